@@ -1,0 +1,10 @@
+//! Sardonyx simulates the memory below the last-level cache when that memory is persistent,
+//! encrypted and deduplicated. It carries real bytes, so what it says about a design is executed.
+//!
+//! The arrows point one way: `trace → cpu → controller → plan → engine → medium`. Nothing below
+//! knows what is above it. `docs/architecture.md` follows one request through the house.
+#![forbid(unsafe_code)]
+
+pub mod line;
+pub mod trace;
+pub mod units;
