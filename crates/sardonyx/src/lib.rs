@@ -6,5 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod line;
+pub mod medium;
 pub mod trace;
 pub mod units;
