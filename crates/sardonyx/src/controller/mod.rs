@@ -1,0 +1,3 @@
+//! The controller: a stack of layers, mapping over encryption over the medium.
+
+pub mod params;
