@@ -1,0 +1,151 @@
+//! What no single key can break: values that are each in range and impossible together.
+//! Every fault names the key to change and where it was written.
+//! Left out: ranges of single keys, which `layers` checks first.
+
+use crate::controller::params::CacheParams;
+use crate::line::LINE_BYTES;
+use crate::medium::params::MAX_BANKS;
+
+use super::Machine;
+use super::error::ConfigError;
+use super::layers::Layers;
+
+/// Most lines a medium may hold: 40-bit line numbers (ESD's AMT entry), 64 TB.
+const MAX_LINES: u128 = 1 << 40;
+/// Bytes of an EFIT entry (ESD Fig. 9's fields: 8 + 4 + 1 + 1).
+const EFIT_ENTRY_BYTES: u64 = 14;
+
+/// Checks values against each other.
+pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+    geometry(machine, layers)?;
+    queues(machine, layers)?;
+    timing(machine, layers)?;
+    let c = &machine.controller;
+    cache("encryption.counter_cache", c.counter_mode.cache, layers)?;
+    cache("esd.amt_cache", c.esd.amt_cache, layers)?;
+    cache(
+        "dedup_sha1.fingerprint_cache",
+        c.dedup_sha1.fingerprint_cache,
+        layers,
+    )?;
+    cache(
+        "dedup_sha1.mapping_cache",
+        c.dedup_sha1.mapping_cache,
+        layers,
+    )?;
+    cache(
+        "dewrite.fingerprint_cache",
+        c.dewrite.fingerprint_cache,
+        layers,
+    )?;
+    cache("dewrite.mapping_cache", c.dewrite.mapping_cache, layers)?;
+    let set = EFIT_ENTRY_BYTES * c.esd.efit_ways as u64;
+    if c.esd.efit_bytes < set {
+        return Err(layers.fault(
+            "esd.efit_bytes",
+            format!(
+                "{} bytes do not hold one set of {} entries",
+                c.esd.efit_bytes, c.esd.efit_ways
+            ),
+            format!("give at least {set} bytes, or fewer esd.efit_ways"),
+        ));
+    }
+    Ok(())
+}
+
+fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+    let g = &machine.engine.medium.geometry;
+    if g.ranks * g.banks > MAX_BANKS as u64 {
+        return Err(layers.fault(
+            "medium.geometry.banks",
+            format!(
+                "{} ranks x {} banks are more than {MAX_BANKS} a channel",
+                g.ranks, g.banks
+            ),
+            "use fewer of either, or more channels",
+        ));
+    }
+    let parts = [g.channels, g.ranks, g.banks, g.rows, g.columns];
+    let lines: u128 = parts.iter().map(|&n| u128::from(n)).product();
+    if lines > MAX_LINES {
+        return Err(layers.fault(
+            "medium.geometry.rows",
+            format!("the medium would hold {lines} lines"),
+            "at most 2^40 lines (64 TB) fit the mapping entries; use fewer rows",
+        ));
+    }
+    Ok(())
+}
+
+fn queues(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+    let q = &machine.engine.medium.queues;
+    if q.high_watermark > q.writes {
+        return Err(layers.fault(
+            "medium.queues.high_watermark",
+            format!(
+                "{} is more than the {} write entries",
+                q.high_watermark, q.writes
+            ),
+            "a drain must begin when the queue is full at the latest: lower it or raise writes",
+        ));
+    }
+    if q.low_watermark >= q.high_watermark {
+        return Err(layers.fault(
+            "medium.queues.low_watermark",
+            format!(
+                "{} is not below the high watermark, {}",
+                q.low_watermark, q.high_watermark
+            ),
+            "lower it: a drain ends below where it begins",
+        ));
+    }
+    Ok(())
+}
+
+fn timing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+    let t = &machine.engine.medium.timing;
+    if t.tBURST + t.tRTP < t.tCCD {
+        return Err(layers.fault(
+            "medium.timing.tRTP",
+            format!(
+                "tBURST + tRTP ({}) is less than tCCD ({})",
+                t.tBURST + t.tRTP,
+                t.tCCD
+            ),
+            "the row would be closed before the read: raise tRTP",
+        ));
+    }
+    if t.tCL + t.tBURST + t.tRTRS < t.tCWD {
+        return Err(layers.fault(
+            "medium.timing.tCWD",
+            format!("{} is more than tCL + tBURST + tRTRS", t.tCWD),
+            "a write would be ordered before the read that it follows: lower tCWD",
+        ));
+    }
+    if t.tREFI > 0 && (t.tRFC == 0 || t.tRFC >= t.tREFI) {
+        return Err(layers.fault(
+            "medium.timing.tRFC",
+            format!(
+                "a refresh of {} cycles every {} is impossible",
+                t.tRFC, t.tREFI
+            ),
+            "give 0 < tRFC < tREFI, or tREFI = 0 for a medium without refresh",
+        ));
+    }
+    Ok(())
+}
+
+fn cache(section: &str, cache: CacheParams, layers: &Layers) -> Result<(), ConfigError> {
+    let set = (LINE_BYTES * cache.ways) as u64;
+    if cache.bytes < set || !cache.bytes.is_multiple_of(set) {
+        return Err(layers.fault(
+            &format!("{section}.bytes"),
+            format!(
+                "{} bytes are no whole number of sets of {} lines",
+                cache.bytes, cache.ways
+            ),
+            format!("give a multiple of {set}, or fewer {section}.ways"),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! What is wrong with a machine file, where, and what to do about it: one line for a person.
+//! The first fault is the one told.
+//! Left out: recovery; a machine with a fault is never built.
+
+use std::fmt;
+
+/// A fault in a machine file or an override, with its place and its remedy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    /// The file, the preset or the override that holds it.
+    pub file: String,
+    /// The line of the file, counted from 1, where there is one.
+    pub line: Option<usize>,
+    /// The key, as in `medium.timing.tRCD`, where there is one.
+    pub key: Option<String>,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl ConfigError {
+    /// A fault of a whole file.
+    pub(super) fn file(file: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        ConfigError {
+            file: file.to_owned(),
+            line: None,
+            key: None,
+            problem: problem.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A fault of one key.
+    pub(super) fn key(
+        place: &Place,
+        key: &str,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        ConfigError {
+            file: place.file.to_string(),
+            line: place.line,
+            key: Some(key.to_owned()),
+            problem: problem.into(),
+            remedy: remedy.into(),
+        }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        if let Some(key) = &self.key {
+            write!(f, ", {key}")?;
+        }
+        write!(f, ": {}", self.problem)?;
+        if !self.remedy.is_empty() {
+            write!(f, "; {}", self.remedy)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The file, the preset or `--set`.
+    pub file: std::rc::Rc<str>,
+    /// The line, where there is one.
+    pub line: Option<usize>,
+}

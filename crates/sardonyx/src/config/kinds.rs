@@ -1,0 +1,154 @@
+//! What a key is: its name, what it takes, what it means, and how it reaches the [`Machine`].
+//! A value that has passed its kind's range is a [`Value`]; anything else is still text.
+//! Left out: the keys themselves, which `keys` lists.
+
+use crate::units::{Energy, Time};
+
+use super::Machine;
+
+/// A checked value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A count, bytes or cycles.
+    Int(u64),
+    /// A duration, written in nanoseconds.
+    Time(Time),
+    /// An energy, written in nanojoules.
+    Energy(Energy),
+    /// Yes or no.
+    Bool(bool),
+    /// One of the key's words.
+    Word(&'static str),
+}
+
+impl Value {
+    pub(super) fn int(self) -> u64 {
+        match self {
+            Value::Int(n) => n,
+            other => unreachable!("{other:?} where the key's kind is a count"),
+        }
+    }
+
+    pub(super) fn time(self) -> Time {
+        match self {
+            Value::Time(time) => time,
+            other => unreachable!("{other:?} where the key's kind is a time"),
+        }
+    }
+
+    pub(super) fn energy(self) -> Energy {
+        match self {
+            Value::Energy(energy) => energy,
+            other => unreachable!("{other:?} where the key's kind is an energy"),
+        }
+    }
+
+    pub(super) fn flag(self) -> bool {
+        match self {
+            Value::Bool(flag) => flag,
+            other => unreachable!("{other:?} where the key's kind is a flag"),
+        }
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Value::Word(word) => word,
+            other => unreachable!("{other:?} where the key's kind is a word"),
+        }
+    }
+}
+
+/// What a key takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// An integer of the range, both ends included.
+    Int {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+    },
+    /// A power of two of the range.
+    PowerOfTwo {
+        /// Largest; the smallest is 1.
+        max: u64,
+    },
+    /// Memory-clock cycles, or nanoseconds (rounded up) under the name with `_ns`.
+    Cycles {
+        /// Fewest.
+        min: u64,
+    },
+    /// Nanoseconds, kept to the picosecond.
+    Ns {
+        /// Shortest, in picoseconds.
+        min_ps: u64,
+        /// Longest, in picoseconds.
+        max_ps: u64,
+    },
+    /// Nanojoules, kept to the femtojoule.
+    Nj,
+    /// `true` or `false`.
+    Bool,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+/// Longest latency: one second, in picoseconds.
+pub const MAX_LATENCY_PS: u64 = 1_000_000_000_000;
+/// Largest energy of one use: 10 microjoules, so that 10^9 uses still fit in a sum.
+pub const MAX_ENERGY_NJ: u64 = 10_000;
+
+/// One parameter.
+#[derive(Debug)]
+pub struct Key {
+    /// Its full name, section by section.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What it means, in one line.
+    pub meaning: &'static str,
+    pub(super) get: fn(&Machine) -> Option<Value>,
+    pub(super) set: fn(&mut Machine, Value),
+}
+
+impl Key {
+    /// The section's name and the key's own.
+    pub fn split(&self) -> (&'static str, &'static str) {
+        self.name.rsplit_once('.').unwrap_or(("", self.name))
+    }
+
+    /// What may be written, for errors and the documentation.
+    pub fn range(&self) -> String {
+        match self.kind {
+            Kind::Int { min, max } => format!("{min} to {max}"),
+            Kind::PowerOfTwo { max } => format!("a power of two from 1 to {max}"),
+            Kind::Cycles { min } => format!("{min} or more cycles, at most 1 s"),
+            Kind::Ns { min_ps, max_ps } => {
+                format!(
+                    "{} to {} ns",
+                    Time::from_ps(min_ps).ns(),
+                    Time::from_ps(max_ps).ns()
+                )
+            }
+            Kind::Nj => format!("0 to {MAX_ENERGY_NJ} nJ"),
+            Kind::Bool => "true or false".to_owned(),
+            Kind::Word(words) => format!("one of \"{}\"", words.join("\", \"")),
+        }
+    }
+}
+
+/// A latency's range.
+pub(super) const fn latency() -> Kind {
+    Kind::Ns {
+        min_ps: 0,
+        max_ps: MAX_LATENCY_PS,
+    }
+}
+
+/// A clock period's range.
+pub(super) const fn clock() -> Kind {
+    Kind::Ns {
+        min_ps: 10,
+        max_ps: 1_000_000,
+    }
+}

@@ -1,0 +1,407 @@
+//! Settings laid over each other (preset, file, `--set`), the last one winning, and the machine
+//! that they make: every value is checked against its key's range, then all against each other.
+//! An assumption belongs to a value: whoever sets the value anew drops it, or states it anew.
+
+use std::collections::BTreeMap;
+
+use crate::controller::params::{
+    CacheParams, Collision, ControllerParams, CounterModeParams, DedupSha1Params, DewriteParams,
+    EfitPolicy, EsdParams, Reclaim,
+};
+use crate::ecc::Matrix;
+use crate::medium::params::{
+    AccessEnergy, CoreParams, EngineParams, Geometry, MediumParams, PagePolicy, Queues, Scheduler,
+    Timing, Unit, UnitParams,
+};
+use crate::units::{Energy, Time};
+
+use super::error::{ConfigError, Place};
+use super::keys;
+use super::kinds::{Key, Kind, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value};
+use super::presets::{self, Preset};
+use super::read::{self, Document, Raw, Setting};
+use super::{Assumed, Machine, check, write};
+
+/// Presets that may extend each other in a chain.
+const MAX_DEPTH: usize = 4;
+
+/// The settings of a file over those of what it extends.
+#[derive(Debug)]
+pub(super) struct Layers {
+    file: String,
+    name: String,
+    source: String,
+    settings: BTreeMap<&'static str, Setting>,
+    assumed: BTreeMap<&'static str, String>,
+}
+
+impl Layers {
+    pub(super) fn of_preset(preset: &Preset) -> Result<Layers, ConfigError> {
+        Layers::of_document(read::document(preset.text, preset.name)?, preset.name, 0)
+    }
+
+    pub(super) fn of_text(text: &str, file: &str) -> Result<Layers, ConfigError> {
+        Layers::of_document(read::document(text, file)?, file, 0)
+    }
+
+    fn of_document(document: Document, file: &str, depth: usize) -> Result<Layers, ConfigError> {
+        let mut layers = match &document.extends {
+            Some((base, place)) => Layers::of_base(base, place, depth)?,
+            None => Layers {
+                file: String::new(),
+                name: String::new(),
+                source: String::new(),
+                settings: BTreeMap::new(),
+                assumed: BTreeMap::new(),
+            },
+        };
+        let stem = || {
+            let stem = std::path::Path::new(file).file_stem();
+            stem.map_or_else(
+                || file.to_owned(),
+                |stem| stem.to_string_lossy().into_owned(),
+            )
+        };
+        layers.source = document.source.unwrap_or_else(|| match &document.extends {
+            Some((base, _)) => format!("{file}, extending {base} ({})", layers.source),
+            None => file.to_owned(),
+        });
+        layers.name = document.name.unwrap_or_else(stem);
+        layers.file = file.to_owned();
+        for (key, setting) in document.settings {
+            layers.assumed.remove(key.name);
+            layers.settings.insert(key.name, setting);
+        }
+        for (key, why, place) in document.assumed {
+            if !layers.settings.contains_key(key.name) {
+                return Err(ConfigError::key(
+                    &place,
+                    key.name,
+                    "is marked as assumed but has no value",
+                    "give it a value or remove the mark",
+                ));
+            }
+            layers.assumed.insert(key.name, why);
+        }
+        Ok(layers)
+    }
+
+    fn of_base(base: &str, place: &Place, depth: usize) -> Result<Layers, ConfigError> {
+        let fail = |problem: &str, remedy: String| {
+            Err(ConfigError::key(place, "extends", problem, remedy))
+        };
+        match presets::find(base) {
+            None => fail(
+                &format!("\"{base}\" is not a preset"),
+                presets::remedy(base),
+            ),
+            Some(_) if depth >= MAX_DEPTH => fail(
+                "the chain of presets is too long",
+                "extend a preset nearer the root".into(),
+            ),
+            Some(preset) => {
+                let document = read::document(preset.text, preset.name)?;
+                Layers::of_document(document, preset.name, depth + 1)
+            }
+        }
+    }
+
+    /// One `--set key=value`.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
+        let place = Place {
+            file: format!("--set {name}={value}").into(),
+            line: None,
+        };
+        let (key, in_ns) = read::find(name, &place)?;
+        self.assumed.remove(key.name);
+        let raw = Raw::Bare(value.trim().to_owned());
+        self.settings
+            .insert(key.name, Setting { raw, in_ns, place });
+        Ok(())
+    }
+
+    /// The machine, checked.
+    pub(super) fn build(self) -> Result<Machine, ConfigError> {
+        let mut machine = blank();
+        for key in keys::all() {
+            let Some(setting) = self.settings.get(key.name) else {
+                // A threshold of a scheduler that has none.
+                if (key.get)(&machine).is_none() {
+                    continue;
+                }
+                return Err(self.missing(key));
+            };
+            let clock = machine.engine.medium.timing.clock;
+            let value = checked(key, setting, clock)?;
+            (key.set)(&mut machine, value);
+        }
+        check::consistent(&machine, &self)?;
+        machine.name = self.name;
+        machine.source = self.source;
+        let assumed = keys::all().filter_map(|key| {
+            let why = self.assumed.get(key.name)?.clone();
+            let value = write::literal((key.get)(&machine)?);
+            Some(Assumed {
+                parameter: key.name.to_owned(),
+                value,
+                why,
+            })
+        });
+        machine.assumed = assumed.collect();
+        Ok(machine)
+    }
+
+    /// A fault of the combination of `key`'s value with others.
+    pub(super) fn fault(
+        &self,
+        key: &str,
+        problem: String,
+        remedy: impl Into<String>,
+    ) -> ConfigError {
+        match self.settings.get(key) {
+            Some(setting) => ConfigError::key(&setting.place, key, problem, remedy),
+            None => ConfigError::file(&self.file, format!("{key}: {problem}"), remedy),
+        }
+    }
+
+    fn missing(&self, key: &Key) -> ConfigError {
+        let all = keys::all()
+            .filter(|key| !self.settings.contains_key(key.name))
+            .count();
+        let others = match all - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        ConfigError {
+            key: Some(key.name.to_owned()),
+            ..ConfigError::file(
+                &self.file,
+                format!("is missing{others}"),
+                "add it, or begin the file with extends = \"esd\" and restate what differs",
+            )
+        }
+    }
+}
+
+/// The value that `setting` gives `key`, within the key's range.
+fn checked(key: &Key, setting: &Setting, clock: Time) -> Result<Value, ConfigError> {
+    let name = if setting.in_ns {
+        format!("{}_ns", key.name)
+    } else {
+        key.name.to_owned()
+    };
+    let outside = |problem: String| {
+        Err(ConfigError::key(
+            &setting.place,
+            &name,
+            problem,
+            format!("allowed: {}", key.range()),
+        ))
+    };
+    let raw = &setting.raw;
+    let wrong_type = |wanted: &str| outside(format!("{raw} is not {wanted}"));
+    match key.kind {
+        Kind::Bool => match raw {
+            Raw::Bool(flag) => Ok(Value::Bool(*flag)),
+            Raw::Bare(text) if text == "true" => Ok(Value::Bool(true)),
+            Raw::Bare(text) if text == "false" => Ok(Value::Bool(false)),
+            _ => wrong_type("true or false"),
+        },
+        Kind::Word(words) => match raw {
+            Raw::Text(text) | Raw::Bare(text) => match words.iter().find(|word| *word == text) {
+                Some(word) => Ok(Value::Word(word)),
+                None => outside(format!("\"{text}\" is none of its words")),
+            },
+            _ => wrong_type("a string"),
+        },
+        Kind::Int { min, max } => match integer(raw) {
+            None => wrong_type("an integer"),
+            Some(n) if n < 0 => outside(format!("{raw} is negative")),
+            Some(n) if n < min.into() || n > max.into() => {
+                outside(format!("{raw} is out of range"))
+            }
+            Some(n) => Ok(Value::Int(n as u64)),
+        },
+        Kind::PowerOfTwo { max } => match integer(raw) {
+            None => wrong_type("an integer"),
+            Some(n) if n < 0 => outside(format!("{raw} is negative")),
+            Some(n) if n < 1 || n > max.into() => outside(format!("{raw} is out of range")),
+            Some(n) if !(n as u64).is_power_of_two() => {
+                outside(format!("{raw} is no power of two"))
+            }
+            Some(n) => Ok(Value::Int(n as u64)),
+        },
+        Kind::Cycles { min } => {
+            let cycles = if setting.in_ns {
+                match number(raw) {
+                    None => return wrong_type("a number of nanoseconds"),
+                    Some(ns) if !ns.is_finite() => return outside(format!("{raw} is not finite")),
+                    Some(ns) if ns < 0.0 => return outside(format!("{raw} is negative")),
+                    Some(ns) if ns > MAX_LATENCY_PS as f64 / 1e3 => {
+                        return outside(format!("{raw} ns is more than 1 s"));
+                    }
+                    Some(ns) => i128::from(Time::from_ns(ns).ps().div_ceil(clock.ps())),
+                }
+            } else {
+                match integer(raw) {
+                    None => return wrong_type("a whole number of cycles"),
+                    Some(n) if n < 0 => return outside(format!("{raw} is negative")),
+                    Some(n) => n,
+                }
+            };
+            if cycles < min.into() {
+                return outside(format!("{raw} is too short"));
+            }
+            if cycles > i128::from(MAX_LATENCY_PS / clock.ps()) {
+                return outside(format!("{raw} cycles of {clock} are more than 1 s"));
+            }
+            Ok(Value::Int(cycles as u64))
+        }
+        Kind::Ns { min_ps, max_ps } => match number(raw) {
+            None => wrong_type("a number of nanoseconds"),
+            Some(ns) if !ns.is_finite() => outside(format!("{raw} is not finite")),
+            Some(ns) if ns < 0.0 => outside(format!("{raw} is negative")),
+            Some(ns) if ns > max_ps as f64 / 1e3 => outside(format!("{raw} is out of range")),
+            Some(ns) if Time::from_ns(ns).ps() < min_ps => {
+                outside(format!("{raw} is out of range"))
+            }
+            Some(ns) => Ok(Value::Time(Time::from_ns(ns))),
+        },
+        Kind::Nj => match number(raw) {
+            None => wrong_type("a number of nanojoules"),
+            Some(nj) if !nj.is_finite() => outside(format!("{raw} is not finite")),
+            Some(nj) if nj < 0.0 => outside(format!("{raw} is negative")),
+            Some(nj) if nj > MAX_ENERGY_NJ as f64 => outside(format!("{raw} is out of range")),
+            Some(nj) => Ok(Value::Energy(Energy::from_nj(nj))),
+        },
+    }
+}
+
+/// An integer of any size that matters; what does not fit is as good as the largest.
+fn integer(raw: &Raw) -> Option<i128> {
+    let (digits, radix) = match raw {
+        Raw::Integer(digits, radix) => (digits.clone(), *radix),
+        Raw::Bare(text) => (text.replace('_', ""), 10),
+        _ => return None,
+    };
+    let unsigned = digits.strip_prefix(['-', '+']).unwrap_or(&digits);
+    if unsigned.is_empty() || !unsigned.chars().all(|c| c.is_digit(radix)) {
+        return None;
+    }
+    let huge = if digits.starts_with('-') {
+        i128::MIN
+    } else {
+        i128::MAX
+    };
+    Some(i128::from_str_radix(&digits, radix).unwrap_or(huge))
+}
+
+fn number(raw: &Raw) -> Option<f64> {
+    match raw {
+        Raw::Float(text) => text.parse().ok(),
+        Raw::Bare(text) => text.replace('_', "").parse().ok(),
+        Raw::Integer(..) => integer(raw).map(|n| n as f64),
+        _ => None,
+    }
+}
+
+/// A machine whose every value is about to be set: each key is required.
+fn blank() -> Machine {
+    let cache = CacheParams { bytes: 0, ways: 0 };
+    let unit = UnitParams {
+        latency: Time::ZERO,
+        interval: Time::ZERO,
+        energy: Energy::ZERO,
+    };
+    Machine {
+        name: String::new(),
+        source: String::new(),
+        engine: EngineParams {
+            medium: MediumParams {
+                geometry: Geometry {
+                    channels: 0,
+                    ranks: 0,
+                    banks: 0,
+                    rows: 0,
+                    columns: 0,
+                },
+                timing: Timing {
+                    clock: Time::ZERO,
+                    tRCD: 0,
+                    tCL: 0,
+                    tCWD: 0,
+                    tRP: 0,
+                    tRAS: 0,
+                    tBURST: 0,
+                    tCCD: 0,
+                    tRRD: 0,
+                    tFAW: 0,
+                    tWTR: 0,
+                    tRTP: 0,
+                    tRTRS: 0,
+                    tWR: 0,
+                    tWP: 0,
+                    tRFC: 0,
+                    tREFI: 0,
+                    off_chip: 0,
+                },
+                queues: Queues {
+                    reads: 0,
+                    writes: 0,
+                    counter_writes: 0,
+                    high_watermark: 0,
+                    low_watermark: 0,
+                    idle_writes: false,
+                    forwarding: false,
+                    coalescing: false,
+                    scheduler: Scheduler::Fcfs,
+                    page: PagePolicy::Open,
+                },
+                energy: AccessEnergy {
+                    read: Energy::ZERO,
+                    row_hit_read: Energy::ZERO,
+                    write: Energy::ZERO,
+                },
+                endurance: 0,
+            },
+            ingress: 0,
+            units: [unit; Unit::ALL.len()],
+        },
+        core: CoreParams {
+            clock: Time::ZERO,
+            width: 0,
+            window: 0,
+            mshrs: 0,
+            cache_latency: Time::ZERO,
+        },
+        cores: 0,
+        controller: ControllerParams {
+            encrypted: false,
+            counter_mode: CounterModeParams { cache },
+            esd: EsdParams {
+                efit_bytes: 0,
+                efit_ways: 0,
+                matrix: Matrix::TruncatedHamming,
+                policy: EfitPolicy::Lrcu,
+                collision: Collision::Keep,
+                reclaim: Reclaim::Counted,
+                refer_max: 0,
+                refresh_every: 0,
+                refresh_by: 0,
+                amt_cache: cache,
+            },
+            dedup_sha1: DedupSha1Params {
+                verify: true,
+                digest_bytes: 0,
+                fingerprint_cache: cache,
+                mapping_cache: cache,
+            },
+            dewrite: DewriteParams {
+                history: 0,
+                fingerprint_cache: cache,
+                mapping_cache: cache,
+            },
+        },
+        assumed: Vec::new(),
+    }
+}

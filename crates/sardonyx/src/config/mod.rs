@@ -1,0 +1,114 @@
+//! Machines: what a simulation runs on, read from TOML and checked before anything runs. A key is
+//! one row of [`keys`]; reading, checking, writing and the flat map for reports all follow from it.
+//! Left out: which designs exist (`controller` names them) and anything that runs.
+
+mod check;
+mod error;
+mod keys;
+mod kinds;
+mod layers;
+mod names;
+mod presets;
+mod read;
+mod write;
+
+use crate::controller::params::ControllerParams;
+use crate::medium::params::{CoreParams, EngineParams};
+
+pub use error::ConfigError;
+pub use keys::all as keys;
+pub use kinds::{Key, Kind, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value};
+pub use presets::{Preset, all as presets};
+
+/// A value that no source gives, so that a report can mark what depends on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assumed {
+    /// The key, as in `units.aes.energy_nj`.
+    pub parameter: String,
+    /// Its value as the machine file would write it.
+    pub value: String,
+    /// Why this value.
+    pub why: String,
+}
+
+/// A validated machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// The preset's or the file's name.
+    pub name: String,
+    /// Where its values come from.
+    pub source: String,
+    /// The medium, its queues and the on-chip units.
+    pub engine: EngineParams,
+    /// One core.
+    pub core: CoreParams,
+    /// How many cores.
+    pub cores: usize,
+    /// What the controller's layers are told.
+    pub controller: ControllerParams,
+    /// The values that no source gives, in the order of the keys.
+    pub assumed: Vec<Assumed>,
+}
+
+impl Machine {
+    /// The machine of a preset's name or of a file's path, with `key=value` overrides applied.
+    ///
+    /// # Errors
+    /// [`ConfigError`] names the file, the line, the key, what is wrong with it and the remedy.
+    pub fn load<K, V>(name_or_path: &str, overrides: &[(K, V)]) -> Result<Machine, ConfigError>
+    where
+        K: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let mut layers = match presets::find(name_or_path) {
+            Some(preset) => layers::Layers::of_preset(preset)?,
+            None => {
+                let text = presets::read_file(name_or_path)?;
+                layers::Layers::of_text(&text, name_or_path)?
+            }
+        };
+        for (key, value) in overrides {
+            layers.set(key.as_ref(), value.as_ref())?;
+        }
+        layers.build()
+    }
+
+    /// The machine that `text` describes; `file` is its name in errors.
+    ///
+    /// # Errors
+    /// As [`Machine::load`].
+    pub fn parse(text: &str, file: &str) -> Result<Machine, ConfigError> {
+        layers::Layers::of_text(text, file)?.build()
+    }
+
+    /// The effective configuration, every key of it; [`Machine::parse`] gives the same machine back.
+    pub fn to_toml(&self) -> String {
+        write::toml(self)
+    }
+
+    /// Every key with its effective value, flat: `{"cores": 1, "esd.efit_bytes": 524288, ...}`.
+    pub fn parameters(&self) -> serde_json::Map<String, serde_json::Value> {
+        write::parameters(self)
+    }
+
+    /// Bytes that the medium holds.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.engine.medium.geometry.lines() * crate::line::LINE_BYTES as u64
+    }
+}
+
+/// For fuzzing: bytes that pass as a machine must survive a round trip; none may panic.
+///
+/// # Panics
+/// When an accepted machine does not come back from its own [`Machine::to_toml`].
+pub fn fuzz_entry(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Ok(machine) = Machine::parse(&text, "fuzz.toml") {
+        let again = Machine::parse(&machine.to_toml(), "again.toml");
+        assert_eq!(
+            again.as_ref(),
+            Ok(&machine),
+            "an accepted machine must survive a round trip"
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! Finding a key by its name, and the nearest names for one that is not known.
+//! A timing `tRCD` is also known as `tRCD_ns`; both are one key.
+//! Left out: what the keys are, which `keys` lists.
+
+use super::keys::all;
+use super::kinds::{Key, Kind};
+
+/// The key of that name, and whether the name is its form in nanoseconds.
+pub(super) fn find(name: &str) -> Option<(&'static Key, bool)> {
+    all().find_map(|key| {
+        if key.name == name {
+            return Some((key, false));
+        }
+        let in_ns = matches!(key.kind, Kind::Cycles { .. })
+            && name
+                .strip_suffix("_ns")
+                .is_some_and(|stem| stem == key.name);
+        in_ns.then_some((key, true))
+    })
+}
+
+/// Whether keys are grouped under `name`.
+pub(super) fn is_section(name: &str) -> bool {
+    first_of(name).is_some()
+}
+
+/// The first key of the section `name`.
+pub(super) fn first_of(name: &str) -> Option<&'static str> {
+    let inside = |key: &&Key| {
+        key.name
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.starts_with('.'))
+    };
+    all().find(inside).map(|key| key.name)
+}
+
+/// Up to three known keys near `name`, the nearest first: near as spelt, or as the last part of a
+/// name whose sections were forgotten.
+pub(super) fn nearest_keys(name: &str) -> Vec<&'static str> {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let mut near = nearest(name, all().map(|key| key.name));
+    let tails = all()
+        .filter(|key| key.split().1 == last)
+        .map(|key| key.name);
+    for known in tails {
+        if !near.contains(&known) {
+            near.push(known);
+        }
+    }
+    near.truncate(3);
+    near
+}
+
+/// Up to three of `known` within a third of `name`'s length in edits, the nearest first.
+pub(super) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
+    if name.len() > 100 {
+        return Vec::new();
+    }
+    let allowed = (name.chars().count() / 3).max(1);
+    let mut near: Vec<(usize, &str)> = known
+        .map(|candidate| (edits(name, candidate), candidate))
+        .filter(|&(distance, _)| distance <= allowed)
+        .collect();
+    near.sort();
+    near.into_iter()
+        .map(|(_, candidate)| candidate)
+        .take(3)
+        .collect()
+}
+
+/// Levenshtein's distance, letters alike in either case.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().flat_map(char::to_lowercase).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        assert_eq!(edits("kitten", "sitting"), 3);
+        assert_eq!(edits("", "abc"), 3);
+        assert_eq!(edits("tRCD", "trcd"), 0);
+    }
+
+    #[test]
+    fn a_forgotten_section_is_found_by_the_last_part() {
+        assert_eq!(nearest_keys("efit_bytes"), ["esd.efit_bytes"]);
+        assert_eq!(nearest_keys("esd.efit_byte")[0], "esd.efit_bytes");
+    }
+}

@@ -1,0 +1,117 @@
+//! The machines that come with the program, each a TOML file beside this one, and finding a file.
+//! `esd` is the whole of it; the others extend it and restate what differs.
+//! Left out: designs, which are the controller's to name.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::error::ConfigError;
+use super::names::nearest;
+
+/// A machine that comes with the program.
+#[derive(Debug)]
+pub struct Preset {
+    /// Its name, as `--machine` takes it.
+    pub name: &'static str,
+    /// Its TOML.
+    pub text: &'static str,
+}
+
+impl Preset {
+    /// Where its values come from.
+    pub fn source(&self) -> String {
+        // Every preset is parsed by a test, so a fault here cannot reach a user.
+        super::read::document(self.text, self.name)
+            .ok()
+            .and_then(|document| document.source)
+            .unwrap_or_default()
+    }
+}
+
+macro_rules! preset {
+    ($name:literal) => {
+        Preset {
+            name: $name,
+            text: include_str!(concat!("machines/", $name, ".toml")),
+        }
+    };
+}
+
+static PRESETS: [Preset; 9] = [
+    preset!("esd"),
+    preset!("nvmain-a"),
+    preset!("sca"),
+    preset!("easy-pm"),
+    preset!("pageforge"),
+    preset!("pcm-isscc-2012"),
+    preset!("pcm-isca-2009"),
+    preset!("nvm-2400"),
+    preset!("ddr4-2400"),
+];
+
+/// Largest machine file that is read: the shipped ones are below 10 KB.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Every preset, the default machine first.
+pub fn all() -> &'static [Preset] {
+    &PRESETS
+}
+
+/// The preset of that name.
+pub(super) fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+/// What to say when there is no preset `name`.
+pub(super) fn remedy(name: &str) -> String {
+    let names = PRESETS.iter().map(|preset| preset.name);
+    let near = nearest(name, names.clone());
+    let meant = near
+        .first()
+        .map(|n| format!("did you mean \"{n}\"? "))
+        .unwrap_or_default();
+    format!(
+        "{meant}the presets are {}",
+        names.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// The text of the machine file at `path`.
+pub(super) fn read_file(path: &str) -> Result<String, ConfigError> {
+    let looks_like_a_path = path.ends_with(".toml") || path.contains(['/', '\\']);
+    let fail = |problem: String, remedy: &str| ConfigError::file(path, problem, remedy);
+    if !Path::new(path).exists() {
+        let remedy = if looks_like_a_path {
+            "give the path of a machine file or the name of a preset (`sardonyx machines`)".into()
+        } else {
+            format!(
+                "give the path of a machine file, or a preset: {}",
+                remedy(path)
+            )
+        };
+        return Err(ConfigError::file(
+            path,
+            "there is no such machine or file",
+            remedy,
+        ));
+    }
+    let mut text = String::new();
+    let file = std::fs::File::open(path)
+        .map_err(|e| fail(format!("cannot be opened: {e}"), "check its permissions"))?;
+    let size = file
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(|e| {
+            fail(
+                format!("cannot be read: {e}"),
+                "a machine file is TOML text in UTF-8",
+            )
+        })?;
+    if size as u64 > MAX_FILE_BYTES {
+        return Err(fail(
+            "is larger than 1 MiB".into(),
+            "a machine file is a page of TOML",
+        ));
+    }
+    Ok(text)
+}

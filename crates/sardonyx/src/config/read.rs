@@ -1,0 +1,228 @@
+//! From TOML text to settings by key, each with the line where it stands (TOML 1.1, tables and
+//! dotted keys alike). Every name is checked here against the table of keys.
+//! Left out: what a value may be, which `layers` checks once the file's `extends` is known.
+
+use std::rc::Rc;
+
+use toml::de::{DeTable, DeValue};
+
+use super::error::{ConfigError, Place};
+use super::kinds::Key;
+use super::names;
+
+/// A value as somebody wrote it.
+#[derive(Clone, Debug)]
+pub(super) enum Raw {
+    /// Digits in a radix, without underscores.
+    Integer(String, u32),
+    /// A float as written, without underscores.
+    Float(String),
+    /// `true` or `false`.
+    Bool(bool),
+    /// A quoted string.
+    Text(String),
+    /// The right side of `--set key=value`: its type is whatever the key wants.
+    Bare(String),
+    /// Something no key takes: an array, a date.
+    Other(&'static str),
+}
+
+impl std::fmt::Display for Raw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Raw::Integer(digits, 16) => write!(f, "0x{digits}"),
+            Raw::Integer(digits, 8) => write!(f, "0o{digits}"),
+            Raw::Integer(digits, 2) => write!(f, "0b{digits}"),
+            Raw::Integer(digits, _) => f.write_str(digits),
+            Raw::Float(text) | Raw::Bare(text) => f.write_str(text),
+            Raw::Bool(value) => write!(f, "{value}"),
+            Raw::Text(text) => write!(f, "{text:?}"),
+            Raw::Other(name) => write!(f, "a TOML {name}"),
+        }
+    }
+}
+
+/// A value with the place where it was written.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    /// As written.
+    pub raw: Raw,
+    /// A timing in nanoseconds (`tRCD_ns`) rather than cycles.
+    pub in_ns: bool,
+    /// Where.
+    pub place: Place,
+}
+
+/// One file, its names checked and its values not.
+#[derive(Debug)]
+pub(super) struct Document {
+    /// `name`.
+    pub name: Option<String>,
+    /// `source`.
+    pub source: Option<String>,
+    /// `extends` and its place.
+    pub extends: Option<(String, Place)>,
+    /// Keys and values.
+    pub settings: Vec<(&'static Key, Setting)>,
+    /// The `[assumed]` table: key, why, place.
+    pub assumed: Vec<(&'static Key, String, Place)>,
+}
+
+/// Reads one file's text; `file` is its name in errors.
+pub(super) fn document(text: &str, file: &str) -> Result<Document, ConfigError> {
+    let mut reader = Reader {
+        text,
+        file: file.into(),
+        out: Document::empty(),
+    };
+    let table = DeTable::parse(text).map_err(|error| ConfigError {
+        line: error.span().map(|span| reader.line(span.start)),
+        ..ConfigError::file(
+            file,
+            format!("is not TOML: {}", error.message().replace('\n', ", ")),
+            "mend the syntax",
+        )
+    })?;
+    reader.table("", table.get_ref())?;
+    Ok(reader.out)
+}
+
+impl Document {
+    fn empty() -> Document {
+        Document {
+            name: None,
+            source: None,
+            extends: None,
+            settings: Vec::new(),
+            assumed: Vec::new(),
+        }
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    file: Rc<str>,
+    out: Document,
+}
+
+impl Reader<'_> {
+    fn line(&self, offset: usize) -> usize {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        1 + before.iter().filter(|&&byte| byte == b'\n').count()
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        Place {
+            file: self.file.clone(),
+            line: Some(self.line(offset)),
+        }
+    }
+
+    fn table(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
+        for (key, value) in table {
+            let path = match section {
+                "" => key.get_ref().to_string(),
+                _ => format!("{section}.{}", key.get_ref()),
+            };
+            let place = self.place(key.span().start);
+            match value.get_ref() {
+                DeValue::Table(assumed) if path == "assumed" => self.assumed("", assumed)?,
+                DeValue::Table(inner) => {
+                    if !names::is_section(&path) {
+                        return Err(unknown(&place, &path));
+                    }
+                    self.table(&path, inner)?;
+                }
+                leaf => self.leaf(&path, leaf, place)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn leaf(&mut self, path: &str, value: &DeValue<'_>, place: Place) -> Result<(), ConfigError> {
+        if let "name" | "source" | "extends" = path {
+            let text = self.text_of(path, value, &place)?;
+            match path {
+                "name" => self.out.name = Some(text),
+                "source" => self.out.source = Some(text),
+                _ => self.out.extends = Some((text, place)),
+            }
+            return Ok(());
+        }
+        let (key, in_ns) = find(path, &place)?;
+        if self
+            .out
+            .settings
+            .iter()
+            .any(|(known, _)| known.name == key.name)
+        {
+            return Err(ConfigError::key(
+                &place,
+                path,
+                format!("is given twice, as {0} and as {0}_ns", key.name),
+                "keep exactly one of the two",
+            ));
+        }
+        let raw = match value {
+            DeValue::Integer(digits) => Raw::Integer(digits.as_str().into(), digits.radix()),
+            DeValue::Float(text) => Raw::Float(text.as_str().into()),
+            DeValue::Boolean(value) => Raw::Bool(*value),
+            DeValue::String(text) => Raw::Text(text.to_string()),
+            DeValue::Array(_) => Raw::Other("array"),
+            DeValue::Datetime(_) => Raw::Other("date"),
+            DeValue::Table(_) => Raw::Other("table"),
+        };
+        self.out.settings.push((key, Setting { raw, in_ns, place }));
+        Ok(())
+    }
+
+    fn assumed(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
+        for (key, value) in table {
+            let path = match section {
+                "" => key.get_ref().to_string(),
+                _ => format!("{section}.{}", key.get_ref()),
+            };
+            if let DeValue::Table(inner) = value.get_ref() {
+                self.assumed(&path, inner)?;
+                continue;
+            }
+            let place = self.place(key.span().start);
+            let (key, _) = find(&path, &place)?;
+            let why = self.text_of(&path, value.get_ref(), &place)?;
+            self.out.assumed.push((key, why, place));
+        }
+        Ok(())
+    }
+
+    fn text_of(&self, path: &str, value: &DeValue<'_>, at: &Place) -> Result<String, ConfigError> {
+        match value {
+            DeValue::String(text) if !text.trim().is_empty() => Ok(text.to_string()),
+            DeValue::String(_) => Err(ConfigError::key(at, path, "is empty", "say something")),
+            other => Err(ConfigError::key(
+                at,
+                path,
+                format!("is a TOML {}, not a string", other.type_str()),
+                "write it in quotes",
+            )),
+        }
+    }
+}
+
+/// The key of that name and whether the name is its form in nanoseconds.
+pub(super) fn find(path: &str, place: &Place) -> Result<(&'static Key, bool), ConfigError> {
+    names::find(path).ok_or_else(|| unknown(place, path))
+}
+
+fn unknown(place: &Place, path: &str) -> ConfigError {
+    if let Some(first) = names::first_of(path) {
+        let remedy = format!("name a key of it, such as {first}");
+        return ConfigError::key(place, path, "is a section, not a value", remedy);
+    }
+    let near = names::nearest_keys(path);
+    let remedy = if near.is_empty() {
+        "`sardonyx show esd` prints every key".to_owned()
+    } else {
+        format!("the nearest known keys are {}", near.join(", "))
+    };
+    ConfigError::key(place, path, "is not a known key", remedy)
+}

@@ -1,0 +1,96 @@
+//! The effective configuration, as TOML that reads back to the same machine and as a flat map.
+//! Timings are written in cycles, with the nanoseconds beside them.
+//! Left out: where a file's values came from, except that the assumed ones keep their mark.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Number};
+
+use super::Machine;
+use super::keys;
+use super::kinds::{Kind, Value};
+
+/// A value as TOML writes it.
+pub(super) fn literal(value: Value) -> String {
+    match value {
+        Value::Int(n) => n.to_string(),
+        Value::Time(time) => time.ns().to_string(),
+        Value::Energy(energy) => energy.nj().to_string(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Word(word) => format!("\"{word}\""),
+    }
+}
+
+/// See [`Machine::to_toml`].
+pub(super) fn toml(machine: &Machine) -> String {
+    let mut out = String::new();
+    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "name = {}", quoted(&machine.name));
+    let _ = writeln!(out, "source = {}", quoted(&machine.source));
+    let mut section = "";
+    for key in keys::all() {
+        let Some(value) = (key.get)(machine) else {
+            continue;
+        };
+        let (parent, name) = key.split();
+        if parent != section {
+            let _ = writeln!(out, "\n[{parent}]");
+            section = parent;
+            if parent == "medium.geometry" {
+                let bytes = machine.capacity_bytes();
+                let _ = writeln!(
+                    out,
+                    "# {bytes} bytes, {} GiB",
+                    bytes as f64 / (1u64 << 30) as f64
+                );
+            }
+        }
+        let _ = write!(out, "{name} = {}", literal(value));
+        let mut notes = Vec::new();
+        if let (Kind::Cycles { .. }, Value::Int(cycles)) = (key.kind, value) {
+            notes.push((machine.engine.medium.timing.clock * cycles).to_string());
+        }
+        if machine
+            .assumed
+            .iter()
+            .any(|assumed| assumed.parameter == key.name)
+        {
+            notes.push("assumed".to_owned());
+        }
+        if !notes.is_empty() {
+            let _ = write!(out, "  # {}", notes.join(", "));
+        }
+        out.push('\n');
+    }
+    if !machine.assumed.is_empty() {
+        out.push_str("\n[assumed]\n");
+        for assumed in &machine.assumed {
+            let _ = writeln!(
+                out,
+                "{} = {}",
+                quoted(&assumed.parameter),
+                quoted(&assumed.why)
+            );
+        }
+    }
+    out
+}
+
+/// See [`Machine::parameters`].
+pub(super) fn parameters(machine: &Machine) -> Map<String, serde_json::Value> {
+    let json = |value: Value| match value {
+        Value::Int(n) => n.into(),
+        Value::Time(time) => float(time.ns()),
+        Value::Energy(energy) => float(energy.nj()),
+        Value::Bool(flag) => flag.into(),
+        Value::Word(word) => word.into(),
+    };
+    let pairs =
+        keys::all().filter_map(|key| Some((key.name.to_owned(), json((key.get)(machine)?))));
+    pairs.collect()
+}
+
+fn float(value: f64) -> serde_json::Value {
+    Number::from_f64(value).map_or(serde_json::Value::Null, serde_json::Value::Number)
+}
