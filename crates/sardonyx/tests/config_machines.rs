@@ -1,0 +1,243 @@
+//! The machines that come with the program: each is valid, says where its values come from,
+//! survives a round trip and has the capacity that its source states.
+use sardonyx::config::{Machine, keys, presets};
+use sardonyx::controller::params::{Collision, EfitPolicy, Reclaim};
+use sardonyx::ecc::Matrix;
+use sardonyx::medium::params::{Scheduler, Unit};
+use sardonyx::units::{Energy, Time};
+
+const GIB: u64 = 1 << 30;
+
+fn load(name: &str) -> Machine {
+    Machine::load::<&str, &str>(name, &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ns(ns: f64) -> Time {
+    Time::from_ns(ns)
+}
+
+#[test]
+fn every_preset_is_valid_and_survives_a_round_trip() {
+    for preset in presets() {
+        let machine = load(preset.name);
+        assert_eq!(machine.name, preset.name);
+        assert!(!machine.source.is_empty());
+        assert_eq!(machine.source, preset.source());
+        let again = Machine::parse(&machine.to_toml(), "again.toml").unwrap();
+        assert_eq!(again, machine);
+        assert_eq!(again.to_toml(), machine.to_toml());
+    }
+}
+
+#[test]
+fn capacities_are_those_of_the_sources() {
+    let capacities = [
+        ("esd", 16),
+        ("nvmain-a", 16),
+        ("sca", 8),
+        ("easy-pm", 8),
+        ("pageforge", 16),
+        ("pcm-isscc-2012", 4),
+        ("nvm-2400", 512),
+        ("ddr4-2400", 16),
+    ];
+    for (name, gib) in capacities {
+        assert_eq!(load(name).capacity_bytes(), gib * GIB, "{name}");
+    }
+}
+
+#[test]
+fn esd_has_the_values_of_its_table() {
+    let machine = load("esd");
+    let timing = &machine.engine.medium.timing;
+    assert_eq!(
+        (timing.clock * timing.tRCD, timing.clock * timing.tWP),
+        (ns(75.0), ns(150.0))
+    );
+    let energy = &machine.engine.medium.energy;
+    assert_eq!(
+        (energy.read, energy.write),
+        (Energy::from_nj(1.49), Energy::from_nj(6.75))
+    );
+    assert_eq!(machine.core.clock, ns(0.5));
+    assert_eq!(machine.engine.units[Unit::Aes as usize].latency, ns(40.0));
+    assert_eq!(machine.engine.units[Unit::Sha1 as usize].latency, ns(321.0));
+    let esd = &machine.controller.esd;
+    assert_eq!(
+        (esd.efit_bytes, esd.amt_cache.bytes),
+        (512 << 10, 512 << 10)
+    );
+    assert_eq!(
+        (esd.policy, esd.collision),
+        (EfitPolicy::Lrcu, Collision::Keep)
+    );
+    assert_eq!(
+        (esd.reclaim, esd.matrix),
+        (Reclaim::Counted, Matrix::TruncatedHamming)
+    );
+    assert!(machine.controller.encrypted);
+}
+
+#[test]
+fn nvmain_a_differs_from_esd_only_where_nvmain_does() {
+    let nvmain = load("nvmain-a");
+    let esd = load("esd");
+    assert_eq!(nvmain.engine.medium.timing, esd.engine.medium.timing);
+    assert_eq!(nvmain.engine.medium.energy, esd.engine.medium.energy);
+    assert_eq!(nvmain.engine.medium.geometry, esd.engine.medium.geometry);
+    let queues = &nvmain.engine.medium.queues;
+    assert!(!queues.idle_writes && !queues.forwarding && !queues.coalescing);
+    assert_eq!(queues.scheduler, Scheduler::FrFcfs { starvation: 4 });
+    assert_eq!((queues.high_watermark, queues.low_watermark), (32, 16));
+    assert!(!nvmain.controller.encrypted);
+    assert!(
+        !nvmain
+            .assumed
+            .iter()
+            .any(|a| a.parameter.starts_with("medium.queues"))
+    );
+}
+
+#[test]
+fn nanoseconds_round_up_to_cycles() {
+    // SCA Table 2 in cycles of 1.876 ns: 48, 15, 13, 50, 7.5 and 300 ns.
+    let machine = load("sca");
+    let t = &machine.engine.medium.timing;
+    assert_eq!(
+        (t.tRCD, t.tCL, t.tCWD, t.tFAW, t.tWTR, t.tWR),
+        (26, 8, 7, 27, 4, 160)
+    );
+}
+
+#[test]
+fn ddr4_has_its_speed_bin_and_refreshes() {
+    let machine = load("ddr4-2400");
+    let t = &machine.engine.medium.timing;
+    assert_eq!((t.tCL, t.tRCD, t.tRP, t.tWP), (17, 17, 17, 0));
+    assert!(t.tREFI > t.tRFC && t.tRFC > 0);
+}
+
+#[test]
+fn what_is_assumed_is_marked_with_its_value() {
+    let machine = load("esd");
+    let crc = machine
+        .assumed
+        .iter()
+        .find(|a| a.parameter == "units.crc32.latency_ns")
+        .unwrap();
+    assert_eq!(crc.value, "15");
+    assert!(!crc.why.is_empty());
+    assert!(
+        !machine
+            .assumed
+            .iter()
+            .any(|a| a.parameter == "medium.timing.tRCD")
+    );
+}
+
+#[test]
+fn setting_a_value_anew_drops_its_assumption() {
+    let machine = Machine::load("esd", &[("units.crc32.latency_ns", "12")]).unwrap();
+    assert!(
+        !machine
+            .assumed
+            .iter()
+            .any(|a| a.parameter == "units.crc32.latency_ns")
+    );
+    assert_eq!(machine.engine.units[Unit::Crc32 as usize].latency, ns(12.0));
+    assert!(
+        machine
+            .assumed
+            .iter()
+            .any(|a| a.parameter == "units.crc32.energy_nj")
+    );
+}
+
+#[test]
+fn overrides_take_the_type_of_their_key() {
+    let overrides = [
+        ("esd.efit_bytes", "65_536"),
+        ("esd.policy", "lru"),
+        ("medium.timing.tRCD_ns", "76"),
+        ("medium.queues.forwarding", "false"),
+        ("medium.queues.scheduler", "fcfs"),
+        ("cores", "8"),
+    ];
+    let machine = Machine::load("esd", &overrides).unwrap();
+    assert_eq!(machine.controller.esd.efit_bytes, 65_536);
+    assert_eq!(machine.controller.esd.policy, EfitPolicy::Lru);
+    assert_eq!(machine.engine.medium.timing.tRCD, 31);
+    assert!(!machine.engine.medium.queues.forwarding);
+    assert_eq!(machine.engine.medium.queues.scheduler, Scheduler::Fcfs);
+    assert_eq!(machine.cores, 8);
+    assert_eq!(
+        Machine::parse(&machine.to_toml(), "again.toml").unwrap(),
+        machine
+    );
+}
+
+#[test]
+fn a_file_extends_a_preset() {
+    let text = "extends = \"esd\"\n[medium.timing]\ntRCD_ns = 60\n";
+    let machine = Machine::parse(text, "mine/fast.toml").unwrap();
+    assert_eq!(machine.name, "fast");
+    assert!(
+        machine.source.contains("extending esd"),
+        "{}",
+        machine.source
+    );
+    assert_eq!(
+        (
+            machine.engine.medium.timing.tRCD,
+            machine.engine.medium.timing.tWP
+        ),
+        (24, 60)
+    );
+}
+
+#[test]
+fn a_changed_clock_rounds_inherited_nanoseconds_anew() {
+    let machine = Machine::load("esd", &[("medium.timing.clock_ns", "1.25")]).unwrap();
+    assert_eq!(
+        (
+            machine.engine.medium.timing.tRCD,
+            machine.engine.medium.timing.tCL
+        ),
+        (60, 1)
+    );
+}
+
+#[test]
+fn the_flat_map_has_every_key() {
+    let parameters = load("esd").parameters();
+    for key in keys() {
+        assert!(parameters.contains_key(key.name), "{}", key.name);
+    }
+    assert_eq!(parameters["units.aes.latency_ns"], 40.0);
+    assert_eq!(parameters["esd.collision"], "keep");
+    assert_eq!(parameters["cores"], 1);
+}
+
+#[test]
+fn the_documentation_has_every_key_as_it_is() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let machine = load("esd");
+    let defaults = machine.parameters();
+    for key in keys() {
+        let default = match &defaults[key.name] {
+            serde_json::Value::String(word) => word.clone(),
+            serde_json::Value::Number(n) if n.is_f64() => n.as_f64().unwrap().to_string(),
+            other => other.to_string(),
+        };
+        let (name, meaning, range) = (key.name, key.meaning, key.range());
+        let wanted = format!("| `{name}` | {meaning} | {range} | {default} | ");
+        let row = text.lines().find_map(|line| line.strip_prefix(&wanted));
+        let source = row.unwrap_or_else(|| panic!("docs/configuration.md lacks: {wanted}"));
+        let assumed = machine
+            .assumed
+            .iter()
+            .any(|assumed| assumed.parameter == name);
+        assert_eq!(source.starts_with("assumed: "), assumed, "{name}: {source}");
+    }
+}
