@@ -181,10 +181,15 @@ def written(value: float | None, unit: str) -> str:
     if unit == "x":
         return f"{value:.2f}×" if abs(value) < 100 else f"{value:.0f}×"
     if unit == "ns":
-        if abs(value) >= 1e6:
-            return f"{value / 1e6:.3g} ms"
-        return f"{value / 1e3:.3g} µs" if abs(value) >= 1e3 else f"{value:.3g} ns"
+        for size, name in ((1e6, "ms"), (1e3, "µs")):
+            if abs(value) >= size:
+                return f"{_three_figures(value / size)} {name}"
+        return f"{_three_figures(value)} ns"
     return plain(value)
+
+
+def _three_figures(value: float) -> str:
+    return f"{value:#.3g}".rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def plain(value: float) -> str:
