@@ -1,0 +1,138 @@
+"""What the papers report, and one of their figures beside ours.
+
+The figures live in ``data/claims.toml``. How ours is computed lives with each paper's reproduction
+(``sardonyx.reproduce`` for ESD); this module only loads, compares and writes down.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+Statistic = Literal["min", "mean", "max", "value"]
+Unit = Literal["%", "x", "pp", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One figure of a paper. Shares are fractions of 1."""
+
+    paper: str
+    where: str
+    metric: str
+    design: str
+    stat: Statistic
+    value: float
+
+    @property
+    def key(self) -> str:
+        return f"{self.paper} {self.where} {self.metric} {self.design} {self.stat}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """A claim beside our figure.
+
+    ``ours`` is ``None`` where the results cannot give it; ``reason`` then says what they lack.
+    ``readings`` are our figures under other readings of the same claim. ``workloads`` are the
+    values from which the statistic was taken, ``assumed`` the assumed parameters on which they
+    rest.
+    """
+
+    claim: Claim
+    ours: float | None
+    unit: Unit
+    note: str
+    reason: str = ""
+    readings: Mapping[str, float] = field(default_factory=dict)
+    workloads: Mapping[str, float] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def gap(self) -> float | None:
+        """Ours minus the paper's, in the claim's own unit."""
+        return None if self.ours is None else self.ours - self.claim.value
+
+    @property
+    def relative_gap(self) -> float | None:
+        """Ours / the paper's - 1; ``None`` where the paper's is zero."""
+        if self.ours is None or self.claim.value == 0:
+            return None
+        return self.ours / self.claim.value - 1
+
+    @property
+    def reading_unit(self) -> Unit:
+        """Other readings of a gain in percentage points are relative ones, in per cent."""
+        return "%" if self.unit == "pp" else self.unit
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "paper": self.claim.paper,
+            "where": self.claim.where,
+            "metric": self.claim.metric,
+            "design": self.claim.design,
+            "stat": self.claim.stat,
+            "reported": self.claim.value,
+            "ours": self.ours,
+            "gap": self.gap,
+            "relative_gap": self.relative_gap,
+            "unit": self.unit,
+            "note": self.note,
+            "reason": self.reason or None,
+            "readings": dict(self.readings),
+            "workloads": dict(self.workloads),
+            "assumed": list(self.assumed),
+        }
+
+
+@cache
+def _all_claims() -> tuple[Claim, ...]:
+    text = files("sardonyx").joinpath("data/claims.toml").read_text(encoding="utf-8")
+    return tuple(
+        Claim(paper=paper, **row) for paper, rows in tomllib.loads(text).items() for row in rows
+    )
+
+
+def load_claims(paper: str | None = None) -> list[Claim]:
+    """All claims, or one paper's (``esd``, ``sca``, ``easy-pm``, ``pageforge``, ``recam``)."""
+    claims = [claim for claim in _all_claims() if paper in (None, claim.paper)]
+    if not claims:
+        known = ", ".join(sorted({claim.paper for claim in _all_claims()}))
+        raise ValueError(f"no claims of a paper `{paper}`; there are those of {known}")
+    return claims
+
+
+def claims_document(rows: Iterable[ClaimRow]) -> list[dict[str, Any]]:
+    """The rows as JSON."""
+    return [row.to_document() for row in rows]
+
+
+def written_claim(value: float | None, unit: Unit) -> str:
+    """A claim's value for people: shares in per cent, gains of shares in percentage points."""
+    if value is None:
+        return "–"
+    match unit:
+        case "%":
+            return f"{100 * value:.3g} %" if abs(value) < 0.01 else f"{100 * value:.1f} %"
+        case "pp":
+            return f"{100 * value:+.2f} pp"
+        case "x":
+            return f"{value:.2f}×"
+        case _:
+            return f"{value:,.4g}"
+
+
+def written_gap(row: ClaimRow) -> tuple[str, str]:
+    """The absolute and the relative gap for people."""
+    gap, relative = row.gap, row.relative_gap
+    if gap is None:
+        return "–", "–"
+    if row.unit in ("%", "pp"):
+        absolute = f"{100 * gap:+.1f} pp" if abs(gap) >= 0.0005 else f"{100 * gap:+.2g} pp"
+    else:
+        absolute = f"{gap:+.2f}"
+    return absolute, "–" if relative is None else f"{100 * relative:+.0f} %"

@@ -1,0 +1,89 @@
+"""The report: one HTML file with every figure, that works without a network.
+
+``write_report`` writes it; ``figures`` gives the same figures to notebooks, each with
+``.plotly()``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sardonyx.claims import ClaimRow
+from sardonyx.report import beside_paper, page, performance, sweeps, workloads
+from sardonyx.report.figure import Figure, Missing
+from sardonyx.report.page import Group
+from sardonyx.results import Results, as_results, write_text
+from sardonyx.results_measures import Comparison
+
+__all__ = ["Figure", "Missing", "figures", "write_report"]
+
+
+def figures(
+    results: Results | Mapping[str, Any] | str | os.PathLike[str],
+) -> list[Figure | Missing]:
+    """Every figure of the report in its order; ``Missing`` stands for those without data."""
+    return [figure for group in _groups(as_results(results)) for figure in group.figures]
+
+
+def write_report(
+    results: Results | Mapping[str, Any] | str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    claims: Sequence[ClaimRow] | None = None,
+    note: str = "",
+) -> None:
+    """Write the report of ``results`` to ``path``, complete or not at all.
+
+    ``results`` is the model, its document or where it is saved. ``claims`` adds a section with a
+    paper's figures beside ours; ``note`` is a sentence for the header, such as what stands in for
+    the paper's programs.
+    """
+    known = as_results(results)
+    groups = _groups(known)
+    if claims:
+        groups.insert(0, Group("claims", "Beside the paper", list(beside_paper.figures(claims))))
+    write_text(path, page.render(known, groups, claims or (), note))
+
+
+def _groups(results: Results) -> list[Group]:
+    comparison = Comparison(results)
+    return [
+        Group(
+            "workloads",
+            "The workloads",
+            [
+                workloads.duplicates(results),
+                workloads.locality(results),
+                workloads.collisions(results),
+            ],
+        ),
+        Group(
+            "writes",
+            "Writes removed",
+            [
+                performance.write_reduction(comparison),
+                performance.duplicates_found(comparison),
+                performance.predictions(comparison),
+            ],
+        ),
+        Group(
+            "time",
+            "Time",
+            [
+                performance.write_speedup(comparison),
+                performance.read_speedup(comparison),
+                performance.ipc(comparison),
+                performance.worst_cases(comparison),
+                performance.latency_distribution(comparison),
+                performance.latency_by_cause(comparison),
+            ],
+        ),
+        Group("energy", "Energy", [performance.energy(comparison)]),
+        Group(
+            "space",
+            "Caches and space",
+            [sweeps.efit(results), sweeps.amt(results), performance.metadata(comparison)],
+        ),
+    ]

@@ -1,0 +1,102 @@
+"""A paper's figures and ours on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sardonyx.claims import ClaimRow
+from sardonyx.report.figure import Cell, Figure, Table, View, label
+
+OURS, PAPERS = "#009e73", "#d55e00"
+
+
+def figures(rows: Sequence[ClaimRow]) -> list[Figure]:
+    """One figure for ratios, one for shares: a diamond is the paper's value, a dot is ours."""
+    kinds = (
+        (
+            "claims-ratios",
+            "Speed-ups and ratios beside the paper's",
+            ("x",),
+            "×, 1 is no change",
+            "x",
+        ),
+        ("claims-shares", "Shares and reductions beside the paper's", ("%", "pp"), "share", "%"),
+    )
+    made = []
+    for key, title, units, axis, unit in kinds:
+        chosen = [row for row in rows if row.unit in units]
+        if any(row.ours is not None for row in chosen):
+            made.append(_figure(key, title, chosen, axis, unit))
+    return made
+
+
+def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str) -> Figure:
+    names = [label(_name(row)) for row in rows]
+    pairs = [(row, name) for row, name in zip(rows, names, strict=True) if row.ours is not None]
+    gaps: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [x for row, _ in pairs for x in (row.claim.value, row.ours, None)],
+        "y": [y for _, name in pairs for y in (name, name, None)],
+        "line": {"color": "#8a8f98", "width": 2},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    form = "%{x:.3~%}" if unit == "%" else "%{x:.2f}×"
+    dots = [
+        _dots(
+            "the paper's", [row.claim.value for row in rows], names, PAPERS, "diamond-open", form
+        ),
+        _dots("ours", [row.ours for row in rows], names, OURS, "circle", form),
+    ]
+    xaxis: dict[str, Any] = {"title": {"text": axis}, "automargin": True, "zeroline": True}
+    xaxis |= {"tickformat": ".0%"} if unit == "%" else {"ticksuffix": "×", "rangemode": "tozero"}
+    shape: dict[str, Any] = {
+        "height": 130 + 27 * len(rows),
+        "hovermode": "closest",
+        "margin": {"l": 64, "r": 36, "t": 36, "b": 48},
+        "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
+        "xaxis": xaxis,
+        "yaxis": {
+            "type": "category",
+            "categoryorder": "array",
+            "categoryarray": names[::-1],
+            "range": [-0.7, len(names) - 0.3],
+            "showgrid": True,
+            "automargin": True,
+        },
+    }
+    cells: list[list[Cell]] = [[_name(row), row.claim.value, row.ours, row.gap] for row in rows]
+    return Figure(
+        key,
+        title,
+        "ESD",
+        "Each line is one claim: an open diamond where the paper reports it, a dot where we find "
+        "it.",
+        "Workloads differ from the paper's, so a gap is no error by itself. The notes in the table "
+        "say how each figure is defined.",
+        [View("", [gaps, *dots], shape)],
+        Table((("claim", ""), ("paper", unit), ("ours", unit), ("gap", unit)), cells),
+        sorted({name for row in rows for name in row.assumed}),
+    )
+
+
+def _name(row: ClaimRow) -> str:
+    claim = row.claim
+    whose = "" if claim.design == "workload" else f"{claim.design} "
+    return f"{whose}{claim.metric.replace('_', ' ')}, {claim.stat} · {claim.where}"
+
+
+def _dots(
+    name: str, x: list[Any], y: list[str], colour: str, symbol: str, form: str
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "x": x,
+        "y": y,
+        "marker": {"color": colour, "size": 10, "symbol": symbol, "line": {"width": 2}},
+        "hovertemplate": f"%{{y}}<br><b>{name}</b>: {form}<extra></extra>",
+    }

@@ -1,0 +1,156 @@
+"""What a report figure is: plots as plain Plotly dictionaries, words, a table, and its assumptions.
+
+Left out: colours of page and axes, which the page sets for its light or dark theme.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import plotly.graph_objects
+
+Cell = str | float | None
+
+#: One colour a design, from the palette of Okabe and Ito, which colour-blind readers tell apart.
+DESIGN_COLOURS = {
+    "baseline": "#8a8f98",
+    "dedup-sha1": "#d55e00",
+    "dewrite": "#1f78c8",
+    "esd": "#009e73",
+}
+_MORE_COLOURS = ("#cc79a7", "#e69f00", "#56b4e9", "#b3a100", "#7a5195", "#a05a2c")
+
+CAUSE_COLOURS = {
+    "fingerprint": "#d55e00",
+    "lookup": "#e69f00",
+    "compare": "#56b4e9",
+    "data": "#009e73",
+    "mapping": "#1f78c8",
+    "counter": "#7a5195",
+    "encryption": "#cc79a7",
+    "ingress": "#8a8f98",
+    "hazard": "#5b616b",
+    "reclaim": "#b3a100",
+}
+
+
+def design_colour(design: str, designs: Sequence[str]) -> str:
+    """The design's colour; designs outside the paper take further ones in their order."""
+    if design in DESIGN_COLOURS:
+        return DESIGN_COLOURS[design]
+    others = [d for d in designs if d not in DESIGN_COLOURS]
+    return _MORE_COLOURS[others.index(design) % len(_MORE_COLOURS)]
+
+
+def cause_colour(cause: str) -> str:
+    return CAUSE_COLOURS.get(cause, "#a05a2c")
+
+
+def label(text: str) -> str:
+    """A name as Plotly shows it literally; Plotly reads a small HTML of its own."""
+    return html.escape(text, quote=False)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One state of a figure; a figure with several lets the reader choose."""
+
+    name: str
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Figures behind a plot: columns are (heading, unit), the first one names the row."""
+
+    columns: tuple[tuple[str, str], ...]
+    rows: list[list[Cell]]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plot of the report with everything that a reader needs to judge it."""
+
+    key: str
+    title: str
+    cf: str
+    shows: str
+    reading: str
+    views: list[View]
+    table: Table
+    assumed: list[str] = field(default_factory=list)
+    choose: str = "Show"
+
+    def plotly(self, view: int = 0) -> plotly.graph_objects.Figure:
+        """One view as a Plotly figure, for notebooks and further work (needs plotly)."""
+        import plotly.graph_objects as go
+
+        chosen = self.views[view]
+        return go.Figure(data=chosen.data, layout=chosen.layout)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A figure that these results cannot fill, and what would fill it."""
+
+    key: str
+    title: str
+    cf: str
+    reason: str
+
+
+def bar(
+    name: str, x: Sequence[Any], y: Sequence[float | None], colour: str, hover: str, **more: Any
+) -> dict[str, Any]:
+    """One series of bars; ``hover`` is Plotly's template for a bar's tool tip."""
+    trace: dict[str, Any] = {
+        "type": "bar",
+        "name": label(name),
+        "x": list(x),
+        "y": list(y),
+        "marker": {"color": colour},
+        "hovertemplate": f"{hover}<extra></extra>",
+    }
+    return trace | more
+
+
+def layout(y_title: str, **more: Any) -> dict[str, Any]:
+    """A layout for bars over workloads; keyword arguments replace whole members but ``yaxis``."""
+    yaxis: Mapping[str, Any] = more.pop("yaxis", {})
+    base: dict[str, Any] = {
+        "height": 360,
+        "barmode": "group",
+        "bargap": 0.24,
+        "bargroupgap": 0.04,
+        "hovermode": "closest",
+        "margin": {"l": 64, "r": 36, "t": 36, "b": 28},
+        "legend": {
+            "orientation": "h",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "x": 0,
+            "traceorder": "normal",
+        },
+        "xaxis": {"tickangle": "auto", "automargin": True, "type": "category"},
+        "yaxis": {"title": {"text": y_title}, "automargin": True, "rangemode": "tozero", **yaxis},
+    }
+    return base | more
+
+
+def at_one() -> dict[str, Any]:
+    """The line at 1, where a design equals what it is compared with."""
+    return {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": 1,
+        "y1": 1,
+        "line": {"width": 1.5, "dash": "dot", "color": "#8a8f98"},
+        "layer": "above",
+    }

@@ -1,0 +1,524 @@
+"""The figures of designs beside the baseline: writes saved, speed-ups, IPC, energy, tails, causes.
+
+Counterparts of ESD Fig. 2, 11-17 and 19.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any
+
+from sardonyx.report.figure import (
+    Cell,
+    Figure,
+    Missing,
+    Table,
+    View,
+    at_one,
+    bar,
+    cause_colour,
+    design_colour,
+    label,
+    layout,
+)
+from sardonyx.results_measures import (
+    BASELINE,
+    MEASURES,
+    Aspect,
+    Comparison,
+    Measure,
+    arithmetic_mean,
+    assumed_by,
+    cause_share,
+    mean,
+    metadata_ratio,
+    share_of_writes,
+    write_latency_total,
+)
+
+CDF_POINTS = 300
+
+
+def _without_baseline(comparison: Comparison) -> list[str]:
+    return [design for design in comparison.designs if design != BASELINE]
+
+
+def _beside_baseline(
+    comparison: Comparison,
+    measure: Measure,
+    key: str,
+    cf: str,
+    shows: str,
+    reading: str,
+    axis: str,
+) -> Figure | Missing:
+    """Grouped bars of one measure, workloads along the axis, the mean at its end."""
+    designs = _without_baseline(comparison)
+    if BASELINE not in comparison.designs:
+        return Missing(key, measure.title, cf, "There is no `baseline` run to compare with.")
+    data = []
+    rows: list[list[Cell]] = [[w] for w in (*comparison.workloads, f"{measure.mean} mean")]
+    columns = [("workload", "")]
+    form = "%{y:.1%}" if measure.unit == "%" else "%{y:.2f}×"
+    ends = [
+        *map(label, comparison.workloads),
+        f"<b>{'geo. ' * (measure.mean == 'geometric')}mean</b>",
+    ]
+    for design in designs:
+        values = [
+            comparison.value(measure.of, workload, design, BASELINE)
+            for workload in comparison.workloads
+        ]
+        values.append(mean(values, measure.mean))
+        if all(value is None for value in values):
+            continue
+        hover = f"<b>{label(design)}</b> on %{{x}}<br>{measure.title.lower()}: {form}"
+        data.append(bar(design, ends, values, design_colour(design, comparison.designs), hover))
+        columns.append((design, measure.unit))
+        for row, value in zip(rows, values, strict=True):
+            row.append(value)
+    if not data:
+        return Missing(
+            key, measure.title, cf, f"No run beside the baseline says its {measure.title.lower()}."
+        )
+    if measure.unit == "%":
+        shape = layout(axis, yaxis={"tickformat": ".0%"})
+    else:
+        shape = layout(axis, shapes=[at_one()], yaxis={"ticksuffix": "×"})
+    runs = comparison.runs(BASELINE, *designs)
+    return Figure(
+        key,
+        measure.title,
+        cf,
+        shows,
+        reading,
+        [View("", data, shape)],
+        Table(tuple(columns), rows),
+        assumed_by(runs, measure.aspect),
+    )
+
+
+def write_reduction(comparison: Comparison) -> Figure | Missing:
+    return _beside_baseline(
+        comparison,
+        MEASURES["write_reduction"],
+        "write-reduction",
+        "ESD Fig. 11",
+        "The share of write requests whose data line was never written to the medium.",
+        "1 - data lines written / write requests; writes of metadata and counters do not enter. "
+        "Higher is better for wear. The rightmost group is the arithmetic mean.",
+        "writes removed",
+    )
+
+
+def write_speedup(comparison: Comparison) -> Figure | Missing:
+    return _beside_baseline(
+        comparison,
+        MEASURES["write_speedup"],
+        "write-speedup",
+        "ESD Fig. 12",
+        "How many times faster the mean write is than the baseline's on the same trace.",
+        "Baseline's mean write latency / the design's. A write lasts from its arrival at the "
+        "controller to the end of programming; a removed duplicate ends with the update of its "
+        "mapping. Above the dotted line is faster. The rightmost group is the geometric mean.",
+        "write speed-up",
+    )
+
+
+def read_speedup(comparison: Comparison) -> Figure | Missing:
+    return _beside_baseline(
+        comparison,
+        MEASURES["read_speedup"],
+        "read-speedup",
+        "ESD Fig. 13",
+        "How many times faster the mean read is than the baseline's on the same trace.",
+        "Baseline's mean read latency / the design's, from arrival to data. Reads gain where "
+        "removed writes free their bank. The rightmost group is the geometric mean.",
+        "read speed-up",
+    )
+
+
+def ipc(comparison: Comparison) -> Figure | Missing:
+    return _beside_baseline(
+        comparison,
+        MEASURES["ipc_ratio"],
+        "ipc",
+        "ESD Fig. 14",
+        "Instructions per cycle, relative to the baseline on the same trace.",
+        "The design's IPC / the baseline's; above the dotted line the program finishes sooner. The "
+        "rightmost group is the geometric mean.",
+        "IPC / baseline's",
+    )
+
+
+def energy(comparison: Comparison) -> Figure | Missing:
+    return _beside_baseline(
+        comparison,
+        MEASURES["energy_ratio"],
+        "energy",
+        "ESD Fig. 16",
+        "Energy of medium, encryption and deduplication logic, relative to the baseline on the "
+        "same trace.",
+        "The design's energy / the baseline's; below the dotted line is less. The rightmost group "
+        "is the geometric mean.",
+        "energy / baseline's",
+    )
+
+
+def worst_cases(comparison: Comparison) -> Figure | Missing:
+    """The two workloads where deduplication hurts writes most (ESD Fig. 2)."""
+    key, title, cf = "worst-cases", "Worst cases", "ESD Fig. 2"
+    designs = _without_baseline(comparison)
+    measure = MEASURES["write_speedup"]
+    worst: list[tuple[float, str]] = []
+    for workload in comparison.workloads:
+        values = [comparison.value(measure.of, workload, d, BASELINE) for d in designs]
+        known = [value for value in values if value is not None]
+        if known:
+            worst.append((min(known), workload))
+    if not worst:
+        return Missing(key, title, cf, "This needs a baseline and a deduplicating design.")
+    chosen = [workload for _, workload in sorted(worst)[:2]]
+    shown = [MEASURES[m] for m in ("write_speedup", "read_speedup", "ipc_ratio")]
+    outer = [label(workload) for workload in chosen for _ in shown]
+    inner = ["write", "read", "IPC"] * len(chosen)
+    data = []
+    rows: list[list[Cell]] = [[f"{w}, {m.title.lower()}"] for w in chosen for m in shown]
+    for design in designs:
+        cells = [comparison.value(m.of, w, design, BASELINE) for w in chosen for m in shown]
+        hover = f"<b>{label(design)}</b>, %{{x}}<br>%{{y:.2f}} of the baseline"
+        colour = design_colour(design, comparison.designs)
+        data.append(bar(design, [outer, inner], cells, colour, hover))
+        for row, value in zip(rows, cells, strict=True):
+            row.append(value)
+    axes = {"type": "multicategory", "automargin": True}
+    shape = layout("relative to baseline", shapes=[at_one()], xaxis=axes, yaxis={"ticksuffix": "×"})
+    return Figure(
+        key,
+        title,
+        cf,
+        "The two traces with the lowest write speed-up of any design, with all that deduplication "
+        "does to them.",
+        "Write and read: baseline's mean latency / the design's; IPC: the design's / the "
+        "baseline's. Below the dotted line, deduplication costs more than it saves.",
+        [View("", data, shape)],
+        Table((("workload and measure", ""), *((d, "x") for d in designs)), rows),
+        assumed_by(comparison.runs(), "time"),
+    )
+
+
+def latency_distribution(comparison: Comparison) -> Figure | Missing:
+    """Cumulative distributions of write latency, a trace at a time (ESD Fig. 15)."""
+    key, title, cf = "write-latency", "Write latency distribution", "ESD Fig. 15"
+    views = []
+    rows: list[list[Cell]] = []
+    for workload in comparison.workloads:
+        data = []
+        for design in comparison.designs:
+            run = comparison.run(workload, design)
+            if run is None:
+                continue
+            percentiles = [run.metric(f"{p}_write_latency_ns") for p in _PERCENTILES]
+            rows.append([f"{workload}, {design}", *percentiles])
+            points = _thinned([p for p in run.write_latency_cdf if p[0] > 0])
+            if points:
+                data.append(
+                    {
+                        "type": "scatter",
+                        "mode": "lines",
+                        "name": label(design),
+                        "x": [round(ns, 2) for ns, _ in points],
+                        "y": [round(fraction, 6) for _, fraction in points],
+                        "line": {
+                            "color": design_colour(design, comparison.designs),
+                            "width": 2.4,
+                            "shape": "hv",
+                        },
+                        "hovertemplate": f"<b>{label(design)}</b><br>%{{y:.2%}} of writes within "
+                        "%{x:,.4~g} ns<extra></extra>",
+                    }
+                )
+        if data:
+            shape = layout("share of writes", yaxis={"tickformat": ".0%", "range": [0, 1.01]})
+            shape["xaxis"] = {
+                "type": "log",
+                "title": {"text": "write latency (ns)"},
+                "automargin": True,
+                "dtick": 1,
+                "minor": {"dtick": "D1", "showgrid": True},
+            }
+            views.append(View(workload, data, shape))
+    if not views:
+        return Missing(key, title, cf, "No run of these results carries its latency distribution.")
+    columns = (("workload, design", ""), *((p, "ns") for p in _PERCENTILES))
+    return Figure(
+        key,
+        title,
+        cf,
+        "For the chosen trace, the share of writes that took at most the time on the axis.",
+        "A curve further left is faster; where it nears 100 % is the tail. The time axis is "
+        "logarithmic. The table gives percentiles of every trace.",
+        views,
+        Table(columns, rows),
+        assumed_by(comparison.runs(), "time"),
+        choose="Trace",
+    )
+
+
+_PERCENTILES = ("p50", "p95", "p99", "p999")
+
+
+def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most about ``CDF_POINTS`` points, evenly apart along the curve's height, ends kept."""
+    if len(points) <= CDF_POINTS:
+        return points
+    fractions = [fraction for _, fraction in points]
+    picked = {0, len(points) - 1}
+    # Even steps of height, then ever finer ones towards 1, where the tail is.
+    half = CDF_POINTS // 2
+    targets = [i / half for i in range(half)]
+    targets += [1 - 10 ** (-1 - 3 * i / half) for i in range(half)]
+    picked.update(min(bisect_left(fractions, t), len(points) - 1) for t in targets)
+    return [points[i] for i in sorted(picked)]
+
+
+def latency_by_cause(comparison: Comparison) -> Figure | Missing:
+    """What a write's latency consists of (ESD Fig. 17)."""
+    key, title, cf = "latency-by-cause", "Where write latency goes", "ESD Fig. 17"
+    causes = comparison.causes()
+    designs = [
+        design
+        for design in comparison.designs
+        if any(write_latency_total(run) is not None for run in comparison.runs(design))
+    ]
+    if not designs:
+        return Missing(key, title, cf, "No run of these results books its latency by cause.")
+    views = []
+    rows: list[list[Cell]] = []
+    means: dict[str, list[float | None]] = {}
+    for design in designs:
+        cells: list[list[float | None]] = []
+        for workload in comparison.workloads:
+            run = comparison.run(workload, design)
+            shares = [None if run is None else cause_share(run, cause) for cause in causes]
+            cells.append(shares)
+            rows.append([f"{workload}, {design}", *shares])
+        means[design] = [arithmetic_mean(column) for column in zip(*cells, strict=True)]
+        rows.append([f"arithmetic mean, {design}", *means[design]])
+        names = [*map(label, comparison.workloads), "<b>mean</b>"]
+        data = [
+            bar(
+                cause,
+                names,
+                [*(shares[i] for shares in cells), means[design][i]],
+                cause_colour(cause),
+                f"%{{x}}<br>{label(cause)}: %{{y:.1%}} of write latency",
+            )
+            for i, cause in enumerate(causes)
+        ]
+        views.append(View(design, _used(data), _shares("share of write latency")))
+    data = [
+        bar(
+            cause,
+            list(map(label, designs)),
+            [means[design][i] for design in designs],
+            cause_colour(cause),
+            f"%{{x}}<br>{label(cause)}: %{{y:.1%}} of write latency",
+        )
+        for i, cause in enumerate(causes)
+    ]
+    overview = _shares("share of write latency", bargap=0.5)
+    views.insert(0, View("mean of all traces", _used(data), overview))
+    return Figure(
+        key,
+        title,
+        cf,
+        "Every nanosecond of a write's latency is booked under the cause on its critical path; a "
+        "bar shows each cause's share.",
+        "Share = latency booked under the cause / latency of all writes; a bar adds up to 100 %. "
+        "Look-up is reading fingerprints or their index from the medium, compare reads the line "
+        "that may be equal, data is the write itself with its queueing. Means are arithmetic over "
+        "traces.",
+        views,
+        Table((("workload, design", ""), *((cause, "%") for cause in causes)), rows),
+        assumed_by(comparison.runs(), "time"),
+        choose="Design",
+    )
+
+
+def _used(data: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [trace for trace in data if any(trace["y"])]
+
+
+def _shares(axis: str, **more: Any) -> dict[str, Any]:
+    return layout(axis, barmode="stack", yaxis={"tickformat": ".0%", "range": [0, 1.0001]}, **more)
+
+
+def metadata(comparison: Comparison) -> Figure | Missing:
+    """Metadata in the medium, relative to the largest rival (ESD Fig. 19)."""
+    key, title, cf = "metadata", "Metadata footprint", "ESD Fig. 19"
+    designs = [
+        design
+        for design in _without_baseline(comparison)
+        if any(run.metric("metadata_bytes") for run in comparison.runs(design))
+    ]
+    if not designs:
+        return Missing(key, title, cf, "No run of these results says how much metadata it keeps.")
+    against = "dedup-sha1" if "dedup-sha1" in designs else designs[0]
+    names = [*map(label, comparison.workloads), "<b>mean</b>"]
+    relative, absolute = [], []
+    rows: list[list[Cell]] = [[w] for w in (*comparison.workloads, "arithmetic mean")]
+    columns = [("workload", "")]
+    for design in designs:
+        colour = design_colour(design, comparison.designs)
+        ratios = [
+            comparison.value(metadata_ratio, w, design, against) for w in comparison.workloads
+        ]
+        ratios.append(arithmetic_mean(ratios))
+        runs = [comparison.run(w, design) for w in comparison.workloads]
+        sizes = [run.metric("metadata_bytes_per_line") if run else None for run in runs]
+        sizes.append(arithmetic_mean(sizes))
+        hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s metadata"
+        relative.append(bar(design, names, ratios, colour, hover))
+        hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.2f}} B a line"
+        absolute.append(bar(design, names, sizes, colour, hover))
+        columns += [(f"{design}, of {against}", "%"), (f"{design}, B/line", "B")]
+        for row, ratio, size in zip(rows, ratios, sizes, strict=True):
+            row += [ratio, size]
+    views = [
+        View(
+            f"relative to {against}",
+            relative,
+            layout(f"of {against}'s", yaxis={"tickformat": ".0%"}),
+        )
+    ]
+    if any(value for trace in absolute for value in trace["y"]):
+        views.append(View("bytes a line", absolute, layout("bytes a 64-byte line")))
+    return Figure(
+        key,
+        title,
+        cf,
+        "Bytes of the medium that hold mappings, fingerprints and reference counts.",
+        "Tables in on-chip caches alone do not count. Bytes a line are per 64-byte line of data "
+        "that the trace touches. The rightmost group is the arithmetic mean.",
+        views,
+        Table(tuple(columns), rows),
+        assumed_by(comparison.runs(*designs), "space"),
+    )
+
+
+def predictions(comparison: Comparison) -> Figure | Missing:
+    """How DeWrite's predictions came out (ESD Fig. 4)."""
+    key, title, cf = "predictions", "Prediction outcomes", "ESD Fig. 4"
+    outcomes = (
+        ("T1", "predicted duplicate, was one", "prediction_t1", "#009e73"),
+        ("F2", "predicted duplicate, was none", "prediction_f2", "#d55e00"),
+        ("T3", "predicted unique, was unique", "prediction_t3", "#1f78c8"),
+        ("F4", "predicted unique, was a duplicate", "prediction_f4", "#e69f00"),
+    )
+    runs = [(w, comparison.run(w, "dewrite")) for w in comparison.workloads]
+    known = [
+        (w, r) for w, r in runs if r and any(r.metric(m) is not None for _, _, m, _ in outcomes)
+    ]
+    if not known:
+        return Missing(key, title, cf, "This needs runs of `dewrite`, the design that predicts.")
+    names = [*(label(w) for w, _ in known), "<b>mean</b>"]
+    data = []
+    rows: list[list[Cell]] = [[w] for w in (*(w for w, _ in known), "arithmetic mean")]
+    totals = [sum(r.metric(m) or 0 for _, _, m, _ in outcomes) for _, r in known]
+    for name, meaning, metric, colour in outcomes:
+        values: list[float | None] = [
+            (r.metric(metric) or 0) / total if total else None
+            for (_, r), total in zip(known, totals, strict=True)
+        ]
+        values.append(arithmetic_mean(values))
+        hover = f"%{{x}}<br>{name}: {meaning}<br>%{{y:.1%}} of predictions"
+        data.append(bar(f"{name}: {meaning}", names, values, colour, hover))
+        for row, value in zip(rows, values, strict=True):
+            row.append(value)
+    return Figure(
+        key,
+        title,
+        cf,
+        "DeWrite predicts whether a write is a duplicate and starts encrypting early when not; a "
+        "bar splits its predictions by outcome.",
+        "T1 and T3 are right. F2 delays a unique line, since its encryption starts late; F4 wastes "
+        "an encryption. The rightmost bar is the arithmetic mean.",
+        [View("", data, _shares("share of predictions"))],
+        Table((("workload", ""), *((name, "%") for name, _, _, _ in outcomes)), rows),
+        assumed_by(comparison.runs("dewrite"), "counts"),
+    )
+
+
+def duplicates_found(comparison: Comparison) -> Figure | Missing:
+    """Where duplicates are found, and what looking in the medium costs (ESD Fig. 5)."""
+    key, title, cf = "duplicates-found", "Where duplicates are found", "ESD Fig. 5"
+    views = []
+    rows: list[list[Cell]] = []
+    used = []
+    for design in [d for d in _without_baseline(comparison) if d in ("dedup-sha1", "dewrite")]:
+        workloads = [w for w in comparison.workloads if comparison.run(w, design)]
+        runs = [run for w in workloads if (run := comparison.run(w, design))]
+        columns = [
+            [share_of_writes(run, "duplicates_found_in_cache") for run in runs],
+            [share_of_writes(run, "duplicates_found_in_medium") for run in runs],
+            [cause_share(run, "lookup") for run in runs],
+        ]
+        if all(value is None for value in columns[0] + columns[1]):
+            continue
+        for column in columns:
+            column.append(arithmetic_mean(column))
+        names = [*map(label, workloads), "<b>mean</b>"]
+        data = [
+            bar(
+                "found by a cached fingerprint",
+                names,
+                columns[0],
+                "#009e73",
+                "%{x}<br>%{y:.1%} of writes, found by a fingerprint in the cache",
+            ),
+            bar(
+                "found by looking in the medium",
+                names,
+                columns[1],
+                "#1f78c8",
+                "%{x}<br>%{y:.1%} of writes, found only by looking in the medium",
+            ),
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": "look-up share of write latency",
+                "x": names,
+                "y": columns[2],
+                "marker": {"color": "#d55e00", "size": 9, "symbol": "diamond"},
+                "hovertemplate": "%{x}<br>look-ups take %{y:.1%} of write latency<extra></extra>",
+            },
+        ]
+        views.append(View(design, data, _shares("share of writes, of latency")))
+        used.append(design)
+        rows += [
+            [f"{name}, {design}", *cells]
+            for name, *cells in zip([*workloads, "arithmetic mean"], *columns, strict=True)
+        ]
+    if not views:
+        return Missing(
+            key,
+            title,
+            cf,
+            "This needs runs of `dedup-sha1` or `dewrite`, which look in the medium.",
+        )
+    heads = (("found in cache", "%"), ("found in medium", "%"), ("look-up of latency", "%"))
+    aspect: Aspect = "time"
+    return Figure(
+        key,
+        title,
+        cf,
+        "Bars: the share of writes found to be duplicates, by where their fingerprint was. "
+        "Diamonds: the share of write latency spent on looking in the medium.",
+        "Both are shares of all writes, not of duplicates. A short blue bar under a high diamond "
+        "means a dear look-up for few duplicates. The rightmost group is the arithmetic mean.",
+        views,
+        Table((("workload, design", ""), *heads), rows),
+        assumed_by(comparison.runs(*used), aspect),
+        choose="Design",
+    )

@@ -1,0 +1,143 @@
+"""The figures of ESD's cache sizes: hit rates of EFIT, by replacement policy, and of the AMT cache.
+
+Counterparts of ESD Fig. 18 (a) and (b), from runs whose variant sets the size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sardonyx.report.figure import Cell, Figure, Missing, Table, View, label, layout
+from sardonyx.results import Results, Run
+from sardonyx.results_measures import arithmetic_mean, assumed_by
+
+EFIT_BYTES = "esd.efit_bytes"
+AMT_BYTES = "esd.amt_bytes"
+POLICY = "esd.policy"
+
+
+def points(results: Results, size: str, policy: str | None = None) -> dict[str, dict[int, Run]]:
+    """Runs of ``esd`` whose variant sets this size (and this policy) and nothing else."""
+    wanted = {size} if policy is None else {size, POLICY}
+    found: dict[str, dict[int, Run]] = {}
+    for run in results.runs:
+        if run.design != "esd" or set(run.variant) != wanted:
+            continue
+        if policy is not None and run.variant[POLICY] != policy:
+            continue
+        value = run.variant[size]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            found.setdefault(run.trace, {})[int(value)] = run
+    return found
+
+
+def efit(results: Results) -> Figure | Missing:
+    policies = sorted(
+        {
+            str(run.variant[POLICY])
+            for run in results.runs
+            if set(run.variant) == {EFIT_BYTES, POLICY}
+        }
+    )
+    series = {f"EFIT, {policy.upper()}": points(results, EFIT_BYTES, policy) for policy in policies}
+    return _figure(
+        "efit-size",
+        "EFIT hit rate by size",
+        "ESD Fig. 18(a)",
+        series,
+        lambda run: run.metric("efit_hit_rate"),
+        "The share of EFIT look-ups that find their fingerprint, for growing EFITs, under each "
+        "replacement policy.",
+        "LRCU prefers to drop entries that were referenced once, LRU the oldest. Where a curve "
+        "flattens, a larger table finds few more duplicates.",
+    )
+
+
+def amt(results: Results) -> Figure | Missing:
+    return _figure(
+        "amt-size",
+        "AMT hit rate by size",
+        "ESD Fig. 18(b)",
+        {"AMT cache": points(results, AMT_BYTES)},
+        lambda run: run.metric("amt_hit_rate"),
+        "The share of address translations that the on-chip AMT cache answers, for growing caches.",
+        "A miss reads a line of the mapping table from the medium.",
+    )
+
+
+_COLOURS = ("#009e73", "#8a8f98", "#1f78c8", "#e69f00")
+
+
+def _figure(
+    key: str,
+    title: str,
+    cf: str,
+    series: dict[str, dict[str, dict[int, Run]]],
+    rate: Callable[[Run], float | None],
+    shows: str,
+    reading: str,
+) -> Figure | Missing:
+    traces = list(dict.fromkeys(t for by_trace in series.values() for t in by_trace))
+    sizes = sorted({s for by_trace in series.values() for by in by_trace.values() for s in by})
+    if not sizes:
+        return Missing(
+            key,
+            title,
+            cf,
+            "This needs a sweep of the cache's size: `sardonyx reproduce esd` runs it.",
+        )
+    rows: list[list[Cell]] = []
+    curves: dict[str, dict[str, list[float | None]]] = {t: {} for t in traces}
+    means: dict[str, list[float | None]] = {}
+    for name, by_trace in series.items():
+        for trace in traces:
+            by = by_trace.get(trace, {})
+            curve = [rate(by[size]) if size in by else None for size in sizes]
+            curves[trace][name] = curve
+            rows.append([f"{trace}, {name}", *curve])
+        means[name] = [arithmetic_mean(column) for column in _columns(curves, name)]
+        rows.append([f"arithmetic mean, {name}", *means[name]])
+    views = [_view("mean of all traces", means, sizes)]
+    views += [_view(trace, curves[trace], sizes) for trace in traces]
+    runs = [run for by_trace in series.values() for by in by_trace.values() for run in by.values()]
+    return Figure(
+        key,
+        title,
+        cf,
+        shows,
+        f"{reading} The mean is arithmetic over traces.",
+        views,
+        Table((("workload, table", ""), *((_size(s), "%") for s in sizes)), rows),
+        assumed_by(runs, "counts"),
+        choose="Trace",
+    )
+
+
+def _columns(curves: dict[str, dict[str, list[float | None]]], name: str) -> Any:
+    return zip(*(curve[name] for curve in curves.values()), strict=True)
+
+
+def _view(name: str, curves: dict[str, list[float | None]], sizes: list[int]) -> View:
+    data: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": label(series),
+            "x": [_size(s) for s in sizes],
+            "y": curve,
+            "line": {"color": _COLOURS[index % len(_COLOURS)], "width": 2.4},
+            "marker": {"size": 8, "symbol": ("circle", "square")[index % 2]},
+            "hovertemplate": f"<b>{label(series)}</b>, %{{x}}<br>%{{y:.2%}} hit<extra></extra>",
+        }
+        for index, (series, curve) in enumerate(curves.items())
+    ]
+    shape = layout("hit rate", yaxis={"tickformat": ".0%", "rangemode": "normal"})
+    shape["xaxis"] = {"type": "category", "title": {"text": "size"}, "automargin": True}
+    return View(name, data, shape)
+
+
+def _size(size: int) -> str:
+    if size >= 1 << 20 and size % (1 << 20) == 0:
+        return f"{size >> 20} MB"
+    return f"{size >> 10} KB" if size % 1024 == 0 else f"{size:,} B"

@@ -1,0 +1,178 @@
+"""The figures about the traces alone: duplicates, content locality, fingerprint collisions.
+
+Counterparts of ESD Fig. 1, 3 and 8. They rest on the bytes of the traces and on no machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sardonyx.report.figure import Cell, Figure, Missing, Table, View, bar, label, layout
+from sardonyx.results import Results
+from sardonyx.results_measures import arithmetic_mean, written
+
+LOCALITY_COLOURS = ("#8a8f98", "#56b4e9", "#1f78c8", "#e69f00", "#d55e00", "#7a5195")
+FINGERPRINT_COLOURS = {
+    "crc32": "#8a8f98",
+    "truncated-hamming": "#009e73",
+    "hsiao-opentitan": "#1f78c8",
+    "hsiao-1970": "#e69f00",
+}
+MEAN = "<b>mean</b>"
+
+
+def duplicates(results: Results) -> Figure | Missing:
+    """Share of written lines whose content was written before (ESD Fig. 1)."""
+    key, title, cf = "duplicates", "Duplicate lines", "ESD Fig. 1"
+    known = [t for t in results.traces if t.facts.get("duplicate_rate") is not None]
+    if not known:
+        return Missing(key, title, cf, "No trace in these results says how many duplicates it has.")
+    names = [label(t.name) for t in known]
+    series = (
+        ("all duplicates", "duplicate_rate", "#1f78c8"),
+        ("zero lines", "zero_rate", "#8a8f98"),
+        ("silent: the line held this already", "silent_write_rate", "#e69f00"),
+    )
+    data = []
+    rows: list[list[Cell]] = [[name] for name in (*(t.name for t in known), "arithmetic mean")]
+    for name, fact, colour in series:
+        values = [t.facts.get(fact) for t in known]
+        values.append(arithmetic_mean(values))
+        if all(value is None for value in values):
+            values = [None] * len(values)
+        else:
+            data.append(bar(name, [*names, MEAN], values, colour, "%{x}<br>%{y:.1%} of writes"))
+        for row, value in zip(rows, values, strict=True):
+            row.append(value)
+    return Figure(
+        key,
+        title,
+        cf,
+        "For each trace, the share of written lines whose 64 bytes had been written before, "
+        "at any address.",
+        "This is what deduplication could remove at best. Zero lines are all-zero contents; a "
+        "silent write stores what its own address already holds. The rightmost group is the "
+        "arithmetic mean.",
+        [View("", data, layout("share of writes", yaxis={"tickformat": ".0%", "range": [0, 1]}))],
+        Table((("trace", ""), *((name, "%") for name, _, _ in series)), rows),
+    )
+
+
+def locality(results: Results) -> Figure | Missing:
+    """How unevenly contents repeat (ESD Fig. 3)."""
+    key, title, cf = "locality", "Content locality", "ESD Fig. 3"
+    known = [t for t in results.traces if t.locality]
+    if not known:
+        return Missing(
+            key, title, cf, "No trace in these results counts how often contents repeat."
+        )
+    classes = list(dict.fromkeys(row.label for t in known for row in t.locality))
+    views = []
+    rows: list[list[Cell]] = [[name] for name in (*(t.name for t in known), "arithmetic mean")]
+    columns = [("trace", "")]
+    names = [label(t.name) for t in known]
+    for view, attribute in (
+        ("volume: share of all writes", "writes_share"),
+        ("contents: share of distinct contents", "contents_share"),
+    ):
+        data = []
+        for index, name in enumerate(classes):
+            values: list[float | None] = [
+                next((getattr(r, attribute) for r in t.locality if r.label == name), None)
+                for t in known
+            ]
+            values.append(arithmetic_mean(values))
+            data.append(
+                bar(
+                    f"written {name}×",
+                    [*names, MEAN],
+                    values,
+                    LOCALITY_COLOURS[index % len(LOCALITY_COLOURS)],
+                    f"%{{x}}<br>contents written {label(name)} times: %{{y:.2%}}",
+                )
+            )
+            columns.append((f"{view.split(':')[0]} {name}×", "%"))
+            for row, value in zip(rows, values, strict=True):
+                row.append(value)
+        yaxis = {"tickformat": ".0%", "range": [0, 1]}
+        shares = layout(view.split(": ")[1], barmode="stack", yaxis=yaxis)
+        views.append(View(view, data, shares))
+    return Figure(
+        key,
+        title,
+        cf,
+        "Contents are grouped by how many times each was written; a bar shows how much of the "
+        "trace each group accounts for.",
+        "Switch between distinct contents and writes: where a sliver of the contents carries much "
+        "of the volume, a small fingerprint cache can catch most duplicates.",
+        views,
+        Table(tuple(columns), rows),
+    )
+
+
+def collisions(results: Results) -> Figure | Missing:
+    """Distinct contents with equal fingerprints (ESD Fig. 8)."""
+    key, title, cf = "collisions", "Fingerprint collisions", "ESD Fig. 8"
+    known = [t for t in results.traces if t.collisions]
+    if not known:
+        return Missing(key, title, cf, "No trace in these results counts fingerprint collisions.")
+    codes = list(dict.fromkeys(c.fingerprint for t in known for c in t.collisions))
+    names = [label(t.name) for t in known]
+    views = []
+    rows: list[list[Cell]] = [[t.name] for t in known]
+    columns = [("trace", "")]
+    for view, attribute, unit, form in (
+        ("share of distinct contents", "colliding_rate", "%", "%{y:.3~%} of distinct contents"),
+        ("relative to CRC-32", "normalised_to_crc32", "x", "%{y:.3~g} times CRC-32's"),
+    ):
+        data = []
+        for code in codes:
+            values: list[float | None] = [
+                next((getattr(c, attribute) for c in t.collisions if c.fingerprint == code), None)
+                for t in known
+            ]
+            data.append(
+                bar(
+                    code,
+                    names,
+                    values,
+                    FINGERPRINT_COLOURS.get(code, "#cc79a7"),
+                    f"%{{x}}<br>{label(code)}: {form}",
+                )
+            )
+            columns.append((f"{code}, {view}", unit))
+            for row, value in zip(rows, values, strict=True):
+                row.append(value)
+        if any(value for trace in data for value in trace["y"]):
+            axis: dict[str, Any] = {"type": "log", "rangemode": "normal", "exponentformat": "power"}
+            if unit == "%":
+                axis |= {"tickformat": "~%", "dtick": 1}
+            views.append(View(view, data, layout(view, yaxis=axis)))
+    if not views:
+        return Missing(
+            key, title, cf, "No two contents of these traces share a fingerprint of any kind."
+        )
+    return Figure(
+        key,
+        title,
+        cf,
+        "The share of distinct contents that have the fingerprint of some other content, for the "
+        "check bits of three ECC matrices (8 bits a word, 64 a line) and for CRC-32.",
+        "The axis is logarithmic. No bar: not one collision, or, relative to CRC-32, none of "
+        "CRC-32's to divide by. A collision costs a read and a compare; it loses no data.",
+        views,
+        Table(tuple(columns), rows),
+    )
+
+
+def summary(results: Results) -> list[tuple[str, str]]:
+    """Facts for the page's header: how many traces, how many writes, mean duplicate rate."""
+    writes = [t.facts.get("writes") for t in results.traces]
+    known = [w for w in writes if w is not None]
+    rate = arithmetic_mean(t.facts.get("duplicate_rate") for t in results.traces)
+    facts = [("traces", str(len({run.trace for run in results.runs})))]
+    if known:
+        facts.append(("writes", f"{int(sum(known)):,}"))
+    if rate is not None:
+        facts.append(("mean duplicate rate", written(rate, "%")))
+    return facts

@@ -1,0 +1,550 @@
+"""Reproducing ESD (HPCA'23): which runs it needs, and our figure for each of its claims.
+
+Every claim's metric is one small function from runs to one value a workload; the claim's
+statistic (min, mean, max) is then taken over the workloads. Means are arithmetic. SPEC and PARSEC
+are not ours to ship: recordings of real programs and a ladder of generated traces stand in, and
+``stand_ins`` says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sardonyx import results_measures as m
+from sardonyx.claims import Claim, ClaimRow, Unit, claims_document, load_claims
+from sardonyx.report.sweeps import AMT_BYTES, EFIT_BYTES, POLICY, points
+from sardonyx.results import Results, Run, Scalar, Trace
+
+DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
+POLICIES = ("lrcu", "lru")
+KB, MB = 1 << 10, 1 << 20
+SIZES = (64 * KB, 128 * KB, 256 * KB, 512 * KB, MB, 2 * MB)
+QUICK_SIZES = (64 * KB, 512 * KB, MB, 2 * MB)
+RECLAIM = "esd.reclaim"
+VERIFY = "dedup_sha1.verify"
+
+
+# ---- the runs
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A trace that stands in for the paper's programs."""
+
+    name: str
+    kind: Literal["recording", "ladder"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One simulation: this trace under this design, with these settings on top of the machine's.
+
+    ``figures`` names the figures of the paper that need it.
+    """
+
+    trace: str
+    design: str
+    variant: Mapping[str, Scalar] = field(default_factory=dict)
+    figures: tuple[str, ...] = ()
+
+
+def esd_workloads(traces: Iterable[str], ladder_names: Iterable[str] = ()) -> list[Workload]:
+    """The stand-ins by name: recordings of real programs, then the ladder of generated traces."""
+    recordings = [Workload(name, "recording") for name in traces]
+    return recordings + [Workload(name, "ladder") for name in ladder_names]
+
+
+def esd_plan(
+    traces: Sequence[str],
+    ladder_names: Sequence[str] = (),
+    quick: bool = False,
+    *,
+    unverified: bool = False,
+) -> list[RunRequest]:
+    """All runs that ESD's figures need, workload by workload.
+
+    ``quick`` sweeps four cache sizes, not six, and leaves out the smallest steps no claim asks for.
+    ``unverified`` adds Dedup_SHA1 that trusts its hash and never compares.
+    """
+    sizes = QUICK_SIZES if quick else SIZES
+    plan: list[RunRequest] = []
+    for workload in esd_workloads(traces, ladder_names):
+        name = workload.name
+        plan += [RunRequest(name, design, {}, _figures(design)) for design in DESIGNS]
+        for reading in ("paper", "counted"):
+            plan.append(RunRequest(name, "esd", {RECLAIM: reading}, ("Fig. 11", "Fig. 12")))
+        if unverified:
+            plan.append(RunRequest(name, "dedup-sha1", {VERIFY: False}, ("Fig. 11", "Fig. 17")))
+        plan += [
+            RunRequest(name, "esd", {EFIT_BYTES: size, POLICY: policy}, ("Fig. 18(a)",))
+            for size in sizes
+            for policy in POLICIES
+        ]
+        plan += [RunRequest(name, "esd", {AMT_BYTES: size}, ("Fig. 18(b)",)) for size in sizes]
+    return plan
+
+
+def _figures(design: str) -> tuple[str, ...]:
+    beside = tuple(f"Fig. {n}" for n in (2, 11, 12, 13, 14, 15, 16, 17, 19))
+    own = {"baseline": ("Fig. 1", "Fig. 3", "Fig. 8"), "dedup-sha1": ("Fig. 5",)}
+    return own.get(design, ("Fig. 4", "Fig. 5") if design == "dewrite" else ()) + beside
+
+
+def run_plan(
+    plan: Iterable[RunRequest],
+    run: Callable[[RunRequest], Mapping[str, Any]],
+    done: Callable[[RunRequest], None] | None = None,
+) -> list[dict[str, Any]]:
+    """Execute a plan in order through ``run``, which yields a run of the results document.
+
+    ``done`` hears of each finished request, for a progress bar. A run that answers another
+    request than the one it was given is an error.
+    """
+    runs = []
+    for request in plan:
+        answer = dict(run(request))
+        answer["variant"] = dict(answer.get("variant") or {})
+        given = (answer.get("trace"), answer.get("design"), answer["variant"])
+        if given != (request.trace, request.design, dict(request.variant)):
+            raise ValueError(f"asked for {request}, was given a run of {given}")
+        runs.append(answer)
+        if done is not None:
+            done(request)
+    return runs
+
+
+def stand_ins(workloads: Sequence[Workload]) -> str:
+    """One sentence that names what replaces the paper's programs."""
+    parts = []
+    for kind, words in (
+        ("recording", "recordings of real programs"),
+        ("ladder", "generated traces"),
+    ):
+        names = [w.name for w in workloads if w.kind == kind]
+        if names:
+            parts.append(f"{words} ({', '.join(names)})")
+    return (
+        "SPEC CPU 2017 and PARSEC, which the paper ran, are replaced by "
+        + (" and ".join(parts) or "no workload at all")
+        + ". A gap between the columns is therefore a gap of workloads first."
+    )
+
+
+# ---- the evidence for a claim
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Our values for one metric: one a workload, and those of other readings of it."""
+
+    values: Mapping[str, float | None]
+    unit: Unit
+    note: str
+    needs: str
+    aspect: m.Aspect = "counts"
+    runs: Sequence[Run] = ()
+    readings: Mapping[str, Mapping[str, float | None] | float | None] = field(default_factory=dict)
+
+
+class Evidence:
+    """Results restricted to the workloads that stand in for the paper's."""
+
+    def __init__(self, results: Results, workloads: Sequence[Workload] | None) -> None:
+        self.comparison = m.Comparison(results)
+        self.results = results
+        names = None if workloads is None else {workload.name for workload in workloads}
+        self.labels = [
+            label
+            for label in self.comparison.workloads
+            if names is None or self.comparison.trace_of[label] in names
+        ]
+        self.trace_names = list(dict.fromkeys(self.comparison.trace_of[w] for w in self.labels))
+        self.traces: list[Trace] = [t for t in results.traces if t.name in self.trace_names]
+
+    def one(self, measure: Callable[[Run], float | None], design: str) -> dict[str, float | None]:
+        """``measure`` of one design, a workload each."""
+        values = {}
+        for label in self.labels:
+            run = self.comparison.run(label, design)
+            values[label] = None if run is None else measure(run)
+        return values
+
+    def two(
+        self, measure: Callable[[Run, Run], float | None], design: str, over: str
+    ) -> dict[str, float | None]:
+        """``measure`` of one design over another, a workload each."""
+        return {label: self.comparison.value(measure, label, design, over) for label in self.labels}
+
+    def reclaiming(
+        self, measure: Callable[[Run, Run], float | None], over: str, reading: str
+    ) -> dict[str, float | None]:
+        """``measure`` of ESD under one reading of how freed lines come back."""
+        variants = {
+            run.trace: run
+            for run in self.results.runs
+            if run.design == "esd" and dict(run.variant) == {RECLAIM: reading}
+        }
+        values: dict[str, float | None] = {}
+        for label in self.labels:
+            run = variants.get(self.comparison.trace_of[label])
+            base = self.comparison.run(label, over)
+            values[label] = measure(run, base) if run is not None and base is not None else None
+        return values
+
+    def runs(self, *designs: str) -> list[Run]:
+        return [
+            run
+            for label in self.labels
+            for design in designs
+            if (run := self.comparison.run(label, design)) is not None
+        ]
+
+
+Finder = Callable[[Evidence, Claim], Found]
+
+
+def _fact(name: str, note: str) -> Finder:
+    def find(evidence: Evidence, _: Claim) -> Found:
+        values = {trace.name: trace.facts.get(name) for trace in evidence.traces}
+        return Found(values, "%", note, f"`{name}` of each trace")
+
+    return find
+
+
+def _written_over_1000_times(attribute: Literal["contents", "writes"], note: str) -> Finder:
+    def find(evidence: Evidence, _: Claim) -> Found:
+        values: dict[str, float | None] = {}
+        top = total = 0.0
+        for trace in evidence.traces:
+            rows = {row.label: row for row in trace.locality}
+            high = rows.get(">1000")
+            values[trace.name] = getattr(high, f"{attribute}_share") if high else None
+            top += (getattr(high, attribute) or 0.0) if high else 0.0
+            total += sum(getattr(row, attribute) or 0.0 for row in trace.locality)
+        return Found(
+            values,
+            "%",
+            note,
+            "`locality` of each trace",
+            readings={"all traces pooled": m.divide(top, total)},
+        )
+
+    return find
+
+
+def _duplicates_found(metric: str, note: str) -> Finder:
+    def find(evidence: Evidence, claim: Claim) -> Found:
+        def of_duplicates(run: Run) -> float | None:
+            cached, medium = (run.metric(f"duplicates_found_in_{x}") for x in ("cache", "medium"))
+            if cached is None or medium is None:
+                return None
+            return m.divide(run.metric(metric), cached + medium)
+
+        return Found(
+            evidence.one(lambda run: m.share_of_writes(run, metric), claim.design),
+            "%",
+            note,
+            f"runs of {claim.design} with `{metric}`",
+            "time",
+            evidence.runs(claim.design),
+            {"as a share of the duplicates found": evidence.one(of_duplicates, claim.design)},
+        )
+
+    return find
+
+
+def _share_of_write_latency(cause: str, note: str) -> Finder:
+    def find(evidence: Evidence, claim: Claim) -> Found:
+        def over_the_rest(run: Run) -> float | None:
+            share = m.cause_share(run, cause)
+            return None if share is None else m.divide(share, 1 - share)
+
+        def with_compare(run: Run) -> float | None:
+            shares = m.cause_share(run, cause), m.cause_share(run, "compare")
+            return None if shares[0] is None or shares[1] is None else shares[0] + shares[1]
+
+        readings = {
+            "as an increase over the rest of the latency": evidence.one(over_the_rest, claim.design)
+        }
+        if cause == "lookup":
+            readings["with the read that confirms a match"] = evidence.one(
+                with_compare, claim.design
+            )
+        return Found(
+            evidence.one(lambda run: m.cause_share(run, cause), claim.design),
+            "%",
+            note,
+            f"runs of {claim.design} that book write latency by cause",
+            "time",
+            evidence.runs(claim.design),
+            readings,
+        )
+
+    return find
+
+
+def _write_reduction(evidence: Evidence, claim: Claim) -> Found:
+    readings: dict[str, Mapping[str, float | None] | float | None] = {
+        "all medium writes, metadata included": evidence.two(
+            m.medium_write_reduction, claim.design, m.BASELINE
+        )
+    }
+    if claim.design == "esd":
+        for reading in ("paper", "counted"):
+            readings[f"reclaim = {reading}"] = evidence.reclaiming(
+                lambda run, _: m.write_reduction(run), m.BASELINE, reading
+            )
+    return Found(
+        evidence.one(m.write_reduction, claim.design),
+        "%",
+        "1 - data lines written / write requests",
+        f"runs of {claim.design} with `write_reduction`",
+        "counts",
+        evidence.runs(claim.design),
+        readings,
+    )
+
+
+def _write_reduction_lead(evidence: Evidence, claim: Claim) -> Found:
+    full = evidence.one(m.write_reduction, claim.design)
+    esd = evidence.one(m.write_reduction, "esd")
+
+    def both(of: Callable[[float, float], float | None]) -> dict[str, float | None]:
+        values: dict[str, float | None] = {}
+        for label in evidence.labels:
+            f, e = full[label], esd[label]
+            values[label] = None if f is None or e is None else of(f, e)
+        return values
+
+    return Found(
+        both(lambda f, e: f - e),
+        "pp",
+        f"write reduction of {claim.design} minus that of esd, in percentage points",
+        f"runs of {claim.design} and esd with `write_reduction`",
+        "counts",
+        evidence.runs(claim.design, "esd"),
+        {
+            "relative to esd's reduction": both(lambda f, e: m.divide(f - e, e)),
+            f"relative to {claim.design}'s reduction": both(lambda f, e: m.divide(f - e, f)),
+        },
+    )
+
+
+def _against(
+    measure: Callable[[Run, Run], float | None],
+    over: str,
+    unit: Unit,
+    note: str,
+    metric: str,
+    aspect: m.Aspect,
+) -> Finder:
+    def find(evidence: Evidence, claim: Claim) -> Found:
+        readings = {}
+        if claim.design == "esd" and aspect != "space":
+            readings = {
+                f"reclaim = {reading}": evidence.reclaiming(measure, over, reading)
+                for reading in ("paper", "counted")
+            }
+        return Found(
+            evidence.two(measure, claim.design, over),
+            unit,
+            note.format(design=claim.design, over=over),
+            f"runs of {claim.design} and {over} with `{metric}`",
+            aspect,
+            evidence.runs(claim.design, over),
+            readings,
+        )
+
+    return find
+
+
+def _hit_rate_gain(metric: str, size: str, small: int, large: int, policy: str | None) -> Finder:
+    def find(evidence: Evidence, _: Claim) -> Found:
+        swept = points(evidence.results, size, policy)
+        gains: dict[str, float | None] = {}
+        relative: dict[str, float | None] = {}
+        used: list[Run] = []
+        for trace in evidence.trace_names:
+            before, after = (swept.get(trace, {}).get(s) for s in (small, large))
+            if before is None or after is None:
+                continue
+            used += [before, after]
+            b, a = before.metric(metric), after.metric(metric)
+            gains[trace] = None if a is None or b is None else a - b
+            relative[trace] = m.divide(gains[trace], b)
+        return Found(
+            gains,
+            "pp",
+            f"`{metric}` at {large // KB} KB minus that at {small // KB} KB",
+            f"a sweep of `{size}` with {small // KB} and {large // KB} KB"
+            + (f" under {policy}" if policy else ""),
+            "counts",
+            used,
+            {"relative to the smaller size's": relative},
+        )
+
+    return find
+
+
+def _metadata_of_capacity(evidence: Evidence, claim: Claim) -> Found:
+    return Found(
+        evidence.one(
+            lambda run: m.divide(run.metric("metadata_bytes_per_line"), m.LINE_BYTES), claim.design
+        ),
+        "%",
+        "metadata bytes a line / 64",
+        f"runs of {claim.design} with `metadata_bytes_per_line`",
+        "space",
+        evidence.runs(claim.design),
+    )
+
+
+#: How each metric of ESD's claims is computed from results.
+METRICS: dict[str, Finder] = {
+    "duplicate_rate": _fact("duplicate_rate", "writes whose content was written before / writes"),
+    "unique_lines_written_over_1000_times": _written_over_1000_times(
+        "contents", "distinct contents written more than 1000 times / distinct contents"
+    ),
+    "volume_of_lines_written_over_1000_times": _written_over_1000_times(
+        "writes", "writes of contents written more than 1000 times / writes"
+    ),
+    "duplicates_found_in_fingerprint_cache": _duplicates_found(
+        "duplicates_found_in_cache",
+        "duplicates found by a cached fingerprint / writes",
+    ),
+    "duplicates_found_by_nvmm_lookup": _duplicates_found(
+        "duplicates_found_in_medium",
+        "duplicates found only by looking in the medium / writes; the paper prints 13.7 % and 18.3 "
+        "%",
+    ),
+    "nvmm_lookup_share_of_write_latency": _share_of_write_latency(
+        "lookup",
+        "write latency booked under look-up / all write latency; the paper prints 49.2, 50.0, and "
+        "in Fig. 17 12 and 23 %",
+    ),
+    "fingerprint_share_of_write_latency": _share_of_write_latency(
+        "fingerprint", "write latency booked under fingerprint / all write latency"
+    ),
+    "write_reduction": _write_reduction,
+    "write_reduction_lead_over_esd": _write_reduction_lead,
+    "metadata_overhead_of_capacity": _metadata_of_capacity,
+    "efit_hit_rate_gain_512KB_to_1MB_with_lrcu": _hit_rate_gain(
+        "efit_hit_rate", EFIT_BYTES, 512 * KB, MB, "lrcu"
+    ),
+    "efit_hit_rate_gain_512KB_to_1MB_with_lru": _hit_rate_gain(
+        "efit_hit_rate", EFIT_BYTES, 512 * KB, MB, "lru"
+    ),
+    "efit_hit_rate_gain_1MB_to_2MB_with_lrcu": _hit_rate_gain(
+        "efit_hit_rate", EFIT_BYTES, MB, 2 * MB, "lrcu"
+    ),
+    "efit_hit_rate_gain_1MB_to_2MB_with_lru": _hit_rate_gain(
+        "efit_hit_rate", EFIT_BYTES, MB, 2 * MB, "lru"
+    ),
+    "amt_hit_rate_gain_512KB_to_1MB": _hit_rate_gain("amt_hit_rate", AMT_BYTES, 512 * KB, MB, None),
+    "amt_hit_rate_gain_1MB_to_2MB": _hit_rate_gain("amt_hit_rate", AMT_BYTES, MB, 2 * MB, None),
+}
+for _over in ("baseline", "dedup-sha1", "dewrite"):
+    METRICS |= {
+        f"write_speedup_over_{_over}": _against(
+            m.write_speedup,
+            _over,
+            "x",
+            "{over}'s mean write latency / {design}'s",
+            "mean_write_latency_ns",
+            "time",
+        ),
+        f"read_speedup_over_{_over}": _against(
+            m.read_speedup,
+            _over,
+            "x",
+            "{over}'s mean read latency / {design}'s",
+            "mean_read_latency_ns",
+            "time",
+        ),
+        f"ipc_over_{_over}": _against(
+            m.ipc_ratio, _over, "x", "{design}'s IPC / {over}'s", "ipc", "time"
+        ),
+        f"energy_reduction_vs_{_over}": _against(
+            m.energy_reduction,
+            _over,
+            "%",
+            "1 - {design}'s energy / {over}'s; the paper's abstract and its Sec. IV-E differ"
+            if _over != "dewrite"
+            else "1 - {design}'s energy / {over}'s",
+            "energy_nj",
+            "energy",
+        ),
+        f"metadata_reduction_vs_{_over}": _against(
+            lambda run, over: None if (r := m.metadata_ratio(run, over)) is None else 1 - r,
+            _over,
+            "%",
+            "1 - {design}'s metadata bytes in the medium / {over}'s",
+            "metadata_bytes",
+            "space",
+        ),
+    }
+
+
+def esd_claims(results: Results, workloads: Sequence[Workload] | None = None) -> list[ClaimRow]:
+    """Our figure for every claim of ESD, in the paper's order.
+
+    The statistic is taken over ``workloads`` (over all traces of the results when not given). A
+    claim that these results cannot speak to has ``ours = None`` and says what is lacking.
+    """
+    evidence = Evidence(results, workloads)
+    return [_row(evidence, claim) for claim in load_claims("esd")]
+
+
+def _row(evidence: Evidence, claim: Claim) -> ClaimRow:
+    found = METRICS[claim.metric](evidence, claim)
+    known = {name: value for name, value in found.values.items() if value is not None}
+    readings = {}
+    for name, values in found.readings.items():
+        value = _statistic(claim, values.values()) if isinstance(values, Mapping) else values
+        if value is not None:
+            readings[name] = value
+    ours = _statistic(claim, known.values())
+    note = found.note
+    if known and len(known) < len(evidence.trace_names):
+        note += f"; over {len(known)} of {len(evidence.trace_names)} workloads"
+    return ClaimRow(
+        claim,
+        ours,
+        found.unit,
+        note,
+        reason="" if ours is not None else f"these results lack {found.needs}",
+        readings=readings,
+        workloads=known,
+        assumed=tuple(m.assumed_by(found.runs, found.aspect)),
+    )
+
+
+def _statistic(claim: Claim, values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    match claim.stat:
+        case "min":
+            return min(known)
+        case "max":
+            return max(known)
+        case "mean":
+            return math.fsum(known) / len(known)
+        case "value":
+            raise ValueError(f"{claim.key}: a single value has no statistic over workloads")
+
+
+def esd_document(
+    results: Results, rows: Sequence[ClaimRow], workloads: Sequence[Workload]
+) -> dict[str, Any]:
+    """The whole reproduction as JSON: the stand-ins, the claims beside ours, and the results."""
+    return {
+        "paper": "esd",
+        "stand_ins": stand_ins(workloads),
+        "workloads": [{"name": w.name, "kind": w.kind} for w in workloads],
+        "claims": claims_document(rows),
+        "results": results.to_document(),
+    }

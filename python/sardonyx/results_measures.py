@@ -1,0 +1,275 @@
+"""What is derived from results: speed-ups, shares, reductions and their means.
+
+Each measure is one small function of runs. Nothing is ever filled in: where an input is absent
+the measure is ``None``. Definitions follow ESD (HPCA'23) Sec. IV; where the paper leaves one
+open, the docstring says ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sardonyx.results import CAUSES, Results, Run
+
+Mean = Literal["arithmetic", "geometric"]
+Aspect = Literal["counts", "time", "energy", "space"]
+
+BASELINE = "baseline"
+LINE_BYTES = 64
+
+
+def divide(numerator: float | None, denominator: float | None) -> float | None:
+    """The quotient, or ``None`` where either is missing or the denominator is zero."""
+    if numerator is None or denominator is None or denominator == 0:
+        return None
+    return numerator / denominator
+
+
+def arithmetic_mean(values: Iterable[float | None]) -> float | None:
+    """Over the values that exist; ``None`` where none does."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def geometric_mean(values: Iterable[float | None]) -> float | None:
+    """Over the values that exist; ``None`` where none does or one is not positive."""
+    known = [value for value in values if value is not None]
+    if not known or min(known) <= 0:
+        return None
+    return math.exp(math.fsum(math.log(value) for value in known) / len(known))
+
+
+def mean(values: Iterable[float | None], kind: Mean) -> float | None:
+    return arithmetic_mean(values) if kind == "arithmetic" else geometric_mean(values)
+
+
+# ---- one run
+
+
+def write_reduction(run: Run) -> float | None:
+    """Share of write requests whose data never went to the medium (ESD Fig. 11)."""
+    given = run.metric("write_reduction")
+    if given is not None:
+        return given
+    kept = divide(run.metric("data_writes"), run.metric("writes"))
+    return None if kept is None else 1 - kept
+
+
+def cause_share(run: Run, cause: str) -> float | None:
+    """Share of the summed write latency booked under one cause (ESD Fig. 17); they add up to 1."""
+    total = write_latency_total(run)
+    if total is None:
+        return None
+    booked = run.causes.get(cause)
+    return divide(booked.write_latency_ns if booked else 0.0, total)
+
+
+def write_latency_total(run: Run) -> float | None:
+    """Summed latency of all writes, from the causes."""
+    known = [c.write_latency_ns for c in run.causes.values() if c.write_latency_ns is not None]
+    return math.fsum(known) if known else None
+
+
+def share_of_writes(run: Run, metric: str) -> float | None:
+    return divide(run.metric(metric), run.metric("writes"))
+
+
+# ---- one run beside another
+
+
+def write_speedup(run: Run, over: Run) -> float | None:
+    """Mean write latency of ``over`` divided by that of ``run``."""
+    return divide(over.metric("mean_write_latency_ns"), run.metric("mean_write_latency_ns"))
+
+
+def read_speedup(run: Run, over: Run) -> float | None:
+    """Mean read latency of ``over`` divided by that of ``run``."""
+    return divide(over.metric("mean_read_latency_ns"), run.metric("mean_read_latency_ns"))
+
+
+def ipc_ratio(run: Run, over: Run) -> float | None:
+    return divide(run.metric("ipc"), over.metric("ipc"))
+
+
+def energy_ratio(run: Run, over: Run) -> float | None:
+    return divide(run.metric("energy_nj"), over.metric("energy_nj"))
+
+
+def energy_reduction(run: Run, over: Run) -> float | None:
+    """1 - energy of ``run`` / energy of ``over``."""
+    ratio = energy_ratio(run, over)
+    return None if ratio is None else 1 - ratio
+
+
+def medium_write_reduction(run: Run, over: Run) -> float | None:
+    """Like ``write_reduction`` but counts every write to the medium, metadata and counters too."""
+    ratio = divide(run.metric("medium_writes"), over.metric("medium_writes"))
+    return None if ratio is None else 1 - ratio
+
+
+def metadata_ratio(run: Run, over: Run) -> float | None:
+    return divide(run.metric("metadata_bytes"), over.metric("metadata_bytes"))
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure of merit of a run beside the baseline's, with how it is written and averaged."""
+
+    key: str
+    title: str
+    short: str
+    of: Callable[[Run, Run], float | None]
+    unit: Literal["x", "%", "ns"]
+    mean: Mean
+    aspect: Aspect
+    higher_is_better: bool
+
+
+MEASURES: dict[str, Measure] = {
+    measure.key: measure
+    for measure in (
+        Measure(
+            "write_reduction",
+            "Write reduction",
+            "Writes saved",
+            lambda run, _: write_reduction(run),
+            "%",
+            "arithmetic",
+            "counts",
+            True,
+        ),
+        Measure(
+            "write_speedup",
+            "Write speed-up",
+            "Write",
+            write_speedup,
+            "x",
+            "geometric",
+            "time",
+            True,
+        ),
+        Measure(
+            "read_speedup", "Read speed-up", "Read", read_speedup, "x", "geometric", "time", True
+        ),
+        Measure("ipc_ratio", "IPC", "IPC", ipc_ratio, "x", "geometric", "time", True),
+        Measure(
+            "p99_write",
+            "p99 write latency",
+            "p99 write",
+            lambda run, _: run.metric("p99_write_latency_ns"),
+            "ns",
+            "geometric",
+            "time",
+            False,
+        ),
+        Measure(
+            "energy_ratio", "Energy", "Energy", energy_ratio, "x", "geometric", "energy", False
+        ),
+    )
+}
+
+
+def written(value: float | None, unit: str) -> str:
+    """A value for people: three significant figures, its unit, a dash where there is none."""
+    if value is None:
+        return "–"
+    if unit == "%":
+        return f"{100 * value:.1f} %"
+    if unit == "x":
+        return f"{value:.2f}×" if abs(value) < 100 else f"{value:.0f}×"
+    if unit == "ns":
+        for size, name in ((1e6, "ms"), (1e3, "µs")):
+            if abs(value) >= size:
+                return f"{_three_figures(value / size)} {name}"
+        return f"{_three_figures(value)} ns"
+    return plain(value)
+
+
+def _three_figures(value: float) -> str:
+    return f"{value:#.3g}".rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def plain(value: float) -> str:
+    """A bare number: whole numbers with thousands separated, others to four significant figures."""
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.4g}" if abs(value) < 1e6 else f"{value:,.0f}"
+
+
+class Comparison:
+    """The plain runs of a results document as a grid of workloads by designs.
+
+    A workload is a trace; where one trace ran on several machines or in several numbers of
+    copies, each combination is a workload of its own and its label says so.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        plain_runs = [run for run in results.runs if not run.variant]
+        settings: dict[str, dict[tuple[str, int], None]] = {}
+        for run in plain_runs:
+            settings.setdefault(run.trace, {})[run.machine, run.copies] = None
+        self._grid: dict[tuple[str, str], Run] = {}
+        self.trace_of: dict[str, str] = {}
+        for run in plain_runs:
+            label = _workload_label(run, list(settings[run.trace]))
+            self._grid[label, run.design] = run
+            self.trace_of[label] = run.trace
+        self.workloads = list(self.trace_of)
+        self.designs = results.designs
+
+    def run(self, workload: str, design: str) -> Run | None:
+        return self._grid.get((workload, design))
+
+    def runs(self, *designs: str) -> list[Run]:
+        """The plain runs of these designs (of all designs when none is named)."""
+        return [run for (_, d), run in self._grid.items() if not designs or d in designs]
+
+    def value(
+        self, measure: Callable[[Run, Run], float | None], workload: str, design: str, over: str
+    ) -> float | None:
+        """``measure`` of one design over another on one workload."""
+        run, base = self.run(workload, design), self.run(workload, over)
+        return None if run is None or base is None else measure(run, base)
+
+    def mean(self, measure: Measure, design: str, over: str = BASELINE) -> float | None:
+        return mean(
+            (self.value(measure.of, workload, design, over) for workload in self.workloads),
+            measure.mean,
+        )
+
+    def causes(self) -> list[str]:
+        """Causes that took part in any run, in report order."""
+        found = {cause for run in self._grid.values() for cause in run.causes}
+        return [c for c in CAUSES if c in found] + sorted(found - set(CAUSES))
+
+
+def _workload_label(run: Run, settings: Sequence[tuple[str, int]]) -> str:
+    label = run.trace
+    if len({copies for _, copies in settings}) > 1:
+        label += f" ×{run.copies}"
+    if len({machine for machine, _ in settings}) > 1:
+        label += f" @{run.machine}"
+    return label
+
+
+def assumed_by(runs: Iterable[Run], aspect: Aspect) -> list[str]:
+    """Assumed parameters on which figures of this aspect rest.
+
+    Energy parameters (``_nj`` or ``energy`` in the name) decide no time and no count; everything
+    else may decide anything, since the time of one request decides the order of the next. Space
+    depends on no unit's cost.
+    """
+    names = {name for run in runs for name in run.assumed}
+    if aspect != "energy":
+        names = {name for name in names if not _is_energy(name)}
+    if aspect == "space":
+        names = {name for name in names if not name.startswith("units.")}
+    return sorted(names)
+
+
+def _is_energy(parameter: str) -> bool:
+    return parameter.endswith(("_nj", "_pj", "_fj")) or "energy" in parameter.rsplit(".", 1)[-1]
