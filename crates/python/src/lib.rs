@@ -1,9 +1,28 @@
 //! The bindings between the Rust simulator and the Python command line. Thin: no logic here.
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+
+mod machines;
+mod progress;
+
+create_exception!(
+    sardonyx._core,
+    SardonyxError,
+    PyException,
+    "Bad input: the message has the place and the remedy."
+);
 
 /// The simulator's native half.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::SardonyxError;
+    #[pymodule_export]
+    use super::machines::{machine, machines};
+    #[pymodule_export]
+    use super::progress::Progress;
+
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
 }

@@ -22,7 +22,7 @@ pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), Confi
     timing(machine, layers)?;
     let c = &machine.controller;
     cache("encryption.counter_cache", c.counter_mode.cache, layers)?;
-    cache("esd.amt_cache", c.esd.amt_cache, layers)?;
+    cache_of("esd.amt_bytes", "esd.amt_ways", c.esd.amt_cache, layers)?;
     cache(
         "dedup_sha1.fingerprint_cache",
         c.dedup_sha1.fingerprint_cache,
@@ -136,15 +136,29 @@ fn timing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
 }
 
 fn cache(section: &str, cache: CacheParams, layers: &Layers) -> Result<(), ConfigError> {
+    cache_of(
+        &format!("{section}.bytes"),
+        &format!("{section}.ways"),
+        cache,
+        layers,
+    )
+}
+
+fn cache_of(
+    bytes: &str,
+    ways: &str,
+    cache: CacheParams,
+    layers: &Layers,
+) -> Result<(), ConfigError> {
     let set = (LINE_BYTES * cache.ways) as u64;
     if cache.bytes < set || !cache.bytes.is_multiple_of(set) {
         return Err(layers.fault(
-            &format!("{section}.bytes"),
+            bytes,
             format!(
                 "{} bytes are no whole number of sets of {} lines",
                 cache.bytes, cache.ways
             ),
-            format!("give a multiple of {set}, or fewer {section}.ways"),
+            format!("give a multiple of {set}, or fewer {ways}"),
         ));
     }
     Ok(())

@@ -89,13 +89,13 @@ pub(super) static ESD: [Key; 11] = [
         "What a refresh subtracts from every referH"
     ),
     int!(
-        "esd.amt_cache.bytes",
+        "esd.amt_bytes",
         cache_bytes(),
         controller.esd.amt_cache.bytes as u64,
         "AMT cache"
     ),
     int!(
-        "esd.amt_cache.ways",
+        "esd.amt_ways",
         ways(),
         controller.esd.amt_cache.ways as usize,
         "Ways of the AMT cache"

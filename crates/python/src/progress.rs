@@ -1,0 +1,51 @@
+//! How far a running simulation is: two counters and a flag that any thread may look at.
+//! The simulation stores, Python polls; neither waits for the other.
+//! Left out: how it is shown, which is Python's.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use pyo3::prelude::*;
+
+/// What both sides share.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Requests done.
+    pub done: AtomicU64,
+    /// Requests in all; 0 while unknown.
+    pub total: AtomicU64,
+    /// Somebody wants it to end.
+    pub cancelled: AtomicBool,
+}
+
+/// How far a run is.
+#[pyclass(frozen)]
+#[derive(Default)]
+pub struct Progress {
+    /// The run keeps its own reference, so that it needs no interpreter to report.
+    pub counts: Arc<Counts>,
+}
+
+#[pymethods]
+impl Progress {
+    #[new]
+    fn new() -> Progress {
+        Progress::default()
+    }
+
+    /// Requests done.
+    #[getter]
+    fn done(&self) -> u64 {
+        self.counts.done.load(Ordering::Relaxed)
+    }
+
+    /// Requests in all; 0 while unknown.
+    #[getter]
+    fn total(&self) -> u64 {
+        self.counts.total.load(Ordering::Relaxed)
+    }
+
+    /// Ask the run to end with an error at its next look.
+    fn cancel(&self) {
+        self.counts.cancelled.store(true, Ordering::Relaxed);
+    }
+}

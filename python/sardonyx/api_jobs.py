@@ -1,0 +1,219 @@
+"""One comparison as a list of independent jobs: named, checked before the first, run on threads.
+
+A job is a trace under a design with settings of its own; the native call releases the
+interpreter's lock, so threads are enough. Left out: how progress looks (``progress``) and what is
+made of the runs (``results``).
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from sardonyx import _core
+from sardonyx.results import Results, Scalar
+
+SYNTH = "synth:"
+#: Seconds between two looks at how far the jobs are.
+LOOK_EVERY = 0.1
+
+Overrides: TypeAlias = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What all jobs of a comparison share."""
+
+    machine: str = "esd"
+    overrides: Overrides = ()
+    limit: int | None = None
+    warmup: int = 0
+    copies: int = 1
+    distinct: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """One run to be: ``trace`` is its name in results, ``source`` where it is read from."""
+
+    trace: str
+    source: str
+    design: str
+    variant: Mapping[str, Scalar] = field(default_factory=dict)
+    progress: _core.Progress = field(default_factory=_core.Progress)
+    state: str = "waiting"
+
+    @property
+    def label(self) -> str:
+        """The job in a few words."""
+        settings = " ".join(f"{key.split('.', 1)[-1]}={v}" for key, v in self.variant.items())
+        return f"{self.trace} {self.design}" + (f" {settings}" if settings else "")
+
+
+Watch: TypeAlias = Callable[[Sequence[Job]], None]
+
+
+def parse_settings(pairs: Iterable[str]) -> list[tuple[str, str]]:
+    """``key=value`` pairs as the command line takes them."""
+    settings = []
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise _core.SardonyxError(
+                f"--set {pair}: not of the form KEY=VALUE; "
+                "for example --set esd.efit_bytes=65536"
+            )
+        settings.append((key.strip(), value.strip()))
+    return settings
+
+
+def named(sources: Sequence[str]) -> dict[str, str]:
+    """Traces by the shortest name that tells them apart: stem, else file name, else path."""
+    if not sources:
+        raise _core.SardonyxError("no trace given; name at least one file, or synth:NAME")
+    for name_of in (_stem, lambda source: Path(source).name, lambda source: source):
+        names = [name_of(source) for source in sources]
+        if len(set(names)) == len(names):
+            return dict(zip(names, sources, strict=True))
+    twice = next(source for source in sources if list(sources).count(source) > 1)
+    raise _core.SardonyxError(f"{twice}: given twice; name each trace once")
+
+
+def _stem(source: str) -> str:
+    return source if source.startswith(SYNTH) else Path(source).stem
+
+
+def check_trace(source: str) -> None:
+    """An error unless the trace can be opened and read, or the generator is known."""
+    if source.startswith(SYNTH):
+        _check_synth(source)
+        return
+    path = Path(source)
+    if not path.exists():
+        raise _core.SardonyxError(
+            f"{source}: there is no such file; give a trace file, or {SYNTH}NAME for a generated one"
+        )
+    if path.is_dir():
+        raise _core.SardonyxError(f"{source}: is a directory; name the trace files in it")
+    _core.trace_info(source, 1, None)
+
+
+def _check_synth(source: str) -> None:
+    name, *numbers = source.removeprefix(SYNTH).split(":")
+    known = [str(rung["name"]) for rung in json.loads(_core.ladder())]
+    if name not in known:
+        raise _core.SardonyxError(f"{source}: {unknown('generator', name, known)}")
+    if len(numbers) > 2 or not all(part.isascii() and part.isdigit() for part in numbers):
+        raise _core.SardonyxError(
+            f"{source}: is not of the form {SYNTH}NAME[:RECORDS[:SEED]]; give whole numbers"
+        )
+
+
+def check_designs(names: Sequence[str]) -> list[str]:
+    """The designs without repetition; an error names the nearest of an unknown one."""
+    known = [str(design["name"]) for design in json.loads(_core.designs())]
+    for name in names:
+        if name not in known:
+            raise _core.SardonyxError(f"--designs: {unknown('design', name, known)}")
+    if not names:
+        raise _core.SardonyxError(f"--designs: none given; the designs are {', '.join(known)}")
+    return list(dict.fromkeys(names))
+
+
+def unknown(kind: str, name: str, known: Sequence[str]) -> str:
+    """What to say of a name that is not known."""
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f'did you mean "{near[0]}"? ' if near else ""
+    return f'there is no {kind} "{name}"; {meant}known: {", ".join(known)}'
+
+
+def check_machine(settings: Settings, jobs: Sequence[Job]) -> dict[str, Any]:
+    """The machine as it will run; every job's own settings are tried on it as well."""
+    given = list(settings.overrides)
+    machine: dict[str, Any] = json.loads(_core.machine(settings.machine, given))
+    for variant in {tuple(sorted(job.variant.items())): job.variant for job in jobs}.values():
+        if variant:
+            _core.machine(settings.machine, given + _texts(variant))
+    return machine
+
+
+def _texts(variant: Mapping[str, Scalar]) -> list[tuple[str, str]]:
+    def text(value: Scalar) -> str:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return [(key, text(value)) for key, value in variant.items()]
+
+
+def run(
+    jobs: Sequence[Job],
+    settings: Settings,
+    machine: Mapping[str, Any],
+    workers: int | None = None,
+    watch: Watch | None = None,
+) -> Results:
+    """Run the jobs (the order in the results is theirs, whatever finishes first).
+
+    ``watch`` is called a few times a second with all jobs. The first error, or an interrupt,
+    cancels what still runs and is raised.
+    """
+    sources = {job.trace: job.source for job in jobs}
+    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
+        runs = [pool.submit(_simulate, job, settings) for job in jobs]
+        infos = [
+            pool.submit(_core.trace_info, source, settings.limit, None)
+            for source in sources.values()
+        ]
+        _finish([*runs, *infos], jobs, watch)
+    document = {
+        "sardonyx": _core.VERSION,
+        "machine": {key: machine[key] for key in ("name", "source", "parameters", "assumed")},
+        "traces": [
+            {"name": name, "info": json.loads(info.result())}
+            for name, info in zip(sources, infos, strict=True)
+        ],
+        "runs": [future.result() for future in runs],
+    }
+    return Results.from_document(document)
+
+
+def _finish(futures: Sequence[Future[Any]], jobs: Sequence[Job], watch: Watch | None) -> None:
+    waiting = set(futures)
+    try:
+        while waiting:
+            timeout = LOOK_EVERY if watch else None
+            done, waiting = wait(waiting, timeout=timeout, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+            if watch:
+                watch(jobs)
+    except BaseException:
+        for future in waiting:
+            future.cancel()
+        for job in jobs:
+            job.progress.cancel()
+        raise
+
+
+def _simulate(job: Job, settings: Settings) -> dict[str, Any]:
+    job.state = "running"
+    answer: dict[str, Any] = json.loads(
+        _core.simulate(
+            job.source,
+            job.design,
+            settings.machine,
+            [*settings.overrides, *_texts(job.variant)],
+            settings.limit,
+            settings.warmup,
+            settings.copies,
+            settings.distinct,
+            job.progress,
+        )
+    )
+    job.state = "done"
+    return answer | {"trace": job.trace, "design": job.design, "variant": dict(job.variant)}
