@@ -66,8 +66,7 @@ def parse_settings(pairs: Iterable[str]) -> list[tuple[str, str]]:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip() or not value.strip():
             raise _core.SardonyxError(
-                f"--set {pair}: not of the form KEY=VALUE; "
-                "for example --set esd.efit_bytes=65536"
+                f"--set {pair}: not of the form KEY=VALUE; for example --set esd.efit_bytes=65536"
             )
         settings.append((key.strip(), value.strip()))
     return settings
@@ -97,7 +96,7 @@ def check_trace(source: str) -> None:
     path = Path(source)
     if not path.exists():
         raise _core.SardonyxError(
-            f"{source}: there is no such file; give a trace file, or {SYNTH}NAME for a generated one"
+            f"{source}: there is no such file; give a trace file, or {SYNTH}NAME to generate one"
         )
     if path.is_dir():
         raise _core.SardonyxError(f"{source}: is a directory; name the trace files in it")

@@ -1,0 +1,254 @@
+"""The trace commands: look at a trace, check it, convert it, generate one, cut one.
+
+Each is one native call with a bar; what a trace file holds stands in docs/trace-format.md. Left
+out: recording programs, which a plugin does.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx import _core
+from sardonyx.api_jobs import SYNTH, check_trace, unknown
+from sardonyx.cli_common import (
+    CHECK_FAILED,
+    check_json_target,
+    err,
+    for_people,
+    told,
+    write_json,
+)
+from sardonyx.progress import bar
+
+app = typer.Typer(
+    help="Look at traces, check, convert, generate and cut them.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+OWN_FORMAT = "sardonyx"
+FORMATS = (OWN_FORMAT, "nvmain", "ramulator-load-store", "ramulator-read-write", "dramsim3")
+FILLS = ("zero", "random", "unique")
+JsonTo = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE", help="Write JSON to this file, or - for the output."),
+]
+Source = Annotated[str, typer.Argument(help="A trace file.")]
+Target = Annotated[Path, typer.Argument(help="The file to write.")]
+
+
+@app.command()
+def info(
+    trace: Annotated[str, typer.Argument(help="A trace file, or synth:NAME.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="End after so many records.")] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Count what is in a trace: records, duplicates, contents, collisions, locality."""
+    with told():
+        check_json_target(json_to)
+        check_trace(trace)
+        facts = json.loads(
+            bar(err, trace, lambda progress: _core.trace_info(trace, limit, progress))
+        )
+        _facts(trace, facts, json_to)
+
+
+@app.command()
+def check(
+    traces: Annotated[list[str], typer.Argument(help="Trace files.")],
+    max_problems: Annotated[int, typer.Option(min=1, help="Problems shown of each trace.")] = 20,
+    json_to: JsonTo = None,
+) -> None:
+    """Check every row of traces; the exit status is 1 if any is broken."""
+    with told():
+        check_json_target(json_to)
+        reports = []
+        broken = False
+        people = for_people(json_to)
+        for trace in traces:
+            if trace.startswith(SYNTH) or not Path(trace).is_file():
+                raise _core.SardonyxError(f"{trace}: there is no such file; give a trace file")
+            report = json.loads(bar(err, trace, _checking(trace, max_problems)))
+            reports.append({"trace": trace} | report)
+            for problem in report["problems"]:
+                people.print(f"{trace}, row {problem['row']}: {problem['problem']}", soft_wrap=True)
+            bad = report.get("bad", len(report["problems"]))
+            broken = broken or bad > 0
+            verdict = f"{bad:,} bad" if bad else "sound"
+            people.print(f"{trace}: {report['records']:,} records, {verdict}", soft_wrap=True)
+        write_json(json_to, reports)
+        if broken:
+            raise typer.Exit(CHECK_FAILED)
+
+
+def _checking(trace: str, max_problems: int) -> Any:
+    return lambda progress: _core.trace_check(trace, max_problems, progress)
+
+
+@app.command()
+def convert(
+    source: Source,
+    target: Target,
+    from_format: Annotated[
+        str | None, typer.Option("--from", help=f"Format of SOURCE: {', '.join(FORMATS)}.")
+    ] = None,
+    to_format: Annotated[
+        str | None, typer.Option("--to", help="Format of TARGET: sardonyx or nvmain.")
+    ] = None,
+    data: Annotated[
+        str, typer.Option("--data", help="What writes without bytes write: zero, random, unique.")
+    ] = "unique",
+    json_to: JsonTo = None,
+) -> None:
+    """Convert another simulator's trace to ours, or ours to NVMain's.
+
+    Files that end in .parquet are taken to be ours.
+
+    [bold]Example[/bold]: sardonyx trace convert app.nvt app.parquet --from nvmain
+    """
+    with told():
+        check_json_target(json_to)
+        _readable(source)
+        _writable(target)
+        read = _format("--from", from_format, source)
+        write = _format("--to", to_format, str(target))
+        if data not in FILLS:
+            raise _core.SardonyxError(f"--data: {unknown('filling', data, FILLS)}")
+        done = bar(
+            err,
+            source,
+            lambda progress: _core.trace_convert(source, str(target), read, write, data, progress),
+        )
+        _facts(str(target), json.loads(done), json_to)
+
+
+def _format(option: str, given: str | None, path: str) -> str:
+    if given is None:
+        if path.endswith(".parquet"):
+            return OWN_FORMAT
+        raise _core.SardonyxError(f"{path}: of which format? give {option}, one of {_formats()}")
+    if given not in FORMATS:
+        raise _core.SardonyxError(f"{option}: {unknown('trace format', given, FORMATS)}")
+    return given
+
+
+def _formats() -> str:
+    return ", ".join(FORMATS)
+
+
+@app.command()
+def synth(
+    spec: Annotated[
+        str,
+        typer.Argument(help="A rung of the locality ladder, or a JSON file of a specification."),
+    ],
+    target: Target,
+    records: Annotated[int | None, typer.Option(min=1, help="Records to generate.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same trace.")] = 0,
+    json_to: JsonTo = None,
+) -> None:
+    """Generate a trace with stated statistics.
+
+    [bold]Example[/bold]: sardonyx trace synth rung-60 rung-60.parquet --seed 7
+    """
+    with told():
+        check_json_target(json_to)
+        _writable(target)
+        stated = _spec(spec)
+        if records is not None:
+            stated["records"] = records
+        text = json.dumps(stated)
+        done = bar(err, spec, lambda progress: _core.trace_synth(text, str(target), seed, progress))
+        _facts(str(target), json.loads(done), json_to)
+
+
+def _spec(name: str) -> dict[str, Any]:
+    rungs: dict[str, dict[str, Any]] = {rung["name"]: rung for rung in json.loads(_core.ladder())}
+    if name in rungs:
+        return rungs[name]
+    if not name.endswith(".json") and not Path(name).is_file():
+        raise _core.SardonyxError(f"{unknown('generator', name, list(rungs))}, or a JSON file")
+    try:
+        stated = json.loads(Path(name).read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise _core.SardonyxError(f"{name}: is not JSON ({error}); mend it") from error
+    if not isinstance(stated, dict):
+        raise _core.SardonyxError(f"{name}: is not an object; see docs/trace-format.md")
+    return stated
+
+
+@app.command()
+def cut(
+    source: Source,
+    target: Target,
+    skip: Annotated[int, typer.Option(min=0, help="Records left out at the beginning.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Records kept.")] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Copy a stretch of a trace.
+
+    [bold]Example[/bold]: sardonyx trace cut redis.parquet part.parquet --skip 1000 --limit 50000
+    """
+    with told():
+        check_json_target(json_to)
+        _readable(source)
+        _writable(target)
+        done = bar(err, source, lambda _: _core.trace_cut(source, str(target), skip, limit))
+        _facts(str(target), json.loads(done), json_to)
+
+
+def _readable(source: str) -> None:
+    if not Path(source).is_file():
+        raise _core.SardonyxError(f"{source}: there is no such file; give a trace file")
+
+
+def _writable(target: Path) -> None:
+    if target.is_dir():
+        raise _core.SardonyxError(f"{target}: is a directory; name a file in it")
+    if not target.parent.is_dir():
+        raise _core.SardonyxError(f"{target}: its directory does not exist; make it first")
+
+
+def _facts(title: str, facts: dict[str, Any], json_to: str | None) -> None:
+    """Numbers in a table, lists of alike things in a table each."""
+    people = for_people(json_to)
+    table = Table(title=Text(title), title_justify="left", box=None, show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(justify="right", overflow="fold")
+    for name, value in facts.items():
+        if not isinstance(value, list | dict):
+            table.add_row(name, Text(_figure(value)))
+    people.print(table)
+    for name, value in facts.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            people.print(_rows(name, value))
+    write_json(json_to, facts)
+
+
+def _rows(title: str, rows: list[dict[str, Any]]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, header_style="dim")
+    for index, column in enumerate(rows[0]):
+        table.add_column(column, justify="right" if index else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_figure(row.get(column))) for column in rows[0]))
+    return table
+
+
+def _figure(value: object) -> str:
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.4g}"
+        case _:
+            return str(value)
