@@ -11,8 +11,10 @@
 
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const places = [...document.querySelectorAll("[data-plot]")];
-  const config = (name) => ({
+  const narrow = (place) => place.clientWidth < 560;
+  const config = (name, place) => ({
     responsive: true,
+    displayModeBar: narrow(place) ? false : "hover",
     displaylogo: false,
     // Named one by one: Plotly's own set has a button that sends the figure to its company.
     modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
@@ -21,7 +23,7 @@
 
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
-  function themed(layout) {
+  function themed(layout, place) {
     const ink = colour("--ink"), soft = colour("--soft"), grid = colour("--grid");
     const dressed = {
       ...layout,
@@ -43,6 +45,18 @@
         title: { ...(own.title || {}), font: { color: soft, size: 12.5 } },
       };
     }
+    if (narrow(place)) {
+      dressed.margin = { ...layout.margin, l: 48, r: 8 };
+      if (layout.yaxis.type === "category") {  // long names stand above their lines
+        dressed.margin.l = 8;
+        dressed.height = 1.55 * layout.height;
+        Object.assign(dressed.xaxis, { nticks: 6 });
+        Object.assign(dressed.yaxis, { showticklabels: false, automargin: false });
+        dressed.annotations = layout.yaxis.categoryarray.map((name) => ({
+          text: name, xref: "paper", x: 0, xanchor: "left", y: name, yshift: 14, showarrow: false,
+        }));
+      }
+    }
     return dressed;
   }
 
@@ -50,7 +64,7 @@
   function draw(place) {
     const name = place.dataset.plot;
     const view = plots[name].views[chosen.get(name) || 0];
-    return Plotly.react(place, view.data, themed(view.layout), config(name));
+    return Plotly.react(place, view.data, themed(view.layout, place), config(name, place));
   }
   const drawAll = () => Promise.all(places.map(draw));
 
@@ -80,7 +94,9 @@
     root.dataset.theme = "light";
     for (const place of places) {
       const view = plots[place.dataset.plot].views[chosen.get(place.dataset.plot) || 0];
-      Plotly.react(place, view.data, { ...themed(view.layout), autosize: false, width: 660 });
+      Plotly.react(place, view.data, { ...themed(view.layout, { clientWidth: 660 }), autosize: false, width: 660,
+        height: view.layout.yaxis.type === "category" ? view.layout.height : 300 },
+        { displayModeBar: false });
     }
   });
   addEventListener("afterprint", () => {

@@ -51,7 +51,7 @@ def _groups(results: Results) -> list[Group]:
     comparison = Comparison(results)
     return [
         Group(
-            "workloads",
+            "about-workloads",
             "The workloads",
             [
                 workloads.duplicates(results),
@@ -60,7 +60,7 @@ def _groups(results: Results) -> list[Group]:
             ],
         ),
         Group(
-            "writes",
+            "about-writes",
             "Writes removed",
             [
                 performance.write_reduction(comparison),
@@ -69,7 +69,7 @@ def _groups(results: Results) -> list[Group]:
             ],
         ),
         Group(
-            "time",
+            "about-time",
             "Time",
             [
                 performance.write_speedup(comparison),
@@ -80,9 +80,9 @@ def _groups(results: Results) -> list[Group]:
                 performance.latency_by_cause(comparison),
             ],
         ),
-        Group("energy", "Energy", [performance.energy(comparison)]),
+        Group("about-energy", "Energy", [performance.energy(comparison)]),
         Group(
-            "space",
+            "about-space",
             "Caches and space",
             [sweeps.efit(results), sweeps.amt(results), performance.metadata(comparison)],
         ),

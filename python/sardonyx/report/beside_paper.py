@@ -50,8 +50,22 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
         ),
         _dots("ours", [row.ours for row in rows], names, OURS, "circle", form),
     ]
-    xaxis: dict[str, Any] = {"title": {"text": axis}, "automargin": True, "zeroline": True}
-    xaxis |= {"tickformat": ".0%"} if unit == "%" else {"ticksuffix": "×", "rangemode": "tozero"}
+    values = [x for row in rows for x in (row.claim.value, row.ours) if x is not None]
+    low, high = min(0.0, *values), max(values)
+    room = 0.04 * (high - low)
+    xaxis: dict[str, Any] = {
+        "range": [low - room, high + room],
+        "title": {"text": axis},
+        "automargin": True,
+        "zeroline": True,
+    }
+    xaxis |= (
+        {"tickformat": ".0%"}
+        if unit == "%"
+        else {
+            "ticksuffix": "×",
+        }
+    )
     shape: dict[str, Any] = {
         "height": 130 + 27 * len(rows),
         "hovermode": "closest",

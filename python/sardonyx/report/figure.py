@@ -136,7 +136,7 @@ def layout(y_title: str, **more: Any) -> dict[str, Any]:
             "x": 0,
             "traceorder": "normal",
         },
-        "xaxis": {"tickangle": "auto", "automargin": True, "type": "category"},
+        "xaxis": {"automargin": True, "type": "category"},
         "yaxis": {"title": {"text": y_title}, "automargin": True, "rangemode": "tozero", **yaxis},
     }
     return base | more

@@ -170,7 +170,14 @@ def _summary(comparison: Comparison) -> str:
 def _heading(measure: Measure) -> str:
     arrow = "higher is better" if measure.higher_is_better else "lower is better"
     sign = "↑" if measure.higher_is_better else "↓"
-    return f'<th title="{arrow}">{escape(measure.title)} <span class="sign">{sign}</span></th>'
+    return (
+        f'<th title="{arrow}">{_unbroken(measure.title)}&nbsp;<span class="sign">{sign}</span></th>'
+    )
+
+
+def _unbroken(text: str) -> str:
+    """With hyphens at which no line breaks."""
+    return escape(text).replace("-", "\u2011")
 
 
 def _best(values: Sequence[float | None], measure: Measure) -> float | None:

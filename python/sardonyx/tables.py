@@ -1,0 +1,198 @@
+"""Results for the terminal: designs beside the baseline, and a paper's claims beside ours.
+
+Tables fit the width they are given: a narrow terminal gets the same figures in fewer columns and
+more rows, never cut-off ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx.claims import ClaimRow, written_claim, written_gap
+from sardonyx.results import Results, Run
+from sardonyx.results_measures import (
+    BASELINE,
+    MEASURES,
+    Comparison,
+    Measure,
+    assumed_by,
+    written,
+)
+
+WIDE = 92
+MIDDLE = 66
+DAGGER = "†"
+
+
+def compare_table(results: Results, width: int = 100) -> RenderableType:
+    """Every trace under every design beside the baseline, the means over traces, and what is
+    assumed.
+
+    ``width`` is the terminal's in columns; at 40 and more no figure is cut.
+    """
+    comparison = Comparison(results)
+    designs = [design for design in comparison.designs if design != BASELINE]
+    if not designs or BASELINE not in comparison.designs:
+        return _plain_figures(results)
+    parts: list[RenderableType] = [
+        _comparison(comparison, designs, measures, width) for measures in _columns(width)
+    ]
+    parts.append(
+        Text(
+            "Speed-ups, IPC and energy are ratios to the baseline on the same trace, energy and "
+            "p99 lower is better. Means over traces: arithmetic for writes saved, geometric for "
+            "the rest.",
+            style="dim",
+        )
+    )
+    parts += _assumed_note(results, comparison.runs())
+    return Group(*parts)
+
+
+def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
+    """A paper's figures beside ours, each with its gap; definitions and other readings below
+    each.
+    """
+    if width < MIDDLE:
+        return Group(*(_claim_lines(row) for row in rows))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("claim", ratio=1, overflow="fold")
+    for heading in ("paper", "ours", "gap", "relative"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        gap, relative = written_gap(row)
+        table.add_row(
+            Group(_claim_name(row), _claim_note(row)),
+            written_claim(row.claim.value, row.unit),
+            Text(_ours(row), style="bold"),
+            gap,
+            relative,
+        )
+    parts: list[RenderableType] = [table]
+    if any(row.assumed for row in rows):
+        parts.append(_assumed_names(sorted({name for row in rows for name in row.assumed})))
+    return Group(*parts)
+
+
+def _columns(width: int) -> list[list[Measure]]:
+    """The measures of each table: all in one, or two tables where the terminal is narrow."""
+    measures = list(MEASURES.values())
+    return [measures] if width >= MIDDLE else [measures[:3], measures[3:]]
+
+
+def _comparison(
+    comparison: Comparison, designs: list[str], measures: list[Measure], width: int
+) -> Table:
+    wide = width >= WIDE
+    gap = 2 if wide else 1
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+    if wide:
+        table.add_column("trace", overflow="fold")
+    table.add_column("design", overflow="fold")
+    for measure in measures:
+        table.add_column(measure.title if wide else measure.short, justify="right")
+    for workload in comparison.workloads:
+        present = [design for design in designs if comparison.run(workload, design)]
+        if not wide:
+            table.add_row(Text(workload, style="bold"))
+        for design in present:
+            cells = [
+                _cell(
+                    comparison.value(measure.of, workload, design, BASELINE),
+                    measure,
+                    [r for d in (BASELINE, design) if (r := comparison.run(workload, d))],
+                )
+                for measure in measures
+            ]
+            name = [Text(workload if design == present[0] else "", style="bold")] if wide else []
+            table.add_row(*name, _design(design, wide), *cells)
+    count = len(comparison.workloads)
+    if count > 1:
+        heading = f"mean of {count}"
+        table.add_section()
+        if not wide:
+            table.add_row(Text(heading, style="bold"))
+        for design in designs:
+            means = [
+                _cell(comparison.mean(measure, design), measure, comparison.runs(BASELINE, design))
+                for measure in measures
+            ]
+            name = [Text(heading if design == designs[0] else "", style="bold")] if wide else []
+            table.add_row(*name, _design(design, wide), *means)
+    return table
+
+
+def _design(design: str, wide: bool) -> str:
+    return design if wide else f" {design}"
+
+
+def _cell(value: float | None, measure: Measure, runs: Sequence[Run]) -> str:
+    mark = DAGGER if value is not None and assumed_by(runs, measure.aspect) else " "
+    return written(value, measure.unit) + mark
+
+
+def _plain_figures(results: Results) -> RenderableType:
+    """What can be said without a baseline: each run's own figures."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("run", overflow="fold")
+    for heading in ("write", "read", "IPC"):
+        table.add_column(heading, justify="right")
+    for run in results.runs:
+        name = " ".join(part for part in (run.trace, run.design, run.variant_label) if part)
+        ipc = run.metric("ipc")
+        table.add_row(
+            name,
+            written(run.metric("mean_write_latency_ns"), "ns"),
+            written(run.metric("mean_read_latency_ns"), "ns"),
+            "–" if ipc is None else f"{ipc:.3g}",
+        )
+    advice = Text(
+        "Mean latencies. Add `baseline` and another design to --designs for speed-ups.", style="dim"
+    )
+    return Group(table, advice)
+
+
+def _assumed_note(results: Results, runs: Sequence[Run]) -> list[RenderableType]:
+    names = assumed_by(runs, "energy")
+    if not names:
+        return []
+    values = {a.parameter: a.value for a in results.machine.assumed}
+    return [
+        _assumed_names([f"{name} = {values[name]}" if name in values else name for name in names])
+    ]
+
+
+def _assumed_names(names: Sequence[str]) -> Text:
+    return Text(f"{DAGGER} rests on assumed parameters: {', '.join(names)}", style="dim")
+
+
+def _claim_name(row: ClaimRow) -> Text:
+    claim = row.claim
+    whose = "" if claim.design == "workload" else f"{claim.design}: "
+    return Text(f"{claim.where}  {whose}{claim.metric.replace('_', ' ')}, {claim.stat}")
+
+
+def _claim_note(row: ClaimRow) -> Text:
+    readings = "; ".join(
+        f"{name}: {written_claim(value, row.reading_unit)}" for name, value in row.readings.items()
+    )
+    return Text(row.reason or row.note + (f" ({readings})" if readings else ""), style="dim")
+
+
+def _ours(row: ClaimRow) -> str:
+    if row.ours is None:
+        return "–"
+    return written_claim(row.ours, row.unit) + (DAGGER if row.assumed else "")
+
+
+def _claim_lines(row: ClaimRow) -> RenderableType:
+    gap, relative = written_gap(row)
+    figures = (
+        f"  paper {written_claim(row.claim.value, row.unit)}, ours {_ours(row)}, "
+        f"gap {gap} ({relative})"
+    )
+    return Group(_claim_name(row), Text(figures, style="bold"), Text("  ") + _claim_note(row))

@@ -1,0 +1,311 @@
+"""The report as a reader's browser shows it, and as a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sardonyx.report import Figure, Missing, figures, write_report
+from sardonyx.reproduce import esd_claims
+from sardonyx.results import Results
+from test_report_fixture import invented_document
+
+PAPER_FIGURES = {1, 2, 3, 4, 5, 8, 11, 12, 13, 14, 15, 16, 17, 18, 19}
+
+
+def figure(key: str, document: dict[str, Any]) -> Figure:
+    found = next(f for f in figures(document) if f.key == key)
+    assert isinstance(found, Figure), found
+    return found
+
+
+# ---- what the figures hold
+
+
+def test_every_figure_of_the_paper_has_its_counterpart() -> None:
+    made = figures(invented_document(3))
+    assert not [f.key for f in made if isinstance(f, Missing)]
+    numbers = {int(n) for f in made for n in re.findall(r"Fig\. (\d+)", f.cf)}
+    assert numbers == PAPER_FIGURES
+
+
+def test_plotly_accepts_every_view() -> None:
+    for made in figures(invented_document(2)):
+        assert isinstance(made, Figure)
+        for view in range(len(made.views)):
+            assert made.plotly(view).data
+
+
+def test_bars_are_the_ratios_and_end_in_their_geometric_mean() -> None:
+    document = invented_document(2, sweeps=False)
+    latency = {
+        "baseline": (400, 900),
+        "dedup-sha1": (800, 900),
+        "dewrite": (200, 300),
+        "esd": (100, 100),
+    }
+    for run in document["runs"]:
+        index = 0 if run["trace"] == "invented-a" else 1
+        run["metrics"]["mean_write_latency_ns"] = latency[run["design"]][index]
+    bars = {b["name"]: b["y"] for b in figure("write-speedup", document).views[0].data}
+    assert set(bars) == {"dedup-sha1", "dewrite", "esd"}
+    assert bars["dedup-sha1"] == pytest.approx([0.5, 1.0, 0.5**0.5])
+    assert bars["esd"] == pytest.approx([4.0, 9.0, 6.0])
+
+
+def test_the_worst_cases_are_the_two_slowest_traces() -> None:
+    document = invented_document(4, sweeps=False)
+    for run in document["runs"]:
+        slow = {"invented-b": 3, "invented-d": 2}.get(run["trace"], 1)
+        sha1 = run["design"] == "dedup-sha1"
+        run["metrics"]["mean_write_latency_ns"] = 100 * (slow if sha1 else 1)
+    outer = figure("worst-cases", document).views[0].data[0]["x"][0]
+    assert list(dict.fromkeys(outer)) == ["invented-b", "invented-d"]
+
+
+def test_cause_shares_of_a_bar_add_up_to_one() -> None:
+    for view in figure("latency-by-cause", invented_document(3)).views:
+        columns = zip(*(trace["y"] for trace in view.data), strict=True)
+        assert [sum(column) for column in columns] == pytest.approx([1.0] * len(view.data[0]["x"]))
+
+
+def test_a_thinned_distribution_keeps_its_ends_and_stays_on_the_curve() -> None:
+    document = invented_document(1, sweeps=False)
+    run = document["runs"][0]
+    curve = [[float(i), i / 5000] for i in range(1, 5001)]
+    run["write_latency_cdf"] = curve
+    drawn = figure("write-latency", document).views[0].data[0]
+    points = list(zip(drawn["x"], drawn["y"], strict=True))
+    assert len(points) < 400
+    assert points[0] == (1.0, 0.0002)
+    assert points[-1] == (5000.0, 1.0)
+    assert {p for p in points} <= {(ns, f) for ns, f in curve}
+    assert max(b - a for a, b in zip(drawn["y"], drawn["y"][1:], strict=False)) < 0.01
+
+
+def test_daggers_name_what_a_figure_rests_on() -> None:
+    document = invented_document(2)
+    assert figure("write-speedup", document).assumed == ["units.crc32.latency_ns"]
+    assert "units.aes.energy_nj" in figure("energy", document).assumed
+    assert figure("duplicates", document).assumed == []
+
+
+@pytest.mark.parametrize(
+    ("gone", "missing"),
+    [
+        ("esd", {"efit-size", "amt-size"}),
+        ("dewrite", {"predictions", "efit-size", "amt-size"}),
+        (
+            "baseline",
+            {"write-reduction", "write-speedup", "read-speedup", "ipc", "energy", "worst-cases"}
+            | {"efit-size", "amt-size"},
+        ),
+    ],
+)
+def test_what_is_absent_leaves_a_note(gone: str, missing: set[str], tmp_path: Path) -> None:
+    document = invented_document(2, sweeps=False)
+    document["runs"] = [run for run in document["runs"] if run["design"] != gone]
+    assert {f.key for f in figures(document) if isinstance(f, Missing)} == missing
+    write_report(document, tmp_path / "report.html")
+
+
+def test_bare_runs_still_make_a_report(tmp_path: Path) -> None:
+    run = {"trace": "t", "design": "esd", "metrics": {"writes": 1}}
+    document = {"sardonyx": "1", "machine": {"name": "m"}, "runs": [run]}
+    write_report(document, tmp_path / "report.html")
+    assert all(isinstance(f, Missing) for f in figures(document))
+
+
+# ---- the file
+
+
+class _Links(HTMLParser):
+    """Collects what a browser would fetch, and the ids and anchors of the page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.anchors: set[str] = set()
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids.append(value)
+            if name == "href" and tag == "a" and value and value.startswith("#"):
+                self.anchors.add(value[1:])
+            elif name in ("src", "href", "srcset", "action", "data"):
+                self.fetched.append(f"{tag} {value}")
+
+
+def test_the_file_refers_to_nothing_outside_itself(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_report(invented_document(2), path)
+    page = _Links()
+    page.feed(path.read_text(encoding="utf-8"))
+    assert page.fetched == []
+    assert page.anchors <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_names_are_text_wherever_they_stand(tmp_path: Path) -> None:
+    document = invented_document(1, sweeps=False)
+    hostile = '</script><img src=x onerror=alert(1)> & "q"'
+    for item in (*document["runs"], *document["traces"]):
+        item["trace" if "design" in item else "name"] = hostile
+    path = tmp_path / "report.html"
+    write_report(document, path, note=hostile)
+    page = _Links()
+    page.feed(path.read_text(encoding="utf-8"))
+    assert page.fetched == []
+
+
+# ---- the browser
+
+
+@pytest.fixture(scope="module")
+def chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        reason = "no `chromium` on this machine (Debian: apt-get install chromium)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{reason}; in CI it must be there")
+        pytest.skip(reason)
+    return found
+
+
+class Seen:
+    """A page after its scripts ran: the document, the browser's log, and its network log."""
+
+    def __init__(self, dom: str, log: str, network: dict[str, Any]) -> None:
+        self.dom = dom
+        self.log = log
+        self.network = network
+
+    def state(self, name: str) -> str | None:
+        found = re.search(rf'<html[^>]* data-{name}="([^"]*)"', self.dom)
+        return found and found.group(1)
+
+    def plot(self, key: str) -> str:
+        start = self.dom.index(f'data-plot="{key}"')
+        ends = [i for i in (self.dom.find("data-plot=", start + 20),) if i > 0]
+        return self.dom[start : min(ends, default=len(self.dom))]
+
+    def requested(self) -> set[str]:
+        """What the page asked of other machines; the browser's own errands do not count."""
+        urls = {
+            event["params"]["url"]
+            for event in self.network["events"]
+            if event.get("params", {}).get("network_isolation_key", "").startswith("file:")
+            and "url" in event["params"]
+        }
+        return {url for url in urls if not url.startswith(("file:", "data:", "blob:"))}
+
+    def console(self) -> list[str]:
+        return [line for line in self.log.splitlines() if "CONSOLE" in line]
+
+
+def browse(chromium: str, page: Path) -> Seen:
+    """Load a page in headless Chromium that can reach no other machine, and let its scripts end."""
+    place = page.parent
+    finished = subprocess.run(
+        [
+            chromium,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-extensions",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--enable-logging=stderr",
+            "--window-size=1360,2000",
+            "--virtual-time-budget=30000",
+            f"--user-data-dir={place / 'profile'}",
+            f"--log-net-log={place / 'network.json'}",
+            "--dump-dom",
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    network = json.loads((place / "network.json").read_text())
+    return Seen(finished.stdout, finished.stderr, network)
+
+
+@pytest.fixture(scope="module")
+def seen(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    """The full report: 20 traces by 4 designs, the sweeps, and the claims."""
+    page = tmp_path_factory.mktemp("browser") / "report.html"
+    results = Results.from_document(invented_document(20))
+    write_report(results, page, claims=esd_claims(results))
+    return browse(chromium, page)
+
+
+def test_every_plot_is_drawn_without_an_error(seen: Seen) -> None:
+    assert seen.state("errors") == "0"
+    made = [f for f in figures(invented_document(20)) if isinstance(f, Figure)]
+    assert seen.state("plots") == str(len(made) + 2)  # and two of the claims
+    assert seen.console() == []
+
+
+POINT = '<g class="point"><path d="M[^"]'
+CURVE = '<path class="js-line" d="M[^"]{60,}"'
+
+
+@pytest.mark.parametrize(
+    ("key", "mark", "count"),
+    [
+        ("write-speedup", POINT, 3 * 21),
+        ("read-speedup", POINT, 3 * 21),
+        ("ipc", POINT, 3 * 21),
+        ("energy", POINT, 3 * 21),
+        ("duplicates", POINT, 3 * 21),
+        ("locality", POINT, 5 * 21),
+        ("predictions", POINT, 4 * 21),
+        ("write-latency", CURVE, 4),
+        ("efit-size", CURVE, 2),
+        ("amt-size", CURVE, 1),
+        ("duplicates-found", POINT, 2 * 21),
+        ("latency-by-cause", POINT, 8 * 4),
+    ],
+)
+def test_a_plot_shows_its_data(seen: Seen, key: str, mark: str, count: int) -> None:
+    assert len(re.findall(mark, seen.plot(key))) == count
+
+
+def test_the_page_asks_nothing_of_other_machines(seen: Seen) -> None:
+    assert seen.requested() == set()
+
+
+def test_the_instruments_see_requests_and_errors(chromium: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text('<img src="http://there.invalid/a.png"><script>throw Error("here")</script>')
+    seen = browse(chromium, page)
+    assert seen.requested() == {"http://there.invalid/a.png"}
+    assert any("here" in line for line in seen.console())
+
+
+def test_no_button_sends_a_figure_away(seen: Seen) -> None:
+    titles = set(re.findall(r'data-title="([^"]*)"', seen.dom))
+    assert titles == {"Download plot", "Zoom", "Pan", "Reset axes"}
+
+
+def test_drawing_is_quick(seen: Seen) -> None:
+    drawn_in = seen.state("milliseconds")
+    assert drawn_in is not None
+    assert float(drawn_in) < 3000

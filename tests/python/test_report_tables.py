@@ -1,0 +1,81 @@
+"""The terminal's tables: the right figures, whole at every width."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console, RenderableType
+
+from sardonyx.reproduce import esd_claims
+from sardonyx.results import Results
+from sardonyx.tables import claims_table, compare_table
+from test_report_fixture import invented_document
+from test_report_results import tiny
+
+
+def shown(what: RenderableType, width: int) -> str:
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(what)
+    return console.export_text()
+
+
+def test_figures_by_hand() -> None:
+    text = shown(compare_table(Results.from_document(tiny()), 120), 120)
+    line = next(line for line in text.splitlines() if " esd " in line)
+    assert line.split() == ["t", "esd", "60.0", "%†", "3.00×†", "1.25×†", "1.50×†", "–", "0.75×†"]
+    assert "† rests on assumed parameters: units.aes.energy_nj, units.crc32.latency_ns" in text
+
+
+def test_without_assumptions_there_is_no_dagger() -> None:
+    document = tiny()
+    document["runs"][1]["assumed"] = []
+    text = shown(compare_table(Results.from_document(document), 100), 100)
+    assert "3.00×" in text
+    assert "†" not in text
+
+
+@pytest.mark.parametrize("width", [40, 56, 66, 80, 92, 120, 200])
+def test_no_figure_is_lost_at_any_width(width: int) -> None:
+    results = Results.from_document(invented_document(3, sweeps=False))
+    figures = sorted(re.findall(r"[\d.]+×|[\d.]+ %|[\d.]+ [nµm]s", _body(results, 160)))
+    assert len(figures) == 6 * 3 * 4  # measures, designs, traces and their mean
+    text = _body(results, width)
+    assert sorted(re.findall(r"[\d.]+×|[\d.]+ %|[\d.]+ [nµm]s", text)) == figures
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+
+
+def _body(results: Results, width: int) -> str:
+    return shown(compare_table(results, width), width).split("Speed-ups,")[0]
+
+
+def test_a_long_trace_name_folds_and_cuts_nothing() -> None:
+    document = tiny()
+    for run in document["runs"]:
+        run["trace"] = "a-rather-long-name-of-a-recording-of-some-program"
+    for width in (40, 80, 100):
+        text = shown(compare_table(Results.from_document(document), width), width)
+        assert "3.00×" in text
+        assert "…" not in text
+        letters = re.sub(r"[^a-z]", "", text)
+        assert width < 92 or "program" in letters
+
+
+def test_without_a_baseline_each_run_speaks_for_itself() -> None:
+    document = tiny()
+    del document["runs"][0]
+    text = shown(compare_table(Results.from_document(document), 80), 80)
+    assert re.search(r"t esd +100 ns +80\.0 ns +0\.75", text)
+    assert "Add `baseline`" in text
+
+
+@pytest.mark.parametrize("width", [44, 80, 120])
+def test_claims_show_both_figures_the_gap_and_the_lack(width: int) -> None:
+    rows = esd_claims(Results.from_document(tiny()))
+    text = " ".join(shown(claims_table(rows, width), width).split())
+    assert "3.40×" in text
+    assert "3.00×†" in text
+    assert "-0.40" in text
+    assert "these results lack runs of esd and dewrite" in text

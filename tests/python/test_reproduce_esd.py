@@ -1,0 +1,396 @@
+"""Our figures for ESD's claims, by hand on two invented workloads; and the plan of runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from sardonyx.claims import Claim, ClaimRow, load_claims
+from sardonyx.reproduce import (
+    METRICS,
+    RunRequest,
+    Workload,
+    esd_claims,
+    esd_document,
+    esd_plan,
+    esd_workloads,
+    run_plan,
+    stand_ins,
+)
+from sardonyx.results import Results
+
+KB = 1024
+
+
+def run(trace: str, design: str, variant: Mapping[str, Any] | None = None, **metrics: Any) -> Any:
+    causes = metrics.pop("causes", {})
+    return {
+        "trace": trace,
+        "design": design,
+        "machine": "m",
+        "copies": 1,
+        "variant": dict(variant or {}),
+        "metrics": metrics,
+        "causes": {name: {"write_latency_ns": ns} for name, ns in causes.items()},
+        "assumed": ["units.sha1.energy_nj", "units.crc32.latency_ns"]
+        if design != "baseline"
+        else [],
+    }
+
+
+def facts(name: str, rate: float, contents: list[int], writes: list[int]) -> Any:
+    labels = ("1", ">1000")
+    return {
+        "name": name,
+        "info": {
+            "duplicate_rate": rate,
+            "locality": [
+                {
+                    "label": label,
+                    "contents": c,
+                    "contents_share": c / sum(contents),
+                    "writes": w,
+                    "writes_share": w / sum(writes),
+                }
+                for label, c, w in zip(labels, contents, writes, strict=True)
+            ],
+        },
+    }
+
+
+def document() -> dict[str, Any]:
+    """Two workloads, a and b, with figures that are easy to reckon with."""
+    return {
+        "sardonyx": "1",
+        "machine": {"name": "m", "parameters": {}, "assumed": []},
+        "traces": [facts("a", 0.2, [99, 1], [100, 300]), facts("b", 0.6, [300, 0], [100, 0])],
+        "runs": [
+            run(
+                "a",
+                "baseline",
+                mean_write_latency_ns=300,
+                mean_read_latency_ns=100,
+                ipc=0.5,
+                energy_nj=100,
+                medium_writes=1000,
+            ),
+            run(
+                "b",
+                "baseline",
+                mean_write_latency_ns=200,
+                mean_read_latency_ns=100,
+                ipc=1.0,
+                energy_nj=100,
+                medium_writes=1000,
+            ),
+            run(
+                "a",
+                "dedup-sha1",
+                mean_write_latency_ns=600,
+                mean_read_latency_ns=120,
+                ipc=0.4,
+                energy_nj=160,
+                writes=1000,
+                write_reduction=0.5,
+                metadata_bytes=340,
+                duplicates_found_in_cache=300,
+                duplicates_found_in_medium=100,
+                causes={"fingerprint": 60, "lookup": 30, "compare": 5, "data": 5},
+            ),
+            run(
+                "b",
+                "dedup-sha1",
+                mean_write_latency_ns=400,
+                mean_read_latency_ns=100,
+                ipc=1.0,
+                energy_nj=90,
+                writes=1000,
+                write_reduction=0.7,
+                metadata_bytes=340,
+                duplicates_found_in_cache=500,
+                duplicates_found_in_medium=300,
+                causes={"fingerprint": 80, "lookup": 10, "data": 10},
+            ),
+            run(
+                "a",
+                "dewrite",
+                mean_write_latency_ns=150,
+                metadata_bytes=170,
+                metadata_bytes_per_line=16,
+            ),
+            run(
+                "a",
+                "esd",
+                mean_write_latency_ns=100,
+                mean_read_latency_ns=50,
+                ipc=1.0,
+                energy_nj=40,
+                writes=1000,
+                write_reduction=0.4,
+                metadata_bytes=68,
+                medium_writes=700,
+                causes={"compare": 40, "data": 60},
+            ),
+            run(
+                "b",
+                "esd",
+                mean_write_latency_ns=100,
+                mean_read_latency_ns=80,
+                ipc=1.5,
+                energy_nj=80,
+                writes=1000,
+                write_reduction=0.6,
+                metadata_bytes=34,
+                medium_writes=500,
+                causes={"compare": 50, "data": 50},
+            ),
+            run(
+                "a", "esd", {"esd.reclaim": "paper"}, mean_write_latency_ns=75, write_reduction=0.45
+            ),
+            *(
+                run(
+                    "a",
+                    "esd",
+                    {"esd.efit_bytes": size * KB, "esd.policy": policy},
+                    efit_hit_rate=rate,
+                )
+                for size, policy, rate in (
+                    (512, "lrcu", 0.50),
+                    (1024, "lrcu", 0.53),
+                    (2048, "lrcu", 0.54),
+                    (512, "lru", 0.40),
+                    (1024, "lru", 0.41),
+                )
+            ),
+            run("a", "esd", {"esd.amt_bytes": 512 * KB}, amt_hit_rate=0.90),
+            run("a", "esd", {"esd.amt_bytes": 1024 * KB}, amt_hit_rate=0.95),
+        ],
+    }
+
+
+def rows(
+    doc: dict[str, Any] | None = None, **more: Any
+) -> dict[tuple[str, str, str, str], ClaimRow]:
+    found = esd_claims(Results.from_document(doc or document()), **more)
+    return {(r.claim.where, r.claim.metric, r.claim.design, r.claim.stat): r for r in found}
+
+
+BY_HAND = [
+    ("Fig. 1", "duplicate_rate", "workload", "min", 0.2),
+    ("Fig. 1", "duplicate_rate", "workload", "mean", 0.4),
+    ("Fig. 1", "duplicate_rate", "workload", "max", 0.6),
+    ("Fig. 3", "unique_lines_written_over_1000_times", "workload", "mean", 0.005),
+    ("Fig. 3", "volume_of_lines_written_over_1000_times", "workload", "mean", 0.375),
+    ("Fig. 5", "duplicates_found_in_fingerprint_cache", "dedup-sha1", "mean", 0.4),
+    ("Fig. 5", "duplicates_found_by_nvmm_lookup", "dedup-sha1", "mean", 0.2),
+    ("Sec. IV-F", "duplicates_found_by_nvmm_lookup", "dedup-sha1", "mean", 0.2),
+    ("Fig. 5", "nvmm_lookup_share_of_write_latency", "dedup-sha1", "mean", 0.2),
+    ("Fig. 5", "nvmm_lookup_share_of_write_latency", "dedup-sha1", "max", 0.3),
+    ("Sec. III-D", "nvmm_lookup_share_of_write_latency", "dedup-sha1", "mean", 0.2),
+    ("Fig. 11", "write_reduction", "esd", "mean", 0.5),
+    ("Fig. 11", "write_reduction", "esd", "max", 0.6),
+    ("Fig. 11", "write_reduction_lead_over_esd", "dedup-sha1", "mean", 0.1),
+    ("Fig. 12", "write_speedup_over_baseline", "esd", "max", 3.0),
+    ("Fig. 12", "write_speedup_over_dedup-sha1", "esd", "max", 6.0),
+    ("Fig. 12", "write_speedup_over_dewrite", "esd", "max", 1.5),
+    ("Fig. 13", "read_speedup_over_baseline", "esd", "max", 2.0),
+    ("Fig. 13", "read_speedup_over_dedup-sha1", "esd", "max", 2.4),
+    ("Fig. 14", "ipc_over_baseline", "esd", "max", 2.0),
+    ("Fig. 14", "ipc_over_dedup-sha1", "esd", "max", 2.5),
+    ("Fig. 16", "energy_reduction_vs_baseline", "esd", "max", 0.6),
+    ("Abstract", "energy_reduction_vs_baseline", "esd", "max", 0.6),
+    ("Fig. 16", "energy_reduction_vs_dedup-sha1", "esd", "max", 0.75),
+    ("Fig. 17", "fingerprint_share_of_write_latency", "dedup-sha1", "mean", 0.7),
+    ("Fig. 17", "fingerprint_share_of_write_latency", "esd", "mean", 0.0),
+    ("Fig. 17", "nvmm_lookup_share_of_write_latency", "dedup-sha1", "mean", 0.2),
+    ("Fig. 18(a)", "efit_hit_rate_gain_512KB_to_1MB_with_lrcu", "esd", "mean", 0.03),
+    ("Fig. 18(a)", "efit_hit_rate_gain_1MB_to_2MB_with_lrcu", "esd", "mean", 0.01),
+    ("Fig. 18(a)", "efit_hit_rate_gain_512KB_to_1MB_with_lru", "esd", "mean", 0.01),
+    ("Fig. 18(b)", "amt_hit_rate_gain_512KB_to_1MB", "esd", "mean", 0.05),
+    ("Fig. 19", "metadata_reduction_vs_dedup-sha1", "esd", "mean", 0.85),
+    ("Fig. 19", "metadata_reduction_vs_dewrite", "esd", "mean", 0.6),
+    ("Sec. IV-G", "metadata_overhead_of_capacity", "dewrite", "mean", 0.25),
+]
+
+
+@pytest.mark.parametrize(("where", "metric", "design", "stat", "ours"), BY_HAND)
+def test_our_figure_by_hand(where: str, metric: str, design: str, stat: str, ours: float) -> None:
+    assert rows()[where, metric, design, stat].ours == pytest.approx(ours)
+
+
+def test_every_claim_of_the_paper_is_there_and_has_its_function() -> None:
+    claims = load_claims("esd")
+    assert len(claims) == len({claim.key for claim in claims}) == 44
+    assert {claim.metric for claim in claims} <= set(METRICS)
+
+
+NOT_COMPUTABLE = {
+    (
+        "Fig. 11",
+        "write_reduction_lead_over_esd",
+        "dewrite",
+    ): "runs of dewrite and esd with `write_reduction`",
+    (
+        "Fig. 13",
+        "read_speedup_over_dewrite",
+        "esd",
+    ): "runs of esd and dewrite with `mean_read_latency_ns`",
+    ("Fig. 14", "ipc_over_dewrite", "esd"): "with `ipc`",
+    ("Fig. 16", "energy_reduction_vs_dewrite", "esd"): "with `energy_nj`",
+    ("Abstract", "energy_reduction_vs_dewrite", "esd"): "with `energy_nj`",
+    ("Fig. 17", "fingerprint_share_of_write_latency", "dewrite"): "write latency by cause",
+    ("Fig. 17", "nvmm_lookup_share_of_write_latency", "dewrite"): "write latency by cause",
+    ("Fig. 18(a)", "efit_hit_rate_gain_1MB_to_2MB_with_lru", "esd"): "1024 and 2048 KB under lru",
+    ("Fig. 18(b)", "amt_hit_rate_gain_1MB_to_2MB", "esd"): "a sweep of `esd.amt_bytes`",
+}
+
+
+def test_what_cannot_be_computed_says_what_is_lacking() -> None:
+    lacking = {key[:3]: row.reason for key, row in rows().items() if row.ours is None}
+    assert set(lacking) == set(NOT_COMPUTABLE)
+    for key, words in NOT_COMPUTABLE.items():
+        assert words in lacking[key]
+    assert all(
+        row.gap is None and row.relative_gap is None for row in rows().values() if row.reason
+    )
+
+
+def test_gaps_by_hand() -> None:
+    row = rows()["Fig. 12", "write_speedup_over_baseline", "esd", "max"]
+    assert row.claim.value == 3.4
+    assert row.gap == pytest.approx(-0.4)
+    assert row.relative_gap == pytest.approx(-0.4 / 3.4)
+    zero = rows()["Fig. 17", "fingerprint_share_of_write_latency", "esd", "mean"]
+    assert (zero.gap, zero.relative_gap) == (0.0, None)
+
+
+def test_contradictory_statements_get_every_reading() -> None:
+    found = rows()
+    lead = found["Fig. 11", "write_reduction_lead_over_esd", "dedup-sha1", "mean"].readings
+    assert lead["relative to esd's reduction"] == pytest.approx((0.1 / 0.4 + 0.1 / 0.6) / 2)
+    assert lead["relative to dedup-sha1's reduction"] == pytest.approx((0.1 / 0.5 + 0.1 / 0.7) / 2)
+    lookup = found["Fig. 5", "nvmm_lookup_share_of_write_latency", "dedup-sha1", "max"].readings
+    assert lookup["as an increase over the rest of the latency"] == pytest.approx(0.3 / 0.7)
+    assert lookup["with the read that confirms a match"] == pytest.approx(0.35)
+    medium = found["Fig. 5", "duplicates_found_by_nvmm_lookup", "dedup-sha1", "mean"].readings
+    assert medium["as a share of the duplicates found"] == pytest.approx((0.25 + 0.375) / 2)
+    pooled = found["Fig. 3", "volume_of_lines_written_over_1000_times", "workload", "mean"].readings
+    assert pooled["all traces pooled"] == pytest.approx(300 / 500)
+    saved = found["Fig. 11", "write_reduction", "esd", "mean"].readings
+    assert saved["all medium writes, metadata included"] == pytest.approx(0.4)
+    assert saved["reclaim = paper"] == 0.45
+    assert "reclaim = counted" not in saved
+    faster = found["Fig. 12", "write_speedup_over_baseline", "esd", "max"].readings
+    assert faster == {"reclaim = paper": 4.0}
+
+
+def test_a_claim_says_over_how_many_workloads_and_on_what_it_rests() -> None:
+    found = rows()
+    row = found["Fig. 12", "write_speedup_over_dewrite", "esd", "max"]
+    assert row.workloads == {"a": 1.5}
+    assert row.note.endswith("over 1 of 2 workloads")
+    assert row.assumed == ("units.crc32.latency_ns",)
+    energy = found["Fig. 16", "energy_reduction_vs_baseline", "esd", "max"]
+    assert "units.sha1.energy_nj" in energy.assumed
+    assert found["Fig. 1", "duplicate_rate", "workload", "min"].assumed == ()
+
+
+def test_only_the_stand_ins_count() -> None:
+    only_b = rows(workloads=[Workload("b", "recording")])
+    assert only_b["Fig. 12", "write_speedup_over_baseline", "esd", "max"].ours == 2.0
+    assert only_b["Fig. 1", "duplicate_rate", "workload", "mean"].ours == 0.6
+
+
+def test_the_paper_never_enters_our_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = {key: row.ours for key, row in rows().items()}
+    changed = [
+        Claim(c.paper, c.where, c.metric, c.design, c.stat, c.value * 7) for c in load_claims("esd")
+    ]
+    monkeypatch.setattr("sardonyx.reproduce.load_claims", lambda paper: changed)
+    assert {key: row.ours for key, row in rows().items()} == ours
+
+
+# ---- the plan
+
+
+def test_the_plan_has_every_run_that_a_figure_needs() -> None:
+    plan = esd_plan(["redis"], ["ladder-50"])
+    assert {r.trace for r in plan} == {"redis", "ladder-50"}
+    of_redis = [r for r in plan if r.trace == "redis"]
+    assert [r.design for r in of_redis if not r.variant] == [
+        "baseline",
+        "dedup-sha1",
+        "dewrite",
+        "esd",
+    ]
+    swept = {
+        (r.variant["esd.efit_bytes"], r.variant["esd.policy"])
+        for r in of_redis
+        if "esd.efit_bytes" in r.variant
+    }
+    sizes = {64 * KB, 128 * KB, 256 * KB, 512 * KB, 1024 * KB, 2048 * KB}
+    assert swept == {(size, policy) for size in sizes for policy in ("lrcu", "lru")}
+    assert {r.variant["esd.amt_bytes"] for r in of_redis if "esd.amt_bytes" in r.variant} == sizes
+    assert {r.variant.get("esd.reclaim") for r in of_redis} == {None, "paper", "counted"}
+    keys = [(r.trace, r.design, tuple(r.variant.items())) for r in plan]
+    assert len(keys) == len(set(keys)) == 2 * 24
+
+
+def test_a_quick_plan_still_answers_every_claim() -> None:
+    full, quick = esd_plan(["t"]), esd_plan(["t"], quick=True)
+    assert len(quick) < len(full)
+    answered = _execute(quick)
+    lacking = [row.reason for row in esd_claims(answered) if row.ours is None]
+    assert lacking == []
+
+
+def test_unverified_dedup_is_asked_for_only_on_request() -> None:
+    asked = [r for r in esd_plan(["t"], unverified=True) if "dedup_sha1.verify" in r.variant]
+    assert [(r.design, r.variant["dedup_sha1.verify"]) for r in asked] == [("dedup-sha1", False)]
+    assert len(esd_plan(["t"], unverified=True)) == len(esd_plan(["t"])) + 1
+
+
+def _execute(plan: list[RunRequest]) -> Results:
+    from test_report_fixture import invented_document
+
+    invented = invented_document(1)
+    plain = {r["design"]: r for r in invented["runs"] if not r["variant"]}
+
+    def simulate(request: RunRequest) -> dict[str, Any]:
+        return {**plain[request.design], "trace": request.trace, "variant": request.variant}
+
+    traces = [{**invented["traces"][0], "name": "t"}]
+    return Results.from_document({**invented, "traces": traces, "runs": run_plan(plan, simulate)})
+
+
+def test_running_a_plan_reports_each_request_in_order() -> None:
+    plan = esd_plan(["t"], quick=True)
+    heard: list[RunRequest] = []
+    given = run_plan(
+        plan, lambda r: {"trace": r.trace, "design": r.design, "variant": r.variant}, heard.append
+    )
+    assert heard == plan
+    assert [(g["design"], g["variant"]) for g in given] == [(r.design, r.variant) for r in plan]
+
+
+def test_an_answer_to_another_request_is_an_error() -> None:
+    with pytest.raises(ValueError, match="asked for .*baseline.*was given a run of .*esd"):
+        run_plan(esd_plan(["t"]), lambda r: {"trace": r.trace, "design": "esd", "variant": {}})
+
+
+def test_the_output_names_the_stand_ins_and_is_json() -> None:
+    workloads = esd_workloads(["redis", "cc1"], ["ladder-50"])
+    sentence = stand_ins(workloads)
+    assert "SPEC CPU 2017 and PARSEC" in sentence
+    assert "recordings of real programs (redis, cc1)" in sentence
+    assert "generated traces (ladder-50)" in sentence
+    results = Results.from_document(document())
+    written = json.loads(json.dumps(esd_document(results, esd_claims(results), workloads)))
+    assert written["stand_ins"] == sentence
+    first = written["claims"][0]
+    assert (first["reported"], first["ours"]) == (0.331, 0.2)
+    assert first["gap"] == pytest.approx(-0.131)
+    assert Results.from_document(written["results"]) == results
