@@ -2,6 +2,17 @@
 //!
 //! `docs/trace-format.md` describes the file.
 
+mod columns;
+mod error;
+mod provenance;
+mod reader;
+mod writer;
+
+pub use error::TraceError;
+pub use provenance::{GapUnit, Level, Provenance, VERSION};
+pub use reader::{BATCH, TraceReader};
+pub use writer::TraceWriter;
+
 use crate::line::{Line, Virtual};
 
 /// What happened; the discriminant is the file's `op` column (version 1).
@@ -24,6 +35,38 @@ pub enum Op {
     ClflushOpt = 6,
     /// clflush.
     Clflush = 7,
+}
+
+impl Op {
+    /// Every operation, in the order of the codes.
+    pub const ALL: [Op; 8] = [
+        Op::ReadMiss,
+        Op::DirtyEviction,
+        Op::NonTemporalWrite,
+        Op::FlushWriteBack,
+        Op::Fence,
+        Op::Clwb,
+        Op::ClflushOpt,
+        Op::Clflush,
+    ];
+
+    /// The operation whose code in the file is `code`.
+    pub fn from_code(code: u8) -> Option<Op> {
+        Op::ALL.get(usize::from(code)).copied()
+    }
+
+    /// The code in the file.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// Whether a whole line reaches memory, so that the record carries its bytes.
+    pub fn is_write(self) -> bool {
+        matches!(
+            self,
+            Op::DirtyEviction | Op::NonTemporalWrite | Op::FlushWriteBack
+        )
+    }
 }
 
 /// One row of a trace.
