@@ -25,7 +25,7 @@ const HAMMING: Masks = [
     0,
 ];
 
-// OpenTitan, prim_secded_inv_hsiao_72_64 without the inversion.
+// OpenTitan, prim_secded_72_64.
 const OPEN_TITAN: Masks = [
     0xB900_0000_001F_FFFF,
     0x5E00_000F_FFE0_003F,

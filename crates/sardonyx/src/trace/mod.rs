@@ -3,14 +3,22 @@
 //! `docs/trace-format.md` describes the file.
 
 mod columns;
+mod copy;
 mod error;
+mod info;
 mod provenance;
 mod reader;
+mod source;
+mod synth;
 mod writer;
 
+pub use copy::cut;
 pub use error::TraceError;
+pub use info::{Bucket, Collisions, TraceInfo, info};
 pub use provenance::{GapUnit, Level, Provenance, VERSION};
 pub use reader::{BATCH, TraceReader};
+pub use source::Source;
+pub use synth::{Addresses, Spec, Synth, synth_to_file};
 pub use writer::TraceWriter;
 
 use crate::line::{Line, Virtual};
