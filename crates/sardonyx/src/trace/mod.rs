@@ -2,19 +2,25 @@
 //!
 //! `docs/trace-format.md` describes the file.
 
+mod check;
 mod columns;
+mod convert;
 mod copy;
 mod error;
 mod info;
+mod ladder;
 mod provenance;
 mod reader;
 mod source;
 mod synth;
 mod writer;
 
+pub use check::{CheckReport, Problem, check};
+pub use convert::{Exported, Fill, Format, ImportOptions, export_nvmain, import};
 pub use copy::cut;
 pub use error::TraceError;
 pub use info::{Bucket, Collisions, TraceInfo, info};
+pub use ladder::locality_ladder;
 pub use provenance::{GapUnit, Level, Provenance, VERSION};
 pub use reader::{BATCH, TraceReader};
 pub use source::Source;
