@@ -80,6 +80,9 @@ impl TraceWriter {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
             .set_max_row_group_row_count(Some(ROW_GROUP))
+            .set_data_page_row_count_limit(ROW_GROUP)
+            // Most lines appear once or twice: a dictionary of them doubles the column.
+            .set_column_dictionary_enabled("line".into(), false)
             .set_statistics_enabled(EnabledStatistics::None)
             .set_created_by(concat!("sardonyx ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
