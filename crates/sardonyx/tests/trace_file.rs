@@ -358,6 +358,23 @@ fn wrong_columns_are_named() {
 }
 
 #[test]
+fn another_compression_is_named_with_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = sound(10).write(folder.path());
+    let mut bytes = std::fs::read(&path).unwrap();
+    // The codec of column `gap` in the footer, from none (0) to Snappy (1, zigzag 2).
+    let codec = b"\x19\x18\x03gap\x15\x00";
+    let at = bytes.windows(codec.len()).position(|w| w == codec).unwrap() + codec.len() - 1;
+    bytes[at] = 2;
+    std::fs::write(&path, bytes).unwrap();
+    let error = TraceReader::open(path).err().unwrap().to_string();
+    assert!(
+        error.contains("column `gap` is compressed with SNAPPY; write"),
+        "{error}"
+    );
+}
+
+#[test]
 fn other_versions_and_broken_provenance_are_refused() {
     let newer = Foreign {
         metadata: Some(r#"{"version": 2}"#),

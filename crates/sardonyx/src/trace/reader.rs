@@ -12,6 +12,8 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::Compression;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::columns::{COLUMNS, Rows, check_schema};
 use super::provenance::{KEY, Provenance, VERSION};
@@ -163,6 +165,7 @@ fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
         .map_err(|e| damaged(path, &e.to_string()))?;
     check_schema(builder.schema()).map_err(|problem| TraceError::file(path, problem))?;
+    check_compression(builder.metadata()).map_err(|problem| TraceError::file(path, problem))?;
     let meta = builder.metadata().file_metadata();
     let records = u64::try_from(meta.num_rows())
         .map_err(|_| damaged(path, "the number of rows is negative"))?;
@@ -185,6 +188,30 @@ fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
         rows: 0,
         batches: Some(batches),
     })
+}
+
+/// zstd is the format's compression, and no compression needs no library.
+fn check_compression(meta: &ParquetMetaData) -> Result<(), String> {
+    let chunks = meta.row_groups().iter().flat_map(|group| group.columns());
+    let ours = |chunk: &&ColumnChunkMetaData| {
+        COLUMNS
+            .iter()
+            .any(|(name, _, _)| chunk.column_path().string() == *name)
+    };
+    for chunk in chunks.filter(ours) {
+        let compression = chunk.compression();
+        if !matches!(
+            compression,
+            Compression::ZSTD(_) | Compression::UNCOMPRESSED
+        ) {
+            return Err(format!(
+                "column `{}` is compressed with {compression}; write the trace with zstd (in \
+                 pandas: to_parquet(.., compression=\"zstd\"))",
+                chunk.column_path().string()
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn parse_provenance(value: Option<&str>) -> Result<Provenance, String> {

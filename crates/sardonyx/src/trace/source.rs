@@ -15,7 +15,7 @@ pub struct Source {
 }
 
 enum Origin {
-    File(TraceReader),
+    File(Box<TraceReader>),
     Synth(Box<Synth>),
 }
 
@@ -95,7 +95,7 @@ impl From<TraceReader> for Source {
             .into_owned();
         Source {
             name,
-            origin: Origin::File(reader),
+            origin: Origin::File(Box::new(reader)),
             done: 0,
             limit: u64::MAX,
         }
