@@ -2,13 +2,17 @@
 //!
 //! The fuzz target `trace_reader` runs the same entry point; this one needs no nightly compiler.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use sardonyx::trace::{Spec, TraceReader, synth_to_file};
+use sardonyx::trace::{Spec, synth_to_file};
+
+#[path = "../../../fuzz/drain.rs"]
+mod entry;
+
+use entry::drain;
 
 const MUTATIONS: u64 = 5000;
 
@@ -94,34 +98,4 @@ fn mutated_files_give_records_or_an_error() {
         slowest < Duration::from_secs(5),
         "a mutation took {slowest:?}"
     );
-}
-
-/// Reads the file to its end or its error; what is read obeys the format.
-fn drain(path: &Path) -> bool {
-    let Ok(mut reader) = TraceReader::open(path) else {
-        return false;
-    };
-    let mut batch = Vec::new();
-    let mut count = 0;
-    loop {
-        match reader.next_batch(&mut batch) {
-            Ok(true) => {
-                assert!(!batch.is_empty());
-                count += batch.len() as u64;
-                assert!(count <= reader.records());
-                for record in &batch {
-                    assert!(record.line.0 < 1 << 58);
-                    assert!(!record.op.is_write() || record.data.is_some());
-                }
-            }
-            Ok(false) => {
-                assert_eq!(count, reader.records());
-                return true;
-            }
-            Err(e) => {
-                assert!(!e.to_string().is_empty());
-                return false;
-            }
-        }
-    }
 }
