@@ -365,3 +365,52 @@ fn nvmain_gets_old_data_and_no_fences() {
         format!("NVMV1\n2 W 0x40 {ab} {zero} 1\n6 W 0x40 {one} {ab} 1\n8 R 0x40 {one} {one} 1\n");
     assert_eq!(std::fs::read_to_string(desk.at("a.nvt")).unwrap(), expected);
 }
+
+/// Words that some format knows, and some that none does.
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "NVMV1",
+            "R",
+            "W",
+            "LD",
+            "ST",
+            "READ",
+            "WRITE",
+            "0x40",
+            "7",
+            "0,0,0,0,0,0"
+        ])
+        .prop_map(str::to_owned),
+        "[0-9a-fx]{1,20}",
+        Just("00".repeat(64)),
+        any::<String>(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn any_text_is_converted_or_refused_in_words(
+        lines in prop::collection::vec(prop::collection::vec(word(), 0..5), 0..6),
+        header: bool,
+    ) {
+        let lines: Vec<String> = lines.iter().map(|words| words.join(" ")).collect();
+        let text = format!("{}{}", if header { "NVMV1\n" } else { "" }, lines.join("\n"));
+        for format in Format::ALL {
+            if let Err(error) = plain(&text, format) {
+                prop_assert!(error.contains("in.txt"), "{}", error);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_stops_before_a_bad_line() {
+    let options = ImportOptions {
+        limit: 2,
+        ..ImportOptions::default()
+    };
+    let records = Desk::new().import("LD 0\nLD 64\nLD x\n", Format::RamulatorLoadStore, &options);
+    assert_eq!(records.unwrap().len(), 2);
+}

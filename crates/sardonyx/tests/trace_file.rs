@@ -313,7 +313,7 @@ fn check_goes_on_after_a_bad_row() {
             .collect::<Vec<u8>>(),
     ));
     let path = Foreign { op, ..sound(9000) }.write(folder.path());
-    let report = check(&path, 3, &mut |_, _| ()).unwrap();
+    let report = check(&path, 3, u64::MAX, &mut |_, _| ()).unwrap();
     assert_eq!(
         (report.records, report.bad, report.is_ok()),
         (9000, 9, false)
@@ -322,8 +322,12 @@ fn check_goes_on_after_a_bad_row() {
         report.problems.iter().map(|p| p.row).collect::<Vec<_>>(),
         [7, 1007, 2007]
     );
+    for (limit, bad) in [(0, 0), (7, 0), (8, 1), (5007, 5), (5008, 6), (10_000, 9)] {
+        let report = check(&path, 3, limit, &mut |_, _| ()).unwrap();
+        assert_eq!((report.records, report.bad), (limit.min(9000), bad));
+    }
     write(&path, &many(10));
-    assert!(check(&path, 3, &mut |_, _| ()).unwrap().is_ok());
+    assert!(check(&path, 3, u64::MAX, &mut |_, _| ()).unwrap().is_ok());
 }
 
 #[test]

@@ -33,13 +33,14 @@ pub struct Problem {
     pub problem: String,
 }
 
-/// Looks at every row of the trace at `path`, keeping the first `keep` problems.
+/// Looks at the rows of the trace at `path`, all or the first `limit`, keeping the first `keep` problems.
 ///
 /// # Errors
 /// Damage to the file as a whole, after which no row can be trusted.
 pub fn check(
     path: impl AsRef<Path>,
     keep: usize,
+    limit: u64,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<CheckReport, TraceError> {
     let mut reader = TraceReader::open(path)?;
@@ -48,8 +49,15 @@ pub fn check(
         bad: 0,
         problems: Vec::new(),
     };
-    while let Some((first, rows)) = reader.next_rows()? {
-        for i in 0..rows.len() {
+    let total = reader.records().min(limit);
+    while report.records < total {
+        let Some((first, rows)) = reader.next_rows()? else {
+            break;
+        };
+        let looked_at = rows
+            .len()
+            .min(usize::try_from(total - first).unwrap_or(usize::MAX));
+        for i in 0..looked_at {
             let Err(problem) = rows.record(i) else {
                 continue;
             };
@@ -61,8 +69,8 @@ pub fn check(
                 });
             }
         }
-        report.records += rows.len() as u64;
-        progress(report.records, reader.records());
+        report.records += looked_at as u64;
+        progress(report.records, total);
     }
     Ok(report)
 }

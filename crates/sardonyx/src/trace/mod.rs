@@ -13,6 +13,7 @@ mod provenance;
 mod reader;
 mod source;
 mod synth;
+mod temporary;
 mod writer;
 
 pub use check::{CheckReport, Problem, check};

@@ -63,7 +63,7 @@ impl Source {
     /// As [`TraceReader::next_batch`]; generators have none.
     pub fn next_batch(&mut self, batch: &mut Vec<Record>) -> Result<bool, TraceError> {
         batch.clear();
-        let left = self.limit - self.done;
+        let left = self.limit.saturating_sub(self.done);
         if left == 0 {
             return Ok(false);
         }

@@ -19,6 +19,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use super::columns::{LINE_LIMIT, schema};
 use super::provenance::{KEY, Provenance};
 use super::reader::BATCH;
+use super::temporary::Temporary;
 use super::{Record, TraceError};
 use crate::line::LINE_BYTES;
 
@@ -28,13 +29,13 @@ const ROW_GROUP: usize = 65_536;
 /// A trace file being written. Dropped before [`TraceWriter::finish`], it leaves nothing behind.
 pub struct TraceWriter {
     path: PathBuf,
-    temporary: PathBuf,
+    temporary: Temporary,
     provenance: Provenance,
     schema: SchemaRef,
     rows: Columns,
     records: u64,
     writes: u64,
-    file: Option<ArrowWriter<File>>,
+    file: ArrowWriter<File>,
 }
 
 impl TraceWriter {
@@ -61,20 +62,10 @@ impl TraceWriter {
         let path = path.as_ref();
         let level = ZstdLevel::try_new(level)
             .map_err(|_| TraceError::file(path, format!("zstd level {level} is not in 1-22")))?;
-        let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
-            return Err(TraceError::file(
-                path,
-                "is a directory; name a file to write",
-            ));
-        };
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(hidden);
-        let file = File::create(&temporary).map_err(|e| {
+        let (temporary, file) = Temporary::beside(path).map_err(|e| {
             TraceError::file(
                 path,
-                format!("cannot be written: {e}; check that the folder exists"),
+                format!("cannot be written: {e}; name a file in a folder that exists"),
             )
         })?;
         let properties = WriterProperties::builder()
@@ -90,14 +81,8 @@ impl TraceWriter {
         let options = ArrowWriterOptions::new()
             .with_properties(properties)
             .with_skip_arrow_metadata(true);
-        let writer = ArrowWriter::try_new_with_options(file, schema.clone(), options);
-        let file = match writer {
-            Ok(file) => Some(file),
-            Err(e) => {
-                let _ = std::fs::remove_file(&temporary);
-                return Err(failed(path, &e));
-            }
-        };
+        let file = ArrowWriter::try_new_with_options(file, schema.clone(), options)
+            .map_err(|e| failed(path, &e))?;
         let rows = Columns::new();
         let path = path.to_owned();
         Ok(TraceWriter {
@@ -146,36 +131,29 @@ impl TraceWriter {
     /// A full disk, or a folder that has gone.
     pub fn finish(mut self) -> Result<u64, TraceError> {
         self.flush()?;
-        let mut provenance = std::mem::take(&mut self.provenance);
-        provenance
-            .more
-            .insert("records".into(), self.records.into());
-        provenance.more.insert("writes".into(), self.writes.into());
-        let json = serde_json::to_string(&provenance)
-            .map_err(|e| TraceError::file(&self.path, format!("provenance: {e}")))?;
-        let mut writer = self.file.take().expect("finish consumes the writer");
-        writer.append_key_value_metadata(KeyValue::new(KEY.to_owned(), json));
-        let whole = || {
-            let file = writer.into_inner()?;
-            file.sync_all()?;
-            std::fs::rename(&self.temporary, &self.path)?;
-            Ok(())
-        };
-        whole().map_err(|e: parquet::errors::ParquetError| failed(&self.path, &e))?;
-        Ok(self.records)
+        let TraceWriter {
+            path,
+            temporary,
+            mut provenance,
+            records,
+            writes,
+            mut file,
+            ..
+        } = self;
+        provenance.more.insert("records".into(), records.into());
+        provenance.more.insert("writes".into(), writes.into());
+        let json = serde_json::to_string(&provenance).map_err(|e| failed(&path, &e))?;
+        file.append_key_value_metadata(KeyValue::new(KEY.to_owned(), json));
+        let file = file.into_inner().map_err(|e| failed(&path, &e))?;
+        file.sync_all()
+            .and_then(|()| temporary.keep(&path))
+            .map_err(|e| failed(&path, &e))?;
+        Ok(records)
     }
 
     fn flush(&mut self) -> Result<(), TraceError> {
         let batch = self.rows.batch(&self.schema);
-        let file = self.file.as_mut().expect("only finish takes the file");
-        file.write(&batch).map_err(|e| failed(&self.path, &e))
-    }
-}
-
-impl Drop for TraceWriter {
-    fn drop(&mut self) {
-        // After a successful finish the temporary name is gone already.
-        let _ = std::fs::remove_file(&self.temporary);
+        self.file.write(&batch).map_err(|e| failed(&self.path, &e))
     }
 }
 

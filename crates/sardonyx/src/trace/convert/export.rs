@@ -1,12 +1,12 @@
 //! Writes NVMain's format, so that its results and ours can be held against each other.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
 use crate::line::{Line, ZERO_LINE};
+use crate::trace::temporary::Temporary;
 use crate::trace::{Op, Source, TraceError};
 
 /// What went into an NVMain trace.
@@ -37,21 +37,8 @@ pub fn export_nvmain(
             format!("cannot be written: {e}; check the folder and the space"),
         )
     };
-    if to.is_dir() {
-        return Err(TraceError::file(to, "is a directory; name a file to write"));
-    }
-    let folder = to.parent().filter(|p| !p.as_os_str().is_empty());
-    let name = to
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let temporary = Temporary(
-        folder
-            .unwrap_or(Path::new("."))
-            .join(format!(".{name}.{}.tmp", std::process::id())),
-    );
-    let mut text = BufWriter::new(File::create(&temporary.0).map_err(io)?);
+    let (temporary, file) = Temporary::beside(to).map_err(io)?;
+    let mut text = BufWriter::new(file);
     writeln!(text, "NVMV1").map_err(io)?;
     let mut lines: FxHashMap<u64, Line> = FxHashMap::default();
     let mut exported = Exported {
@@ -87,17 +74,8 @@ pub fn export_nvmain(
         .map_err(|e| io(e.into_error()))?
         .sync_all()
         .map_err(io)?;
-    std::fs::rename(&temporary.0, to).map_err(io)?;
+    temporary.keep(to).map_err(io)?;
     Ok(exported)
-}
-
-/// A file that is removed unless it has been renamed.
-struct Temporary(std::path::PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 /// 64 bytes as 128 digits.

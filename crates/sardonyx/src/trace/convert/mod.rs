@@ -129,6 +129,8 @@ pub struct ImportOptions {
     pub clock_mhz: Option<f64>,
     /// Sizes of channel, rank, bank group, bank, row and column (in lines), for ReadWriteTrace.
     pub levels: Vec<u64>,
+    /// Requests converted, at most.
+    pub limit: u64,
 }
 
 impl Default for ImportOptions {
@@ -140,6 +142,7 @@ impl Default for ImportOptions {
             seed: 0,
             clock_mhz: None,
             levels,
+            limit: u64::MAX,
         }
     }
 }
@@ -180,7 +183,7 @@ pub fn import(
     let mut writer = TraceWriter::create(to, provenance(path, format, options))?;
     let mut records = Records::new(options);
     let (mut line, mut number, mut bytes, mut count) = (Vec::new(), 0, 0, 0);
-    loop {
+    while count < options.limit {
         line.clear();
         let read = text
             .by_ref()
