@@ -2,6 +2,32 @@
 //!
 //! `docs/trace-format.md` describes the file.
 
+mod check;
+mod columns;
+mod convert;
+mod copy;
+mod error;
+mod info;
+mod ladder;
+mod provenance;
+mod reader;
+mod source;
+mod synth;
+mod temporary;
+mod writer;
+
+pub use check::{CheckReport, Problem, check};
+pub use convert::{Exported, Fill, Format, ImportOptions, export_nvmain, import};
+pub use copy::cut;
+pub use error::TraceError;
+pub use info::{Bucket, Collisions, TraceInfo, info};
+pub use ladder::locality_ladder;
+pub use provenance::{GapUnit, Level, Provenance, VERSION};
+pub use reader::{BATCH, TraceReader};
+pub use source::Source;
+pub use synth::{Addresses, Spec, Synth, synth_to_file};
+pub use writer::TraceWriter;
+
 use crate::line::{Line, Virtual};
 
 /// What happened; the discriminant is the file's `op` column (version 1).
@@ -24,6 +50,38 @@ pub enum Op {
     ClflushOpt = 6,
     /// clflush.
     Clflush = 7,
+}
+
+impl Op {
+    /// Every operation, in the order of the codes.
+    pub const ALL: [Op; 8] = [
+        Op::ReadMiss,
+        Op::DirtyEviction,
+        Op::NonTemporalWrite,
+        Op::FlushWriteBack,
+        Op::Fence,
+        Op::Clwb,
+        Op::ClflushOpt,
+        Op::Clflush,
+    ];
+
+    /// The operation whose code in the file is `code`.
+    pub fn from_code(code: u8) -> Option<Op> {
+        Op::ALL.get(usize::from(code)).copied()
+    }
+
+    /// The code in the file.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// Whether a whole line reaches memory, so that the record carries its bytes.
+    pub fn is_write(self) -> bool {
+        matches!(
+            self,
+            Op::DirtyEviction | Op::NonTemporalWrite | Op::FlushWriteBack
+        )
+    }
 }
 
 /// One row of a trace.

@@ -1,0 +1,76 @@
+//! Checks every row of a trace file and says where it is wrong, not only where it first is.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::{TraceError, TraceReader};
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckReport {
+    /// Rows looked at.
+    pub records: u64,
+    /// Rows that are not valid records.
+    pub bad: u64,
+    /// The first of them, as many as were asked for.
+    pub problems: Vec<Problem>,
+}
+
+impl CheckReport {
+    /// Whether the trace is sound.
+    pub fn is_ok(&self) -> bool {
+        self.bad == 0
+    }
+}
+
+/// What is wrong with one row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The row, from 0.
+    pub row: u64,
+    /// What is wrong with it and what to do.
+    pub problem: String,
+}
+
+/// Looks at the rows of the trace at `path`, all or the first `limit`, keeping the first `keep` problems.
+///
+/// # Errors
+/// Damage to the file as a whole, after which no row can be trusted.
+pub fn check(
+    path: impl AsRef<Path>,
+    keep: usize,
+    limit: u64,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<CheckReport, TraceError> {
+    let mut reader = TraceReader::open(path)?;
+    let mut report = CheckReport {
+        records: 0,
+        bad: 0,
+        problems: Vec::new(),
+    };
+    let total = reader.records().min(limit);
+    while report.records < total {
+        let Some((first, rows)) = reader.next_rows()? else {
+            break;
+        };
+        let looked_at = rows
+            .len()
+            .min(usize::try_from(total - first).unwrap_or(usize::MAX));
+        for i in 0..looked_at {
+            let Err(problem) = rows.record(i) else {
+                continue;
+            };
+            report.bad += 1;
+            if report.problems.len() < keep {
+                report.problems.push(Problem {
+                    row: first + i as u64,
+                    problem,
+                });
+            }
+        }
+        report.records += looked_at as u64;
+        progress(report.records, total);
+    }
+    Ok(report)
+}

@@ -1,0 +1,152 @@
+//! The five columns of a trace file: their types, and how a row of them becomes a record.
+//!
+//! A type check fails once, for the file; a bad value fails for its row, so that `check` can go on.
+
+use arrow::array::{
+    Array, AsArray, FixedSizeBinaryArray, RecordBatch, UInt8Array, UInt16Array, UInt32Array,
+    UInt64Array,
+};
+use arrow::datatypes::{DataType, Field, Schema, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+
+use super::{Op, Record};
+use crate::line::{LINE_BYTES, Virtual};
+
+/// Line numbers end here: above, the byte address does not fit 64 bits.
+pub(super) const LINE_LIMIT: u64 = 1 << 58;
+
+const DATA: DataType = DataType::FixedSizeBinary(LINE_BYTES as i32);
+
+/// Name, Arrow type and description of each column, in file order.
+pub(super) const COLUMNS: [(&str, DataType, &str); 5] = [
+    ("gap", DataType::UInt32, "an unsigned 32-bit integer"),
+    ("thread", DataType::UInt16, "an unsigned 16-bit integer"),
+    ("op", DataType::UInt8, "an unsigned 8-bit integer"),
+    ("line", DataType::UInt64, "an unsigned 64-bit integer"),
+    ("data", DATA, "a fixed-size binary of 64 bytes"),
+];
+
+/// The schema of files that we write: only `data` can be null.
+pub(super) fn schema() -> Schema {
+    Schema::new(
+        COLUMNS
+            .map(|(name, kind, _)| Field::new(name, kind, name == "data"))
+            .to_vec(),
+    )
+}
+
+/// Says how `schema` differs from a trace's, if it does. Order and further columns do not matter.
+pub(super) fn check_schema(schema: &Schema) -> Result<(), String> {
+    for (name, kind, words) in &COLUMNS {
+        let found: Vec<_> = schema
+            .fields()
+            .iter()
+            .filter(|f| f.name() == name)
+            .collect();
+        match found[..] {
+            [] => {
+                let names: Vec<_> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+                return Err(format!(
+                    "there is no column `{name}` among [{}]; a trace has gap, thread, op, line \
+                     and data (docs/trace-format.md)",
+                    names.join(", ")
+                ));
+            }
+            [field] if field.data_type() == kind => {}
+            [field] => {
+                return Err(format!(
+                    "column `{name}` is {}, but must be {words}; convert it before writing \
+                     (docs/trace-format.md shows how)",
+                    field.data_type()
+                ));
+            }
+            _ => {
+                return Err(format!(
+                    "column `{name}` is there {} times; keep one",
+                    found.len()
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A batch of rows, typed.
+pub(super) struct Rows {
+    gap: UInt32Array,
+    thread: UInt16Array,
+    op: UInt8Array,
+    line: UInt64Array,
+    data: FixedSizeBinaryArray,
+    any_null: bool,
+}
+
+impl Rows {
+    /// The typed columns of `batch`, whose schema has passed [`check_schema`].
+    pub(super) fn new(batch: &RecordBatch) -> Rows {
+        let column = |name| batch.column_by_name(name).expect("the schema was checked");
+        let rows = Rows {
+            gap: column("gap").as_primitive::<UInt32Type>().clone(),
+            thread: column("thread").as_primitive::<UInt16Type>().clone(),
+            op: column("op").as_primitive::<UInt8Type>().clone(),
+            line: column("line").as_primitive::<UInt64Type>().clone(),
+            data: column("data").as_fixed_size_binary().clone(),
+            any_null: false,
+        };
+        let any_null = [rows.gap.null_count(), rows.thread.null_count()]
+            .into_iter()
+            .chain([rows.op.null_count(), rows.line.null_count()])
+            .any(|n| n > 0);
+        Rows { any_null, ..rows }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.op.len()
+    }
+
+    /// Row `i` of this batch, or what is wrong with it.
+    pub(super) fn record(&self, i: usize) -> Result<Record, String> {
+        if self.any_null {
+            self.refuse_nulls(i)?;
+        }
+        let code = self.op.value(i);
+        let op = Op::from_code(code).ok_or_else(|| format!("op {code} is not one of 0-7"))?;
+        let line = self.line.value(i);
+        if line >= LINE_LIMIT {
+            return Err(format!(
+                "line {line} is not below 2^58, so its byte address does not fit 64 bits; \
+                 `line` is the byte address divided by 64"
+            ));
+        }
+        let data = if self.data.is_valid(i) {
+            self.data.value(i).try_into().ok()
+        } else {
+            None
+        };
+        if op.is_write() && data.is_none() {
+            return Err(format!(
+                "op {code} writes a line, but `data` is null; give its 64 bytes"
+            ));
+        }
+        let (gap, thread) = (self.gap.value(i), self.thread.value(i));
+        Ok(Record {
+            gap,
+            thread,
+            op,
+            line: Virtual(line),
+            data,
+        })
+    }
+
+    fn refuse_nulls(&self, i: usize) -> Result<(), String> {
+        let columns: [(&str, &dyn Array); 4] = [
+            ("gap", &self.gap),
+            ("thread", &self.thread),
+            ("op", &self.op),
+            ("line", &self.line),
+        ];
+        match columns.iter().find(|(_, column)| column.is_null(i)) {
+            Some((name, _)) => Err(format!("`{name}` is null; only `data` may be")),
+            None => Ok(()),
+        }
+    }
+}

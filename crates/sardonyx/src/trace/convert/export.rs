@@ -1,0 +1,96 @@
+//! Writes NVMain's format, so that its results and ours can be held against each other.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use crate::line::{Line, ZERO_LINE};
+use crate::trace::temporary::Temporary;
+use crate::trace::{Op, Source, TraceError};
+
+/// What went into an NVMain trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// Requests written.
+    pub requests: u64,
+    /// Fences and flush instructions, which NVMain does not know; their gaps are kept.
+    pub left_out: u64,
+}
+
+/// Writes the reads and writes of `source` as an NVMain trace at `to`. A cycle is the sum of the
+/// gaps so far, so a trace that counts instructions runs at one instruction a cycle. OLDDATA, and the
+/// data of a read, are what the line last held (zeros before its first write). Memory grows with
+/// the lines written.
+///
+/// # Errors
+/// As [`Source::next_batch`], or a file that cannot be written; then nothing is left at `to`.
+pub fn export_nvmain(
+    mut source: Source,
+    to: impl AsRef<Path>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Exported, TraceError> {
+    let to = to.as_ref();
+    let io = |e: std::io::Error| {
+        TraceError::file(
+            to,
+            format!("cannot be written: {e}; check the folder and the space"),
+        )
+    };
+    let (temporary, file) = Temporary::beside(to).map_err(io)?;
+    let mut text = BufWriter::new(file);
+    writeln!(text, "NVMV1").map_err(io)?;
+    let mut lines: FxHashMap<u64, Line> = FxHashMap::default();
+    let mut exported = Exported {
+        requests: 0,
+        left_out: 0,
+    };
+    let (mut batch, mut cycle, mut done) = (Vec::new(), 0u64, 0);
+    let total = source.total().unwrap_or(0);
+    while source.next_batch(&mut batch)? {
+        for record in &batch {
+            cycle += u64::from(record.gap);
+            let old = lines.get(&record.line.0).copied().unwrap_or(ZERO_LINE);
+            let (letter, new) = match record.data {
+                Some(data) if record.op.is_write() => {
+                    lines.insert(record.line.0, data);
+                    ('W', data)
+                }
+                _ if record.op == Op::ReadMiss => ('R', old),
+                _ => {
+                    exported.left_out += 1;
+                    continue;
+                }
+            };
+            let address = record.line.byte().0;
+            let (new, old, thread) = (Hex(&new), Hex(&old), record.thread);
+            writeln!(text, "{cycle} {letter} 0x{address:x} {new} {old} {thread}").map_err(io)?;
+            exported.requests += 1;
+        }
+        done += batch.len() as u64;
+        progress(done, total);
+    }
+    text.into_inner()
+        .map_err(|e| io(e.into_error()))?
+        .sync_all()
+        .map_err(io)?;
+    temporary.keep(to).map_err(io)?;
+    Ok(exported)
+}
+
+/// 64 bytes as 128 digits.
+struct Hex<'a>(&'a Line);
+
+impl std::fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; 128];
+        for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [
+                DIGITS[usize::from(byte >> 4)],
+                DIGITS[usize::from(byte & 15)],
+            ];
+        }
+        f.write_str(std::str::from_utf8(&text).map_err(|_| std::fmt::Error)?)
+    }
+}

@@ -1,0 +1,315 @@
+//! Converts other simulators' traces to trace files, and trace files to NVMain's.
+//!
+//! `docs/trace-format.md` describes each format. Where their own readers crash, guess or drop a
+//! request, ours names the line and the remedy.
+
+mod export;
+mod parse;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::str::FromStr;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+pub use export::{Exported, export_nvmain};
+use parse::{Parser, Request};
+
+use super::synth::content_bytes;
+use super::{GapUnit, Op, Provenance, Record, TraceError, TraceWriter};
+use crate::line::{LINE_BYTES, Line, Virtual, ZERO_LINE};
+
+/// A format of another simulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// NVMain with its `NVMV1` header: cycles, and data if it has them.
+    #[serde(rename = "nvmain")]
+    NvMain,
+    /// Ramulator 2, LoadStoreTrace: `LD ADDR` or `ST ADDR`.
+    RamulatorLoadStore,
+    /// Ramulator 2, ReadWriteTrace: `R 0,0,0,0,12,3`.
+    RamulatorReadWrite,
+    /// DRAMsim3: `HEXADDR OP CYCLE`.
+    #[serde(rename = "dramsim3")]
+    DramSim3,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 4] = [
+        Format::NvMain,
+        Format::RamulatorLoadStore,
+        Format::RamulatorReadWrite,
+        Format::DramSim3,
+    ];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::NvMain => "nvmain",
+            Format::RamulatorLoadStore => "ramulator-load-store",
+            Format::RamulatorReadWrite => "ramulator-read-write",
+            Format::DramSim3 => "dramsim3",
+        }
+    }
+
+    /// What the gaps of a converted trace count, and the clock in MHz where it is cycles.
+    fn clock(self) -> (GapUnit, Option<f64>) {
+        match self {
+            Format::NvMain => (GapUnit::Cycles, Some(2000.0)),
+            Format::DramSim3 => (GapUnit::Cycles, Some(1200.0)),
+            Format::RamulatorLoadStore | Format::RamulatorReadWrite => {
+                (GapUnit::Instructions, None)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Format, String> {
+        Format::ALL
+            .into_iter()
+            .find(|f| f.name() == name)
+            .ok_or_else(|| {
+                let names = Format::ALL.map(Format::name).join(", ");
+                format!("`{name}` is not a trace format; choose {names}")
+            })
+    }
+}
+
+/// What is written by a write whose format does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fill {
+    /// Zeros: everything is a duplicate.
+    Zero,
+    /// One of 1024 contents, at random.
+    Random,
+    /// Content that no other write has.
+    #[default]
+    Unique,
+}
+
+impl FromStr for Fill {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Fill, String> {
+        match name {
+            "zero" => Ok(Fill::Zero),
+            "random" => Ok(Fill::Random),
+            "unique" => Ok(Fill::Unique),
+            _ => Err(format!(
+                "`{name}` is not a way to fill writes; choose zero, random, unique"
+            )),
+        }
+    }
+}
+
+/// How to convert.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ImportOptions {
+    /// What a write without data writes.
+    pub fill: Fill,
+    /// Seed of that content.
+    pub seed: u64,
+    /// The clock that cycles count, in MHz; by default 2000 for NVMain (its CPU clock) and 1200 for
+    /// DRAMsim3 (DDR4-2400, *assumed*).
+    pub clock_mhz: Option<f64>,
+    /// Sizes of channel, rank, bank group, bank, row and column (in lines), for ReadWriteTrace.
+    pub levels: Vec<u64>,
+    /// Requests converted, at most.
+    pub limit: u64,
+}
+
+impl Default for ImportOptions {
+    fn default() -> ImportOptions {
+        // One channel, two ranks of DDR4 8 Gb x8: Ramulator 2's example.
+        let levels = vec![1, 2, 4, 4, 65_536, 128];
+        ImportOptions {
+            fill: Fill::Unique,
+            seed: 0,
+            clock_mhz: None,
+            levels,
+            limit: u64::MAX,
+        }
+    }
+}
+
+/// Longest line of text that any of the formats needs, with room to spare.
+const LONGEST: u64 = 4096;
+
+/// Converts the trace `from` of another simulator to the trace file `to`; returns the records written.
+/// `progress` hears of bytes done and in all.
+///
+/// # Errors
+/// The line that is not a request of that format, with the remedy; a file that cannot be read or
+/// written, or holds no request.
+pub fn import(
+    from: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    format: Format,
+    options: &ImportOptions,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<u64, TraceError> {
+    let path = from.as_ref();
+    let parser = Parser::new(format, &options.levels).map_err(|e| TraceError::file(path, e))?;
+    let io = |e: std::io::Error| {
+        TraceError::file(
+            path,
+            format!("cannot be read: {e}; check the name and the permissions"),
+        )
+    };
+    let file = File::open(path).map_err(io)?;
+    let meta = file.metadata().map_err(io)?;
+    if meta.is_dir() {
+        return Err(TraceError::file(
+            path,
+            "is a directory; name a trace file inside it",
+        ));
+    }
+    let mut text = BufReader::new(file);
+    let mut writer = TraceWriter::create(to, provenance(path, format, options))?;
+    let mut records = Records::new(options);
+    let (mut line, mut number, mut bytes, mut count) = (Vec::new(), 0, 0, 0);
+    while count < options.limit {
+        line.clear();
+        let read = text
+            .by_ref()
+            .take(LONGEST)
+            .read_until(b'\n', &mut line)
+            .map_err(io)? as u64;
+        if read == 0 {
+            break;
+        }
+        number += 1;
+        bytes += read;
+        let fail = |problem: String| TraceError::text(path, number, problem);
+        if read == LONGEST {
+            return Err(fail(format!(
+                "has over {LONGEST} bytes; this is not a {format} trace"
+            )));
+        }
+        let words = std::str::from_utf8(&line).map_err(|_| {
+            fail(format!(
+                "is not text; decompress the trace first if it is a {format} trace"
+            ))
+        })?;
+        if let Some(request) = parser.line(number, words).map_err(fail)? {
+            writer.push(&records.next(request).map_err(fail)?)?;
+            count += 1;
+            if count % 65_536 == 0 {
+                progress(bytes, meta.len());
+            }
+        }
+    }
+    if count == 0 {
+        return Err(TraceError::file(
+            path,
+            format!("holds no request; is it a {format} trace?"),
+        ));
+    }
+    progress(bytes, meta.len());
+    writer.finish()
+}
+
+fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenance {
+    let (gap_unit, clock) = format.clock();
+    let mut provenance = Provenance {
+        program: path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        description: format!("converted from {format}"),
+        gap_unit,
+        ..Provenance::default()
+    };
+    let fill =
+        json!({"format": format, "data_of_writes_without": options.fill, "seed": options.seed});
+    provenance.more.insert("converted".to_owned(), fill);
+    if let Some(clock) = clock {
+        provenance.more.insert(
+            "clock_mhz".to_owned(),
+            options.clock_mhz.unwrap_or(clock).into(),
+        );
+    }
+    provenance
+}
+
+/// Turns requests into records: gaps from moments, contents where there are none.
+struct Records {
+    fill: Fill,
+    seed: u64,
+    dice: ChaCha8Rng,
+    sequence: u64,
+    moment: u64,
+}
+
+impl Records {
+    fn new(options: &ImportOptions) -> Records {
+        let dice = ChaCha8Rng::seed_from_u64(options.seed);
+        Records {
+            fill: options.fill,
+            seed: options.seed,
+            dice,
+            sequence: 0,
+            moment: 0,
+        }
+    }
+
+    fn next(&mut self, request: Request) -> Result<Record, String> {
+        let moment = request.cycle.unwrap_or(self.moment);
+        let gap = moment.checked_sub(self.moment).ok_or_else(|| {
+            format!(
+                "cycle {moment} is before the previous {}; sort the trace by cycle",
+                self.moment
+            )
+        })?;
+        let gap = u32::try_from(gap).map_err(|_| {
+            format!("{gap} cycles since the previous request do not fit 32 bits; shift the cycles")
+        })?;
+        self.moment = moment;
+        let line = request.byte / LINE_BYTES as u64;
+        let (op, data) = if request.write {
+            (
+                Op::DirtyEviction,
+                Some(request.data.unwrap_or_else(|| self.content(line))),
+            )
+        } else {
+            (Op::ReadMiss, None)
+        };
+        Ok(Record {
+            gap,
+            thread: request.thread,
+            op,
+            line: Virtual(line),
+            data,
+        })
+    }
+
+    fn content(&mut self, line: u64) -> Line {
+        self.sequence += 1;
+        match self.fill {
+            Fill::Zero => ZERO_LINE,
+            Fill::Random => content_bytes(self.seed, 1 + self.dice.next_u64() % 1024),
+            Fill::Unique => {
+                // The sequence makes it unique, the line readable in a dump.
+                let mut data = content_bytes(self.seed, self.sequence);
+                data[56..].copy_from_slice(&line.to_le_bytes());
+                data
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Copies records from a source to a file, whole or a cut of it.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{Source, TraceError, TraceReader, TraceWriter};
+
+/// Pours what is left of `source` into `writer` and finishes it; returns the number of records.
+pub(super) fn copy(
+    source: &mut Source,
+    mut writer: TraceWriter,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<u64, TraceError> {
+    let total = source.total().unwrap_or(0);
+    let (mut batch, mut done) = (Vec::new(), 0);
+    while source.next_batch(&mut batch)? {
+        for record in &batch {
+            writer.push(record)?;
+        }
+        done += batch.len() as u64;
+        progress(done, total);
+    }
+    writer.finish()
+}
+
+/// zstd level of a cut: it is written once and kept in a repository.
+const CUT_LEVEL: i32 = 19;
+
+/// Writes `limit` records of the trace `from`, leaving out the first `skip`, to the trace `to`, with
+/// the provenance of `from` and a note of the cut. Returns the number of records written.
+///
+/// # Errors
+/// As reading and writing; and if `skip` leaves nothing, since an empty cut is a mistake.
+pub fn cut(
+    from: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    skip: u64,
+    limit: u64,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<u64, TraceError> {
+    let reader = TraceReader::open(&from)?;
+    let whole = reader.records();
+    if skip >= whole || limit == 0 {
+        let problem =
+            format!("has {whole} records; skipping {skip} and taking {limit} leaves none");
+        return Err(TraceError::file(from.as_ref(), problem));
+    }
+    let mut provenance = reader.provenance().clone();
+    // What counted the whole trace does not count the cut.
+    provenance
+        .more
+        .retain(|key, _| !["records", "writes", "distinct_written_lines"].contains(&&**key));
+    let note = json!({"skip": skip, "limit": limit, "of_records": whole});
+    provenance.more.insert("cut".to_owned(), note);
+    let mut writer = TraceWriter::with_level(to, provenance, CUT_LEVEL)?;
+    let end = skip.saturating_add(limit);
+    let mut source = Source::from(reader).limit(end);
+    let total = source.total().unwrap_or(0);
+    let (mut batch, mut row) = (Vec::new(), 0);
+    while source.next_batch(&mut batch)? {
+        for record in &batch {
+            if row >= skip {
+                writer.push(record)?;
+            }
+            row += 1;
+        }
+        progress(row, total);
+    }
+    writer.finish()
+}

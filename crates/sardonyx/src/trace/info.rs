@@ -1,0 +1,295 @@
+//! What a trace holds, in one pass: how much, how often the same content (ESD Fig. 1 and 3), and how
+//! often two contents share a fingerprint (ESD Fig. 8).
+//!
+//! Contents are told apart by the first 128 bits of their SHA-1, so memory grows with the distinct
+//! contents and lines (about 100 bytes each), never with the records.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use sha1::{Digest, Sha1};
+
+use super::{GapUnit, Op, Record, Source, TraceError};
+use crate::ecc::{Matrix, check_word};
+use crate::line::{LINE_BYTES, Line, ZERO_LINE};
+
+/// Statistics of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceInfo {
+    /// Records of every kind.
+    pub records: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Line writes: evictions, non-temporal writes and forced write-backs.
+    pub writes: u64,
+    /// sfence and mfence.
+    pub fences: u64,
+    /// clwb, clflushopt and clflush instructions.
+    pub flushes: u64,
+    /// Sum of the gaps, if they count instructions.
+    pub instructions: Option<u64>,
+    /// Sum of the gaps, if they count cycles.
+    pub cycles: Option<u64>,
+    /// Distinct threads.
+    pub threads: u64,
+    /// Distinct lines read or written.
+    pub footprint_lines: u64,
+    /// The same in bytes.
+    pub footprint_bytes: u64,
+    /// Distinct lines written.
+    pub written_lines: u64,
+    /// Distinct lines whose first access is a read: their content is unknown.
+    pub lines_read_before_written: u64,
+    /// Distinct contents among the writes.
+    pub distinct_contents: u64,
+    /// Share of writes whose content an earlier write of the trace had (ESD Fig. 1).
+    pub duplicate_rate: f64,
+    /// Share of writes of 64 zero bytes.
+    pub zero_rate: f64,
+    /// Share of writes that leave the line as it was.
+    pub silent_write_rate: f64,
+    /// Contents by how often each is written (ESD Fig. 3).
+    pub locality: Vec<Bucket>,
+    /// How often contents share a fingerprint (ESD Fig. 8).
+    pub collisions: Vec<Collisions>,
+}
+
+/// The contents written a certain number of times.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bucket {
+    /// How often each of them is written: `1`, `2-10`, `11-100`, `101-1000`, `>1000`.
+    pub times: &'static str,
+    /// Distinct contents.
+    pub contents: u64,
+    /// Their share of all distinct contents.
+    pub contents_share: f64,
+    /// Writes of these contents.
+    pub writes: u64,
+    /// Their share of all writes.
+    pub writes_share: f64,
+}
+
+/// How well a fingerprint tells contents apart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Collisions {
+    /// `crc-32`, or the name of the ECC matrix whose check word it is.
+    pub fingerprint: &'static str,
+    /// Distinct contents whose fingerprint an earlier distinct content had.
+    pub contents: u64,
+    /// Writes that meet a stored fingerprint of another content, if the first content with a
+    /// fingerprint is the one stored.
+    pub writes: u64,
+    /// Their share of all writes.
+    pub writes_share: f64,
+    /// `contents` relative to that of CRC-32; absent if CRC-32 has no collisions.
+    pub contents_to_crc32: Option<f64>,
+    /// `writes` relative to that of CRC-32; absent if CRC-32 has no collisions.
+    pub writes_to_crc32: Option<f64>,
+}
+
+/// Lower ends of the buckets of ESD Fig. 3, and their names.
+const BUCKETS: [(u64, &str); 5] = [
+    (1, "1"),
+    (2, "2-10"),
+    (11, "11-100"),
+    (101, "101-1000"),
+    (1001, ">1000"),
+];
+
+const CRC_32: &str = "crc-32";
+const FINGERPRINTS: usize = 1 + Matrix::ALL.len();
+
+/// Reads `source` to its end; `progress` hears of records done and in all.
+///
+/// # Errors
+/// As [`Source::next_batch`].
+pub fn info(
+    mut source: Source,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<TraceInfo, TraceError> {
+    let (mut survey, mut batch) = (Survey::default(), Vec::new());
+    let total = source.total().unwrap_or(0);
+    while source.next_batch(&mut batch)? {
+        for record in &batch {
+            survey.add(record);
+        }
+        progress(survey.records, total);
+    }
+    Ok(survey.finish(source.provenance().gap_unit))
+}
+
+/// What is known of one distinct content.
+struct Content {
+    writes: u64,
+    /// Bit f: an earlier content has the same fingerprint f.
+    collides: u8,
+}
+
+/// What is known of one line.
+#[derive(Clone, Copy)]
+struct Touched {
+    first_read: bool,
+    /// Number of the content last written.
+    content: Option<u32>,
+}
+
+/// The statistics while the records pass by.
+#[derive(Default)]
+struct Survey {
+    records: u64,
+    of: [u64; Op::ALL.len()],
+    gaps: u64,
+    zeros: u64,
+    silent: u64,
+    threads: FxHashSet<u16>,
+    lines: FxHashMap<u64, Touched>,
+    numbers: FxHashMap<u128, u32>,
+    contents: Vec<Content>,
+    seen: [FxHashSet<u64>; FINGERPRINTS],
+}
+
+impl Survey {
+    fn add(&mut self, record: &Record) {
+        self.records += 1;
+        self.of[usize::from(record.op.code())] += 1;
+        self.gaps = self.gaps.saturating_add(u64::from(record.gap));
+        self.threads.insert(record.thread);
+        match (&record.data, record.op) {
+            (Some(data), op) if op.is_write() => self.write(record.line.0, data),
+            (_, Op::ReadMiss) => {
+                let unknown = Touched {
+                    first_read: true,
+                    content: None,
+                };
+                self.lines.entry(record.line.0).or_insert(unknown);
+            }
+            _ => {}
+        }
+    }
+
+    fn write(&mut self, line: u64, data: &Line) {
+        let number = self.number(data);
+        self.contents[number as usize].writes += 1;
+        self.zeros += u64::from(*data == ZERO_LINE);
+        let fresh = Touched {
+            first_read: false,
+            content: None,
+        };
+        let touched = self.lines.entry(line).or_insert(fresh);
+        self.silent += u64::from(touched.content == Some(number));
+        touched.content = Some(number);
+    }
+
+    /// The number of a content, in order of first appearance.
+    fn number(&mut self, data: &Line) -> u32 {
+        let digest = Sha1::digest(data);
+        let key = u128::from_le_bytes(digest[..16].try_into().expect("SHA-1 has 20 bytes"));
+        let next = u32::try_from(self.contents.len()).expect("fewer than 2^32 distinct contents");
+        let number = *self.numbers.entry(key).or_insert(next);
+        if number == next {
+            let mut collides = 0;
+            for (f, print) in fingerprints(data).into_iter().enumerate() {
+                collides |= u8::from(!self.seen[f].insert(print)) << f;
+            }
+            self.contents.push(Content {
+                writes: 0,
+                collides,
+            });
+        }
+        number
+    }
+
+    fn finish(self, unit: GapUnit) -> TraceInfo {
+        let of = |ops: &[Op]| {
+            ops.iter()
+                .map(|op| self.of[usize::from(op.code())])
+                .sum::<u64>()
+        };
+        let writes = of(&[Op::DirtyEviction, Op::NonTemporalWrite, Op::FlushWriteBack]);
+        let distinct = self.contents.len() as u64;
+        let footprint = self.lines.len() as u64;
+        TraceInfo {
+            records: self.records,
+            reads: of(&[Op::ReadMiss]),
+            writes,
+            fences: of(&[Op::Fence]),
+            flushes: of(&[Op::Clwb, Op::ClflushOpt, Op::Clflush]),
+            instructions: (unit == GapUnit::Instructions).then_some(self.gaps),
+            cycles: (unit == GapUnit::Cycles).then_some(self.gaps),
+            threads: self.threads.len() as u64,
+            footprint_lines: footprint,
+            footprint_bytes: footprint * LINE_BYTES as u64,
+            written_lines: self.lines.values().filter(|l| l.content.is_some()).count() as u64,
+            lines_read_before_written: self.lines.values().filter(|l| l.first_read).count() as u64,
+            distinct_contents: distinct,
+            duplicate_rate: share(writes - distinct, writes),
+            zero_rate: share(self.zeros, writes),
+            silent_write_rate: share(self.silent, writes),
+            locality: locality(&self.contents, writes),
+            collisions: collisions(&self.contents, writes),
+        }
+    }
+}
+
+fn fingerprints(data: &Line) -> [u64; FINGERPRINTS] {
+    let mut prints = [u64::from(crc32fast::hash(data)); FINGERPRINTS];
+    for (print, matrix) in prints[1..].iter_mut().zip(Matrix::ALL) {
+        *print = check_word(matrix, data);
+    }
+    prints
+}
+
+fn locality(contents: &[Content], writes: u64) -> Vec<Bucket> {
+    let mut buckets: Vec<_> = BUCKETS
+        .iter()
+        .map(|&(_, times)| Bucket {
+            times,
+            contents: 0,
+            contents_share: 0.0,
+            writes: 0,
+            writes_share: 0.0,
+        })
+        .collect();
+    for content in contents {
+        let at = BUCKETS.partition_point(|&(least, _)| least <= content.writes) - 1;
+        buckets[at].contents += 1;
+        buckets[at].writes += content.writes;
+    }
+    for bucket in &mut buckets {
+        bucket.contents_share = share(bucket.contents, contents.len() as u64);
+        bucket.writes_share = share(bucket.writes, writes);
+    }
+    buckets
+}
+
+fn collisions(contents: &[Content], writes: u64) -> Vec<Collisions> {
+    let count = |f: usize| {
+        let colliding = contents.iter().filter(move |c| c.collides >> f & 1 == 1);
+        colliding.fold((0, 0), |(n, writes), c| (n + 1, writes + c.writes))
+    };
+    let (crc_contents, crc_writes) = count(0);
+    let ratio = |n: u64, of: u64| (of > 0).then(|| n as f64 / of as f64);
+    let names = std::iter::once(CRC_32).chain(Matrix::ALL.map(Matrix::name));
+    names
+        .enumerate()
+        .map(|(f, fingerprint)| {
+            let (n, colliding) = count(f);
+            Collisions {
+                fingerprint,
+                contents: n,
+                writes: colliding,
+                writes_share: share(colliding, writes),
+                contents_to_crc32: ratio(n, crc_contents),
+                writes_to_crc32: ratio(colliding, crc_writes),
+            }
+        })
+        .collect()
+}
+
+/// `part` of `whole`, and nothing of nothing.
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}

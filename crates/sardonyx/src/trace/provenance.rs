@@ -1,0 +1,75 @@
+//! Where a trace comes from: the JSON under the key `sardonyx.trace` of the file's metadata.
+//!
+//! Only `version` decides whether a file can be read; everything else informs. Keys that Sardonyx
+//! does not know are kept, so that a copy of a trace loses nothing.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The version of the trace format that this build reads and writes.
+pub const VERSION: u32 = 1;
+
+/// The Parquet key-value metadata key that holds the provenance.
+pub const KEY: &str = "sardonyx.trace";
+
+/// A trace's provenance; every key but `version` may be absent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of the trace format; absent means 1.
+    #[serde(default = "current")]
+    pub version: u32,
+    /// The program recorded, or the generator.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub program: String,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Where the records were taken: below the last-level cache, or at the core.
+    #[serde(default)]
+    pub level: Level,
+    /// What `gap` counts.
+    #[serde(default)]
+    pub gap_unit: GapUnit,
+    /// Everything else in the object, as it was.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+fn current() -> u32 {
+    VERSION
+}
+
+impl Default for Provenance {
+    fn default() -> Provenance {
+        Provenance {
+            version: VERSION,
+            program: String::new(),
+            description: String::new(),
+            level: Level::default(),
+            gap_unit: GapUnit::default(),
+            more: Map::new(),
+        }
+    }
+}
+
+/// Where a trace was taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Below the last-level cache: misses, evictions, flushes.
+    #[default]
+    Memory,
+    /// At the core: every access that it makes.
+    Cpu,
+}
+
+/// What a record's `gap` counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GapUnit {
+    /// Instructions, all threads together (version 1's own unit).
+    #[default]
+    Instructions,
+    /// Cycles of the clock that `clock_mhz` in the provenance gives.
+    Cycles,
+}

@@ -1,0 +1,246 @@
+//! Reads a trace file in batches, never holding more than a few pages of it.
+//!
+//! Whatever bytes the file holds, the outcome is records or one [`TraceError`]: never a panic, and
+//! never a record that breaks the rules of `docs/trace-format.md`.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::basic::Compression;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+
+use super::columns::{COLUMNS, Rows, check_schema};
+use super::provenance::{KEY, Provenance, VERSION};
+use super::{Record, TraceError};
+
+/// Records in a batch, at most.
+pub const BATCH: usize = 4096;
+
+/// A trace file, open for one pass from front to back.
+pub struct TraceReader {
+    path: PathBuf,
+    provenance: Provenance,
+    records: u64,
+    rows: u64,
+    batches: Option<ParquetRecordBatchReader>,
+}
+
+impl TraceReader {
+    /// Opens the trace at `path` and checks its type, columns and version.
+    ///
+    /// # Errors
+    /// Says what is wrong with the file as a whole: missing, a directory, empty, truncated, not
+    /// Parquet, a column missing or of another type, a version that this build does not know.
+    pub fn open(path: impl AsRef<Path>) -> Result<TraceReader, TraceError> {
+        let path = path.as_ref();
+        let file = open_parquet(path)?;
+        guarded(path, || start(path, file))
+    }
+
+    /// The file that is being read.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the trace comes from.
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    /// Records in the whole file.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Replaces the contents of `batch` by the next records; `false` at the end of the trace.
+    ///
+    /// # Errors
+    /// The first row that is not a valid record, or damage to the file. `batch` then holds the records
+    /// before it, and there is nothing more to read.
+    pub fn next_batch(&mut self, batch: &mut Vec<Record>) -> Result<bool, TraceError> {
+        batch.clear();
+        let Some((first, rows)) = self.next_rows()? else {
+            return Ok(false);
+        };
+        batch.reserve(rows.len());
+        for i in 0..rows.len() {
+            match rows.record(i) {
+                Ok(record) => batch.push(record),
+                Err(problem) => {
+                    self.batches = None;
+                    return Err(TraceError::row(&self.path, first + i as u64, problem));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next rows, unchecked, and the number of the first of them.
+    pub(super) fn next_rows(&mut self) -> Result<Option<(u64, Rows)>, TraceError> {
+        // Taken out, so that a reader which failed half-way is never asked again.
+        let Some(mut batches) = self.batches.take() else {
+            return Ok(None);
+        };
+        let first = self.rows;
+        let next = guarded(&self.path, || match batches.next() {
+            None => Ok(None),
+            Some(Ok(batch)) => Ok(Some(Rows::new(&batch))),
+            Some(Err(e)) => Err(damaged(&self.path, &format!("after row {first}: {e}"))),
+        })?;
+        match next {
+            Some(rows) => {
+                self.rows += rows.len() as u64;
+                self.batches = Some(batches);
+                Ok(Some((first, rows)))
+            }
+            None if self.rows == self.records => Ok(None),
+            None => Err(damaged(
+                &self.path,
+                &format!(
+                    "it promises {} records and holds {}",
+                    self.records, self.rows
+                ),
+            )),
+        }
+    }
+}
+
+/// The file at `path`, if it is one and looks like Parquet from both ends.
+fn open_parquet(path: &Path) -> Result<File, TraceError> {
+    let io = |e: std::io::Error| {
+        TraceError::file(
+            path,
+            format!("cannot be read: {e}; check the name and the permissions"),
+        )
+    };
+    // Asked before opening: to open a pipe would wait for its other end.
+    let meta = std::fs::metadata(path).map_err(io)?;
+    if meta.is_dir() {
+        return Err(TraceError::file(
+            path,
+            "is a directory; name a trace file inside it",
+        ));
+    }
+    if !meta.is_file() {
+        return Err(TraceError::file(
+            path,
+            "is not a regular file; copy its contents to one",
+        ));
+    }
+    if meta.len() == 0 {
+        return Err(TraceError::file(
+            path,
+            "is empty; record or copy the trace again",
+        ));
+    }
+    let mut file = File::open(path).map_err(io)?;
+    let (mut head, mut tail) = ([0; 4], [0; 4]);
+    if meta.len() < 12 || file.read_exact(&mut head).is_err() || head != *b"PAR1" {
+        return Err(TraceError::file(
+            path,
+            "is not a Parquet file; other simulators' traces go through `sardonyx trace convert`",
+        ));
+    }
+    file.seek(SeekFrom::End(-4)).map_err(io)?;
+    file.read_exact(&mut tail).map_err(io)?;
+    if tail != *b"PAR1" {
+        return Err(TraceError::file(
+            path,
+            "is truncated; record or copy the trace again",
+        ));
+    }
+    file.rewind().map_err(io)?;
+    Ok(file)
+}
+
+fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
+    // The types are those of Parquet itself; a copy of the Arrow schema in the file is not trusted.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
+        .map_err(|e| damaged(path, &e.to_string()))?;
+    check_schema(builder.schema()).map_err(|problem| TraceError::file(path, problem))?;
+    check_compression(builder.metadata()).map_err(|problem| TraceError::file(path, problem))?;
+    let meta = builder.metadata().file_metadata();
+    let records = u64::try_from(meta.num_rows())
+        .map_err(|_| damaged(path, "the number of rows is negative"))?;
+    let value = meta
+        .key_value_metadata()
+        .and_then(|pairs| pairs.iter().rev().find(|pair| pair.key == KEY))
+        .and_then(|pair| pair.value.as_deref());
+    let provenance = parse_provenance(value).map_err(|problem| TraceError::file(path, problem))?;
+    let names = COLUMNS.map(|(name, _, _)| name);
+    let mask = ProjectionMask::columns(builder.parquet_schema(), names);
+    let batches = builder
+        .with_batch_size(BATCH)
+        .with_projection(mask)
+        .build()
+        .map_err(|e| damaged(path, &e.to_string()))?;
+    Ok(TraceReader {
+        path: path.to_owned(),
+        provenance,
+        records,
+        rows: 0,
+        batches: Some(batches),
+    })
+}
+
+/// zstd is the format's compression, and no compression needs no library.
+fn check_compression(meta: &ParquetMetaData) -> Result<(), String> {
+    let chunks = meta.row_groups().iter().flat_map(|group| group.columns());
+    let ours = |chunk: &&ColumnChunkMetaData| {
+        COLUMNS
+            .iter()
+            .any(|(name, _, _)| chunk.column_path().string() == *name)
+    };
+    for chunk in chunks.filter(ours) {
+        let compression = chunk.compression();
+        if !matches!(
+            compression,
+            Compression::ZSTD(_) | Compression::UNCOMPRESSED
+        ) {
+            return Err(format!(
+                "column `{}` is compressed with {compression}; write the trace with zstd (in \
+                 pandas: to_parquet(.., compression=\"zstd\"))",
+                chunk.column_path().string()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn parse_provenance(value: Option<&str>) -> Result<Provenance, String> {
+    let Some(text) = value else {
+        return Ok(Provenance::default());
+    };
+    let provenance: Provenance = serde_json::from_str(text).map_err(|e| {
+        format!("metadata `{KEY}` is not a trace's provenance: {e}; correct it or leave it out")
+    })?;
+    if provenance.version != VERSION {
+        return Err(format!(
+            "the trace is of version {}, and this Sardonyx reads version {VERSION}; use another \
+             Sardonyx or record the trace again",
+            provenance.version
+        ));
+    }
+    Ok(provenance)
+}
+
+fn damaged(path: &Path, what: &str) -> TraceError {
+    TraceError::file(
+        path,
+        format!("is damaged or of another kind ({what}); record or copy the trace again"),
+    )
+}
+
+/// Runs `read`, turning a panic into an error: the parquet crate checks most of what it reads, but
+/// on hostile bytes it can still reach an assertion or an index out of bounds.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, TraceError>) -> Result<T, TraceError> {
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(damaged(path, "its pages contradict each other")))
+}

@@ -1,0 +1,215 @@
+//! Writes a trace file record by record, under a temporary name until it is whole.
+//!
+//! An interrupted recording or conversion therefore never leaves a file that looks like a trace.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{
+    FixedSizeBinaryBuilder, RecordBatch, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
+};
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+
+use super::columns::{LINE_LIMIT, schema};
+use super::provenance::{KEY, Provenance};
+use super::reader::BATCH;
+use super::temporary::Temporary;
+use super::{Record, TraceError};
+use crate::line::LINE_BYTES;
+
+/// Rows in a row group.
+const ROW_GROUP: usize = 65_536;
+
+/// A trace file being written. Dropped before [`TraceWriter::finish`], it leaves nothing behind.
+pub struct TraceWriter {
+    path: PathBuf,
+    temporary: Temporary,
+    provenance: Provenance,
+    schema: SchemaRef,
+    rows: Columns,
+    records: u64,
+    writes: u64,
+    file: ArrowWriter<File>,
+}
+
+impl TraceWriter {
+    /// Starts a trace that will appear at `path`, replacing what is there, when it is finished.
+    ///
+    /// # Errors
+    /// The folder does not exist or cannot be written, or `path` is a directory.
+    pub fn create(
+        path: impl AsRef<Path>,
+        provenance: Provenance,
+    ) -> Result<TraceWriter, TraceError> {
+        TraceWriter::with_level(path, provenance, 3)
+    }
+
+    /// The same with a zstd level of 1 (fast) to 22 (small).
+    ///
+    /// # Errors
+    /// As [`TraceWriter::create`], and a level out of range.
+    pub fn with_level(
+        path: impl AsRef<Path>,
+        provenance: Provenance,
+        level: i32,
+    ) -> Result<TraceWriter, TraceError> {
+        let path = path.as_ref();
+        let level = ZstdLevel::try_new(level)
+            .map_err(|_| TraceError::file(path, format!("zstd level {level} is not in 1-22")))?;
+        let (temporary, file) = Temporary::beside(path).map_err(|e| {
+            TraceError::file(
+                path,
+                format!("cannot be written: {e}; name a file in a folder that exists"),
+            )
+        })?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(level))
+            .set_max_row_group_row_count(Some(ROW_GROUP))
+            .set_data_page_row_count_limit(ROW_GROUP)
+            // Most lines appear once or twice: a dictionary of them doubles the column.
+            .set_column_dictionary_enabled("line".into(), false)
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_created_by(concat!("sardonyx ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        let schema: SchemaRef = Arc::new(schema());
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties)
+            .with_skip_arrow_metadata(true);
+        let file = ArrowWriter::try_new_with_options(file, schema.clone(), options)
+            .map_err(|e| failed(path, &e))?;
+        let rows = Columns::new();
+        let path = path.to_owned();
+        Ok(TraceWriter {
+            path,
+            temporary,
+            provenance,
+            schema,
+            rows,
+            records: 0,
+            writes: 0,
+            file,
+        })
+    }
+
+    /// Appends one record.
+    ///
+    /// # Errors
+    /// A record that the reader would refuse (a write without data, a line of 2^58 or more), or a
+    /// full disk.
+    pub fn push(&mut self, record: &Record) -> Result<(), TraceError> {
+        if record.line.0 >= LINE_LIMIT {
+            let problem = format!("line {} is not below 2^58", record.line.0);
+            return Err(TraceError::row(&self.path, self.records, problem));
+        }
+        if record.op.is_write() && record.data.is_none() {
+            return Err(TraceError::row(
+                &self.path,
+                self.records,
+                "a write without its 64 bytes",
+            ));
+        }
+        self.rows.push(record);
+        self.records += 1;
+        self.writes += u64::from(record.op.is_write());
+        if self.rows.len == BATCH {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Completes the file, gives it its name and returns how many records it holds. The provenance's
+    /// `records` and `writes` say what was written.
+    ///
+    /// # Errors
+    /// A full disk, or a folder that has gone.
+    pub fn finish(mut self) -> Result<u64, TraceError> {
+        self.flush()?;
+        let TraceWriter {
+            path,
+            temporary,
+            mut provenance,
+            records,
+            writes,
+            mut file,
+            ..
+        } = self;
+        provenance.more.insert("records".into(), records.into());
+        provenance.more.insert("writes".into(), writes.into());
+        let json = serde_json::to_string(&provenance).map_err(|e| failed(&path, &e))?;
+        file.append_key_value_metadata(KeyValue::new(KEY.to_owned(), json));
+        let file = file.into_inner().map_err(|e| failed(&path, &e))?;
+        file.sync_all()
+            .and_then(|()| temporary.keep(&path))
+            .map_err(|e| failed(&path, &e))?;
+        Ok(records)
+    }
+
+    fn flush(&mut self) -> Result<(), TraceError> {
+        let batch = self.rows.batch(&self.schema);
+        self.file.write(&batch).map_err(|e| failed(&self.path, &e))
+    }
+}
+
+fn failed(path: &Path, e: &dyn std::fmt::Display) -> TraceError {
+    TraceError::file(
+        path,
+        format!("cannot be written: {e}; check the space and the permissions"),
+    )
+}
+
+/// The rows not yet handed to Parquet.
+struct Columns {
+    gap: UInt32Builder,
+    thread: UInt16Builder,
+    op: UInt8Builder,
+    line: UInt64Builder,
+    data: FixedSizeBinaryBuilder,
+    len: usize,
+}
+
+impl Columns {
+    fn new() -> Columns {
+        Columns {
+            gap: UInt32Builder::new(),
+            thread: UInt16Builder::new(),
+            op: UInt8Builder::new(),
+            line: UInt64Builder::new(),
+            data: FixedSizeBinaryBuilder::new(LINE_BYTES as i32),
+            len: 0,
+        }
+    }
+
+    fn push(&mut self, record: &Record) {
+        self.gap.append_value(record.gap);
+        self.thread.append_value(record.thread);
+        self.op.append_value(record.op.code());
+        self.line.append_value(record.line.0);
+        match &record.data {
+            Some(data) => self.data.append_value(data).expect("a line is 64 bytes"),
+            None => self.data.append_null(),
+        }
+        self.len += 1;
+    }
+
+    fn batch(&mut self, schema: &SchemaRef) -> RecordBatch {
+        self.len = 0;
+        RecordBatch::try_new(
+            schema.clone(),
+            vec![
+                Arc::new(self.gap.finish()),
+                Arc::new(self.thread.finish()),
+                Arc::new(self.op.finish()),
+                Arc::new(self.line.finish()),
+                Arc::new(self.data.finish()),
+            ],
+        )
+        .expect("the builders follow the schema")
+    }
+}

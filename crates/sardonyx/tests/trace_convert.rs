@@ -1,0 +1,416 @@
+//! Other simulators' traces: what their lines mean, and a clear error where their readers fail.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use sardonyx::line::Virtual;
+use sardonyx::trace::{
+    Fill, Format, GapUnit, ImportOptions, Op, Provenance, Record, Source, TraceWriter,
+    export_nvmain, import,
+};
+use tempfile::TempDir;
+
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Desk {
+        Desk(tempfile::tempdir().unwrap())
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The records of a text, or the error.
+    fn import(
+        &self,
+        text: &str,
+        format: Format,
+        options: &ImportOptions,
+    ) -> Result<Vec<Record>, String> {
+        let (from, to) = (self.at("in.txt"), self.at("out.parquet"));
+        std::fs::write(&from, text).unwrap();
+        let _ = std::fs::remove_file(&to);
+        match import(&from, &to, format, options, &mut |_, _| ()) {
+            Ok(n) => {
+                let records = read(&to);
+                assert_eq!(n, records.len() as u64);
+                Ok(records)
+            }
+            Err(e) => {
+                assert!(!to.exists(), "a failed conversion leaves no file");
+                Err(e.to_string().replace(&from.display().to_string(), "in.txt"))
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Vec<Record> {
+    let mut source = Source::open(path).unwrap();
+    let (mut all, mut batch) = (Vec::new(), Vec::new());
+    while source.next_batch(&mut batch).unwrap() {
+        all.append(&mut batch);
+    }
+    all
+}
+
+fn plain(text: &str, format: Format) -> Result<Vec<Record>, String> {
+    Desk::new().import(text, format, &ImportOptions::default())
+}
+
+/// Gap, write and line of each record.
+fn short(records: &[Record]) -> Vec<(u32, bool, u64)> {
+    records
+        .iter()
+        .map(|r| (r.gap, r.op.is_write(), r.line.0))
+        .collect()
+}
+
+#[test]
+fn nvmain_lines_mean_what_nvmain_takes_them_for() {
+    let data = "0123456789abcdefFEDCBA9876543210".repeat(4);
+    let old = "00".repeat(64);
+    // With and without 0x, data, a final newline; the address is always hexadecimal.
+    let text = format!("NVMV1\n10 R 0x1000\n15 W 40 {data} {old} 3\r\n\n4000000000 W fc0 {data}");
+    let records = plain(&text, Format::NvMain).unwrap();
+    assert_eq!(
+        short(&records),
+        [(10, false, 64), (5, true, 1), (3_999_999_985, true, 63)]
+    );
+    assert_eq!(records[1].thread, 3);
+    assert_eq!(records[1].data.unwrap()[..4], [0x01, 0x23, 0x45, 0x67]);
+    assert_eq!(records[2].data.unwrap()[60..], [0x76, 0x54, 0x32, 0x10]);
+}
+
+#[test]
+fn nvmain_errors_name_line_and_remedy() {
+    let case = |text: &str, expected: &str| {
+        let error = plain(text, Format::NvMain).unwrap_err();
+        assert!(error.contains(expected), "{text:?}: {error}");
+    };
+    case(
+        "1 R 0x40\n",
+        "in.txt, line 1: an NVMain trace starts with a line `NVMV1`",
+    );
+    case("NVMV2\n1 R 0x40\n", "line 1:");
+    case(
+        "NVMV1\n1 R 0x40\n2 Q 0x40\n",
+        "in.txt, line 3: operation `Q`",
+    );
+    case("NVMV1\n1 R\n", "line 2: has 2 words");
+    case("NVMV1\n1 R 0xZZ\n", "line 2: address `0xZZ`");
+    case("NVMV1\n1 R 0x\n", "line 2: address `0x`");
+    case("NVMV1\n1 R 10000000000000000\n", "line 2: address");
+    case("NVMV1\nx R 0x40\n", "line 2: cycle `x`");
+    case("NVMV1\n+1 R 0x40\n", "line 2: cycle `+1`");
+    case(
+        "NVMV1\n9 R 0x40\n8 R 0x40\n",
+        "line 3: cycle 8 is before the previous 9; sort",
+    );
+    case("NVMV1\n1 W 0x40 abcd\n", "line 2: data has 4 characters");
+    case(
+        &format!("NVMV1\n1 W 0x40 {}\n", "é".repeat(64)),
+        "line 2: data has 128",
+    );
+    case(
+        &format!("NVMV1\n1 R 0x40 {0} {0} 65536\n", "00".repeat(64)),
+        "does not fit 16 bits",
+    );
+    case(
+        &format!("NVMV1\n1 R 0x40 {0} {0} 1 1\n", "00".repeat(64)),
+        "has 7 words",
+    );
+    case(
+        "NVMV1\n4294967296 R 0x40\n",
+        "line 2: 4294967296 cycles since",
+    );
+    case("NVMV1\n", "holds no request");
+    case(
+        &format!("NVMV1\n{}", "1".repeat(10_000)),
+        "line 2: has over 4096 bytes",
+    );
+}
+
+#[test]
+fn text_that_is_none_is_refused() {
+    let desk = Desk::new();
+    let bad = desk.at("bad");
+    let options = ImportOptions::default();
+    let error = |path: &Path| {
+        let to = desk.at("out");
+        import(path, to, Format::NvMain, &options, &mut |_, _| ())
+            .unwrap_err()
+            .to_string()
+    };
+    std::fs::write(&bad, b"NVMV1\n\xFF\xFE 1\n").unwrap();
+    assert!(error(&bad).contains("line 2: is not text"));
+    std::fs::write(&bad, b"").unwrap();
+    assert!(error(&bad).contains("holds no request"));
+    assert!(error(&desk.at("none")).contains("No such file"));
+    assert!(error(desk.0.path()).contains("is a directory"));
+}
+
+#[test]
+fn ramulator_load_store() {
+    let records = plain("LD 0x13c6000\nST 128\n", Format::RamulatorLoadStore).unwrap();
+    assert_eq!(short(&records), [(0, false, 0x13c6000 / 64), (0, true, 2)]);
+    for (text, expected) in [
+        ("LD 0x40\nLOAD 0x40\n", "line 2: operation `LOAD`"),
+        ("LD 13c6000\n", "line 1: address `13c6000` is not a decimal"),
+        ("LD 0x40 0x80\n", "line 1: has 3 words"),
+        ("# comment\n", "line 1: operation `#`"),
+        ("", "holds no request"),
+    ] {
+        let error = plain(text, Format::RamulatorLoadStore).unwrap_err();
+        assert!(error.contains(expected), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn ramulator_read_write() {
+    // Row by row: a column is a line, a row 128 of them.
+    let text = "R 0,0,0,0,0,5\nW 0,0,0,0,1,0\nW 0,1,3,3,65535,127\n";
+    let records = plain(text, Format::RamulatorReadWrite).unwrap();
+    let last = 2 * 4 * 4 * 65_536 * 128 - 1;
+    assert_eq!(
+        short(&records),
+        [(0, false, 5), (0, true, 128), (0, true, last)]
+    );
+    for (text, expected) in [
+        ("R 0,0,0,0,0\n", "has 5 parts"),
+        ("R 0,2,0,0,0,0\n", "rank 2 is not below 2; give the levels"),
+        ("R 0,0,0,0,0,x\n", "address part `x`"),
+        ("R 0, 0,0,0,0,0\n", "has 3 words"),
+        ("X 0,0,0,0,0,0\n", "operation `X`"),
+    ] {
+        let error = plain(text, Format::RamulatorReadWrite).unwrap_err();
+        assert!(error.contains(expected), "{text:?}: {error}");
+    }
+    let options = ImportOptions {
+        levels: vec![2, 8],
+        ..ImportOptions::default()
+    };
+    let records = Desk::new()
+        .import("R 1,7\n", Format::RamulatorReadWrite, &options)
+        .unwrap();
+    assert_eq!(short(&records), [(0, false, 15)]);
+    for levels in [vec![], vec![4, 0], vec![1 << 40, 1 << 40]] {
+        let options = ImportOptions {
+            levels,
+            ..ImportOptions::default()
+        };
+        let error = Desk::new().import("R 1,7\n", Format::RamulatorReadWrite, &options);
+        assert!(error.unwrap_err().contains("levels"));
+    }
+}
+
+#[test]
+fn dramsim3() {
+    let text = "0x40 READ 5\n80 WRITE 5\nC0 P_MEM_WR 9\n100 BOFF 9\n140 P_FETCH 10\n";
+    let records = plain(text, Format::DramSim3).unwrap();
+    let expected = [
+        (5, false, 1),
+        (0, true, 2),
+        (4, true, 3),
+        (0, true, 4),
+        (1, false, 5),
+    ];
+    assert_eq!(short(&records), expected);
+    for (text, expected) in [
+        ("40 WRIET 1\n", "line 1: operation `WRIET`"),
+        ("40 READ\n", "line 1: has 2 words"),
+        ("40 READ 1.5\n", "cycle `1.5`"),
+        ("40 READ 5\n40 READ 4\n", "line 2: cycle 4 is before"),
+    ] {
+        let error = plain(text, Format::DramSim3).unwrap_err();
+        assert!(error.contains(expected), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn writes_without_data_are_filled_as_asked() {
+    let text = "ST 0\nST 0\nST 64\n".repeat(2000);
+    let distinct = |fill, seed| {
+        let options = ImportOptions {
+            fill,
+            seed,
+            ..ImportOptions::default()
+        };
+        let records = Desk::new()
+            .import(&text, Format::RamulatorLoadStore, &options)
+            .unwrap();
+        let data: Vec<_> = records.iter().map(|r| r.data.unwrap()).collect();
+        let distinct = data.iter().collect::<std::collections::HashSet<_>>().len();
+        (distinct, data)
+    };
+    assert_eq!(distinct(Fill::Zero, 0).0, 1);
+    assert_eq!(distinct(Fill::Unique, 0).0, 6000);
+    assert!((1000..=1024).contains(&distinct(Fill::Random, 0).0));
+    assert!(distinct(Fill::Unique, 1) == distinct(Fill::Unique, 1));
+    assert!(distinct(Fill::Unique, 1) != distinct(Fill::Unique, 2));
+}
+
+#[test]
+fn provenance_says_how_it_was_converted() {
+    let desk = Desk::new();
+    let provenance = |text: &str, format, options: &ImportOptions| {
+        desk.import(text, format, options).unwrap();
+        Source::open(desk.at("out.parquet")).unwrap().provenance()
+    };
+    let options = ImportOptions::default();
+    let nvmain = provenance("NVMV1\n1 R 0x40\n", Format::NvMain, &options);
+    assert_eq!(
+        (nvmain.gap_unit, nvmain.more["clock_mhz"].as_f64()),
+        (GapUnit::Cycles, Some(2000.0))
+    );
+    assert_eq!(nvmain.more["converted"]["format"], "nvmain");
+    assert_eq!(nvmain.more["converted"]["data_of_writes_without"], "unique");
+    let slow = ImportOptions {
+        clock_mhz: Some(800.0),
+        ..options.clone()
+    };
+    let dramsim3 = provenance("40 READ 1\n", Format::DramSim3, &slow);
+    assert_eq!(dramsim3.more["clock_mhz"], 800.0);
+    let ramulator = provenance("LD 0\n", Format::RamulatorLoadStore, &options);
+    assert_eq!(ramulator.gap_unit, GapUnit::Instructions);
+}
+
+#[test]
+fn names_are_read_back() {
+    for format in Format::ALL {
+        assert_eq!(format.to_string().parse(), Ok(format));
+        assert_eq!(serde_json::to_value(format).unwrap(), format.name());
+    }
+    assert!("gem5".parse::<Format>().unwrap_err().contains("nvmain"));
+    assert!("ones".parse::<Fill>().unwrap_err().contains("unique"));
+}
+
+fn requests() -> impl Strategy<Value = Vec<Record>> {
+    let record = (
+        any::<u32>(),
+        any::<u16>(),
+        any::<bool>(),
+        0u64..8,
+        any::<u8>(),
+    );
+    let record = record.prop_map(|(gap, thread, write, line, byte)| {
+        let (op, data) = if write {
+            (Op::DirtyEviction, Some([byte; 64]))
+        } else {
+            (Op::ReadMiss, None)
+        };
+        Record {
+            gap,
+            thread,
+            op,
+            line: Virtual(line << 40 | 5),
+            data,
+        }
+    });
+    prop::collection::vec(record, 1..100)
+}
+
+fn write(path: &Path, records: &[Record]) {
+    let mut writer = TraceWriter::create(path, Provenance::default()).unwrap();
+    records.iter().for_each(|r| writer.push(r).unwrap());
+    writer.finish().unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn to_nvmain_and_back_is_the_same(records in requests()) {
+        let desk = Desk::new();
+        write(&desk.at("a.parquet"), &records);
+        let source = Source::open(desk.at("a.parquet")).unwrap();
+        let exported = export_nvmain(source, desk.at("a.nvt"), &mut |_, _| ()).unwrap();
+        prop_assert_eq!((exported.requests, exported.left_out), (records.len() as u64, 0));
+        let text = std::fs::read_to_string(desk.at("a.nvt")).unwrap();
+        prop_assert_eq!(plain(&text, Format::NvMain).unwrap(), records);
+    }
+}
+
+#[test]
+fn nvmain_gets_old_data_and_no_fences() {
+    let desk = Desk::new();
+    let line = Virtual(1);
+    let base = Record {
+        gap: 2,
+        thread: 1,
+        op: Op::DirtyEviction,
+        line,
+        data: Some([0xAB; 64]),
+    };
+    let fence = Record {
+        op: Op::Fence,
+        data: None,
+        ..base
+    };
+    let second = Record {
+        op: Op::FlushWriteBack,
+        data: Some([1; 64]),
+        ..base
+    };
+    let read = Record {
+        op: Op::ReadMiss,
+        data: None,
+        ..base
+    };
+    write(&desk.at("a.parquet"), &[base, fence, second, read]);
+    let source = Source::open(desk.at("a.parquet")).unwrap();
+    let exported = export_nvmain(source, desk.at("a.nvt"), &mut |_, _| ()).unwrap();
+    assert_eq!((exported.requests, exported.left_out), (3, 1));
+    let (zero, ab, one) = ("00".repeat(64), "ab".repeat(64), "01".repeat(64));
+    let expected =
+        format!("NVMV1\n2 W 0x40 {ab} {zero} 1\n6 W 0x40 {one} {ab} 1\n8 R 0x40 {one} {one} 1\n");
+    assert_eq!(std::fs::read_to_string(desk.at("a.nvt")).unwrap(), expected);
+}
+
+/// Words that some format knows, and some that none does.
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "NVMV1",
+            "R",
+            "W",
+            "LD",
+            "ST",
+            "READ",
+            "WRITE",
+            "0x40",
+            "7",
+            "0,0,0,0,0,0"
+        ])
+        .prop_map(str::to_owned),
+        "[0-9a-fx]{1,20}",
+        Just("00".repeat(64)),
+        any::<String>(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn any_text_is_converted_or_refused_in_words(
+        lines in prop::collection::vec(prop::collection::vec(word(), 0..5), 0..6),
+        header: bool,
+    ) {
+        let lines: Vec<String> = lines.iter().map(|words| words.join(" ")).collect();
+        let text = format!("{}{}", if header { "NVMV1\n" } else { "" }, lines.join("\n"));
+        for format in Format::ALL {
+            if let Err(error) = plain(&text, format) {
+                prop_assert!(error.contains("in.txt"), "{}", error);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_stops_before_a_bad_line() {
+    let options = ImportOptions {
+        limit: 2,
+        ..ImportOptions::default()
+    };
+    let records = Desk::new().import("LD 0\nLD 64\nLD x\n", Format::RamulatorLoadStore, &options);
+    assert_eq!(records.unwrap().len(), 2);
+}

@@ -1,0 +1,190 @@
+//! The statistics of a trace against a slow, obvious model, and on the recordings in `traces/`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use sardonyx::ecc::{Matrix, check_word};
+use sardonyx::line::{Line, Virtual};
+use sardonyx::trace::{Op, Provenance, Record, Source, TraceInfo, TraceWriter, check, info};
+
+/// Few lines and few contents, many of which share check words: a pattern that no matrix sees in
+/// some words (the sum of two words with equal checks) makes collisions common.
+fn records() -> impl Strategy<Value = Vec<Record>> {
+    let record = (0u32..9, 0u16..3, 0u8..8, 0u64..6, 0u64..12);
+    let record = record.prop_map(|(gap, thread, op, line, content)| {
+        let op = Op::from_code(op).unwrap();
+        let data = op.is_write().then(|| content_of(content));
+        Record {
+            gap,
+            thread,
+            op,
+            line: Virtual(line),
+            data,
+        }
+    });
+    // Repeated, so that the bucket of 11-100 is reached.
+    (prop::collection::vec(record, 0..60), 1usize..9).prop_map(|(part, n)| part.repeat(n))
+}
+
+fn content_of(number: u64) -> Line {
+    let mut line = [0; 64];
+    if number % 2 == 1 {
+        // All ones has the check bits of all zeros under both Hsiao codes.
+        line[8..16].fill(0xFF);
+    }
+    line[..8].copy_from_slice(&(number / 2).to_le_bytes());
+    line
+}
+
+fn survey(records: &[Record]) -> TraceInfo {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let mut writer = TraceWriter::create(&path, Provenance::default()).unwrap();
+    records.iter().for_each(|r| writer.push(r).unwrap());
+    writer.finish().unwrap();
+    info(Source::open(&path).unwrap(), &mut |_, _| ()).unwrap()
+}
+
+type Print = fn(&Line) -> u64;
+
+const PRINTS: [Print; 4] = [
+    |data| u64::from(crc32fast::hash(data)),
+    |data| check_word(Matrix::TruncatedHamming, data),
+    |data| check_word(Matrix::HsiaoOpenTitan, data),
+    |data| check_word(Matrix::Hsiao1970, data),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn the_survey_says_what_counting_by_hand_says(records in records()) {
+        let info = survey(&records);
+        let writes: Vec<(u64, Line)> =
+            records.iter().filter(|r| r.op.is_write()).map(|r| (r.line.0, r.data.unwrap())).collect();
+        let of = |n: usize| if writes.is_empty() { 0.0 } else { n as f64 / writes.len() as f64 };
+        prop_assert_eq!(info.records, records.len() as u64);
+        prop_assert_eq!(info.writes, writes.len() as u64);
+        prop_assert_eq!(info.instructions, Some(records.iter().map(|r| u64::from(r.gap)).sum()));
+
+        let seen_before = |i: usize| writes[..i].iter().any(|w| w.1 == writes[i].1);
+        let duplicates = (0..writes.len()).filter(|&i| seen_before(i)).count();
+        prop_assert_eq!(info.duplicate_rate, of(duplicates));
+        prop_assert_eq!(info.distinct_contents as usize, writes.len() - duplicates);
+        prop_assert_eq!(info.zero_rate, of(writes.iter().filter(|w| w.1 == [0; 64]).count()));
+        let silent = |i: usize| {
+            writes[..i].iter().rev().find(|w| w.0 == writes[i].0).is_some_and(|w| w.1 == writes[i].1)
+        };
+        prop_assert_eq!(info.silent_write_rate, of((0..writes.len()).filter(|&i| silent(i)).count()));
+
+        let mut times: BTreeMap<Line, usize> = BTreeMap::new();
+        writes.iter().for_each(|w| *times.entry(w.1).or_default() += 1);
+        for (bucket, (least, most)) in
+            info.locality.iter().zip([(1, 1), (2, 10), (11, 100), (101, 1000), (1001, usize::MAX)])
+        {
+            let held: Vec<usize> =
+                times.values().copied().filter(|n| (least..=most).contains(n)).collect();
+            prop_assert_eq!(bucket.contents as usize, held.len());
+            prop_assert_eq!(bucket.writes as usize, held.iter().sum::<usize>());
+            prop_assert_eq!(bucket.writes_share, of(held.iter().sum()));
+        }
+
+        for (collisions, print) in info.collisions.iter().zip(PRINTS) {
+            // A store that keeps the first content with each fingerprint.
+            let mut store: BTreeMap<u64, Line> = BTreeMap::new();
+            let mut wrong = 0;
+            let mut contents = BTreeSet::new();
+            for (_, data) in &writes {
+                if store.entry(print(data)).or_insert(*data) != data {
+                    wrong += 1;
+                    contents.insert(*data);
+                }
+            }
+            prop_assert_eq!(collisions.writes, wrong, "{}", collisions.fingerprint);
+            prop_assert_eq!(collisions.contents as usize, contents.len());
+        }
+
+        let touched = |r: &&Record| r.op.is_write() || r.op == Op::ReadMiss;
+        let lines: BTreeSet<u64> = records.iter().filter(touched).map(|r| r.line.0).collect();
+        let read_first = lines.iter().filter(|&&line| {
+            !records.iter().filter(touched).find(|r| r.line.0 == line).unwrap().op.is_write()
+        });
+        prop_assert_eq!(info.lines_read_before_written as usize, read_first.count());
+        prop_assert_eq!(info.footprint_lines as usize, lines.len());
+        prop_assert_eq!(info.footprint_bytes as usize, lines.len() * 64);
+    }
+}
+
+#[test]
+fn collisions_are_common_in_the_model_above() {
+    // Otherwise the property test would compare zeros.
+    let record = |n| Record {
+        gap: 0,
+        thread: 0,
+        op: Op::DirtyEviction,
+        line: Virtual(0),
+        data: Some(content_of(n)),
+    };
+    let info = survey(&[record(0), record(1), record(1)]);
+    let writes: Vec<_> = info
+        .collisions
+        .iter()
+        .map(|c| (c.fingerprint, c.writes))
+        .collect();
+    assert_eq!(
+        writes,
+        [
+            ("crc-32", 0),
+            ("truncated-hamming", 0),
+            ("hsiao-opentitan", 2),
+            ("hsiao-1970", 2)
+        ]
+    );
+    assert_eq!(info.collisions[2].writes_to_crc32, None);
+}
+
+#[test]
+fn an_empty_trace_has_no_rates() {
+    let info = survey(&[]);
+    assert_eq!(
+        (info.records, info.duplicate_rate, info.zero_rate),
+        (0, 0.0, 0.0)
+    );
+    assert!(!serde_json::to_string(&info).unwrap().contains("NaN"));
+}
+
+fn recording(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../traces")
+        .join(format!("{name}.parquet"))
+}
+
+#[test]
+fn the_recordings_in_the_repository_are_sound_and_as_described() {
+    // Records, writes and duplicates in percent, as another program (Python, pandas) counts them.
+    for (name, records, writes, duplicates) in RECORDINGS {
+        let path = recording(name);
+        assert!(
+            check(&path, 1, u64::MAX, &mut |_, _| ()).unwrap().is_ok(),
+            "{name}"
+        );
+        let mut last = (0, 0);
+        let info = info(Source::open(&path).unwrap(), &mut |done, all| {
+            last = (done, all)
+        })
+        .unwrap();
+        assert_eq!((info.records, info.writes), (records, writes), "{name}");
+        assert_eq!(last, (records, records), "{name}: progress ends at the end");
+        let percent = 100.0 * info.duplicate_rate;
+        assert!((percent - duplicates).abs() < 0.05, "{name}: {percent}");
+    }
+}
+
+const RECORDINGS: [(&str, u64, u64, f64); 6] = [
+    ("sqlite3", 160_000, 88_383, 1.1),
+    ("redis", 300_000, 149_949, 74.6),
+    ("cc1", 250_000, 123_812, 21.3),
+    ("x264", 180_000, 60_837, 25.8),
+    ("stockfish", 900_000, 315_302, 76.7),
+    ("pmdk-tx", 715_985, 306_213, 89.5),
+];
