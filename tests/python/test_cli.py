@@ -1,0 +1,236 @@
+"""What the command line promises: exit status, one line an error, files, JSON, checks first."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sardonyx import _core, cli
+from test_cli_fixture import FakeCore, core, trace
+
+__all__ = ["core", "trace"]
+
+
+@dataclass
+class Ended:
+    status: int
+    out: str
+    err: str
+
+
+Program = Callable[..., Ended]
+
+
+@pytest.fixture
+def sardonyx(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Program:
+    """Run the program in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["sardonyx", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        captured = capsys.readouterr()
+        status = end.value.code
+        assert isinstance(status, int)
+        return Ended(status, captured.out, captured.err)
+
+    return run
+
+
+def bad_input(ended: Ended, *words: str) -> None:
+    assert ended.status == 2, ended.out + ended.err
+    assert ended.err.startswith("error: ")
+    assert ended.err.count("\n") == 1, f"more than one line: {ended.err}"
+    assert "Traceback" not in ended.err
+    assert ended.out == ""
+    for word in words:
+        assert word in ended.err, ended.err
+
+
+def test_says_its_version(sardonyx: Program) -> None:
+    ended = sardonyx("--version")
+    assert (ended.status, ended.out.strip()) == (0, f"sardonyx {_core.VERSION}")
+
+
+def test_help_of_every_command_has_no_error(sardonyx: Program) -> None:
+    commands = ["compare", "reproduce", "report", "designs", "machines", "show", "trace"]
+    tools = [["trace", name] for name in ("info", "check", "convert", "synth", "cut")]
+    for command in [[name] for name in commands] + tools:
+        assert sardonyx(*command, "--help").status == 0, command
+
+
+def test_compare_writes_its_files_and_prints_the_table(
+    sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
+) -> None:
+    ended = sardonyx("compare", trace, "--no-sensitivity", "--out", "there")
+    assert ended.status == 0, ended.err
+    assert {path.name for path in (tmp_path / "there").iterdir()} == {
+        "results.json",
+        "results.parquet",
+        "report.html",
+    }
+    assert "app" in ended.out
+    assert ended.out.strip().endswith(str(Path("there/report.html")))
+    assert ended.err == "", "progress bars go to terminals only"
+    assert [call["design"] for call in core.calls] == ["baseline", "dedup-sha1", "dewrite", "esd"]
+
+
+def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace: str) -> None:
+    options = "--designs esd --limit 9 --warmup 3 --copies 2 --distinct --no-sensitivity --jobs 1"
+    ended = sardonyx(
+        "compare", trace, *options.split(), "--set", "esd.efit_bytes=65536", "--machine", "sca"
+    )
+    assert ended.status == 0, ended.err
+    assert core.calls == [
+        {
+            "trace": trace,
+            "design": "esd",
+            "overrides": [("esd.efit_bytes", "65536")],
+            "limit": 9,
+            "warmup": 3,
+            "copies": 2,
+            "distinct": True,
+            "machine": "sca",
+        }
+    ]
+
+
+def test_compare_sweeps_esd_by_default(sardonyx: Program, core: FakeCore, trace: str) -> None:
+    assert sardonyx("compare", trace, "--designs", "baseline,esd").status == 0
+    swept = [call["overrides"] for call in core.calls if call["overrides"]]
+    assert len(swept) == 18
+    assert [("esd.efit_bytes", "65536"), ("esd.policy", "lru")] in swept
+    assert all(call["design"] == "esd" for call in core.calls if call["overrides"])
+
+
+def test_compare_gives_the_same_numbers_as_json(
+    sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
+) -> None:
+    ended = sardonyx("compare", trace, "--no-sensitivity", "--json", "-")
+    document = json.loads(ended.out)
+    assert document == json.loads((tmp_path / "results/results.json").read_text())
+    assert document["sardonyx"] == _core.VERSION
+    assert [run["trace"] for run in document["runs"]] == ["app"] * 4
+    assert document["machine"]["parameters"]["esd.efit_bytes"] == 524288
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.parquet"], ["none.parquet", "no such file"]),
+        (["{trace}", "--designs", "esd,dwrite"], ["dwrite", '"dewrite"']),
+        (["{trace}", "--designs", ","], ["--designs"]),
+        (["{trace}", "--machine", "edsd"], ["edsd", '"esd"']),
+        (["{trace}", "--set", "esd.efit_byte=1"], ["esd.efit_byte", "esd.efit_bytes"]),
+        (["{trace}", "--set", "esd.efit_bytes"], ["KEY=VALUE"]),
+        (["{trace}", "--set", "medium.geometry.banks=0"], ["medium.geometry.banks", "allowed"]),
+        (["{trace}", "--limit", "0"], ["--limit"]),
+        (["{trace}", "--limit", "many"], ["--limit"]),
+        (["{trace}", "--bogus"], ["--bogus"]),
+        (["{trace}", "{trace}"], ["twice"]),
+        (["."], ["is a directory"]),
+        (["synth:rung-61"], ["rung-61", '"rung-60"']),
+        (["synth:rung-60:many"], ["RECORDS"]),
+        (["{trace}", "--json", "no/such/f.json"], ["--json"]),
+        (["{trace}", "--out", "{trace}"], ["--out"]),
+        ([], ["compare --help"]),
+    ],
+)
+def test_bad_input_is_one_line_before_any_run(
+    sardonyx: Program, core: FakeCore, trace: str, arguments: list[str], words: list[str]
+) -> None:
+    ended = sardonyx("compare", *(argument.format(trace=trace) for argument in arguments))
+    bad_input(ended, *words)
+    assert core.calls == []
+
+
+def test_a_broken_trace_is_found_before_any_run(
+    sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.parquet").write_bytes(b"broken")
+    bad_input(sardonyx("compare", trace, "bad.parquet"), "bad.parquet", "convert it")
+    assert core.calls == []
+
+
+def test_a_failing_run_leaves_earlier_results_alone(
+    sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
+) -> None:
+    assert sardonyx("compare", trace, "--no-sensitivity").status == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "results").iterdir()}
+    core.failure = _core.SardonyxError("app.parquet, row 3: op 9 is not one of 0-7")
+    bad_input(sardonyx("compare", trace, "--no-sensitivity"), "row 3")
+    assert {path: path.read_bytes() for path in (tmp_path / "results").iterdir()} == before
+
+
+def test_report_prints_saved_results(sardonyx: Program, core: FakeCore, trace: str) -> None:
+    sardonyx("compare", trace, "--no-sensitivity")
+    ended = sardonyx("report", "results")
+    assert ended.status == 0
+    assert "app" in ended.out
+    bad_input(sardonyx("report", "nowhere"), "nowhere")
+
+
+def test_machines_and_show(sardonyx: Program, tmp_path: Path) -> None:
+    assert "nvmain-a" in sardonyx("machines").out
+    listed = json.loads(sardonyx("machines", "--json", "-").out)
+    assert listed[0]["name"] == "esd"
+    shown = sardonyx("show", "esd", "--set", "medium.timing.tRCD_ns=60").out
+    assert "tRCD = 24  # 60 ns" in shown
+    (tmp_path / "mine.toml").write_text(shown)
+    assert sardonyx("show", "mine.toml").out == shown
+    bad_input(sardonyx("show", "edsd"), "edsd")
+    (tmp_path / "bad.toml").write_text('extends = "esd"\n\n[core]\nwidth = -4\n')
+    bad_input(sardonyx("show", "bad.toml"), "bad.toml, line 4, core.width: -4 is negative")
+
+
+def test_designs_are_listed(sardonyx: Program, core: FakeCore) -> None:
+    assert "dewrite" in sardonyx("designs").out
+
+
+def test_reproduce_prints_every_claim(sardonyx: Program, core: FakeCore, trace: str) -> None:
+    ended = sardonyx("reproduce", "esd", trace, "--quick", "--json", "esd.json")
+    assert ended.status == 0, ended.err
+    assert "replaced by" in ended.out
+    assert json.loads(Path("esd.json").read_text())["claims"]
+    assert {call["trace"] for call in core.calls} == {
+        trace,
+        "synth:rung-33:500000:0",
+        "synth:rung-60:500000:0",
+    }
+    assert {call["limit"] for call in core.calls} == {100_000}
+    bad_input(sardonyx("reproduce", "edsd"), "esd")
+
+
+def test_trace_check_fails_with_one_for_a_broken_trace(
+    sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
+) -> None:
+    assert sardonyx("trace", "check", trace).status == 0
+    (tmp_path / "bad.parquet").write_bytes(b"broken")
+    ended = sardonyx("trace", "check", trace, "bad.parquet")
+    assert ended.status == 1
+    assert "bad.parquet, row 812: op 9" in ended.out
+
+
+def test_trace_tools_pass_their_options_on(sardonyx: Program, core: FakeCore, trace: str) -> None:
+    Path("app.nvt").write_text("NVMV1\n")
+    assert sardonyx("trace", "info", trace).status == 0
+    assert sardonyx("trace", "convert", "app.nvt", "new.parquet", "--from", "nvmain").status == 0
+    assert sardonyx("trace", "synth", "rung-60", "s.parquet", "--records", "7").status == 0
+    assert sardonyx("trace", "cut", trace, "c.parquet", "--skip", "1", "--limit", "2").status == 0
+    assert core.calls == [
+        {"from": "nvmain", "to": "sardonyx", "data": "unique"},
+        {"spec": {"name": "rung-60", "records": 7}, "seed": 0},
+        {"skip": 1, "limit": 2},
+    ]
+    bad_input(sardonyx("trace", "convert", "app.nvt", "new.parquet"), "--from")
+    bad_input(sardonyx("trace", "convert", "app.nvt", "n.parquet", "--from", "nvm"), "nvmain")
+    bad_input(sardonyx("trace", "synth", "rung", "s.parquet"), "rung-33")
+    bad_input(sardonyx("trace", "cut", trace, "no/such/dir.parquet"), "directory")

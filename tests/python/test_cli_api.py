@@ -1,0 +1,83 @@
+"""What Python callers get: results as a data frame, jobs in order, names that tell apart."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import sardonyx
+from sardonyx import _core, api_jobs
+from test_cli_fixture import FakeCore, core, trace
+
+__all__ = ["core", "trace"]
+
+
+def test_compare_gives_a_data_frame(core: FakeCore, trace: str) -> None:
+    results = sardonyx.compare([trace], designs=["baseline", "esd"], machine="esd")
+    frame = results.to_pandas()
+    assert list(frame["design"]) == ["baseline", "esd"]
+    assert list(frame["trace"]) == ["app", "app"]
+
+
+def test_settings_reach_the_native_side_as_text(core: FakeCore, trace: str) -> None:
+    overrides = {"esd.efit_bytes": 65536, "medium.queues.forwarding": False}
+    sardonyx.compare([trace], ["esd"], overrides=overrides)
+    assert core.calls[0]["overrides"] == [
+        ("esd.efit_bytes", "65536"),
+        ("medium.queues.forwarding", "false"),
+    ]
+
+
+def test_every_variant_of_the_sweep_is_a_run_of_its_own(core: FakeCore, trace: str) -> None:
+    results = sardonyx.compare([trace], sensitivity=True, jobs=2)
+    assert len(results.runs) == 4 + 18
+    assert len({(run.design, run.variant_label) for run in results.runs}) == 22
+
+
+def test_the_order_of_runs_is_not_the_order_in_which_they_end(
+    core: FakeCore, trace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = core.simulate
+    esd_ended = threading.Event()
+
+    def slow(trace: str, design: str, *rest: Any) -> str:
+        if design == "baseline":
+            assert esd_ended.wait(10)
+        answer: str = real(trace, design, *rest)
+        if design == "esd":
+            esd_ended.set()
+        return answer
+
+    monkeypatch.setattr(_core, "simulate", slow, raising=False)
+    results = sardonyx.compare([trace], ["baseline", "esd"], jobs=2)
+    assert [run.design for run in results.runs] == ["baseline", "esd"]
+
+
+def test_names_tell_traces_apart() -> None:
+    assert list(api_jobs.named(["a/x.parquet", "b/y.parquet"])) == ["x", "y"]
+    assert list(api_jobs.named(["x.parquet", "x.trace"])) == ["x.parquet", "x.trace"]
+    assert list(api_jobs.named(["a/x.parquet", "b/x.parquet"])) == ["a/x.parquet", "b/x.parquet"]
+    assert list(api_jobs.named(["synth:rung-99.9"])) == ["synth:rung-99.9"]
+
+
+def test_a_failing_job_cancels_the_others(core: FakeCore, trace: str) -> None:
+    core.failure = _core.SardonyxError("app: broken")
+    settings = api_jobs.Settings()
+    jobs, machine = sardonyx.api.prepare([trace], ["esd"], settings, sensitivity=True)
+    with pytest.raises(sardonyx.SardonyxError, match="broken"):
+        api_jobs.run(jobs, settings, machine, 1)
+    assert core.calls == []
+
+
+def test_synth_names() -> None:
+    assert sardonyx.synth("rung-60", 1000, 7) == "synth:rung-60:1000:7"
+    with pytest.raises(ValueError, match="records"):
+        sardonyx.synth("rung-60", seed=7)
+
+
+def test_progress_counts_from_nothing() -> None:
+    progress = _core.Progress()
+    assert (progress.done, progress.total) == (0, 0)
+    progress.cancel()

@@ -1,0 +1,106 @@
+"""A native module whose simulations are invented, for tests of everything above it.
+
+Machines and errors are the real ones; ``simulate`` and its kin answer at once with plausible
+numbers. Nothing here was measured.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sardonyx import _core
+from test_report_fixture import invented_document
+
+DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
+RUNGS = ("rung-33", "rung-60")
+
+
+class FakeCore:
+    """Stands in for the functions that simulate; ``calls`` holds what was asked for."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+        self.failure: Exception | None = None
+        document = invented_document(traces=1, sweeps=False)
+        self.runs = {run["design"]: run for run in document["runs"]}
+        self.info = document["traces"][0]["info"]
+
+    def simulate(
+        self,
+        trace: str,
+        design: str,
+        machine: str,
+        overrides: list[tuple[str, str]],
+        limit: int | None,
+        warmup: int,
+        copies: int,
+        distinct: bool,
+        progress: Any,
+    ) -> str:
+        if self.failure is not None:
+            raise self.failure
+        self.calls.append(
+            {"trace": trace, "design": design, "overrides": overrides, "limit": limit}
+            | {"warmup": warmup, "copies": copies, "distinct": distinct, "machine": machine}
+        )
+        return json.dumps(self.runs[design] | {"machine": machine, "copies": copies})
+
+    def trace_info(self, trace: str, limit: int | None, progress: Any) -> str:
+        if not trace.startswith("synth:") and Path(trace).read_bytes() == b"broken":
+            raise _core.SardonyxError(f"{trace}: is not a Parquet file; convert it first")
+        return json.dumps(self.info)
+
+    def trace_check(self, path: str, max_problems: int, progress: Any) -> str:
+        problems = [{"row": 812, "problem": "op 9 is not one of 0-7"}]
+        bad = Path(path).read_bytes() == b"broken"
+        return json.dumps({"records": 1000, "bad": int(bad), "problems": problems if bad else []})
+
+    def trace_convert(
+        self, src: str, dst: str, from_format: str, to_format: str, data: str, progress: Any
+    ) -> str:
+        self.calls.append({"from": from_format, "to": to_format, "data": data})
+        return json.dumps({"records": 10})
+
+    def trace_synth(self, spec_json: str, dst: str, seed: int, progress: Any) -> str:
+        self.calls.append({"spec": json.loads(spec_json), "seed": seed})
+        return json.dumps({"records": json.loads(spec_json)["records"]})
+
+    def trace_cut(self, src: str, dst: str, skip: int, limit: int | None) -> str:
+        self.calls.append({"skip": skip, "limit": limit})
+        return json.dumps({"records": limit})
+
+    def ladder(self) -> str:
+        return json.dumps([{"name": name, "records": 500_000} for name in RUNGS])
+
+    def designs(self) -> str:
+        return json.dumps([{"name": n, "source": "invented", "line": "a line"} for n in DESIGNS])
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
+    """The native module with its simulating half replaced."""
+    fake = FakeCore()
+    for name in (
+        "simulate",
+        "trace_info",
+        "trace_check",
+        "trace_convert",
+        "trace_synth",
+        "trace_cut",
+        "ladder",
+        "designs",
+    ):
+        monkeypatch.setattr(_core, name, getattr(fake, name), raising=False)
+    return fake
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    """A file that passes for a trace."""
+    path = tmp_path / "app.parquet"
+    path.write_bytes(b"sound")
+    return str(path)
