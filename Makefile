@@ -1,0 +1,73 @@
+# Sardonyx: `make build` gives .venv/bin/sardonyx, `make run` compares designs on the recorded traces.
+# Needed: Rust (rustc, cargo), a C compiler, Python 3.11 or newer with venv. Everything else comes from
+# Cargo.lock and requirements.lock. All Rust builds use the release profile, so dependencies build once.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+BUILT := $(VENV)/.built
+CARGO_FLAGS := --release --workspace --locked
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml')
+
+# What maturin sets for a native module; set for all, so that no dependency is built for each.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# However make was called, the interpreter for Rust's build scripts is the one of the environment.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+.PHONY: build run test test-rust test-python lint fmt bench browser clean
+
+build: $(BUILT)
+
+$(INSTALLED): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "make: $(PYTHON) is not Python 3.11 or newer; say which is: make PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "make: $(PYTHON) cannot make an environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	@touch $@
+
+$(BUILT): $(INSTALLED) pyproject.toml $(RUST)
+	@command -v cargo > /dev/null || { echo "make: no cargo; install Rust 1.90 or newer" >&2; exit 1; }
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --release --locked > /dev/null
+	@touch $@
+
+run: build
+	$(BIN)/sardonyx compare traces/*.parquet --out results
+
+test: lint test-rust test-python
+
+test-rust: $(INSTALLED)
+	cargo test $(CARGO_FLAGS)
+
+test-python: build browser
+	$(BIN)/python -m pytest
+
+lint: build
+	cargo fmt --all --check
+	cargo clippy $(CARGO_FLAGS) --all-targets -- -D warnings
+	$(BIN)/ruff format --check python tests/python
+	$(BIN)/ruff check python tests/python
+	$(BIN)/mypy
+
+fmt: $(INSTALLED)
+	cargo fmt --all
+	$(BIN)/ruff format python tests/python
+	$(BIN)/ruff check --fix python tests/python
+
+bench: $(INSTALLED)
+	cargo bench --workspace --locked
+
+# The reports are looked at in a real browser.
+browser:
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null \
+	  || command -v google-chrome > /dev/null || { \
+	    echo "make: no chromium, which looks at the reports; installing it" >&2; \
+	    as_root=; test "$$(id -u)" = 0 || as_root="sudo -n"; \
+	    { $$as_root apt-get update -qq && $$as_root apt-get install -qq --yes chromium > /dev/null; } \
+	    || { echo "make: could not install chromium; as root: apt-get install chromium" >&2; exit 1; }; }
+
+clean:
+	cargo clean
+	rm -rf $(VENV) results python/sardonyx/*.so .mypy_cache .ruff_cache .pytest_cache
