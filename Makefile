@@ -44,7 +44,7 @@ test-rust: $(INSTALLED)
 test-python: build browser
 	$(BIN)/python -m pytest
 
-lint: build
+lint: $(INSTALLED)
 	cargo fmt --all --check
 	cargo clippy $(CARGO_FLAGS) --all-targets -- -D warnings
 	$(BIN)/ruff format --check python tests/python

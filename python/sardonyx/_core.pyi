@@ -1,7 +1,7 @@
 """The native module: the simulator behind functions that take plain values and give JSON text.
 
 Every function that computes releases the interpreter's lock. Errors are ``SardonyxError`` with
-the place and the remedy. The shapes of the JSON stand in docs/interfaces.md.
+the place and the remedy.
 """
 
 VERSION: str
@@ -32,9 +32,19 @@ def simulate(
     copies: int,
     distinct: bool,
     progress: Progress | None,
-) -> str: ...
-def trace_info(trace: str, limit: int | None, progress: Progress | None) -> str: ...
-def trace_check(path: str, max_problems: int, progress: Progress | None) -> str: ...
+) -> str:
+    """One run: ``trace``, ``design``, ``machine``, ``copies``, ``variant``, ``metrics``,
+    ``causes``, ``write_latency_cdf``, ``read_latency_cdf``, ``assumed``.
+
+    ``trace`` is a path or ``synth:NAME[:RECORDS[:SEED]]`` for a rung of the locality ladder.
+    """
+
+def trace_info(trace: str, limit: int | None, progress: Progress | None) -> str:
+    """What is in a trace: numbers, ``locality`` and ``collisions``."""
+
+def trace_check(path: str, max_problems: int, progress: Progress | None) -> str:
+    """``records``, ``bad`` and ``problems`` (``row``, ``problem``), as many as asked for."""
+
 def trace_convert(
     src: str,
     dst: str,
@@ -42,10 +52,23 @@ def trace_convert(
     to_format: str,
     data: str,
     progress: Progress | None,
-) -> str: ...
-def trace_synth(spec_json: str, dst: str, seed: int, progress: Progress | None) -> str: ...
-def trace_cut(src: str, dst: str, skip: int, limit: int | None) -> str: ...
-def ladder() -> str: ...
-def machines() -> str: ...
-def machine(name_or_path: str, overrides: list[tuple[str, str]]) -> str: ...
-def designs() -> str: ...
+) -> str:
+    """``records`` written; ``data`` fills writes without bytes: zero, random or unique."""
+
+def trace_synth(spec_json: str, dst: str, seed: int, progress: Progress | None) -> str:
+    """``records`` written to the generated trace."""
+
+def trace_cut(src: str, dst: str, skip: int, limit: int | None) -> str:
+    """``records`` written to the stretch."""
+
+def ladder() -> str:
+    """The specifications of the locality ladder's rungs, each with ``name`` and ``records``."""
+
+def machines() -> str:
+    """``name`` and ``source`` of every preset, the default first."""
+
+def machine(name_or_path: str, overrides: list[tuple[str, str]]) -> str:
+    """A checked machine: ``name``, ``source``, ``toml``, ``parameters`` (flat), ``assumed``."""
+
+def designs() -> str:
+    """``name``, ``source`` and ``line`` of every design."""

@@ -38,7 +38,7 @@ class _Rate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        if not speed:
+        if not speed or task.fields.get("whole"):
             return Text("")
         for size, letter in ((1e6, "M"), (1e3, "k")):
             if speed >= size:
