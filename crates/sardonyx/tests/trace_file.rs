@@ -361,6 +361,27 @@ fn wrong_columns_are_named() {
     assert!(error.contains("no column `thread` among [gap]"), "{error}");
 }
 
+/// Found by fuzzing: a footer that promises fewer rows than its row groups hold, or more.
+#[test]
+fn a_footer_that_miscounts_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = sound(10).write(folder.path());
+    let whole = std::fs::read(&path).unwrap();
+    // `num_rows` of the file (10, zigzag 20), before the list of row groups.
+    let rows = b"\x16\x14\x19";
+    let at = whole.windows(3).position(|w| w == rows).unwrap() + 1;
+    for other in [9, 11] {
+        let mut bytes = whole.clone();
+        bytes[at] = 2 * other;
+        std::fs::write(&path, bytes).unwrap();
+        let error = Source::open(&path).and_then(read).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("promises {other} records and holds 10")),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn another_compression_is_named_with_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
