@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sardonyx.report import Figure, Missing, figures, write_report
+from sardonyx.report import Figure, Missing, figures, page, write_report
 from sardonyx.reproduce import esd_claims
 from sardonyx.results import Results
 from test_report_fixture import invented_document
@@ -149,11 +149,11 @@ class _Links(HTMLParser):
 def test_the_file_refers_to_nothing_outside_itself(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     write_report(invented_document(2), path)
-    page = _Links()
-    page.feed(path.read_text(encoding="utf-8"))
-    assert page.fetched == []
-    assert page.anchors <= set(page.ids)
-    assert len(page.ids) == len(set(page.ids))
+    links = _Links()
+    links.feed(path.read_text(encoding="utf-8"))
+    assert links.fetched == []
+    assert links.anchors <= set(links.ids)
+    assert len(links.ids) == len(set(links.ids))
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
@@ -164,9 +164,15 @@ def test_names_are_text_wherever_they_stand(tmp_path: Path) -> None:
         item["trace" if "design" in item else "name"] = hostile
     path = tmp_path / "report.html"
     write_report(document, path, note=hostile)
-    page = _Links()
-    page.feed(path.read_text(encoding="utf-8"))
-    assert page.fetched == []
+    links = _Links()
+    links.feed(path.read_text(encoding="utf-8"))
+    assert links.fetched == []
+
+
+def test_embedded_data_cannot_end_its_script() -> None:
+    text = page._embedded({"name": "</script><b>"})
+    assert "<" not in text
+    assert json.loads(text) == {"name": "</script><b>"}
 
 
 # ---- the browser

@@ -82,6 +82,18 @@ def test_a_failed_save_leaves_the_old_file_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_write_that_breaks_off_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(pq, "write_table", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        Results.from_document(tiny()).to_parquet(tmp_path / "runs.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("path", "value", "place", "problem"),
     [
