@@ -117,6 +117,33 @@ def test_what_is_absent_leaves_a_note(gone: str, missing: set[str], tmp_path: Pa
     write_report(document, tmp_path / "report.html")
 
 
+def test_a_sweep_without_a_policy_is_drawn_too() -> None:
+    document = invented_document(1)
+    for run in document["runs"]:
+        if run["variant"].get("esd.policy") == "lrcu":
+            del run["variant"]["esd.policy"]
+    names = [t["name"] for t in figure("efit-size", document).views[0].data]
+    assert names == ["EFIT, LRU", "EFIT, the machine's policy"]
+
+
+def test_variants_are_listed_and_kept_out_of_the_summary(tmp_path: Path) -> None:
+    document = invented_document(1, sweeps=False)
+    plain_report, report = tmp_path / "plain.html", tmp_path / "report.html"
+    write_report(document, plain_report)
+    document["runs"].append({**document["runs"][-1], "variant": {"esd.reclaim": "paper"}})
+    document["runs"][-1]["metrics"] = {"mean_write_latency_ns": 777.0}
+    write_report(document, report)
+    text = report.read_text()
+    assert "esd.reclaim=paper" in text
+    assert "777 ns" in text
+    assert 'id="variants"' not in plain_report.read_text()
+    summaries = [
+        re.search(r'<section id="summary">.*?</section>', p.read_text(), re.S)
+        for p in (plain_report, report)
+    ]
+    assert summaries[0] and summaries[1] and summaries[0][0] == summaries[1][0]
+
+
 def test_bare_runs_still_make_a_report(tmp_path: Path) -> None:
     run = {"trace": "t", "design": "esd", "metrics": {"writes": 1}}
     document = {"sardonyx": "1", "machine": {"name": "m"}, "runs": [run]}
