@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from sardonyx.report import Figure, Missing, figures, page, write_report
 from sardonyx.reproduce import esd_claims
 from sardonyx.results import Results
@@ -87,7 +86,7 @@ def test_a_thinned_distribution_keeps_its_ends_and_stays_on_the_curve() -> None:
     assert len(points) < 400
     assert points[0] == (1.0, 0.0002)
     assert points[-1] == (5000.0, 1.0)
-    assert {p for p in points} <= {(ns, f) for ns, f in curve}
+    assert set(points) <= {(ns, f) for ns, f in curve}
     assert max(b - a for a, b in zip(drawn["y"], drawn["y"][1:], strict=False)) < 0.01
 
 
@@ -141,7 +140,9 @@ def test_variants_are_listed_and_kept_out_of_the_summary(tmp_path: Path) -> None
         re.search(r'<section id="summary">.*?</section>', p.read_text(), re.S)
         for p in (plain_report, report)
     ]
-    assert summaries[0] and summaries[1] and summaries[0][0] == summaries[1][0]
+    assert summaries[0]
+    assert summaries[1]
+    assert summaries[0][0] == summaries[1][0]
 
 
 def test_bare_runs_still_make_a_report(tmp_path: Path) -> None:

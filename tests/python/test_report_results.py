@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
 from sardonyx import results_measures as measures
 from sardonyx.results import Results, ResultsError
 from test_report_fixture import invented_document
