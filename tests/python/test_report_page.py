@@ -97,6 +97,18 @@ def test_daggers_name_what_a_figure_rests_on() -> None:
     assert figure("duplicates", document).assumed == []
 
 
+def test_many_assumptions_are_counted_in_place_and_all_named(tmp_path: Path) -> None:
+    document = invented_document(1, sweeps=False)
+    names = [f"core.invented_{i}" for i in range(9)]
+    for run in document["runs"]:
+        run["assumed"] = names
+    write_report(document, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    place = text[text.index('<article id="ipc"') : text.index('<article id="worst-cases"')]
+    assert "† rests on 9 assumed parameters" in place
+    assert all(name in place for name in names)
+
+
 @pytest.mark.parametrize(
     ("gone", "missing"),
     [

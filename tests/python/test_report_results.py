@@ -184,6 +184,14 @@ def test_a_share_rests_on_no_energy_parameter() -> None:
     assert measures.assumed_by(runs, "space") == []
 
 
+def test_space_rests_on_tables_and_nothing_on_endurance() -> None:
+    document = tiny()
+    document["runs"][1]["assumed"] = ["esd.reclaim", "medium.endurance", "core.width", "cores"]
+    runs = Results.from_document(document).runs
+    assert measures.assumed_by(runs, "space") == ["esd.reclaim"]
+    assert measures.assumed_by(runs, "time") == ["core.width", "cores", "esd.reclaim"]
+
+
 def test_one_trace_in_two_settings_makes_two_workloads() -> None:
     document = tiny()
     again = copy.deepcopy(document["runs"])

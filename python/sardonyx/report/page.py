@@ -28,6 +28,9 @@ from sardonyx.results_measures import (
     written,
 )
 
+#: So many assumed parameters are named in place; more are folded away.
+FEW = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -197,7 +200,8 @@ def _mark(comparison: Comparison, design: str, measure: Measure) -> str:
 def _dagger(names: Sequence[str]) -> str:
     if not names:
         return ""
-    listed = escape("Rests on assumed parameters: " + ", ".join(names), quote=True)
+    which = f": {', '.join(names)}" if len(names) <= FEW else ""
+    listed = escape(f"Rests on {len(names)} assumed parameters{which}", quote=True)
     return f'<a class="dagger" href="#assumed" title="{listed}">†</a>'
 
 
@@ -225,7 +229,14 @@ def _figure(figure: Figure, results: Results) -> str:
         listed = ", ".join(
             f"<code>{escape(name)}{_equals(values.get(name))}</code>" for name in figure.assumed
         )
-        assumed = f'<p class="rests">† rests on assumed parameters: {listed}</p>'
+        if len(figure.assumed) <= FEW:
+            assumed = f'<p class="rests">† rests on assumed parameters: {listed}</p>'
+        else:
+            count = len(figure.assumed)
+            assumed = (
+                f'<details class="rests"><summary>† rests on {count} assumed parameters</summary>'
+                f"<p>{listed}</p></details>"
+            )
     height = figure.views[0].layout["height"]
     return (
         f'<article id="{figure.key}" class="figure"><header><h3>{escape(figure.title)}'
