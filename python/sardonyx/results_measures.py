@@ -259,17 +259,16 @@ def _workload_label(run: Run, settings: Sequence[tuple[str, int]]) -> str:
 def assumed_by(runs: Iterable[Run], aspect: Aspect) -> list[str]:
     """Assumed parameters on which figures of this aspect rest.
 
-    Energy parameters (``_nj`` or ``energy`` in the name) decide no time and no count; everything
-    else may decide anything, since the time of one request decides the order of the next. Space
-    depends on no unit's cost.
+    Energy parameters (``_nj``) decide no time and no count; all others may decide either, since
+    the time of one request decides the order of the next. Space is decided by the designs' tables
+    alone. Endurance decides lifetimes only, of which no figure here speaks.
     """
-    names = {name for run in runs for name in run.assumed}
+    names = {name for run in runs for name in run.assumed} - {"medium.endurance"}
     if aspect != "energy":
-        names = {name for name in names if not _is_energy(name)}
+        names = {name for name in names if not name.endswith("_nj")}
     if aspect == "space":
-        names = {name for name in names if not name.startswith("units.")}
+        names = {name for name in names if not name.startswith(_NOT_SPACE)}
     return sorted(names)
 
 
-def _is_energy(parameter: str) -> bool:
-    return parameter.endswith(("_nj", "_pj", "_fj")) or "energy" in parameter.rsplit(".", 1)[-1]
+_NOT_SPACE = ("cores", "core.", "engine.", "medium.", "units.")

@@ -25,6 +25,7 @@ from sardonyx.results_measures import (
 
 WIDE = 92
 MIDDLE = 66
+FEW = 6
 DAGGER = "†"
 
 
@@ -167,7 +168,10 @@ def _assumed_note(results: Results, runs: Sequence[Run]) -> list[RenderableType]
 
 
 def _assumed_names(names: Sequence[str]) -> Text:
-    return Text(f"{DAGGER} rests on assumed parameters: {', '.join(names)}", style="dim")
+    named = ", ".join(names[:FEW])
+    if len(names) > FEW:
+        named += f" and {len(names) - FEW} more, listed in report.html"
+    return Text(f"{DAGGER} rests on assumed parameters: {named}", style="dim")
 
 
 def _claim_name(row: ClaimRow) -> Text:

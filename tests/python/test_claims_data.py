@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from sardonyx.claims import Claim, ClaimRow, load_claims, written_claim, written_gap
 
 
@@ -17,7 +16,9 @@ def test_the_papers_are_all_there() -> None:
 def test_claims_are_well_formed() -> None:
     for claim in load_claims():
         assert claim.stat in ("min", "mean", "max", "value")
-        assert claim.where and claim.metric and claim.design
+        assert claim.where
+        assert claim.metric
+        assert claim.design
         if any(word in claim.metric for word in ("share", "reduction", "rate_", "_rate")):
             assert 0 <= claim.value <= 1, claim
 

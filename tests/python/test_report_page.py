@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from sardonyx.report import Figure, Missing, figures, write_report
+from sardonyx.report import Figure, Missing, figures, page, write_report
 from sardonyx.reproduce import esd_claims
 from sardonyx.results import Results
 from test_report_fixture import invented_document
@@ -87,7 +86,7 @@ def test_a_thinned_distribution_keeps_its_ends_and_stays_on_the_curve() -> None:
     assert len(points) < 400
     assert points[0] == (1.0, 0.0002)
     assert points[-1] == (5000.0, 1.0)
-    assert {p for p in points} <= {(ns, f) for ns, f in curve}
+    assert set(points) <= {(ns, f) for ns, f in curve}
     assert max(b - a for a, b in zip(drawn["y"], drawn["y"][1:], strict=False)) < 0.01
 
 
@@ -96,6 +95,18 @@ def test_daggers_name_what_a_figure_rests_on() -> None:
     assert figure("write-speedup", document).assumed == ["units.crc32.latency_ns"]
     assert "units.aes.energy_nj" in figure("energy", document).assumed
     assert figure("duplicates", document).assumed == []
+
+
+def test_many_assumptions_are_counted_in_place_and_all_named(tmp_path: Path) -> None:
+    document = invented_document(1, sweeps=False)
+    names = [f"core.invented_{i}" for i in range(9)]
+    for run in document["runs"]:
+        run["assumed"] = names
+    write_report(document, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    place = text[text.index('<article id="ipc"') : text.index('<article id="worst-cases"')]
+    assert "† rests on 9 assumed parameters" in place
+    assert all(name in place for name in names)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +126,35 @@ def test_what_is_absent_leaves_a_note(gone: str, missing: set[str], tmp_path: Pa
     document["runs"] = [run for run in document["runs"] if run["design"] != gone]
     assert {f.key for f in figures(document) if isinstance(f, Missing)} == missing
     write_report(document, tmp_path / "report.html")
+
+
+def test_a_sweep_without_a_policy_is_drawn_too() -> None:
+    document = invented_document(1)
+    for run in document["runs"]:
+        if run["variant"].get("esd.policy") == "lrcu":
+            del run["variant"]["esd.policy"]
+    names = [t["name"] for t in figure("efit-size", document).views[0].data]
+    assert names == ["EFIT, LRU", "EFIT, the machine's policy"]
+
+
+def test_variants_are_listed_and_kept_out_of_the_summary(tmp_path: Path) -> None:
+    document = invented_document(1, sweeps=False)
+    plain_report, report = tmp_path / "plain.html", tmp_path / "report.html"
+    write_report(document, plain_report)
+    document["runs"].append({**document["runs"][-1], "variant": {"esd.reclaim": "paper"}})
+    document["runs"][-1]["metrics"] = {"mean_write_latency_ns": 777.0}
+    write_report(document, report)
+    text = report.read_text()
+    assert "esd.reclaim=paper" in text
+    assert "777 ns" in text
+    assert 'id="variants"' not in plain_report.read_text()
+    summaries = [
+        re.search(r'<section id="summary">.*?</section>', p.read_text(), re.S)
+        for p in (plain_report, report)
+    ]
+    assert summaries[0]
+    assert summaries[1]
+    assert summaries[0][0] == summaries[1][0]
 
 
 def test_bare_runs_still_make_a_report(tmp_path: Path) -> None:
@@ -149,11 +189,11 @@ class _Links(HTMLParser):
 def test_the_file_refers_to_nothing_outside_itself(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     write_report(invented_document(2), path)
-    page = _Links()
-    page.feed(path.read_text(encoding="utf-8"))
-    assert page.fetched == []
-    assert page.anchors <= set(page.ids)
-    assert len(page.ids) == len(set(page.ids))
+    links = _Links()
+    links.feed(path.read_text(encoding="utf-8"))
+    assert links.fetched == []
+    assert links.anchors <= set(links.ids)
+    assert len(links.ids) == len(set(links.ids))
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
@@ -164,9 +204,15 @@ def test_names_are_text_wherever_they_stand(tmp_path: Path) -> None:
         item["trace" if "design" in item else "name"] = hostile
     path = tmp_path / "report.html"
     write_report(document, path, note=hostile)
-    page = _Links()
-    page.feed(path.read_text(encoding="utf-8"))
-    assert page.fetched == []
+    links = _Links()
+    links.feed(path.read_text(encoding="utf-8"))
+    assert links.fetched == []
+
+
+def test_embedded_data_cannot_end_its_script() -> None:
+    text = page._embedded({"name": "</script><b>"})
+    assert "<" not in text
+    assert json.loads(text) == {"name": "</script><b>"}
 
 
 # ---- the browser

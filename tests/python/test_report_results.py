@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
 from sardonyx import results_measures as measures
 from sardonyx.results import Results, ResultsError
 from test_report_fixture import invented_document
@@ -80,6 +79,18 @@ def test_a_failed_save_leaves_the_old_file_alone(tmp_path: Path) -> None:
         Results.from_document(document).save(target)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_write_that_breaks_off_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(pq, "write_table", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        Results.from_document(tiny()).to_parquet(tmp_path / "runs.parquet")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -171,6 +182,14 @@ def test_a_share_rests_on_no_energy_parameter() -> None:
     assert measures.assumed_by(runs, "time") == ["units.crc32.latency_ns"]
     assert measures.assumed_by(runs, "energy") == ["units.aes.energy_nj", "units.crc32.latency_ns"]
     assert measures.assumed_by(runs, "space") == []
+
+
+def test_space_rests_on_tables_and_nothing_on_endurance() -> None:
+    document = tiny()
+    document["runs"][1]["assumed"] = ["esd.reclaim", "medium.endurance", "core.width", "cores"]
+    runs = Results.from_document(document).runs
+    assert measures.assumed_by(runs, "space") == ["esd.reclaim"]
+    assert measures.assumed_by(runs, "time") == ["core.width", "cores", "esd.reclaim"]
 
 
 def test_one_trace_in_two_settings_makes_two_workloads() -> None:

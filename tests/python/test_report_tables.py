@@ -7,7 +7,6 @@ import re
 
 import pytest
 from rich.console import Console, RenderableType
-
 from sardonyx.reproduce import esd_claims
 from sardonyx.results import Results
 from sardonyx.tables import claims_table, compare_table

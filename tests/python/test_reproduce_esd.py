@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-
 from sardonyx.claims import Claim, ClaimRow, load_claims
 from sardonyx.reproduce import (
     METRICS,
@@ -377,7 +376,7 @@ def test_running_a_plan_reports_each_request_in_order() -> None:
 
 
 def test_an_answer_to_another_request_is_an_error() -> None:
-    with pytest.raises(ValueError, match="asked for .*baseline.*was given a run of .*esd"):
+    with pytest.raises(ValueError, match=r"asked for .*baseline.*was given a run of .*esd"):
         run_plan(esd_plan(["t"]), lambda r: {"trace": r.trace, "design": "esd", "variant": {}})
 
 

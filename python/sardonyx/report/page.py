@@ -28,6 +28,9 @@ from sardonyx.results_measures import (
     written,
 )
 
+#: So many assumed parameters are named in place; more are folded away.
+FEW = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -56,7 +59,7 @@ def render(results: Results, groups: Sequence[Group], claims: Sequence[ClaimRow]
             _figure(f, results) if isinstance(f, Figure) else _missing(f) for f in group.figures
         )
         sections.append(_section(group.key, group.title, inner))
-    sections += [_assumptions(results), _parameters(results)]
+    sections += [_variants(results), _assumptions(results), _parameters(results)]
     facts = [
         ("machine", results.machine.name),
         ("designs", ", ".join(results.designs)),
@@ -71,7 +74,7 @@ def render(results: Results, groups: Sequence[Group], claims: Sequence[ClaimRow]
         ),
         note=f'<p class="note">{escape(note)}</p>' if note else "",
         source=escape(results.machine.source),
-        navigation=_navigation(groups),
+        navigation=_navigation(groups, any(run.variant for run in results.runs)),
         sections="\n".join(sections),
         plots=_embedded(plots),
         plotly=_plotly(),
@@ -101,7 +104,7 @@ def _section(key: str, title: str, inner: str) -> str:
     return f'<section id="{key}"><h2>{escape(title)}</h2>{inner}</section>'
 
 
-def _navigation(groups: Sequence[Group]) -> str:
+def _navigation(groups: Sequence[Group], variants: bool) -> str:
     parts = ['<a href="#summary">Summary</a>']
     for group in groups:
         parts.append(f'<a href="#{group.key}">{escape(group.title)}</a>')
@@ -110,6 +113,8 @@ def _navigation(groups: Sequence[Group]) -> str:
             parts.append(
                 f'<a class="sub" href="#{figure.key}"><span{off}>{escape(figure.title)}</span></a>'
             )
+    if variants:
+        parts.append('<a href="#variants">Variants</a>')
     parts.append('<a href="#assumed">Assumptions</a><a href="#parameters">Parameters</a>')
     return "".join(parts)
 
@@ -195,7 +200,8 @@ def _mark(comparison: Comparison, design: str, measure: Measure) -> str:
 def _dagger(names: Sequence[str]) -> str:
     if not names:
         return ""
-    listed = escape("Rests on assumed parameters: " + ", ".join(names), quote=True)
+    which = f": {', '.join(names)}" if len(names) <= FEW else ""
+    listed = escape(f"Rests on {len(names)} assumed parameters{which}", quote=True)
     return f'<a class="dagger" href="#assumed" title="{listed}">†</a>'
 
 
@@ -223,7 +229,14 @@ def _figure(figure: Figure, results: Results) -> str:
         listed = ", ".join(
             f"<code>{escape(name)}{_equals(values.get(name))}</code>" for name in figure.assumed
         )
-        assumed = f'<p class="rests">† rests on assumed parameters: {listed}</p>'
+        if len(figure.assumed) <= FEW:
+            assumed = f'<p class="rests">† rests on assumed parameters: {listed}</p>'
+        else:
+            count = len(figure.assumed)
+            assumed = (
+                f'<details class="rests"><summary>† rests on {count} assumed parameters</summary>'
+                f"<p>{listed}</p></details>"
+            )
     height = figure.views[0].layout["height"]
     return (
         f'<article id="{figure.key}" class="figure"><header><h3>{escape(figure.title)}'
@@ -310,6 +323,49 @@ def _claims(rows: Sequence[ClaimRow]) -> str:
         f'<div class="scroll tall"><table data-name="claims" class="claims"><thead>'
         f"<tr>{head}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+_VARIANT_METRICS = (
+    ("writes removed", "write_reduction", "%"),
+    ("mean write", "mean_write_latency_ns", "ns"),
+    ("mean read", "mean_read_latency_ns", "ns"),
+    ("IPC", "ipc", ""),
+    ("energy (nJ)", "energy_nj", ""),
+    ("EFIT hits", "efit_hit_rate", "%"),
+    ("AMT hits", "amt_hit_rate", "%"),
+)
+
+
+def _variants(results: Results) -> str:
+    """Every run that changes a setting of the machine, with its main figures; nothing without
+    one.
+    """
+    runs = [run for run in results.runs if run.variant]
+    if not runs:
+        return ""
+    shown = [
+        column
+        for column in _VARIANT_METRICS
+        if any(run.metric(column[1]) is not None for run in runs)
+    ]
+    heads = "".join(f'<th class="name">{h}</th>' for h in ("trace", "design", "setting"))
+    heads += "".join(f"<th>{name}</th>" for name, _, _ in shown)
+    body = "".join(
+        f'<tr><th scope="row">{escape(run.trace)}</th><td class="name">{escape(run.design)}</td>'
+        f'<td class="name"><code>{escape(run.variant_label)}</code></td>'
+        + "".join(_cell(run.metric(metric), unit) for _, metric, unit in shown)
+        + "</tr>"
+        for run in runs
+    )
+    return _section(
+        "variants",
+        "Variants",
+        "<p>Runs that change a setting of the machine; no other part of this report but the "
+        "sizes of caches and the readings of claims counts them.</p>"
+        f"<details><summary>{len(runs)} runs</summary>"
+        f'<div class="scroll tall"><table data-name="variants"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div></details>",
     )
 
 

@@ -41,6 +41,8 @@ def efit(results: Results) -> Figure | Missing:
         }
     )
     series = {f"EFIT, {policy.upper()}": points(results, EFIT_BYTES, policy) for policy in policies}
+    if unnamed := points(results, EFIT_BYTES):
+        series["EFIT, the machine's policy"] = unnamed
     return _figure(
         "efit-size",
         "EFIT hit rate by size",

@@ -156,7 +156,7 @@ def collisions(results: Results) -> Figure | Missing:
         key,
         title,
         cf,
-        "The share of distinct contents that have the fingerprint of some other content, for the "
+        "The share of distinct contents whose fingerprint an earlier content had, for the "
         "check bits of three ECC matrices (8 bits a word, 64 a line) and for CRC-32.",
         "The axis is logarithmic. No bar: not one collision, or, relative to CRC-32, none of "
         "CRC-32's to divide by. A collision costs a read and a compare; it loses no data.",
