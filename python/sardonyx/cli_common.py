@@ -90,5 +90,7 @@ def write_json(target: str | None, document: Mapping[str, Any] | Sequence[Any]) 
 
 
 def for_people(json_target: str | None) -> Console:
-    """Where tables go: aside when standard output carries JSON."""
-    return err if json_target == "-" else out
+    """Where tables go: aside when standard output carries JSON, and then to a person only."""
+    if json_target != "-":
+        return out
+    return err if err.is_terminal else Console(quiet=True)

@@ -234,7 +234,7 @@ def _facts(title: str, facts: dict[str, Any], json_to: str | None) -> None:
 def _rows(title: str, rows: list[dict[str, Any]]) -> Table:
     table = Table(title=title, title_justify="left", box=None, header_style="dim")
     for index, column in enumerate(rows[0]):
-        table.add_column(column, justify="right" if index else "left", overflow="fold")
+        table.add_column(column, justify="right" if index else "left", no_wrap=not index)
     for row in rows:
         table.add_row(*(Text(_figure(row.get(column))) for column in rows[0]))
     return table

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
 from sardonyx import _core, cli
 from test_cli_fixture import FakeCore, core, trace
 

@@ -6,7 +6,6 @@ import threading
 from typing import Any
 
 import pytest
-
 import sardonyx
 from sardonyx import _core, api_jobs
 from test_cli_fixture import FakeCore, core, trace

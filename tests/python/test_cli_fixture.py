@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from sardonyx import _core
 from test_report_fixture import invented_document
 

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 mod machines;
 mod progress;
+mod traces;
 
 create_exception!(
     sardonyx._core,
@@ -22,6 +23,8 @@ mod _core {
     use super::machines::{machine, machines};
     #[pymodule_export]
     use super::progress::Progress;
+    #[pymodule_export]
+    use super::traces::{ladder, trace_check, trace_convert, trace_cut, trace_info, trace_synth};
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
