@@ -93,6 +93,17 @@ fn too_many_banks_in_all_names_the_geometry() {
 }
 
 #[test]
+fn an_impossible_combination_names_what_the_user_wrote() {
+    let error = file("extends = \"esd\"\n[medium.queues]\nwrites = 8\n");
+    assert_eq!(
+        (error.line, error.key.as_deref()),
+        (Some(3), Some("medium.queues.writes"))
+    );
+    let error = set("esd.amt_ways", "1000");
+    assert!(error.file.contains("--set"), "{error}");
+}
+
+#[test]
 fn a_refresh_must_fit_its_period() {
     let error = Machine::load("ddr4-2400", &[("medium.timing.tRFC", "0")]).unwrap_err();
     assert_eq!(error.key.as_deref(), Some("medium.timing.tRFC"));

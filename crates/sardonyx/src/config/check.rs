@@ -42,7 +42,7 @@ pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), Confi
     let set = EFIT_ENTRY_BYTES * c.esd.efit_ways as u64;
     if c.esd.efit_bytes < set {
         return Err(layers.fault(
-            "esd.efit_bytes",
+            &["esd.efit_bytes", "esd.efit_ways"],
             format!(
                 "{} bytes do not hold one set of {} entries",
                 c.esd.efit_bytes, c.esd.efit_ways
@@ -57,7 +57,7 @@ fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     let g = &machine.engine.medium.geometry;
     if g.ranks * g.banks > MAX_BANKS as u64 {
         return Err(layers.fault(
-            "medium.geometry.banks",
+            &["medium.geometry.banks", "medium.geometry.ranks"],
             format!(
                 "{} ranks x {} banks are more than {MAX_BANKS} a channel",
                 g.ranks, g.banks
@@ -69,7 +69,11 @@ fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     let lines: u128 = parts.iter().map(|&n| u128::from(n)).product();
     if lines > MAX_LINES {
         return Err(layers.fault(
-            "medium.geometry.rows",
+            &[
+                "medium.geometry.rows",
+                "medium.geometry.columns",
+                "medium.geometry.channels",
+            ],
             format!("the medium would hold {lines} lines"),
             "at most 2^40 lines (64 TB) fit the mapping entries; use fewer rows",
         ));
@@ -81,22 +85,25 @@ fn queues(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     let q = &machine.engine.medium.queues;
     if q.high_watermark > q.writes {
         return Err(layers.fault(
-            "medium.queues.high_watermark",
+            &["medium.queues.high_watermark", "medium.queues.writes"],
             format!(
-                "{} is more than the {} write entries",
+                "a high watermark of {} is more than the {} write entries",
                 q.high_watermark, q.writes
             ),
-            "a drain must begin when the queue is full at the latest: lower it or raise writes",
+            "a drain begins when the queue is full at the latest: lower high_watermark or raise writes",
         ));
     }
     if q.low_watermark >= q.high_watermark {
         return Err(layers.fault(
-            "medium.queues.low_watermark",
+            &[
+                "medium.queues.low_watermark",
+                "medium.queues.high_watermark",
+            ],
             format!(
-                "{} is not below the high watermark, {}",
+                "a low watermark of {} is not below the high one, {}",
                 q.low_watermark, q.high_watermark
             ),
-            "lower it: a drain ends below where it begins",
+            "a drain ends below where it begins: lower low_watermark",
         ));
     }
     Ok(())
@@ -106,7 +113,11 @@ fn timing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     let t = &machine.engine.medium.timing;
     if t.tBURST + t.tRTP < t.tCCD {
         return Err(layers.fault(
-            "medium.timing.tRTP",
+            &[
+                "medium.timing.tRTP",
+                "medium.timing.tBURST",
+                "medium.timing.tCCD",
+            ],
             format!(
                 "tBURST + tRTP ({}) is less than tCCD ({})",
                 t.tBURST + t.tRTP,
@@ -117,14 +128,18 @@ fn timing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     }
     if t.tCL + t.tBURST + t.tRTRS < t.tCWD {
         return Err(layers.fault(
-            "medium.timing.tCWD",
-            format!("{} is more than tCL + tBURST + tRTRS", t.tCWD),
+            &[
+                "medium.timing.tCWD",
+                "medium.timing.tCL",
+                "medium.timing.tBURST",
+            ],
+            format!("tCWD ({}) is more than tCL + tBURST + tRTRS", t.tCWD),
             "a write would be ordered before the read that it follows: lower tCWD",
         ));
     }
     if t.tREFI > 0 && (t.tRFC == 0 || t.tRFC >= t.tREFI) {
         return Err(layers.fault(
-            "medium.timing.tRFC",
+            &["medium.timing.tRFC", "medium.timing.tREFI"],
             format!(
                 "a refresh of {} cycles every {} is impossible",
                 t.tRFC, t.tREFI
@@ -153,7 +168,7 @@ fn cache_of(
     let set = (LINE_BYTES * cache.ways) as u64;
     if cache.bytes < set || !cache.bytes.is_multiple_of(set) {
         return Err(layers.fault(
-            bytes,
+            &[bytes, ways],
             format!(
                 "{} bytes are no whole number of sets of {} lines",
                 cache.bytes, cache.ways

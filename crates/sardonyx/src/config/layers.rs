@@ -151,16 +151,23 @@ impl Layers {
         Ok(machine)
     }
 
-    /// A fault of the combination of `key`'s value with others.
+    /// A fault of the values of `keys` together, told of the one that the user wrote: the first of
+    /// those set by `--set` or the file itself, else the first.
     pub(super) fn fault(
         &self,
-        key: &str,
+        keys: &[&str],
         problem: String,
         remedy: impl Into<String>,
     ) -> ConfigError {
-        match self.settings.get(key) {
-            Some(setting) => ConfigError::key(&setting.place, key, problem, remedy),
-            None => ConfigError::file(&self.file, format!("{key}: {problem}"), remedy),
+        let settings = || {
+            keys.iter()
+                .filter_map(|key| Some((*key, self.settings.get(*key)?)))
+        };
+        let set = settings().find(|(_, setting)| setting.place.line.is_none());
+        let own = || settings().find(|(_, setting)| *setting.place.file == *self.file);
+        match set.or_else(own).or_else(|| settings().next()) {
+            Some((key, setting)) => ConfigError::key(&setting.place, key, problem, remedy),
+            None => ConfigError::file(&self.file, problem, remedy),
         }
     }
 
