@@ -367,6 +367,13 @@ class _Node:
             raise self._fail("an object")
         return _Node(self.value.get(key), self._child(key))
 
+    def first(self, *keys: str) -> _Node:
+        """The first of these members that is there, or the absent first."""
+        for key in keys:
+            if (found := self.get(key)).value is not None:
+                return found
+        return self.get(keys[0])
+
     def text(self, default: str | None = None) -> str:
         if self.value is None and default is not None:
             return default
@@ -434,14 +441,32 @@ def _read_trace(node: _Node) -> Trace:
         name,
         facts,
         locality=tuple(
-            Locality(n["label"].text(), *(n.get(k).number() for k in _LOCALITY_NUMBERS))
+            Locality(
+                n.first("label", "times").text(), *(n.get(k).number() for k in _LOCALITY_NUMBERS)
+            )
             for n in info.get("locality").items()
         ),
         collisions=tuple(
-            Collisions(n["fingerprint"].text(), *(n.get(k).number() for k in _COLLISION_NUMBERS))
+            _read_collisions(n, facts.get("distinct_contents"))
             for n in info.get("collisions").items()
         ),
         other=other,
+    )
+
+
+def _read_collisions(node: _Node, distinct: float | None) -> Collisions:
+    """Under this document's names, or those of ``sardonyx trace info``, which gives no rate."""
+    fingerprint = node["fingerprint"].text()
+    contents = node.first("contents_colliding", "contents").number()
+    rate = node.get("colliding_rate").number()
+    if rate is None and contents is not None and distinct:
+        rate = contents / distinct
+    return Collisions(
+        "crc32" if fingerprint == "crc-32" else fingerprint,
+        contents,
+        rate,
+        node.first("writes_colliding", "writes").number(),
+        node.first("normalised_to_crc32", "contents_to_crc32").number(),
     )
 
 

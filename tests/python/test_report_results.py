@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from sardonyx import results_measures as measures
-from sardonyx.results import Results, ResultsError
+from sardonyx.results import Collisions, Results, ResultsError
 from test_report_fixture import invented_document
 
 TINY: dict[str, Any] = {
@@ -206,3 +206,35 @@ def test_one_trace_in_two_settings_makes_two_workloads() -> None:
     ]
     assert speedups == [3.0, 1.5]
     assert comparison.mean(measures.MEASURES["write_speedup"], "esd") == pytest.approx(4.5**0.5)
+
+
+def test_the_facts_of_trace_info_are_taken_as_they_are() -> None:
+    document = tiny()
+    bucket = {
+        "times": ">1000",
+        "contents": 2,
+        "contents_share": 0.1,
+        "writes": 9,
+        "writes_share": 0.9,
+    }
+    code = {"fingerprint": "crc-32", "contents": 3, "writes": 7, "writes_share": 0.07}
+    info = {
+        "distinct_contents": 60,
+        "locality": [bucket],
+        "collisions": [code | {"contents_to_crc32": 1.0}],
+    }
+    document["traces"] = [{"name": "t", "info": info}]
+    (trace,) = Results.from_document(document).traces
+    assert trace.locality[0].label == ">1000"
+    assert trace.collisions[0] == Collisions("crc32", 3, 0.05, 7, 1.0)
+    saved = Results.from_document(document).to_document()
+    assert Results.from_document(saved).traces == (trace,)
+
+
+def test_a_bucket_without_a_name_is_an_error() -> None:
+    document = tiny()
+    document["traces"] = [{"name": "t", "info": {"locality": [{"contents": 2}]}}]
+    with pytest.raises(
+        ResultsError, match=r"traces\[0\]\.info\.locality\[0\]\.label: expected a str"
+    ):
+        Results.from_document(document)
