@@ -8,7 +8,10 @@
 pub mod config;
 pub mod controller;
 pub mod ecc;
+pub mod engine;
 pub mod line;
 pub mod medium;
+pub mod plan;
+pub mod stats;
 pub mod trace;
 pub mod units;

@@ -1,0 +1,52 @@
+//! The command log: what went over each channel's command bus, for the auditor and for people.
+//! Optional; costs nothing when off.
+
+/// A command on a channel's command bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandKind {
+    /// Open a row.
+    Activate {
+        /// The row.
+        row: u64,
+    },
+    /// Close the bank's row.
+    Precharge,
+    /// Close all rows of the rank (before a refresh); `bank` is 0.
+    PrechargeAll,
+    /// Column read; with `auto_precharge` the bank closes itself as soon as its timing allows.
+    Read {
+        /// The open row.
+        row: u64,
+        /// Whether the bank closes itself.
+        auto_precharge: bool,
+    },
+    /// Column write, likewise.
+    Write {
+        /// The open row.
+        row: u64,
+        /// Whether the bank closes itself.
+        auto_precharge: bool,
+    },
+    /// Refresh the rank; `bank` is 0.
+    Refresh,
+}
+
+/// One entry of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// When, in memory-clock cycles from the start.
+    pub cycle: u64,
+    /// Which channel's bus.
+    pub channel: u32,
+    /// The rank.
+    pub rank: u32,
+    /// The bank within the rank.
+    pub bank: u32,
+    /// What.
+    pub kind: CommandKind,
+    /// The line of a column command; 0 otherwise.
+    pub place: u64,
+    /// When a column command's request is done (data returned and off chip, or array written), in
+    /// cycles; 0 otherwise.
+    pub done: u64,
+}

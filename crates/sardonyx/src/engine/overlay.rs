@@ -1,0 +1,107 @@
+//! The in-flight overlay: line → newest bytes, newest writer, unfinished readers. It is the
+//! scoreboard's index by line, the forwarding index, and, over the image, the newest view.
+
+use rustc_hash::FxHashMap;
+
+use super::steps::Step;
+use crate::line::{Line, Place};
+
+/// The bytes of a write on its way to the array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Payload {
+    /// The whole line as it looks after this write.
+    pub line: Line,
+    /// Which of its 8-byte words this write carries.
+    pub words: u8,
+    /// Eight bytes beside the line, atomic with it.
+    pub sideband: Option<[u8; 8]>,
+}
+
+/// What is in flight for one line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    /// The accept step of the newest write, `Step::PAST` if none is in flight.
+    pub writer: Step,
+    /// That write's payload.
+    pub payload: u32,
+    /// Finished when every read handled so far is.
+    pub readers: Step,
+    /// Reads and writes of the line that are not finished.
+    users: u32,
+}
+
+/// Everything in flight, by line.
+#[derive(Default)]
+pub(crate) struct Overlay {
+    flights: FxHashMap<u64, Flight>,
+    payloads: Vec<Payload>,
+    free: Vec<u32>,
+}
+
+impl Overlay {
+    #[inline]
+    pub fn get(&self, place: Place) -> Option<&Flight> {
+        self.flights.get(&place.0)
+    }
+
+    /// The flight of `place`, with one more user.
+    #[inline]
+    pub fn enter(&mut self, place: Place) -> &mut Flight {
+        let flight = self.flights.entry(place.0).or_insert(Flight {
+            writer: Step::PAST,
+            payload: 0,
+            readers: Step::PAST,
+            users: 0,
+        });
+        flight.users += 1;
+        flight
+    }
+
+    /// One user of `place` is finished; `writer` is its accept step if it was a write.
+    #[inline]
+    pub fn leave(&mut self, place: Place, writer: Option<Step>) {
+        let flight = self
+            .flights
+            .get_mut(&place.0)
+            .expect("a user was in flight");
+        flight.users -= 1;
+        if flight.users == 0 {
+            self.flights.remove(&place.0);
+        } else if writer == Some(flight.writer) {
+            flight.writer = Step::PAST;
+        }
+    }
+
+    pub fn get_mut(&mut self, place: Place) -> Option<&mut Flight> {
+        self.flights.get_mut(&place.0)
+    }
+
+    pub fn payload(&self, index: u32) -> &Payload {
+        &self.payloads[index as usize]
+    }
+
+    pub fn payload_mut(&mut self, index: u32) -> &mut Payload {
+        &mut self.payloads[index as usize]
+    }
+
+    pub fn keep(&mut self, payload: Payload) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.payloads[index as usize] = payload;
+                index
+            }
+            None => {
+                self.payloads.push(payload);
+                self.payloads.len() as u32 - 1
+            }
+        }
+    }
+
+    pub fn drop_payload(&mut self, index: u32) {
+        self.free.push(index);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.flights.is_empty()
+    }
+}

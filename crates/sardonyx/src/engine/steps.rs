@@ -1,0 +1,257 @@
+//! The scoreboard: a ring of step records with inline dependencies. A step is created by a plan,
+//! becomes ready when what it depends on is finished, and is then timed by the engine.
+//!
+//! The ring's base follows the oldest unfinished step: everything before it is the past.
+
+use crate::stats::{Cause, Purpose};
+use crate::units::Time;
+
+/// A thing that happens once: a place in one global, growing sequence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Step(pub(crate) u64);
+
+impl Step {
+    /// Always finished.
+    pub const PAST: Step = Step(0);
+}
+
+/// What a step makes the hardware do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Nothing: it is finished when what it depends on is.
+    Join,
+    /// Use an on-chip unit.
+    Unit(u8),
+    /// Read a line from the medium, or from the queued write of it if `writer` is not done.
+    Read,
+    /// Take a slot of a write queue: the write is in the persistence domain.
+    Accept,
+    /// Write the line in the array.
+    Store,
+    /// The write was coalesced with an earlier one and is done when that is.
+    Coalesced,
+    /// A request is answered.
+    Request,
+    /// A request leaves the ingress.
+    Leave,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Waiting,
+    Started,
+    Finished,
+}
+
+/// Which of a step's dependencies finished last, and what that wait is booked under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Critical {
+    pub step: Step,
+    pub purpose: Purpose,
+}
+
+pub(crate) const DEPENDENCIES: usize = 3;
+/// The dependency slot for the line's order; waiting for it is booked under `hazard`.
+pub(crate) const HAZARD: usize = 2;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub action: Action,
+    pub state: State,
+    pub pending: u8,
+    pub urgent: bool,
+    pub purpose: Purpose,
+    /// When it could begin, when it did, and when it was finished, in picoseconds.
+    pub ready: u64,
+    pub begun: u64,
+    pub finished: u64,
+    pub critical: Critical,
+    /// First of the steps that wait for this one: step << 2 | its dependency slot; 0 for none.
+    waiters: u64,
+    next: [u64; DEPENDENCIES],
+    /// The line of a medium access.
+    pub place: u64,
+    /// A write's payload; a request's slot in the engine's table; a read's writer.
+    pub link: u64,
+    /// The group of an accept step, plus one; 0 for none.
+    pub group: u32,
+}
+
+const NO_PURPOSE: Purpose = Purpose::of(Cause::Data);
+
+impl Record {
+    fn new(action: Action, purpose: Purpose) -> Record {
+        Record {
+            action,
+            state: State::Waiting,
+            pending: 0,
+            urgent: false,
+            purpose,
+            ready: 0,
+            begun: 0,
+            finished: 0,
+            critical: Critical {
+                step: Step::PAST,
+                purpose: NO_PURPOSE,
+            },
+            waiters: 0,
+            next: [0; DEPENDENCIES],
+            place: 0,
+            link: 0,
+            group: 0,
+        }
+    }
+}
+
+/// All steps that are not the past.
+pub(crate) struct Steps {
+    ring: Vec<Record>,
+    base: u64,
+    next: u64,
+    /// Steps created with nothing to wait for.
+    pub fresh: Vec<Step>,
+}
+
+impl Steps {
+    pub fn new() -> Steps {
+        let blank = Record::new(Action::Join, NO_PURPOSE);
+        Steps {
+            ring: vec![blank; 1 << 12],
+            base: 1,
+            next: 1,
+            fresh: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, step: Step) -> &Record {
+        &self.ring[step.0 as usize & (self.ring.len() - 1)]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, step: Step) -> &mut Record {
+        let mask = self.ring.len() - 1;
+        &mut self.ring[step.0 as usize & mask]
+    }
+
+    /// The step that the next [`Steps::create`] will make.
+    #[inline]
+    pub fn upcoming(&self) -> Step {
+        Step(self.next)
+    }
+
+    #[inline]
+    pub fn is_finished(&self, step: Step) -> bool {
+        step.0 < self.base || self.get(step).state == State::Finished
+    }
+
+    /// Whether `step`'s record may still be looked at.
+    pub fn is_remembered(&self, step: Step) -> bool {
+        step.0 >= self.base && step.0 < self.next
+    }
+
+    /// A new step, and one more thing to wait for than its dependencies if `held`.
+    #[inline]
+    pub fn create(
+        &mut self,
+        action: Action,
+        purpose: Purpose,
+        after: [Step; DEPENDENCIES],
+        held: bool,
+    ) -> Step {
+        if self.next - self.base == self.ring.len() as u64 {
+            self.make_room();
+        }
+        let step = Step(self.next);
+        self.next += 1;
+        *self.get_mut(step) = Record::new(action, purpose);
+        let mut pending = u8::from(held);
+        for (slot, on) in after.into_iter().enumerate() {
+            pending += u8::from(self.depend(step, on, slot));
+        }
+        self.get_mut(step).pending = pending;
+        if pending == 0 {
+            self.fresh.push(step);
+        }
+        step
+    }
+
+    /// Hangs `step` on `on` by dependency `slot`; false if `on` is finished.
+    #[inline]
+    fn depend(&mut self, step: Step, on: Step, slot: usize) -> bool {
+        if self.is_finished(on) {
+            return false;
+        }
+        let head = self.get(on).waiters;
+        self.get_mut(step).next[slot] = head;
+        self.get_mut(on).waiters = step.0 << 2 | slot as u64;
+        true
+    }
+
+    /// Adds a dependency to a step that is still held, by a free slot.
+    pub fn depend_more(&mut self, step: Step, on: Step, slot: usize) {
+        assert!(
+            self.get(step).pending > 0 && self.get(step).next[slot] == 0,
+            "a step takes dependencies only while it is held"
+        );
+        if self.depend(step, on, slot) {
+            self.get_mut(step).pending += 1;
+        }
+    }
+
+    /// Lets a held step go; true if that made it ready.
+    pub fn release(&mut self, step: Step) -> bool {
+        let record = self.get_mut(step);
+        record.pending -= 1;
+        record.pending == 0
+    }
+
+    /// Finishes `step` at `now` and appends to `ready` those that waited for nothing else.
+    #[inline]
+    pub fn finish(&mut self, step: Step, now: Time, ready: &mut Vec<Step>) {
+        let record = self.get_mut(step);
+        debug_assert_ne!(record.state, State::Finished);
+        record.state = State::Finished;
+        record.finished = now.ps();
+        let purpose = record.purpose;
+        let mut link = std::mem::take(&mut record.waiters);
+        while link != 0 {
+            let (waiter, slot) = (Step(link >> 2), (link & 3) as usize);
+            let record = self.get_mut(waiter);
+            link = std::mem::take(&mut record.next[slot]);
+            record.pending -= 1;
+            if record.pending == 0 {
+                let purpose = if slot == HAZARD {
+                    Purpose::of(Cause::Hazard)
+                } else {
+                    purpose
+                };
+                record.critical = Critical { step, purpose };
+                ready.push(waiter);
+            }
+        }
+    }
+
+    /// Unfinished steps, for the message when nothing can happen any more.
+    pub fn unfinished(&self) -> impl Iterator<Item = (Step, &Record)> {
+        (self.base..self.next)
+            .map(Step)
+            .map(|step| (step, self.get(step)))
+            .filter(|(_, record)| record.state != State::Finished)
+    }
+
+    fn make_room(&mut self) {
+        while self.base < self.next && self.get(Step(self.base)).state == State::Finished {
+            self.base += 1;
+        }
+        let len = self.ring.len() as u64;
+        if self.next - self.base < len * 3 / 4 {
+            return;
+        }
+        let mut bigger = vec![Record::new(Action::Join, NO_PURPOSE); len as usize * 2];
+        for id in self.base..self.next {
+            bigger[id as usize & (len as usize * 2 - 1)] = *self.get(Step(id));
+        }
+        self.ring = bigger;
+    }
+}

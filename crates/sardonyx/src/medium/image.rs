@@ -1,0 +1,197 @@
+//! The array's bytes and its wear: what a power cut would leave. Lines lie in 4 KiB frames of
+//! large-page segments behind a direct page table; hashed tables are stored line by line.
+//! Memory is bounded by the touched footprint, never by the capacity.
+
+use memmap2::MmapMut;
+use rustc_hash::FxHashMap;
+
+use super::layout::SPARSE_START;
+use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
+
+const FRAME_LINES: u64 = 64;
+const FRAME_BYTES: usize = FRAME_LINES as usize * LINE_BYTES;
+const SEGMENT_FRAMES: usize = 8192; // 32 MiB: sixteen large pages
+
+struct Segment {
+    bytes: MmapMut,
+    wear: Vec<u32>,
+}
+
+impl Segment {
+    fn new() -> Segment {
+        let bytes = MmapMut::map_anon(SEGMENT_FRAMES * FRAME_BYTES)
+            .expect("the machine has no memory left for the image");
+        #[cfg(target_os = "linux")]
+        let _ = bytes.advise(memmap2::Advice::HugePage); // without it, only slower
+        Segment {
+            bytes,
+            wear: vec![0; SEGMENT_FRAMES * FRAME_LINES as usize],
+        }
+    }
+}
+
+/// How the medium has been worn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wear {
+    /// Array writes in all.
+    pub writes: u64,
+    /// Bits that changed.
+    pub bits_flipped: u64,
+    /// Writes of the line written most.
+    pub max_line_writes: u32,
+}
+
+/// The bytes in the array.
+#[derive(Default)]
+pub struct Image {
+    table: Vec<u32>,   // page -> frame + 1
+    written: Vec<u64>, // frame -> which of its lines have been written
+    segments: Vec<Segment>,
+    sparse: FxHashMap<u64, u32>,
+    sparse_lines: Vec<(Line, u32)>,
+    sidebands: FxHashMap<u64, [u8; 8]>,
+    wear: Wear,
+}
+
+impl Image {
+    /// An array that has never been written.
+    pub fn new() -> Image {
+        Image::default()
+    }
+
+    /// The line at `place`, `None` if it has never been written.
+    pub fn read(&self, place: Place) -> Option<Line> {
+        if place.0 >= SPARSE_START {
+            let slot = *self.sparse.get(&place.0)?;
+            return Some(self.sparse_lines[slot as usize].0);
+        }
+        let frame = self.frame(place)?;
+        if self.written[frame] >> (place.0 % FRAME_LINES) & 1 == 0 {
+            return None;
+        }
+        let (segment, offset) = locate(frame, place);
+        let bytes = &self.segments[segment].bytes[offset..offset + LINE_BYTES];
+        Some(bytes.try_into().expect("a line's bytes"))
+    }
+
+    /// The 8 bytes stored beside the line at `place`, if any.
+    pub fn sideband(&self, place: Place) -> Option<[u8; 8]> {
+        self.sidebands.get(&place.0).copied()
+    }
+
+    /// Writes those 8-byte words of `line` whose bit is set in `words`, and the sideband; counts
+    /// the wear.
+    pub fn write(&mut self, place: Place, line: &Line, words: u8, sideband: Option<[u8; 8]>) {
+        if let Some(beside) = sideband {
+            let old = self.sidebands.insert(place.0, beside).unwrap_or_default();
+            let flips = u64::from_le_bytes(old) ^ u64::from_le_bytes(beside);
+            self.wear.bits_flipped += u64::from(flips.count_ones());
+        }
+        let (old, writes): (&mut Line, &mut u32) = if place.0 >= SPARSE_START {
+            let next = self.sparse_lines.len() as u32;
+            let slot = *self.sparse.entry(place.0).or_insert(next);
+            if slot == next {
+                self.sparse_lines.push((ZERO_LINE, 0));
+            }
+            let (old, writes) = &mut self.sparse_lines[slot as usize];
+            (old, writes)
+        } else {
+            let frame = self.touch(place);
+            self.written[frame] |= 1 << (place.0 % FRAME_LINES);
+            let (segment, offset) = locate(frame, place);
+            let segment = &mut self.segments[segment];
+            let old = &mut segment.bytes[offset..offset + LINE_BYTES];
+            let old = old.try_into().expect("a line's bytes");
+            (old, &mut segment.wear[offset / LINE_BYTES])
+        };
+        *writes = writes.saturating_add(1);
+        self.wear.max_line_writes = self.wear.max_line_writes.max(*writes);
+        self.wear.writes += 1;
+        let mut flips = 0;
+        for word in 0..8 {
+            if words >> word & 1 == 1 {
+                let (at, end) = (word * 8, word * 8 + 8);
+                let new = u64::from_le_bytes(line[at..end].try_into().expect("8 bytes"));
+                let was = u64::from_le_bytes(old[at..end].try_into().expect("8 bytes"));
+                flips += (new ^ was).count_ones();
+                old[at..end].copy_from_slice(&line[at..end]);
+            }
+        }
+        self.wear.bits_flipped += u64::from(flips);
+    }
+
+    /// How worn the medium is since the last [`Image::forget_wear`].
+    pub fn wear(&self) -> Wear {
+        self.wear
+    }
+
+    /// Starts counting wear anew (after a warm-up); bytes stay.
+    pub fn forget_wear(&mut self) {
+        self.wear = Wear::default();
+        for segment in &mut self.segments {
+            segment.wear.fill(0);
+        }
+        for (_, writes) in &mut self.sparse_lines {
+            *writes = 0;
+        }
+    }
+
+    /// Lines written at least once, in order of place.
+    pub fn written_lines(&self) -> impl Iterator<Item = (Place, Line)> + '_ {
+        let dense = self.table.iter().enumerate().filter(|(_, f)| **f != 0);
+        let dense = dense.flat_map(|(page, _)| {
+            (0..FRAME_LINES).map(move |line| Place(page as u64 * FRAME_LINES + line))
+        });
+        let mut sparse: Vec<u64> = self.sparse.keys().copied().collect();
+        sparse.sort_unstable();
+        dense
+            .chain(sparse.into_iter().map(Place))
+            .filter_map(|place| Some((place, self.read(place)?)))
+    }
+
+    /// Asks for the memory that holds `place`, without waiting for it.
+    #[inline]
+    pub fn touch_ahead(&self, place: Place) -> u8 {
+        if place.0 >= SPARSE_START {
+            return 0;
+        }
+        match self.frame(place) {
+            Some(frame) => {
+                let (segment, offset) = locate(frame, place);
+                self.segments[segment].bytes[offset]
+            }
+            None => 0,
+        }
+    }
+
+    #[inline]
+    fn frame(&self, place: Place) -> Option<usize> {
+        let entry = *self.table.get((place.0 / FRAME_LINES) as usize)?;
+        (entry != 0).then(|| entry as usize - 1)
+    }
+
+    fn touch(&mut self, place: Place) -> usize {
+        let page = (place.0 / FRAME_LINES) as usize;
+        if page >= self.table.len() {
+            // A fresh zeroed table costs no memory until it is touched; growing in place would.
+            let mut table = vec![0; (page + 1).next_power_of_two()];
+            table[..self.table.len()].copy_from_slice(&self.table);
+            self.table = table;
+        }
+        if self.table[page] == 0 {
+            self.written.push(0);
+            self.table[page] = self.written.len() as u32;
+            if self.written.len() > self.segments.len() * SEGMENT_FRAMES {
+                self.segments.push(Segment::new());
+            }
+        }
+        self.table[page] as usize - 1
+    }
+}
+
+#[inline]
+fn locate(frame: usize, place: Place) -> (usize, usize) {
+    let within = frame % SEGMENT_FRAMES * FRAME_BYTES;
+    let line = (place.0 % FRAME_LINES) as usize * LINE_BYTES;
+    (frame / SEGMENT_FRAMES, within + line)
+}

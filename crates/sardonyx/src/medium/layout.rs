@@ -1,0 +1,89 @@
+//! Where things lie in the medium: data from line 0, then each layer's tables in regions of their
+//! own. Regions lie beyond the data's capacity, as extra rows; a table that is hashed, and so
+//! touched one line here and one there, is *sparse* and stored line by line.
+
+use crate::line::Place;
+
+/// Sparse regions begin here, so that one comparison tells them.
+pub const SPARSE_START: u64 = 1 << 48;
+
+/// A run of lines with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// What lives there.
+    pub name: &'static str,
+    /// Its first line.
+    pub first: Place,
+    /// Lines in it.
+    pub lines: u64,
+}
+
+impl Region {
+    /// The place of line `index` of this region.
+    ///
+    /// # Panics
+    /// If the region has no such line.
+    pub fn line(&self, index: u64) -> Place {
+        assert!(
+            index < self.lines,
+            "{}: line {index} is beyond it",
+            self.name
+        );
+        Place(self.first.0 + index)
+    }
+}
+
+/// Hands out regions.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    data_lines: u64,
+    next_dense: u64,
+    next_sparse: u64,
+    regions: Vec<Region>,
+}
+
+impl Layout {
+    /// A medium whose first `data_lines` lines hold data.
+    pub fn new(data_lines: u64) -> Layout {
+        Layout {
+            data_lines,
+            next_dense: data_lines.next_multiple_of(64),
+            next_sparse: SPARSE_START,
+            regions: Vec::new(),
+        }
+    }
+
+    /// Lines that hold data.
+    pub fn data_lines(&self) -> u64 {
+        self.data_lines
+    }
+
+    /// A region of `lines` lines.
+    pub fn reserve(&mut self, name: &'static str, lines: u64) -> Region {
+        let first = self.next_dense;
+        self.next_dense += lines.next_multiple_of(64);
+        self.push(name, first, lines)
+    }
+
+    /// A region of `lines` lines that are touched without order (a hash table).
+    pub fn reserve_sparse(&mut self, name: &'static str, lines: u64) -> Region {
+        let first = self.next_sparse;
+        self.next_sparse += lines;
+        self.push(name, first, lines)
+    }
+
+    fn push(&mut self, name: &'static str, first: u64, lines: u64) -> Region {
+        let region = Region {
+            name,
+            first: Place(first),
+            lines,
+        };
+        self.regions.push(region.clone());
+        region
+    }
+
+    /// All regions, in the order in which they were reserved.
+    pub fn regions(&self) -> &[Region] {
+        &self.regions
+    }
+}

@@ -1,0 +1,305 @@
+//! A plan: what one request makes the hardware do, as a small graph of timed steps.
+//!
+//! A design handles a request at once, on real bytes, and calls these methods while it does so.
+//! Every value that they give is a *timed value*: the bytes, and the step after which they exist.
+//! Kept in a table it keeps its step, so a later request that finds it there waits as hardware
+//! would. The engine times the graph afterwards; a plan needs no clock.
+
+use std::ops::{Deref, DerefMut};
+
+use crate::engine::contents::Contents;
+use crate::engine::overlay::Payload;
+pub use crate::engine::steps::Step;
+use crate::engine::steps::{Action, HAZARD, Steps};
+use crate::line::{Line, Place, ZERO_LINE};
+use crate::medium::params::Unit;
+use crate::stats::{Cause, Purpose};
+use crate::units::Time;
+
+/// A value and the step after which it exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At<T> {
+    /// The value, known to the simulator at once.
+    pub value: T,
+    /// When hardware would have it.
+    pub at: Step,
+}
+
+impl<T> At<T> {
+    /// A value that exists after `at`.
+    pub fn new(value: T, at: Step) -> At<T> {
+        At { value, at }
+    }
+
+    /// A value that has always been there.
+    pub fn past(value: T) -> At<T> {
+        At::new(value, Step::PAST)
+    }
+}
+
+/// The two moments of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// In the persistence domain.
+    pub accepted: Step,
+    /// In the array.
+    pub done: Step,
+}
+
+impl Stored {
+    /// Nothing had to be written: both moments are `step`.
+    pub fn at(step: Step) -> Stored {
+        Stored {
+            accepted: step,
+            done: step,
+        }
+    }
+}
+
+/// Which queue a write waits in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queue {
+    /// The data write queue.
+    #[default]
+    Data,
+    /// The counter write queue, if the medium has one.
+    Counter,
+}
+
+/// A step that does not exist yet, for others to depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise(Step);
+
+impl Promise {
+    /// The step that will be finished when the promise is kept.
+    pub fn step(self) -> Step {
+        self.0
+    }
+}
+
+/// A timer that a design has asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Token(pub u64);
+
+/// The graph of one request, being written.
+pub struct Plan<'e> {
+    pub(crate) steps: &'e mut Steps,
+    pub(crate) contents: &'e mut Contents,
+    pub(crate) groups: &'e mut Vec<Vec<Step>>,
+    pub(crate) timers: &'e mut Vec<(Time, Token)>,
+    pub(crate) now: Time,
+    pub(crate) purpose: Purpose,
+}
+
+impl<'e> Plan<'e> {
+    /// When the request was admitted.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The same plan, with what follows done because of `cause` (until the guard is dropped).
+    pub fn because(&mut self, cause: Cause) -> Because<'_, 'e> {
+        let before = self.purpose;
+        self.purpose = Purpose {
+            what: cause,
+            whom: before.what,
+        };
+        // At the top a step serves itself: data is not done for anybody else's sake.
+        if before == Purpose::of(Cause::Data) {
+            self.purpose.whom = cause;
+        }
+        Because { plan: self, before }
+    }
+
+    /// Whether `step` is the past, to keep tables of steps small; no decision may depend on it.
+    pub fn is_past(&self, step: Step) -> bool {
+        self.steps.is_finished(step)
+    }
+
+    /// Uses an on-chip unit after `after`.
+    pub fn unit(&mut self, unit: Unit, after: Step) -> Step {
+        let after = [after, Step::PAST, Step::PAST];
+        let action = Action::Unit(unit as u8);
+        self.steps.create(action, self.purpose, after, false)
+    }
+
+    /// Finished when both are.
+    pub fn both(&mut self, a: Step, b: Step) -> Step {
+        if a == b || self.steps.is_finished(b) {
+            return a;
+        }
+        if self.steps.is_finished(a) {
+            return b;
+        }
+        self.steps
+            .create(Action::Join, self.purpose, [a, b, Step::PAST], false)
+    }
+
+    /// Reads a line of the medium after `after`; `None` if it has never been written. A read whose
+    /// newest writer is not yet accepted waits for that, and is then forwarded.
+    pub fn read(&mut self, place: Place, after: Step) -> At<Option<Line>> {
+        let value = self.contents.newest(place);
+        let flight = self.contents.overlay.enter(place);
+        let (writer, readers) = (flight.writer, flight.readers);
+        let order = match self.contents.forwarding {
+            true => writer,
+            false if writer == Step::PAST => writer,
+            false => Step(writer.0 + 1), // no forwarding: the array must have it
+        };
+        let after = [after, Step::PAST, order];
+        let step = self.steps.create(Action::Read, self.purpose, after, false);
+        let record = self.steps.get_mut(step);
+        (record.place, record.link) = (place.0, writer.0);
+        let readers = match self.steps.is_finished(readers) {
+            true => step,
+            false => self.both(readers, step),
+        };
+        let flight = self.contents.overlay.get_mut(place);
+        flight.expect("just entered").readers = readers;
+        At::new(value, step)
+    }
+
+    /// The newest bytes at `place` and nothing done in hardware: for what is known on chip.
+    pub fn peek(&self, place: Place) -> Option<Line> {
+        self.contents.newest(place)
+    }
+
+    /// The newest sideband at `place`, as [`Plan::peek`].
+    pub fn peek_sideband(&self, place: Place) -> Option<[u8; 8]> {
+        self.contents.newest_sideband(place)
+    }
+
+    /// Writes a line of the medium, not before the bytes exist and `gate` is finished.
+    pub fn write(&mut self, place: Place, data: At<&Line>, gate: Step) -> Stored {
+        self.write_words(place, data, 0xff, None, gate, Queue::Data)
+    }
+
+    /// Writes those 8-byte words of a line whose bit is set in `words`, and with them, atomically,
+    /// the 8 bytes beside the line if `sideband` has any.
+    pub fn write_words(
+        &mut self,
+        place: Place,
+        data: At<&Line>,
+        words: u8,
+        sideband: Option<[u8; 8]>,
+        gate: Step,
+        queue: Queue,
+    ) -> Stored {
+        let line = match words {
+            0xff => *data.value,
+            _ => merged(
+                self.contents.newest(place).unwrap_or(ZERO_LINE),
+                data.value,
+                words,
+            ),
+        };
+        let payload = self.contents.overlay.keep(Payload {
+            line,
+            words,
+            sideband,
+        });
+        let flight = self.contents.overlay.enter(place);
+        let (before, readers) = (flight.writer, flight.readers);
+        (flight.writer, flight.payload) = (self.steps.upcoming(), payload);
+        // Accepted in the order of handling; in the array after what was handled before.
+        let after = [data.at, gate, before];
+        // Held: a group may still take it, and the engine starts it when the plan is whole.
+        let accepted = self
+            .steps
+            .create(Action::Accept, self.purpose, after, false);
+        let record = self.steps.get_mut(accepted);
+        (record.place, record.link) = (place.0, u64::from(payload));
+        record.urgent = queue == Queue::Counter;
+        let before_done = match before {
+            Step::PAST => Step::PAST,
+            writer => Step(writer.0 + 1),
+        };
+        let after = [Step::PAST, before_done, readers];
+        let done = self.steps.create(Action::Store, self.purpose, after, true);
+        let record = self.steps.get_mut(done);
+        (record.place, record.link) = (place.0, u64::from(payload));
+        debug_assert_eq!(done.0, accepted.0 + 1);
+        Stored { accepted, done }
+    }
+
+    /// Makes writes of this plan one group: all their slots at one instant or none.
+    ///
+    /// # Panics
+    /// If a write is in a group already.
+    pub fn group(&mut self, writes: &[Stored]) {
+        let members: Vec<Step> = writes.iter().map(|stored| stored.accepted).collect();
+        let index = match self.groups.iter().position(Vec::is_empty) {
+            Some(free) => free,
+            None => {
+                self.groups.push(Vec::new());
+                self.groups.len() - 1
+            }
+        };
+        for member in &members {
+            let record = self.steps.get_mut(*member);
+            assert_eq!(record.group, 0, "a write is in one group at most");
+            record.group = index as u32 + 1;
+        }
+        self.groups[index] = members;
+    }
+
+    /// A step that others may depend on before it is known what it will be.
+    pub fn promise(&mut self) -> Promise {
+        let none = [Step::PAST; 3];
+        Promise(self.steps.create(Action::Join, self.purpose, none, true))
+    }
+
+    /// The promised step is `step`.
+    pub fn keep(&mut self, promise: Promise, step: Step) {
+        self.steps.depend_more(promise.0, step, 0);
+        if self.steps.release(promise.0) {
+            self.steps.fresh.push(promise.0);
+        }
+    }
+
+    /// Has the controller woken at `time`.
+    pub fn wake_at(&mut self, time: Time, token: Token) {
+        self.timers.push((time, token));
+    }
+
+    /// A step that waits for the line's order only; kept for layers that hold lines themselves.
+    pub fn after_line_order(&mut self, after: Step, order: Step) -> Step {
+        let mut slots = [after, Step::PAST, Step::PAST];
+        slots[HAZARD] = order;
+        self.steps.create(Action::Join, self.purpose, slots, false)
+    }
+}
+
+/// Takes `words` of `new` over `old`.
+pub(crate) fn merged(old: Line, new: &Line, words: u8) -> Line {
+    let mut line = old;
+    for word in (0..8).filter(|word| words >> word & 1 == 1) {
+        line[word * 8..word * 8 + 8].copy_from_slice(&new[word * 8..word * 8 + 8]);
+    }
+    line
+}
+
+/// A plan with another cause; dropping it restores the one before.
+pub struct Because<'p, 'e> {
+    plan: &'p mut Plan<'e>,
+    before: Purpose,
+}
+
+impl<'e> Deref for Because<'_, 'e> {
+    type Target = Plan<'e>;
+    fn deref(&self) -> &Plan<'e> {
+        self.plan
+    }
+}
+
+impl<'e> DerefMut for Because<'_, 'e> {
+    fn deref_mut(&mut self) -> &mut Plan<'e> {
+        self.plan
+    }
+}
+
+impl Drop for Because<'_, '_> {
+    fn drop(&mut self) {
+        self.plan.purpose = self.before;
+    }
+}
