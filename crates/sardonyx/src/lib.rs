@@ -7,8 +7,10 @@
 
 pub mod config;
 pub mod controller;
+pub mod cpu;
 pub mod ecc;
 pub mod engine;
+pub mod latency;
 pub mod line;
 pub mod medium;
 pub mod plan;
