@@ -14,6 +14,7 @@ pub mod latency;
 pub mod line;
 pub mod medium;
 pub mod plan;
+pub mod sim;
 pub mod stats;
 pub mod trace;
 pub mod units;
