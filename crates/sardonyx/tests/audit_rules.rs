@@ -295,34 +295,16 @@ fn distances_within_a_rank_and_a_channel() {
         }
         l.act(c, (0, 0, 4));
     });
-    let cases = [
-        (ReadToRead, false, false, [4, 4, 6]),
-        (ReadToWrite, false, true, [11, 11, 11]),
-    ];
-    for (rule, first, second, least) in cases {
-        for (other, least) in [B0, B1, R1].into_iter().zip(least) {
-            distance(&p, rule, 2, 40 + least, |l, c| {
-                two(l, if other == B0 { B1 } else { other });
-                l.add(
-                    40,
-                    B0,
-                    if first {
-                        write(ROW, false)
-                    } else {
-                        read(ROW, false)
-                    },
-                );
-                l.add(
-                    c,
-                    other,
-                    if second {
-                        write(ROW, false)
-                    } else {
-                        read(ROW, false)
-                    },
-                );
-            });
-        }
+    for (other, least) in [(B0, 4), (B1, 4), (R1, 6)] {
+        let second = if other == B0 { B1 } else { other };
+        distance(&p, ReadToRead, 2, 40 + least, |l, c| {
+            two(l, second);
+            l.rd(40, B0).rd(c, other);
+        });
+        distance(&p, ReadToWrite, 2, 51, |l, c| {
+            two(l, second);
+            l.rd(40, B0).wr(c, other);
+        });
     }
     distance(&p, WriteToWriteSameBank, 1, 64, |l, c| {
         l.act(0, B0).wr(40, B0).wr(c, B0);
