@@ -5,6 +5,7 @@
 //! knows what is above it. `docs/architecture.md` follows one request through the house.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod config;
 pub mod controller;
 pub mod cpu;
