@@ -219,7 +219,7 @@ def _written_over_1000_times(attribute: Literal["contents", "writes"], note: str
         values: dict[str, float | None] = {}
         top = total = 0.0
         for trace in evidence.traces:
-            rows = {row.label: row for row in trace.locality}
+            rows = {row.times: row for row in trace.locality}
             high = rows.get(">1000")
             values[trace.name] = getattr(high, f"{attribute}_share") if high else None
             top += (getattr(high, attribute) or 0.0) if high else 0.0

@@ -73,7 +73,7 @@ class Locality:
     account for.
     """
 
-    label: str
+    times: str
     contents: float | None
     contents_share: float | None
     writes: float | None
@@ -82,13 +82,16 @@ class Locality:
 
 @dataclass(frozen=True, slots=True)
 class Collisions:
-    """Distinct contents of one trace that share a fingerprint with another content."""
+    """Distinct contents of one trace whose fingerprint an earlier content had, the writes that
+    meet such a fingerprint, and both relative to those of CRC-32.
+    """
 
     fingerprint: str
-    contents_colliding: float | None
-    colliding_rate: float | None
-    writes_colliding: float | None
-    normalised_to_crc32: float | None
+    contents: float | None
+    writes: float | None
+    writes_share: float | None
+    contents_to_crc32: float | None
+    writes_to_crc32: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,13 +370,6 @@ class _Node:
             raise self._fail("an object")
         return _Node(self.value.get(key), self._child(key))
 
-    def first(self, *keys: str) -> _Node:
-        """The first of these members that is there, or the absent first."""
-        for key in keys:
-            if (found := self.get(key)).value is not None:
-                return found
-        return self.get(keys[0])
-
     def text(self, default: str | None = None) -> str:
         if self.value is None and default is not None:
             return default
@@ -441,32 +437,14 @@ def _read_trace(node: _Node) -> Trace:
         name,
         facts,
         locality=tuple(
-            Locality(
-                n.first("label", "times").text(), *(n.get(k).number() for k in _LOCALITY_NUMBERS)
-            )
+            Locality(n["times"].text(), *(n.get(k).number() for k in _LOCALITY_NUMBERS))
             for n in info.get("locality").items()
         ),
         collisions=tuple(
-            _read_collisions(n, facts.get("distinct_contents"))
+            Collisions(n["fingerprint"].text(), *(n.get(k).number() for k in _COLLISION_NUMBERS))
             for n in info.get("collisions").items()
         ),
         other=other,
-    )
-
-
-def _read_collisions(node: _Node, distinct: float | None) -> Collisions:
-    """Under this document's names, or those of ``sardonyx trace info``, which gives no rate."""
-    fingerprint = node["fingerprint"].text()
-    contents = node.first("contents_colliding", "contents").number()
-    rate = node.get("colliding_rate").number()
-    if rate is None and contents is not None and distinct:
-        rate = contents / distinct
-    return Collisions(
-        "crc32" if fingerprint == "crc-32" else fingerprint,
-        contents,
-        rate,
-        node.first("writes_colliding", "writes").number(),
-        node.first("normalised_to_crc32", "contents_to_crc32").number(),
     )
 
 
@@ -476,10 +454,11 @@ def _is_number(value: object) -> bool:
 
 _LOCALITY_NUMBERS = ("contents", "contents_share", "writes", "writes_share")
 _COLLISION_NUMBERS = (
-    "contents_colliding",
-    "colliding_rate",
-    "writes_colliding",
-    "normalised_to_crc32",
+    "contents",
+    "writes",
+    "writes_share",
+    "contents_to_crc32",
+    "writes_to_crc32",
 )
 
 
@@ -520,7 +499,7 @@ def _read_cdf(node: _Node) -> tuple[tuple[float, float], ...]:
 def _trace_document(trace: Trace) -> dict[str, Any]:
     info: dict[str, Any] = dict(trace.facts) | dict(trace.other)
     info["locality"] = [
-        {name: getattr(row, name) for name in ("label", *_LOCALITY_NUMBERS)}
+        {name: getattr(row, name) for name in ("times", *_LOCALITY_NUMBERS)}
         for row in trace.locality
     ]
     info["collisions"] = [

@@ -162,7 +162,7 @@ def _sweeps(rng: random.Random, trace: str) -> list[dict[str, Any]]:
 def _trace(rng: random.Random, name: str) -> dict[str, Any]:
     contents = [40_000, 9_000, 1_500, 200, 30]
     writes = [40_000, 36_000, 50_000, 60_000, 114_000]
-    codes = ("crc32", "truncated-hamming", "hsiao-opentitan", "hsiao-1970")
+    codes = ("crc-32", "truncated-hamming", "hsiao-opentitan", "hsiao-1970")
     rates = [0.0 if rng.random() < 0.4 else 1e-5 * rng.random() for _ in codes[:1]]
     rates += [1e-3 * rng.random() for _ in codes[1:]]
     return {
@@ -172,26 +172,28 @@ def _trace(rng: random.Random, name: str) -> dict[str, Any]:
             "reads": 600_000,
             "writes": 300_000,
             "footprint_lines": 50_000,
+            "distinct_contents": 50_000,
             "duplicate_rate": 0.33 + 0.66 * rng.random(),
             "zero_rate": 0.1 * rng.random(),
             "silent_write_rate": 0.05,
             "locality": [
                 {
-                    "label": label,
+                    "times": times,
                     "contents": c,
                     "contents_share": c / sum(contents),
                     "writes": w,
                     "writes_share": w / sum(writes),
                 }
-                for label, c, w in zip(LABELS, contents, writes, strict=True)
+                for times, c, w in zip(LABELS, contents, writes, strict=True)
             ],
             "collisions": [
                 {
                     "fingerprint": code,
-                    "contents_colliding": round(50_000 * rate),
-                    "colliding_rate": rate,
-                    "writes_colliding": round(60_000 * rate),
-                    "normalised_to_crc32": rate / rates[0] if rates[0] else None,
+                    "contents": round(50_000 * rate),
+                    "writes": round(60_000 * rate),
+                    "writes_share": round(60_000 * rate) / 300_000,
+                    "contents_to_crc32": rate / rates[0] if rates[0] else None,
+                    "writes_to_crc32": rate / rates[0] if rates[0] else None,
                 }
                 for code, rate in zip(codes, rates, strict=True)
             ],

@@ -41,20 +41,19 @@ def run(trace: str, design: str, variant: Mapping[str, Any] | None = None, **met
 
 
 def facts(name: str, rate: float, contents: list[int], writes: list[int]) -> Any:
-    labels = ("1", ">1000")
     return {
         "name": name,
         "info": {
             "duplicate_rate": rate,
             "locality": [
                 {
-                    "label": label,
+                    "times": times,
                     "contents": c,
                     "contents_share": c / sum(contents),
                     "writes": w,
                     "writes_share": w / sum(writes),
                 }
-                for label, c, w in zip(labels, contents, writes, strict=True)
+                for times, c, w in zip(("1", ">1000"), contents, writes, strict=True)
             ],
         },
     }
