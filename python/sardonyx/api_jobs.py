@@ -92,15 +92,18 @@ def check_trace(source: str) -> None:
     """An error unless the trace can be opened and read, or the generator is known."""
     if source.startswith(SYNTH):
         _check_synth(source)
-        return
+    else:
+        check_file(source, f", or {SYNTH}NAME to generate one")
+    _core.trace_info(source, 1, None)
+
+
+def check_file(source: str, otherwise: str = "") -> None:
+    """An error unless there is such a file; ``otherwise`` ends the remedy."""
     path = Path(source)
-    if not path.exists():
-        raise _core.SardonyxError(
-            f"{source}: there is no such file; give a trace file, or {SYNTH}NAME to generate one"
-        )
     if path.is_dir():
         raise _core.SardonyxError(f"{source}: is a directory; name the trace files in it")
-    _core.trace_info(source, 1, None)
+    if not path.exists():
+        raise _core.SardonyxError(f"{source}: there is no such file; give a trace file{otherwise}")
 
 
 def _check_synth(source: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,14 +18,16 @@ from rich.text import Text
 
 from sardonyx import _core, api, api_jobs, cli_trace
 from sardonyx import reproduce as reproduction
+from sardonyx.claims import ClaimRow
 from sardonyx.cli_common import (
+    MOST,
     check_json_target,
     err,
     fail,
     for_people,
     out,
+    output_directory,
     told,
-    writable_directory,
     write_json,
 )
 from sardonyx.progress import Watcher
@@ -51,13 +54,16 @@ Set = Annotated[
     typer.Option("--set", "-s", metavar="KEY=VALUE", help="Set a key of the machine; repeatable."),
 ]
 Limit = Annotated[
-    int | None, typer.Option("--limit", min=1, help="End each trace after so many records.")
+    int | None,
+    typer.Option("--limit", min=1, max=MOST, help="End each trace after so many records."),
 ]
 Warmup = Annotated[
-    int, typer.Option("--warmup", min=0, help="Requests that change state and count nowhere.")
+    int,
+    typer.Option("--warmup", min=0, max=MOST, help="Requests that change state and count nowhere."),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="Runs at once; default: one a core.")
+    int | None,
+    typer.Option("--jobs", "-j", min=1, max=1024, help="Runs at once; default: one a core."),
 ]
 JsonTo = Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Directory of the results.")]
@@ -92,7 +98,10 @@ def compare(
     limit: Limit = None,
     warmup: Warmup = 0,
     copies: Annotated[
-        int, typer.Option(min=1, help="Cores that run the trace, each in its own address space.")
+        int,
+        typer.Option(
+            min=1, max=1024, help="Cores that run the trace, each in its own address space."
+        ),
     ] = 1,
     distinct: Annotated[
         bool, typer.Option("--distinct", help="Copies have contents of their own.")
@@ -121,11 +130,11 @@ def compare(
         chosen = [name.strip() for name in designs.split(",") if name.strip()]
         planned, known = api.prepare(traces, chosen, shared, sensitivity=sensitivity)
         check_json_target(json_to)
-        writable_directory(directory)
-        with Watcher(err) as watch:
-            results = api_jobs.run(planned, shared, known, jobs, watch)
+        with output_directory(directory):
+            with Watcher(err) as watch:
+                results = api_jobs.run(planned, shared, known, jobs, watch)
+            report = _save(results, directory)
         people = for_people(json_to)
-        report = _save(results, directory)
         people.print(compare_table(results, people.width))
         write_json(json_to, results.to_document())
         people.print(f"report: {report}", soft_wrap=True)
@@ -147,7 +156,7 @@ def reproduce(
     settings: Set = None,
     limit: Limit = None,
     warmup: Warmup = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the generated traces.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Seed of the generated traces.")] = 0,
     jobs: Workers = None,
     directory: Out = Path("results/esd"),
     json_to: JsonTo = None,
@@ -173,17 +182,14 @@ def reproduce(
         for source in sources.values():
             api_jobs.check_trace(source)
         check_json_target(json_to)
-        writable_directory(directory)
-        with Watcher(err) as watch:
-            results = api_jobs.run(planned, shared, known, jobs, watch)
-        workloads = reproduction.esd_workloads(recordings, generated)
-        rows = reproduction.esd_claims(results, workloads)
-        note = reproduction.stand_ins(workloads)
+        with output_directory(directory):
+            with Watcher(err) as watch:
+                results = api_jobs.run(planned, shared, known, jobs, watch)
+            workloads = reproduction.esd_workloads(recordings, generated)
+            rows = reproduction.esd_claims(results, workloads)
+            note = reproduction.stand_ins(workloads)
+            report = _save(results, directory, rows, note)
         people = for_people(json_to)
-        results.save(directory / "results.json")
-        results.to_parquet(directory / "results.parquet")
-        report = directory / "report.html"
-        write_report(results, report, claims=rows, note=note)
         people.print(claims_table(rows, people.width))
         people.print(Text(note, style="dim"))
         write_json(json_to, reproduction.esd_document(results, rows, workloads))
@@ -238,12 +244,14 @@ def show(
         write_json(json_to, machine)
 
 
-def _save(results: Results, directory: Path) -> Path:
+def _save(
+    results: Results, directory: Path, claims: Sequence[ClaimRow] = (), note: str = ""
+) -> Path:
     """Write everything that a comparison leaves, each file complete or not at all."""
     results.save(directory / "results.json")
     results.to_parquet(directory / "results.parquet")
     path = directory / "report.html"
-    write_report(results, path)
+    write_report(results, path, claims=claims, note=note)
     return path
 
 

@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +25,8 @@ from sardonyx.results import ResultsError, write_text
 CHECK_FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+#: The largest number of records, and the largest seed, that an option takes.
+MOST = 2**63 - 1
 T = TypeVar("T")
 
 #: Figures and tables for people.
@@ -59,13 +61,22 @@ def told() -> Iterator[None]:
         ) from error
 
 
-def writable_directory(path: Path) -> None:
-    """Make the directory, and prove that a file can be written there."""
+@contextmanager
+def output_directory(path: Path) -> Iterator[None]:
+    """Make the directory and prove that a file can be written there; an error leaves no new one."""
     if path.exists() and not path.is_dir():
         raise SardonyxError(f"--out {path}: is a file; name a directory")
-    path.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=path):
-        pass
+    made = [place for place in (path, *path.parents) if not place.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+        yield
+    except BaseException:
+        with suppress(OSError):  # somebody else's files are in it by now
+            for place in made:
+                place.rmdir()
+        raise
 
 
 def check_json_target(target: str | None) -> None:

@@ -15,9 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.api_jobs import SYNTH, check_trace, unknown
+from sardonyx.api_jobs import check_file, check_trace, unknown
 from sardonyx.cli_common import (
     CHECK_FAILED,
+    MOST,
     check_json_target,
     err,
     for_people,
@@ -46,7 +47,9 @@ Target = Annotated[Path, typer.Argument(help="The file to write.")]
 @app.command()
 def info(
     trace: Annotated[str, typer.Argument(help="A trace file, or synth:NAME.")],
-    limit: Annotated[int | None, typer.Option(min=1, help="End after so many records.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="End after so many records.")
+    ] = None,
     json_to: JsonTo = None,
 ) -> None:
     """Count what is in a trace: records, duplicates, contents, collisions, locality."""
@@ -62,7 +65,9 @@ def info(
 @app.command()
 def check(
     traces: Annotated[list[str], typer.Argument(help="Trace files.")],
-    max_problems: Annotated[int, typer.Option(min=1, help="Problems shown of each trace.")] = 20,
+    max_problems: Annotated[
+        int, typer.Option(min=1, max=MOST, help="Problems shown of each trace.")
+    ] = 20,
     json_to: JsonTo = None,
 ) -> None:
     """Check every row of traces; the exit status is 1 if any is broken."""
@@ -72,8 +77,7 @@ def check(
         broken = False
         people = for_people(json_to)
         for trace in traces:
-            if trace.startswith(SYNTH) or not Path(trace).is_file():
-                raise _core.SardonyxError(f"{trace}: there is no such file; give a trace file")
+            check_file(trace)
             report = json.loads(bar(err, trace, _checking(trace, max_problems)))
             reports.append({"trace": trace} | report)
             for problem in report["problems"]:
@@ -114,7 +118,7 @@ def convert(
     """
     with told():
         check_json_target(json_to)
-        _readable(source)
+        check_file(source)
         _writable(target)
         read = _format("--from", from_format, source)
         write = _format("--to", to_format, str(target))
@@ -149,8 +153,12 @@ def synth(
         typer.Argument(help="A rung of the locality ladder, or a JSON file of a specification."),
     ],
     target: Target,
-    records: Annotated[int | None, typer.Option(min=1, help="Records to generate.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same trace.")] = 0,
+    records: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="Records to generate.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST, help="The same seed gives the same trace.")
+    ] = 0,
     json_to: JsonTo = None,
 ) -> None:
     """Generate a trace with stated statistics.
@@ -187,8 +195,10 @@ def _spec(name: str) -> dict[str, Any]:
 def cut(
     source: Source,
     target: Target,
-    skip: Annotated[int, typer.Option(min=0, help="Records left out at the beginning.")] = 0,
-    limit: Annotated[int | None, typer.Option(min=1, help="Records kept.")] = None,
+    skip: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Records left out at the beginning.")
+    ] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Records kept.")] = None,
     json_to: JsonTo = None,
 ) -> None:
     """Copy a stretch of a trace.
@@ -197,15 +207,10 @@ def cut(
     """
     with told():
         check_json_target(json_to)
-        _readable(source)
+        check_file(source)
         _writable(target)
         done = bar(err, source, lambda _: _core.trace_cut(source, str(target), skip, limit))
         _facts(str(target), json.loads(done), json_to)
-
-
-def _readable(source: str) -> None:
-    if not Path(source).is_file():
-        raise _core.SardonyxError(f"{source}: there is no such file; give a trace file")
 
 
 def _writable(target: Path) -> None:

@@ -134,7 +134,7 @@ def _view(name: str, curves: dict[str, list[float | None]], sizes: list[int]) ->
         }
         for index, (series, curve) in enumerate(curves.items())
     ]
-    shape = layout("hit rate", yaxis={"tickformat": ".0%", "rangemode": "normal"})
+    shape = layout("hit rate", yaxis={"tickformat": "~%", "rangemode": "normal"})
     shape["xaxis"] = {"type": "category", "title": {"text": "size"}, "automargin": True}
     return View(name, data, shape)
 
