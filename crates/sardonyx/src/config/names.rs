@@ -52,7 +52,7 @@ pub(super) fn nearest_keys(name: &str) -> Vec<&'static str> {
 }
 
 /// Up to three of `known` within a third of `name`'s length in edits, the nearest first.
-pub(super) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
+pub(crate) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
     if name.len() > 100 {
         return Vec::new();
     }
