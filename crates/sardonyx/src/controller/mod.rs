@@ -1,9 +1,17 @@
 //! The controller: a stack of layers, mapping over encryption over the medium. Each speaks only to
 //! the one below, through [`Layer`]. A design is a named composition of layers.
 
+pub mod designs;
+pub mod encryption;
+#[cfg(test)]
+mod harness;
+pub mod mapping;
+pub mod metadata_cache;
 pub mod params;
+#[cfg(test)]
+mod tests;
 
-use crate::line::{Line, Logical};
+use crate::line::{Line, Logical, Place};
 use crate::plan::{At, Plan, Step, Stored, Token};
 use crate::units::Time;
 
@@ -64,6 +72,10 @@ pub trait Layer: Send {
     /// Writes all dirty metadata back, as an orderly shutdown does.
     fn flush(&mut self, plan: &mut Plan);
 
+    /// Learns from the medium's bytes what a fresh controller has to know, of this layer and those
+    /// below it; called once, before the first request.
+    fn recover(&mut self, _plan: &mut Plan) {}
+
     /// A request for `a` will come: fetch what it will touch into the host's caches. No effect on
     /// results.
     fn hint(&self, _a: Self::Addr, _plan: &Plan) {}
@@ -77,6 +89,9 @@ pub trait Layer: Send {
     /// Hit rates, counts and footprints of this layer and those below it.
     fn figures(&self, out: &mut Figures);
 }
+
+/// A layer that stands on the medium.
+pub type Encryption = Box<dyn Layer<Addr = Place>>;
 
 /// A whole controller.
 pub type Controller = Box<dyn Layer<Addr = Logical>>;

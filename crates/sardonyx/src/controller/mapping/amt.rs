@@ -1,0 +1,179 @@
+//! The address mapping table: logical line → place, five bytes an entry, indexed directly, in a
+//! region of the medium. Source: ESD (HPCA 2023) Sec. III-B; the counts beside it are *assumed*.
+//! Left out: the cache that it is read through, which its owner may use for other tables as well.
+
+use crate::controller::metadata_cache::{Got, MetadataCache};
+use crate::line::{Line, Logical, Place};
+use crate::medium::layout::{Layout, Region};
+use crate::plan::{At, Plan, Step};
+use crate::stats::Cause;
+
+const ENTRY: usize = 5;
+/// Hashed slots for mappings decided of late; two lines that share one only wait longer.
+const RECENT: usize = 4096;
+
+/// A count at which it stays for ever.
+pub const SATURATED: u8 = u8::MAX;
+
+/// The table.
+pub struct Amt {
+    region: Region,
+    per_line: u64,
+    entry: usize,
+    recent: Vec<Step>,
+    mapped: u64,
+}
+
+impl Amt {
+    /// A table for the data lines of `layout`: ten entries a line with a count beside each, of the
+    /// references to the *place* of that number, or twelve without.
+    pub fn new(counted: bool, layout: &mut Layout) -> Amt {
+        let (per_line, entry) = if counted {
+            (10, ENTRY + 1)
+        } else {
+            (12, ENTRY)
+        };
+        let lines = layout.data_lines().div_ceil(per_line);
+        Amt {
+            region: layout.reserve("mapping", lines),
+            per_line,
+            entry,
+            recent: vec![Step::PAST; RECENT],
+            mapped: 0,
+        }
+    }
+
+    /// Logical lines with a place.
+    pub fn mapped(&self) -> u64 {
+        self.mapped
+    }
+
+    /// Bytes of the table that a logical line takes, the unused end of each line shared out.
+    pub fn bytes_per_line(&self) -> f64 {
+        64.0 / self.per_line as f64
+    }
+
+    fn spot(&self, number: u64) -> (Place, usize) {
+        let line = self.region.line(number / self.per_line);
+        (line, (number % self.per_line) as usize * self.entry)
+    }
+
+    /// Looks up where `line` lies, for a write that will change it.
+    pub fn find(
+        &self,
+        cache: &mut MetadataCache,
+        line: Logical,
+        after: Step,
+        plan: &mut Plan,
+    ) -> (Option<Place>, Got) {
+        let (place, from) = self.spot(line.0);
+        let got = cache.get(place, after, &mut plan.because(Cause::Mapping));
+        (entry(cache.line(got), from), got)
+    }
+
+    /// Looks up where `line` lies, for a read: after the newest mapping of it is decided.
+    pub fn translate(
+        &self,
+        cache: &mut MetadataCache,
+        line: Logical,
+        after: Step,
+        plan: &mut Plan,
+    ) -> At<Option<Place>> {
+        let (place, got) = self.find(cache, line, after, plan);
+        let decided = self.recent[line.0 as usize % RECENT];
+        let at = plan.because(Cause::Mapping).both(got.at, decided);
+        At::new(place, at)
+    }
+
+    /// Maps `line`, just found, to `place`: decided after `decided`, on its way after `ripe`.
+    pub fn set(
+        &mut self,
+        cache: &mut MetadataCache,
+        (line, got): (Logical, Got),
+        place: Place,
+        (decided, ripe): (Step, Step),
+        plan: &mut Plan,
+    ) {
+        let (_, from) = self.spot(line.0);
+        self.mapped += u64::from(entry(cache.line(got), from).is_none());
+        let mut plan = plan.because(Cause::Mapping);
+        cache.set_bytes(got, from, &to_bytes(place), ripe, &mut plan);
+        let recent = &mut self.recent[line.0 as usize % RECENT];
+        *recent = plan.both(*recent, decided);
+    }
+
+    /// The references to `place`.
+    pub fn count(
+        &self,
+        cache: &mut MetadataCache,
+        place: Place,
+        after: Step,
+        plan: &mut Plan,
+    ) -> (u8, Got) {
+        let (line, from) = self.spot(place.0);
+        let got = cache.get(line, after, &mut plan.because(Cause::Reclaim));
+        (cache.line(got)[from + ENTRY], got)
+    }
+
+    /// Sets the count of `place`, just looked up.
+    pub fn set_count(
+        &self,
+        cache: &mut MetadataCache,
+        (place, got): (Place, Got),
+        count: u8,
+        ripe: Step,
+        plan: &mut Plan,
+    ) {
+        let (_, from) = self.spot(place.0);
+        let mut plan = plan.because(Cause::Reclaim);
+        cache.set_bytes(got, from + ENTRY, &[count], ripe, &mut plan);
+    }
+
+    /// The line of the table that maps `line`.
+    pub fn table_line(&self, line: Logical) -> Place {
+        self.spot(line.0).0
+    }
+
+    /// Where `line` lies if that is known on chip, and nothing done in hardware.
+    pub fn peek(&self, cache: &MetadataCache, line: Logical) -> Option<Place> {
+        let (place, from) = self.spot(line.0);
+        entry(cache.peek(place)?, from)
+    }
+
+    /// Reads the whole table from the medium's bytes; calls `each` with every mapping.
+    pub fn scan(&mut self, plan: &Plan, mut each: impl FnMut(Logical, Place)) {
+        self.mapped = 0;
+        for index in 0..self.region.lines {
+            let Some(line) = plan.peek(self.region.line(index)) else {
+                continue;
+            };
+            for number in 0..self.per_line {
+                if let Some(place) = entry(&line, number as usize * self.entry) {
+                    self.mapped += 1;
+                    each(Logical(index * self.per_line + number), place);
+                }
+            }
+        }
+    }
+}
+
+/// The five-byte number at `from`, less one; a zero is none.
+pub(super) fn number(line: &Line, from: usize) -> Option<u64> {
+    let mut bytes = [0; 8];
+    bytes[..ENTRY].copy_from_slice(&line[from..from + ENTRY]);
+    u64::from_le_bytes(bytes).checked_sub(1)
+}
+
+/// The five bytes of `number` plus one.
+pub(super) fn number_bytes(number: u64) -> [u8; ENTRY] {
+    let bytes = (number + 1).to_le_bytes();
+    bytes[..ENTRY].try_into().expect("5 bytes")
+}
+
+fn entry(line: &Line, from: usize) -> Option<Place> {
+    number(line, from).map(Place)
+}
+
+fn to_bytes(place: Place) -> [u8; ENTRY] {
+    number_bytes(place.0)
+}

@@ -1,0 +1,161 @@
+//! ESD's fingerprint table, on chip only: check bits → a place that had such content, with a small
+//! reference count that decides what stays. Source: ESD (HPCA 2023) Sec. III-B and III-D.
+//! Left out: what a hit is worth; only comparing the bytes tells.
+
+use rustc_hash::FxHashMap;
+
+use crate::controller::metadata_cache::spread;
+use crate::controller::params::{EfitPolicy, EsdParams};
+use crate::line::Place;
+use crate::plan::Step;
+
+/// Bytes of an entry: check bits 8, place 4 + 1, count 1.
+const ENTRY_BYTES: u64 = 14;
+const NONE: Place = Place(u64::MAX);
+
+#[derive(Clone, Copy)]
+struct Entry {
+    place: Place,
+    stamp: u64,
+    at: Step,
+    refer: u8,
+}
+
+/// What a hit says.
+#[derive(Clone, Copy, Debug)]
+pub struct Similar {
+    slot: usize,
+    /// Where content with these check bits lies.
+    pub place: Place,
+    /// When the entry was made.
+    pub at: Step,
+    /// Its reference count.
+    pub refer: u8,
+}
+
+/// The table.
+pub struct Efit {
+    policy: EfitPolicy,
+    refresh_every: u64,
+    refresh_by: u8,
+    ways: usize,
+    sets: u64,
+    checks: Vec<u64>,
+    entries: Vec<Entry>,
+    /// Which entry speaks of a place, so that it can be dropped when the place is freed.
+    of_place: FxHashMap<u64, u32>,
+    clock: u64,
+}
+
+impl Efit {
+    /// An empty table of at most `efit_bytes`.
+    pub fn new(params: &EsdParams) -> Efit {
+        let ways = params.efit_ways.max(1);
+        let sets = (params.efit_bytes / ENTRY_BYTES / ways as u64).max(1);
+        let slots = sets as usize * ways;
+        let blank = Entry {
+            place: NONE,
+            stamp: 0,
+            at: Step::PAST,
+            refer: 0,
+        };
+        Efit {
+            policy: params.policy,
+            refresh_every: params.refresh_every,
+            refresh_by: params.refresh_by,
+            ways,
+            sets,
+            checks: vec![0; slots],
+            entries: vec![blank; slots],
+            of_place: FxHashMap::with_capacity_and_hasher(slots, Default::default()),
+            clock: 0,
+        }
+    }
+
+    /// Counts a look-up, and ages all entries when it is time to.
+    pub fn tick(&mut self) {
+        self.clock += 1;
+        if self.refresh_every != 0 && self.clock.is_multiple_of(self.refresh_every) {
+            for entry in &mut self.entries {
+                entry.refer = entry.refer.saturating_sub(self.refresh_by);
+            }
+        }
+    }
+
+    /// The first entry with these check bits, or the next one after `previous`.
+    #[inline]
+    pub fn find(&self, check: u64, previous: Option<Similar>) -> Option<Similar> {
+        let first = self.first(check);
+        let from = previous.map_or(first, |similar| similar.slot + 1);
+        (from..first + self.ways)
+            .find(|slot| self.checks[*slot] == check && self.entries[*slot].place != NONE)
+            .map(|slot| {
+                let Entry {
+                    place, at, refer, ..
+                } = self.entries[slot];
+                Similar {
+                    slot,
+                    place,
+                    at,
+                    refer,
+                }
+            })
+    }
+
+    /// One more line refers to this entry's place.
+    pub fn refer(&mut self, similar: Similar) {
+        let entry = &mut self.entries[similar.slot];
+        entry.refer = entry.refer.saturating_add(1);
+        entry.stamp = self.clock;
+    }
+
+    /// The entry speaks of another place from now on.
+    pub fn replace(&mut self, similar: Similar, place: Place, at: Step) {
+        let check = self.checks[similar.slot];
+        self.fill(similar.slot, check, place, at);
+    }
+
+    /// Enters content with these check bits, in the stead of the least useful entry of its set.
+    pub fn insert(&mut self, check: u64, place: Place, at: Step) {
+        let first = self.first(check);
+        let worth = |slot: &usize| {
+            let entry = &self.entries[*slot];
+            let refer = match self.policy {
+                EfitPolicy::Lrcu => entry.refer,
+                EfitPolicy::Lru => 0,
+            };
+            (entry.place != NONE, refer, entry.stamp)
+        };
+        let slot = (first..first + self.ways)
+            .min_by_key(worth)
+            .expect("a set has ways");
+        self.fill(slot, check, place, at);
+    }
+
+    /// Nobody may refer to `place` any more.
+    pub fn forget(&mut self, place: Place) {
+        if let Some(slot) = self.of_place.remove(&place.0) {
+            self.entries[slot as usize].place = NONE;
+        }
+    }
+
+    fn fill(&mut self, slot: usize, check: u64, place: Place, at: Step) {
+        let old = self.entries[slot].place;
+        if old != NONE {
+            self.of_place.remove(&old.0);
+        }
+        self.of_place.insert(place.0, slot as u32);
+        self.checks[slot] = check;
+        self.entries[slot] = Entry {
+            place,
+            stamp: self.clock,
+            at,
+            refer: 1,
+        };
+    }
+
+    #[inline]
+    fn first(&self, check: u64) -> usize {
+        spread(check, self.sets) as usize * self.ways
+    }
+}

@@ -1,0 +1,289 @@
+//! ESD: the memory's own check bits are the fingerprint, looked up on chip only, and a similar line
+//! is read and compared before it is shared. Source: ESD (HPCA 2023) Sec. III.
+//! Left out: a persistent fingerprint table, which is the point of the design.
+
+use super::amt::{Amt, SATURATED};
+use super::efit::{Efit, Similar};
+use super::places::{Allocator, Paged};
+use crate::controller::metadata_cache::{Got, MetadataCache, rate};
+use crate::controller::params::{Collision, EsdParams, Reclaim};
+use crate::controller::{Class, Encryption, Figures, Layer, Persist};
+use crate::ecc;
+use crate::line::{Line, Logical, Place};
+use crate::medium::layout::Layout;
+use crate::medium::params::Unit;
+use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::stats::Cause;
+
+#[derive(Default)]
+struct Counts {
+    lookups: u64,
+    hits: u64,
+    duplicates: u64,
+    collisions: u64,
+    rewrites: u64,
+}
+
+/// What becomes of EFIT when a line turns out to be unique.
+enum Entering {
+    No,
+    New(u64),
+    Instead(Similar),
+}
+
+enum Found {
+    Duplicate(Place),
+    Unique(Entering),
+}
+
+/// ESD's mapping over an encryption.
+pub struct Esd {
+    params: EsdParams,
+    efit: Efit,
+    amt: Amt,
+    cache: MetadataCache,
+    places: Allocator,
+    /// Logical lines at a place when no count is kept in hardware: for the figures only.
+    lines_at: Paged<u32>,
+    leaked: u64,
+    counts: Counts,
+    below: Encryption,
+}
+
+impl Esd {
+    /// Over `below`; the mapping table gets a region of its own.
+    pub fn new(params: &EsdParams, below: Encryption, layout: &mut Layout) -> Esd {
+        let counted = params.reclaim == Reclaim::Counted;
+        Esd {
+            params: params.clone(),
+            efit: Efit::new(params),
+            amt: Amt::new(counted, layout),
+            cache: MetadataCache::new(params.amt_cache, Unit::Metadata, Queue::Data),
+            places: Allocator::new(layout.data_lines()),
+            lines_at: Paged::new(),
+            leaked: 0,
+            counts: Counts::default(),
+            below,
+        }
+    }
+
+    /// Whether the content is in the medium already, and the step after which that is known.
+    fn search(&mut self, data: At<&Line>, plan: &mut Plan) -> At<Found> {
+        let check = ecc::check_word(self.params.matrix, data.value); // free: it came with the line
+        let look = plan.unit(Unit::Fingerprints, data.at);
+        self.efit.tick();
+        self.counts.lookups += 1;
+        let mut known = look;
+        let (mut similar, mut last, mut full) = (self.efit.find(check, None), None, None);
+        self.counts.hits += u64::from(similar.is_some());
+        while let Some(hit) = similar {
+            if hit.refer >= self.params.refer_max {
+                full = Some(hit);
+            } else {
+                let mut plan = plan.because(Cause::Compare);
+                let after = plan.both(known, hit.at);
+                let stored = self.below.read(hit.place, Class::Data, after, &mut plan);
+                known = plan.unit(Unit::Compare, stored.at);
+                if stored.value.as_ref() == Some(data.value) {
+                    self.efit.refer(hit);
+                    self.counts.duplicates += 1;
+                    return At::new(Found::Duplicate(hit.place), known);
+                }
+                self.counts.collisions += 1;
+                last = Some(hit);
+            }
+            similar = self.efit.find(check, Some(hit));
+        }
+        self.counts.rewrites += u64::from(full.is_some());
+        let entering = match (full, last, self.params.collision) {
+            (Some(hit), _, _) => Entering::Instead(hit),
+            (None, None, _) | (None, _, Collision::Multi) => Entering::New(check),
+            (None, Some(_), Collision::Keep) => Entering::No,
+            (None, Some(hit), Collision::Replace) => Entering::Instead(hit),
+        };
+        At::new(Found::Unique(entering), known)
+    }
+
+    /// Maps `line` to `place`, and settles who refers to what.
+    fn remap(
+        &mut self,
+        (line, got): (Logical, Got),
+        (old, place): (Option<Place>, Place),
+        fresh: bool,
+        (decided, ripe): (Step, Step),
+        plan: &mut Plan,
+    ) -> Step {
+        let mapped = plan.because(Cause::Mapping).both(got.at, ripe);
+        if old == Some(place) {
+            // Its own content again; or, in a full medium, the place that it has just given up.
+            if !fresh {
+                return mapped;
+            }
+        }
+        let cache = &mut self.cache;
+        let steps = (decided, mapped);
+        self.amt.set(cache, (line, got), place, steps, plan);
+        if self.params.reclaim == Reclaim::Paper {
+            let lines = self.lines_at.at(place.0);
+            self.leaked -= u64::from(*lines == 0 && !fresh);
+            *lines += 1;
+            if let Some(old) = old {
+                let lines = self.lines_at.at(old.0);
+                *lines -= 1;
+                self.leaked += u64::from(*lines == 0);
+            }
+            return mapped;
+        }
+        let (count, got) = self.amt.count(cache, place, decided, plan);
+        let new = if fresh { 1 } else { count.saturating_add(1) };
+        if new != count {
+            self.leaked += u64::from(new == SATURATED);
+            self.amt.set_count(cache, (place, got), new, mapped, plan);
+        }
+        if let Some(old) = old {
+            self.unrefer(old, (decided, mapped), plan);
+        }
+        mapped
+    }
+
+    /// One line less refers to `place`.
+    fn unrefer(&mut self, place: Place, (after, unmapped): (Step, Step), plan: &mut Plan) {
+        let (count, got) = self.amt.count(&mut self.cache, place, after, plan);
+        if count == SATURATED {
+            return;
+        }
+        let spot = (place, got);
+        self.amt
+            .set_count(&mut self.cache, spot, count - 1, unmapped, plan);
+        if count == 1 {
+            self.efit.forget(place);
+            self.places.free(place, unmapped, plan);
+        }
+    }
+}
+
+impl Layer for Esd {
+    type Addr = Logical;
+
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+        let place = self.amt.translate(&mut self.cache, a, after, plan);
+        match place.value {
+            Some(mapped) => self.below.read(mapped, class, place.at, plan),
+            None => {
+                // As long as a read of the line would take; somebody else's line may lie there.
+                let read = self.below.read(Place(a.0), class, place.at, plan);
+                At::new(None, read.at)
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        a: Logical,
+        data: At<&Line>,
+        gate: Step,
+        class: Class,
+        order: Persist,
+        plan: &mut Plan,
+    ) -> Stored {
+        let (mut old, mut got) = self.amt.find(&mut self.cache, a, data.at, plan);
+        let found = match class {
+            Class::Data => self.search(data, plan),
+            Class::Log => At::new(Found::Unique(Entering::No), data.at),
+        };
+        let entering = match found.value {
+            Found::Duplicate(place) => {
+                let ripe = plan.both(found.at, gate);
+                let steps = (found.at, ripe);
+                return Stored::at(self.remap((a, got), (old, place), false, steps, plan));
+            }
+            Found::Unique(entering) => entering,
+        };
+        let mut free = self.places.allocate(Place(a.0));
+        if let (None, Some(place), Reclaim::Counted) = (free, old, self.params.reclaim) {
+            self.unrefer(place, (found.at, found.at), plan);
+            (old, free) = (None, self.places.allocate(Place(a.0)));
+            let line = self.amt.table_line(a);
+            got = self
+                .cache
+                .revisit(line, found.at, &mut plan.because(Cause::Mapping));
+        }
+        let (place, unmapped) = free.expect(
+            "the medium is full: use a larger one, or esd.reclaim = \"counted\" if it is \"paper\"",
+        );
+        let gate = plan.both(gate, unmapped);
+        let data = At::new(data.value, found.at);
+        let kept = self.below.write(place, data, gate, class, order, plan);
+        match entering {
+            Entering::No => {}
+            Entering::New(check) => self.efit.insert(check, place, found.at),
+            Entering::Instead(hit) => self.efit.replace(hit, place, found.at),
+        }
+        let steps = (found.at, kept.accepted);
+        let accepted = self.remap((a, got), (old, place), true, steps, plan);
+        Stored {
+            accepted,
+            done: plan.both(kept.done, accepted),
+        }
+    }
+
+    fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
+        let line = self.amt.table_line(a);
+        let place = self.amt.peek(&self.cache, a);
+        let map = self
+            .cache
+            .persist(line, after, &mut plan.because(Cause::Mapping));
+        let below = match place {
+            Some(place) => self.below.persist_metadata(place, after, plan),
+            None => Stored::at(after),
+        };
+        Stored {
+            accepted: plan.both(map.accepted, below.accepted),
+            done: plan.both(map.done, below.done),
+        }
+    }
+
+    fn flush(&mut self, plan: &mut Plan) {
+        self.cache.flush(&mut plan.because(Cause::Mapping));
+        self.below.flush(plan);
+    }
+
+    fn recover(&mut self, plan: &mut Plan) {
+        let (places, lines_at) = (&mut self.places, &mut self.lines_at);
+        self.amt.scan(plan, |_, place| {
+            places.take(place);
+            *lines_at.at(place.0) += 1;
+        });
+        self.below.recover(plan);
+    }
+
+    fn hint(&self, a: Logical, plan: &Plan) {
+        if let Some(place) = self.amt.peek(&self.cache, a) {
+            self.below.hint(place, plan);
+        }
+    }
+
+    fn forget_figures(&mut self) {
+        self.counts = Counts::default();
+        self.cache.forget_figures();
+        self.below.forget_figures();
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        let counts = &self.counts;
+        let mapped = self.amt.mapped() as f64;
+        let bytes = self.amt.bytes_per_line();
+        out.extend([
+            ("duplicate_writes", counts.duplicates as f64),
+            ("efit_lookups", counts.lookups as f64),
+            ("efit_hit_rate", rate(counts.hits, counts.lookups)),
+            ("collisions", counts.collisions as f64),
+            ("saturated_rewrites", counts.rewrites as f64),
+            ("amt_hit_rate", self.cache.hit_rate()),
+            ("metadata_bytes", bytes * mapped),
+            ("metadata_bytes_per_line", bytes),
+            ("leaked_lines", self.leaked as f64),
+        ]);
+        self.below.figures(out);
+    }
+}

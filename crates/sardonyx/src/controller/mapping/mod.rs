@@ -1,0 +1,9 @@
+//! The layers that say where a logical line lies, and which lines share a place.
+//! Source: ESD (HPCA 2023) and the designs that it is compared with; DeWrite (MICRO 2018).
+//! Left out: keeping the bytes secret, which is the layer below's.
+
+pub mod amt;
+pub mod efit;
+pub mod esd;
+pub mod identity;
+pub mod places;
