@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 mod machines;
 mod progress;
+mod simulate;
 mod traces;
 
 create_exception!(
@@ -23,6 +24,8 @@ mod _core {
     use super::machines::{machine, machines};
     #[pymodule_export]
     use super::progress::Progress;
+    #[pymodule_export]
+    use super::simulate::{designs, simulate};
     #[pymodule_export]
     use super::traces::{ladder, trace_check, trace_convert, trace_cut, trace_info, trace_synth};
 

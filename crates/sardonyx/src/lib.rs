@@ -5,13 +5,17 @@
 //! knows what is above it. `docs/architecture.md` follows one request through the house.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod config;
 pub mod controller;
+pub mod cpu;
 pub mod ecc;
 pub mod engine;
+pub mod latency;
 pub mod line;
 pub mod medium;
 pub mod plan;
+pub mod sim;
 pub mod stats;
 pub mod trace;
 pub mod units;

@@ -203,13 +203,13 @@ impl<'e> Plan<'e> {
         (flight.writer, flight.payload) = (self.steps.upcoming(), payload);
         // Accepted in the order of handling; in the array after what was handled before.
         let after = [data.at, gate, before];
-        // Held: a group may still take it, and the engine starts it when the plan is whole.
         let accepted = self
             .steps
             .create(Action::Accept, self.purpose, after, false);
         let record = self.steps.get_mut(accepted);
         (record.place, record.link) = (place.0, u64::from(payload));
-        record.urgent = queue == Queue::Counter;
+        record.counter = queue == Queue::Counter;
+        record.sequence = before.0;
         let before_done = match before {
             Step::PAST => Step::PAST,
             writer => Step(writer.0 + 1),

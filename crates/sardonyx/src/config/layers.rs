@@ -361,6 +361,7 @@ fn blank() -> Machine {
                     idle_writes: false,
                     forwarding: false,
                     coalescing: false,
+                    refill_in_drain: false,
                     scheduler: Scheduler::Fcfs,
                     page: PagePolicy::Open,
                 },

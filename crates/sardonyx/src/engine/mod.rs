@@ -1,6 +1,540 @@
-//! The engine: executes plans against queues, banks, units and buses, on one clock.
+//! The engine: executes plans against queues, banks, units and buses, on one clock. It jumps from
+//! one moment at which something can happen to the next.
+//!
+//! Everything that happens comes from a *source* whose times only grow (a unit's results, a
+//! channel's returning data ...), so the next event is the least of a dozen heads and needs no heap.
 
+pub(crate) mod booking;
+pub(crate) mod channel;
+mod constraints;
 pub(crate) mod contents;
 pub mod log;
 pub(crate) mod overlay;
+mod queue;
+mod slots;
 pub mod steps;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::line::Place;
+use crate::medium::image::Image;
+use crate::medium::params::{EngineParams, Unit};
+use crate::plan::{Plan, Stored, Token};
+use crate::stats::{Cause, Kind, Ledger, Purpose};
+use crate::units::Time;
+use booking::Requests;
+use channel::{Channel, Decoder, NEVER, Slots};
+use contents::Contents;
+use overlay::Overlay;
+use slots::Waiting;
+use steps::{Action, State, Step, Steps};
+
+/// A request as the ingress sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// When the core presented it.
+    pub arrival: Time,
+    /// Which core.
+    pub core: u32,
+    /// The core's own name for it.
+    pub tag: u64,
+    /// Read or write.
+    pub kind: Kind,
+    /// Whether its latency is booked (not during a warm-up).
+    pub counted: bool,
+}
+
+/// A request that has been answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// The request.
+    pub request: Request,
+    /// When it was admitted.
+    pub admitted: Time,
+    /// When it was answered (a read) or done (a write).
+    pub at: Time,
+}
+
+/// How the medium's queues have served one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Accesses done.
+    pub accesses: u64,
+    /// Of them, row hits.
+    pub row_hits: u64,
+    /// From entering the queue to leaving it, summed.
+    pub queued: Time,
+    /// From entering the queue to being done, summed.
+    pub total: Time,
+    /// Reads answered from a queued write, writes merged with one.
+    pub short_cuts: u64,
+}
+
+/// Executes plans.
+pub struct Engine {
+    params: EngineParams,
+    decoder: Decoder,
+    steps: Steps,
+    contents: Contents,
+    groups: Vec<Vec<Step>>,
+    timers: BinaryHeap<Reverse<(Time, Token)>>,
+    new_timers: Vec<(Time, Token)>,
+    channels: Vec<Channel>,
+    /// When each source next has something: channels, returning reads, finished writes, units,
+    /// forwarded reads.
+    heads: Vec<u64>,
+    results: Vec<VecDeque<(u64, Step)>>,
+    unit_free: [u64; Unit::ALL.len()],
+    now: u64,
+    waiting: Waiting,
+    accepted: u64,
+    ready: Vec<Step>,
+    requests: Requests,
+    in_ingress: usize,
+    answers: Vec<Answer>,
+    ledger: Ledger,
+    service: [Service; 2],
+}
+
+impl Engine {
+    /// An engine with an empty medium.
+    pub fn new(params: &EngineParams) -> Engine {
+        Engine::with_image(params, Image::new())
+    }
+
+    /// An engine over what an earlier one left in the medium.
+    pub fn with_image(params: &EngineParams, image: Image) -> Engine {
+        let medium = &params.medium;
+        let channels = medium.geometry.channels as usize;
+        let sources = channels * 3 + Unit::ALL.len() + 1;
+        Engine {
+            decoder: Decoder::new(medium),
+            steps: Steps::new(),
+            contents: Contents {
+                overlay: Overlay::default(),
+                image,
+                forwarding: medium.queues.forwarding,
+            },
+            groups: Vec::new(),
+            timers: BinaryHeap::new(),
+            new_timers: Vec::new(),
+            channels: (0..channels).map(|i| Channel::new(i, medium)).collect(),
+            heads: vec![NEVER; sources],
+            results: vec![VecDeque::new(); sources],
+            unit_free: [0; Unit::ALL.len()],
+            now: 0,
+            waiting: Waiting::new(channels),
+            accepted: 0,
+            ready: Vec::new(),
+            requests: Requests::default(),
+            in_ingress: 0,
+            answers: Vec::new(),
+            ledger: Ledger::default(),
+            service: [Service::default(); 2],
+            params: params.clone(),
+        }
+    }
+
+    /// The present.
+    pub fn now(&self) -> Time {
+        Time::from_ps(self.now)
+    }
+
+    /// Whether the ingress takes another request now: it has room, and nothing admitted earlier
+    /// stands before a full queue.
+    pub fn admits(&self) -> bool {
+        self.in_ingress < self.params.ingress && self.waiting.is_empty()
+    }
+
+    /// Admits a request at `now`: `handle` does at once all that the controller does for it, and
+    /// the plan is timed from here on. It gives when a write is accepted and done, or, for a read,
+    /// twice the step of its answer.
+    pub fn admit(&mut self, request: Request, now: Time, handle: impl FnOnce(&mut Plan) -> Stored) {
+        self.now = self.now.max(now.ps());
+        let held = [Step::PAST; 3];
+        let purpose = Purpose::of(Cause::Data);
+        let first = self.steps.create(Action::Request, purpose, held, true);
+        let stored = self.plan(handle);
+        self.steps.depend_more(first, stored.done, 0);
+        let leaves = [stored.accepted, Step::PAST, Step::PAST];
+        let leave = self.steps.create(Action::Leave, purpose, leaves, false);
+        let index = self.requests.add(request, self.now, first, leave);
+        self.steps.get_mut(first).link = index;
+        if self.steps.release(first) {
+            self.steps.fresh.push(first);
+        }
+        self.in_ingress += 1;
+        self.start_fresh();
+    }
+
+    /// Runs `handle` over a plan that no request waits for (a flush, a timer).
+    pub fn background<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
+        let value = self.plan(handle);
+        self.start_fresh();
+        value
+    }
+
+    fn plan<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
+        let value = handle(&mut Plan {
+            steps: &mut self.steps,
+            contents: &mut self.contents,
+            groups: &mut self.groups,
+            timers: &mut self.new_timers,
+            now: Time::from_ps(self.now),
+            purpose: Purpose::of(Cause::Data),
+        });
+        self.timers.extend(self.new_timers.drain(..).map(Reverse));
+        value
+    }
+
+    /// A view for `hint`: a plan whose steps would never be started.
+    pub fn look(&mut self, hint: impl FnOnce(&Plan)) {
+        hint(&Plan {
+            steps: &mut self.steps,
+            contents: &mut self.contents,
+            groups: &mut self.groups,
+            timers: &mut self.new_timers,
+            now: Time::from_ps(self.now),
+            purpose: Purpose::of(Cause::Data),
+        });
+    }
+
+    /// When the next thing happens, [`Time::NEVER`] if nothing will.
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        let next = self.heads.iter().copied().min().unwrap_or(NEVER);
+        match self.timers.peek() {
+            Some(Reverse((time, _))) => Time::from_ps(next).min(*time),
+            None => Time::from_ps(next),
+        }
+    }
+
+    /// Lets the next thing happen; gives a token whose timer has run out, for the controller.
+    pub fn advance(&mut self) -> Option<Token> {
+        let (mut source, mut next) = (0, NEVER);
+        for (index, head) in self.heads.iter().enumerate() {
+            if *head < next {
+                (source, next) = (index, *head);
+            }
+        }
+        if let Some(Reverse((time, token))) = self.timers.peek().copied()
+            && time.ps() < next
+        {
+            self.timers.pop();
+            self.now = self.now.max(time.ps());
+            return Some(token);
+        }
+        if next == NEVER {
+            return None;
+        }
+        self.now = next;
+        if source < self.channels.len() {
+            self.channel_acts(source);
+        } else {
+            let (_, step) = self.results[source]
+                .pop_front()
+                .expect("a head has a result");
+            self.heads[source] = self.results[source].front().map_or(NEVER, |r| r.0);
+            self.finish(step);
+        }
+        None
+    }
+
+    /// Nothing will happen and something should: sends out the queued writes. False if there are
+    /// none.
+    pub fn kick(&mut self) -> bool {
+        let mut any = false;
+        for index in 0..self.channels.len() {
+            if self.channels[index].has_writes() {
+                self.channels[index].flushing = true;
+                self.wake_channel(index);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// No more requests will come: queued writes go as soon as no read is queued.
+    pub fn end_of_input(&mut self) {
+        for index in 0..self.channels.len() {
+            self.channels[index].ending = true;
+            if self.channels[index].has_work() {
+                self.wake_channel(index);
+            }
+        }
+    }
+
+    /// Runs until nothing is left to do.
+    ///
+    /// # Panics
+    /// With the wait graph, if work is left that nothing will do: a bug in a design or in Sardonyx.
+    pub fn run_to_rest(&mut self) -> Vec<Token> {
+        let mut tokens = Vec::new();
+        loop {
+            while self.next_event() != Time::NEVER {
+                tokens.extend(self.advance());
+            }
+            if !self.kick() {
+                break;
+            }
+        }
+        self.assert_at_rest();
+        tokens
+    }
+
+    /// Panics with the wait graph unless every step is finished.
+    ///
+    /// # Panics
+    /// As it says.
+    pub fn assert_at_rest(&self) {
+        let graph: Vec<String> = self
+            .steps
+            .unfinished()
+            .take(20)
+            .map(|(step, r)| {
+                format!(
+                    "{step:?} {:?} {:?} waits for {}",
+                    r.action, r.state, r.pending
+                )
+            })
+            .collect();
+        assert!(
+            graph.is_empty(),
+            "work is pending and nothing will happen: {graph:#?}"
+        );
+        assert!(self.contents.overlay.is_empty());
+    }
+
+    /// Requests answered since the last call.
+    pub fn answers(&mut self) -> std::vec::Drain<'_, Answer> {
+        self.answers.drain(..)
+    }
+
+    /// Whether any request has been answered since the last call of [`Engine::answers`].
+    pub fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    /// What everything has cost, by cause.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// How the medium has served reads and writes.
+    pub fn service(&self, kind: Kind) -> Service {
+        self.service[kind as usize]
+    }
+
+    /// The medium's bytes and wear, as of the last array write that is done.
+    pub fn image(&self) -> &Image {
+        &self.contents.image
+    }
+
+    /// Gives up the engine for what a power cut would leave in the array.
+    pub fn into_image(self) -> Image {
+        self.contents.image
+    }
+
+    /// Counts from zero again (after a warm-up); state stays.
+    pub fn forget_figures(&mut self) {
+        self.ledger = Ledger::default();
+        self.service = [Service::default(); 2];
+        self.contents.image.forget_wear();
+    }
+
+    /// Keeps a log of all commands from now on.
+    pub fn keep_log(&mut self) {
+        for channel in &mut self.channels {
+            channel.log = Some(Vec::new());
+        }
+    }
+
+    /// The log of all channels, one after the other.
+    pub fn take_log(&mut self) -> Vec<log::Command> {
+        let channels = self.channels.iter_mut();
+        channels
+            .flat_map(|c| c.log.take().unwrap_or_default())
+            .collect()
+    }
+
+    fn start_fresh(&mut self) {
+        let mut fresh = std::mem::take(&mut self.steps.fresh);
+        for step in fresh.drain(..) {
+            self.start(step);
+            self.settle();
+        }
+        self.steps.fresh = fresh;
+    }
+
+    fn finish(&mut self, step: Step) {
+        self.end(step);
+        self.settle();
+    }
+
+    /// Starts everything that has become ready.
+    fn settle(&mut self) {
+        while let Some(step) = self.ready.pop() {
+            self.start(step);
+        }
+    }
+
+    /// Finishes one step; what becomes ready waits in `ready`.
+    fn end(&mut self, step: Step) {
+        let record = *self.steps.get(step);
+        let place = Place(record.place);
+        match record.action {
+            Action::Read => self.contents.overlay.leave(place, None),
+            Action::Store => {
+                let index = record.link as u32;
+                let payload = self.contents.overlay.payload(index);
+                let (line, words, beside) = (&payload.line, payload.words, payload.sideband);
+                self.contents.image.write(place, line, words, beside);
+                self.contents.overlay.leave(place, Some(Step(step.0 - 1)));
+                self.contents.overlay.drop_payload(index);
+            }
+            Action::Coalesced => self.contents.overlay.leave(place, Some(Step(step.0 - 1))),
+            Action::Request => self.answer(step),
+            Action::Leave => self.in_ingress -= 1,
+            Action::Join | Action::Unit(_) | Action::Accept => {}
+        }
+        self.steps
+            .finish(step, Time::from_ps(self.now), &mut self.ready);
+    }
+
+    /// A step that is ready begins, or waits for a slot.
+    fn start(&mut self, step: Step) {
+        let now = self.now;
+        let record = self.steps.get_mut(step);
+        (record.ready, record.state) = (now, State::Started);
+        let record = *record;
+        match record.action {
+            Action::Join | Action::Request | Action::Leave | Action::Coalesced => {
+                self.steps.get_mut(step).begun = now;
+                self.end(step);
+            }
+            Action::Unit(unit) => self.start_unit(step, unit as usize, record.purpose),
+            Action::Read => {
+                let writer = Step(record.link);
+                if writer != Step::PAST && !self.steps.is_finished(Step(writer.0 + 1)) {
+                    self.forward(step);
+                } else {
+                    self.want_slot(step, Slots::Read);
+                }
+            }
+            Action::Accept if record.group > 0 => self.group_member_ready(record.group),
+            Action::Accept => {
+                if !self.coalesce(step) {
+                    let slots = self.write_slots(step);
+                    self.want_slot(step, slots);
+                }
+            }
+            Action::Store => {
+                let slots = self.write_slots(Step(step.0 - 1));
+                self.enqueue(step, slots, record.sequence);
+            }
+        }
+    }
+
+    fn start_unit(&mut self, step: Step, unit: usize, purpose: Purpose) {
+        let params = &self.params.units[unit];
+        let begun = self.now.max(self.unit_free[unit]);
+        self.unit_free[unit] = begun + params.interval.ps();
+        let account = self.ledger.of(purpose);
+        account.energy += params.energy;
+        account.unit_uses += 1;
+        self.steps.get_mut(step).begun = begun;
+        let done = begun + params.latency.ps();
+        let source = self.channels.len() * 3 + unit;
+        if done == self.now {
+            self.end(step);
+        } else {
+            self.result(source, done, step);
+        }
+    }
+
+    /// Answers a read from the queued write of its line.
+    fn forward(&mut self, step: Step) {
+        let now = self.now;
+        self.steps.get_mut(step).begun = now;
+        self.service[Kind::Read as usize].short_cuts += 1;
+        // One memory cycle to find and copy the entry (assumed).
+        let done = now + self.params.medium.timing.clock.ps();
+        self.result(self.heads.len() - 1, done, step);
+    }
+
+    /// `step` will be finished at `done`, by a source whose times only grow.
+    #[inline]
+    fn result(&mut self, source: usize, done: u64, step: Step) {
+        let results = &mut self.results[source];
+        debug_assert!(results.back().is_none_or(|last| last.0 <= done));
+        results.push_back((done, step));
+        if results.len() == 1 {
+            self.heads[source] = done;
+        }
+    }
+
+    /// Puts an access that holds a slot where the scheduler sees it.
+    fn enqueue(&mut self, step: Step, slots: Slots, sequence: u64) {
+        let place = Place(self.steps.get(step).place);
+        let index = self.decoder.channel(place);
+        self.channels[index].insert(step, place, slots, sequence);
+        self.wake_channel(index);
+    }
+
+    /// A request is not eligible in the cycle in which it arrives.
+    fn wake_channel(&mut self, index: usize) {
+        let clock = self.params.medium.timing.clock.ps();
+        let next = (self.now / clock + 1) * clock;
+        self.heads[index] = self.heads[index].min(next);
+    }
+
+    fn channel_acts(&mut self, index: usize) {
+        let clock = self.params.medium.timing.clock.ps();
+        let cycle = self.now / clock;
+        let channel = &mut self.channels[index];
+        let outcome = channel.act(cycle);
+        let next = channel.next_action(cycle);
+        self.heads[index] = next.saturating_mul(clock);
+        if let Some((transaction, done)) = outcome.issued {
+            let source = self.channels.len() * (1 + transaction.direction) + index;
+            self.issued(transaction, done * clock, source);
+        }
+        if let Some(transaction) = outcome.selected {
+            self.steps.get_mut(transaction.step).begun = self.now;
+            self.slot_is_free(index, transaction.slots);
+            self.settle();
+        }
+        if outcome.drained {
+            self.slot_is_free(index, Slots::Write);
+            self.slot_is_free(index, Slots::CounterWrite);
+            self.settle();
+        }
+    }
+
+    fn issued(&mut self, transaction: channel::Transaction, done: u64, source: usize) {
+        let record = *self.steps.get(transaction.step);
+        let energy = &self.params.medium.energy;
+        let begun = match record.begun {
+            0 => self.now, // selected and issued in the same cycle
+            begun => begun,
+        };
+        let account = self.ledger.of(record.purpose);
+        let service = &mut self.service[transaction.direction];
+        if transaction.direction == Kind::Read as usize {
+            account.medium_reads += 1;
+            account.energy += match transaction.hit {
+                true => energy.row_hit_read,
+                false => energy.read,
+            };
+        } else {
+            account.medium_writes += 1;
+            account.energy += energy.write;
+        }
+        service.accesses += 1;
+        service.row_hits += u64::from(transaction.hit);
+        service.queued += Time::from_ps(begun - record.queued);
+        service.total += Time::from_ps(done - record.queued);
+        self.result(source, done, transaction.step);
+    }
+}

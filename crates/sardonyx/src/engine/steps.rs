@@ -59,13 +59,18 @@ pub(crate) struct Record {
     pub action: Action,
     pub state: State,
     pub pending: u8,
-    pub urgent: bool,
+    /// A write of an encryption counter, for the counter write queue.
+    pub counter: bool,
     pub purpose: Purpose,
     /// When it could begin, when it did, and when it was finished, in picoseconds.
     pub ready: u64,
     pub begun: u64,
     pub finished: u64,
     pub critical: Critical,
+    /// When a medium access entered its queue, in picoseconds; 0 before.
+    pub queued: u64,
+    /// A store's place in the order of acceptance; an accept step's earlier write of the line.
+    pub sequence: u64,
     /// First of the steps that wait for this one: step << 2 | its dependency slot; 0 for none.
     waiters: u64,
     next: [u64; DEPENDENCIES],
@@ -85,7 +90,9 @@ impl Record {
             action,
             state: State::Waiting,
             pending: 0,
-            urgent: false,
+            counter: false,
+            queued: 0,
+            sequence: 0,
             purpose,
             ready: 0,
             begun: 0,
@@ -143,11 +150,6 @@ impl Steps {
     #[inline]
     pub fn is_finished(&self, step: Step) -> bool {
         step.0 < self.base || self.get(step).state == State::Finished
-    }
-
-    /// Whether `step`'s record may still be looked at.
-    pub fn is_remembered(&self, step: Step) -> bool {
-        step.0 >= self.base && step.0 < self.next
     }
 
     /// A new step, and one more thing to wait for than its dependencies if `held`.

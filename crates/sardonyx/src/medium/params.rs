@@ -116,6 +116,8 @@ pub struct Queues {
     pub forwarding: bool,
     /// A write to a queued write's line replaces its bytes and takes no slot.
     pub coalescing: bool,
+    /// A full write queue takes new writes during its drain; NVMain's does not.
+    pub refill_in_drain: bool,
     /// Which goes next.
     pub scheduler: Scheduler,
     /// Open or closed page.

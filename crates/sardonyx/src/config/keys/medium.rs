@@ -129,7 +129,7 @@ pub(super) static TIMING: [Key; 18] = [
     ),
 ];
 
-pub(super) static QUEUES: [Key; 14] = [
+pub(super) static QUEUES: [Key; 15] = [
     int!(
         "medium.queues.reads",
         Kind::Int { min: 1, max: 4_096 },
@@ -174,6 +174,11 @@ pub(super) static QUEUES: [Key; 14] = [
         "medium.queues.coalescing",
         engine.medium.queues.coalescing,
         "A write to a queued write's line replaces its bytes"
+    ),
+    flag!(
+        "medium.queues.refill_in_drain",
+        engine.medium.queues.refill_in_drain,
+        "New writes are accepted while the write queue drains"
     ),
     Key {
         name: "medium.queues.scheduler",

@@ -1,0 +1,290 @@
+//! One channel's history: the state of its banks, its refreshes, and the commands that are recent
+//! enough for the next one to be too early for.
+
+use std::collections::VecDeque;
+
+use super::pairs::{Event, What, demands, horizon};
+use super::{Logged, Rule, Violation, alone};
+use crate::engine::log::{Command, CommandKind};
+use crate::medium::params::{MediumParams, Timing};
+
+/// Refreshes of a rank that may be put off.
+const POSTPONED: u64 = 8;
+/// Activates of a rank in one tFAW window.
+const WINDOW: usize = 4;
+
+/// A bank, and the command that made it so.
+#[derive(Clone, Copy)]
+struct Bank {
+    row: Option<u64>,
+    by: Option<Logged>,
+}
+
+/// The refreshes of a rank.
+#[derive(Clone, Copy)]
+struct Refreshes {
+    count: u64,
+    last: Option<Logged>,
+}
+
+pub(super) struct Channel {
+    timing: Timing,
+    banks_per_rank: usize,
+    horizon: u64,
+    banks: Vec<Bank>,
+    refreshes: Vec<Refreshes>,
+    last: Option<Logged>,
+    recent: VecDeque<(Event, Command)>,
+}
+
+impl Channel {
+    pub(super) fn new(params: &MediumParams) -> Channel {
+        let closed = Bank {
+            row: None,
+            by: None,
+        };
+        let none = Refreshes {
+            count: 0,
+            last: None,
+        };
+        let (ranks, banks) = (params.geometry.ranks, params.geometry.banks);
+        Channel {
+            timing: params.timing.clone(),
+            banks_per_rank: banks as usize,
+            horizon: horizon(&params.timing),
+            banks: vec![closed; (ranks * banks) as usize],
+            refreshes: vec![none; ranks as usize],
+            last: None,
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// Checks the next command and takes it into the history; counts the distances that are
+    /// exactly as demanded.
+    pub(super) fn admit(
+        &mut self,
+        logged: Logged,
+        tight: &mut [u64],
+    ) -> Result<(), Box<Violation>> {
+        self.on_the_bus(logged)?;
+        let events = self.events(logged);
+        while let Some((event, _)) = self.recent.front()
+            && event.cycle + self.horizon < logged.command.cycle
+        {
+            self.recent.pop_front();
+        }
+        self.change_state(logged)?;
+        for event in &events {
+            self.distances(event, logged, tight)?;
+        }
+        if logged.command.kind == CommandKind::Refresh {
+            self.refresh(logged)?;
+        }
+        self.recent
+            .extend(events.into_iter().map(|event| (event, logged.command)));
+        self.last = Some(logged);
+        Ok(())
+    }
+
+    fn on_the_bus(&self, logged: Logged) -> Result<(), Box<Violation>> {
+        let Some(last) = self.last else {
+            return Ok(());
+        };
+        let (before, now) = (last.command.cycle, logged.command.cycle);
+        if now < before {
+            return Err(pair(Rule::Order, last, logged, before, now));
+        }
+        if now == before {
+            return Err(pair(Rule::OneCommand, last, logged, 1, 0));
+        }
+        Ok(())
+    }
+
+    /// The command as the banks see it: that which closes all closes each that is open.
+    fn events(&self, logged: Logged) -> Vec<Event> {
+        let command = logged.command;
+        let event = |what, bank| Event {
+            what,
+            index: logged.index,
+            cycle: command.cycle,
+            rank: command.rank,
+            bank,
+        };
+        let what = match command.kind {
+            CommandKind::Activate { .. } => What::Activate,
+            CommandKind::Read { .. } => What::Read,
+            CommandKind::Write { .. } => What::Write,
+            CommandKind::Precharge => What::Precharge,
+            CommandKind::Refresh => What::Refresh,
+            CommandKind::PrechargeAll => What::PrechargeAll,
+        };
+        let mut events = vec![event(what, command.bank)];
+        if what == What::PrechargeAll {
+            let open = (0..self.banks_per_rank as u32)
+                .filter(|&bank| self.banks[self.number(command.rank, bank)].row.is_some());
+            events.extend(open.map(|bank| event(What::Precharge, bank)));
+        }
+        events
+    }
+
+    /// Every pair of this event and a recent one, the newest first.
+    fn distances(
+        &self,
+        event: &Event,
+        logged: Logged,
+        tight: &mut [u64],
+    ) -> Result<(), Box<Violation>> {
+        let mut activates = 0;
+        for (earlier, command) in self.recent.iter().rev() {
+            let actual = event.cycle - earlier.cycle;
+            let mut broken = None;
+            let mut demand = |rule: Rule, required: u64| {
+                if actual < required {
+                    broken.get_or_insert((rule, required));
+                }
+                tight[rule as usize] += u64::from(actual == required);
+            };
+            demands(&self.timing, earlier, event, &mut demand);
+            if event.what == What::Activate
+                && earlier.what == What::Activate
+                && earlier.rank == event.rank
+            {
+                activates += 1;
+                if activates == WINDOW {
+                    demand(Rule::FourActivates, self.timing.tFAW);
+                }
+            }
+            if let Some((rule, required)) = broken {
+                let earlier = Logged {
+                    index: earlier.index,
+                    command: *command,
+                };
+                return Err(pair(rule, earlier, logged, required, actual));
+            }
+        }
+        Ok(())
+    }
+
+    fn number(&self, rank: u32, bank: u32) -> usize {
+        rank as usize * self.banks_per_rank + bank as usize
+    }
+
+    /// Whether the banks are in the state that the command needs, and the state it leaves.
+    fn change_state(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
+        let command = logged.command;
+        let number = self.number(command.rank, command.bank);
+        let first = self.number(command.rank, 0);
+        let rank = first..first + self.banks_per_rank;
+        let bank = self.banks[number];
+        let wrong = |rule, by: Option<Logged>, required, actual| {
+            let mut violation = alone(rule, logged, required, actual);
+            violation.earlier = by;
+            Err(violation)
+        };
+        let by = Some(logged);
+        match command.kind {
+            CommandKind::Activate { row } => {
+                if bank.row.is_some() {
+                    return wrong(Rule::ActivateOpen, bank.by, 0, 0);
+                }
+                self.banks[number] = Bank { row: Some(row), by };
+            }
+            CommandKind::Read {
+                row,
+                auto_precharge,
+            }
+            | CommandKind::Write {
+                row,
+                auto_precharge,
+            } => {
+                let Some(open) = bank.row else {
+                    return wrong(Rule::ColumnClosed, bank.by, 0, 0);
+                };
+                if open != row {
+                    return wrong(Rule::ColumnRow, bank.by, open, row);
+                }
+                if auto_precharge {
+                    self.banks[number] = Bank { row: None, by };
+                }
+            }
+            CommandKind::Precharge => {
+                if bank.row.is_none() {
+                    return wrong(Rule::PrechargeClosed, bank.by, 0, 0);
+                }
+                self.banks[number] = Bank { row: None, by };
+            }
+            CommandKind::PrechargeAll => {
+                for bank in self.banks[rank].iter_mut().filter(|b| b.row.is_some()) {
+                    *bank = Bank { row: None, by };
+                }
+            }
+            CommandKind::Refresh => {
+                if let Some(open) = self.banks[rank].iter().find(|b| b.row.is_some()) {
+                    return wrong(Rule::RefreshOpen, open.by, 0, 0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a refresh comes in time.
+    fn refresh(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
+        let rank = logged.command.rank;
+        self.refresh_due(logged.command.channel, rank, logged, Rule::RefreshInterval)?;
+        let refreshes = &mut self.refreshes[rank as usize];
+        refreshes.count += 1;
+        refreshes.last = Some(logged);
+        Ok(())
+    }
+
+    /// Whether any rank lacks a refresh at the log's end, which is at `end` on whatever channel.
+    pub(super) fn finish(&self, channel: u32, end: Logged) -> Result<(), Box<Violation>> {
+        for rank in 0..self.refreshes.len() as u32 {
+            self.refresh_due(channel, rank, end, Rule::RefreshMissing)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the rank can have gone without a refresh until `now`: not for longer than
+    /// `POSTPONED` and the one that is due, be it since the last or counted from the start.
+    fn refresh_due(
+        &self,
+        channel: u32,
+        rank: u32,
+        now: Logged,
+        too_far: Rule,
+    ) -> Result<(), Box<Violation>> {
+        if self.timing.tREFI == 0 {
+            return Ok(());
+        }
+        let Refreshes { count, last } = self.refreshes[rank as usize];
+        let since = last.map_or(0, |logged| logged.command.cycle);
+        let interval = (POSTPONED + 1) * self.timing.tREFI;
+        let in_all = (count + POSTPONED + 1) * self.timing.tREFI;
+        let cycle = now.command.cycle;
+        for (rule, required, actual) in [
+            (too_far, interval, cycle.saturating_sub(since)),
+            (Rule::RefreshMissing, in_all, cycle),
+        ] {
+            if actual > required {
+                return Err(Box::new(Violation {
+                    rule,
+                    channel,
+                    rank,
+                    earlier: last,
+                    later: now,
+                    required,
+                    actual,
+                }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A violation that takes two commands.
+fn pair(rule: Rule, earlier: Logged, later: Logged, required: u64, actual: u64) -> Box<Violation> {
+    let mut violation = alone(rule, later, required, actual);
+    violation.earlier = Some(earlier);
+    violation
+}

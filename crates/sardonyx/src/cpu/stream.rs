@@ -1,0 +1,203 @@
+//! One core's accesses: records of a trace, put into memory, some way ahead of the core.
+//!
+//! Several cores run copies of a trace, each in its own address space and, on demand, with contents
+//! of its own. Fences and flushes carry no traffic here: their gaps are kept and they are counted.
+
+use std::collections::VecDeque;
+
+use super::{CpuError, Frames};
+use crate::line::{Line, Logical, ZERO_LINE};
+use crate::trace::{GapUnit, Op, Record, Source};
+
+/// Accesses that [`Stream::peek`] can see ahead, if the trace has as many.
+pub const LOOK_AHEAD: usize = 32;
+
+/// Accesses that are translated at a time.
+const CHUNK: usize = 128;
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The core waits for the line.
+    Read,
+    /// The line is handed over.
+    Write,
+}
+
+/// One access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// What the stream's [`GapUnit`] counts, since the stream's previous access.
+    pub gap: u64,
+    /// Read or write.
+    pub kind: Kind,
+    /// The line.
+    pub line: Logical,
+    /// The bytes written; zeros for a read.
+    pub data: Line,
+}
+
+/// Which of how many copies of a trace a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copies {
+    /// This one, from 0; its address space.
+    pub copy: u32,
+    /// Copies in all.
+    pub of: u32,
+    /// Each copy has contents of its own (but for lines of zeros, which all share).
+    pub distinct: bool,
+}
+
+impl Copies {
+    /// The only one.
+    pub const ONE: Copies = Copies {
+        copy: 0,
+        of: 1,
+        distinct: false,
+    };
+}
+
+/// The accesses of one core.
+pub struct Stream {
+    source: Source,
+    unit: GapUnit,
+    frames: Frames,
+    space: u32,
+    key: Option<Line>,
+    batch: Vec<Record>,
+    at: usize,
+    ended: bool,
+    gap: u64,
+    skipped: u64,
+    ready: VecDeque<Access>,
+}
+
+impl Stream {
+    /// The accesses of `source` as those of one of `copies` on a machine with `capacity_lines` lines.
+    ///
+    /// # Errors
+    /// The first records are broken, or do not fit.
+    pub fn new(source: Source, copies: Copies, capacity_lines: u64) -> Result<Stream, CpuError> {
+        let mut stream = Stream {
+            unit: source.provenance().gap_unit,
+            source,
+            frames: Frames::share(capacity_lines, copies.copy, copies.of),
+            space: copies.copy,
+            key: (copies.distinct && copies.copy > 0).then(|| contents_key(copies.copy)),
+            batch: Vec::new(),
+            at: 0,
+            ended: false,
+            gap: 0,
+            skipped: 0,
+            ready: VecDeque::with_capacity(LOOK_AHEAD + CHUNK),
+        };
+        stream.fill()?;
+        Ok(stream)
+    }
+
+    /// What the trace is called.
+    pub fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    /// What the gaps count.
+    pub fn gap_unit(&self) -> GapUnit {
+        self.unit
+    }
+
+    /// The access `k` after the next one, for `k` up to [`LOOK_AHEAD`].
+    #[inline]
+    pub fn peek(&self, k: usize) -> Option<&Access> {
+        self.ready.get(k)
+    }
+
+    /// The next access; `None` at the end.
+    ///
+    /// # Errors
+    /// Records further on are broken, or do not fit; the stream is then of no more use.
+    #[inline]
+    pub fn next_access(&mut self) -> Result<Option<Access>, CpuError> {
+        let access = self.ready.pop_front();
+        if self.ready.len() <= LOOK_AHEAD && !self.ended {
+            self.fill()?;
+        }
+        Ok(access)
+    }
+
+    /// Fences and flush instructions left out so far (as far as the stream has looked).
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Pages touched so far (as far as the stream has looked).
+    pub fn pages(&self) -> u64 {
+        self.frames.used()
+    }
+
+    /// The gaps after the last access, complete when [`Stream::peek`]`(0)` finds nothing.
+    pub fn trailing_gap(&self) -> u64 {
+        self.gap
+    }
+
+    fn fill(&mut self) -> Result<(), CpuError> {
+        while self.ready.len() <= LOOK_AHEAD && !self.ended {
+            if self.at == self.batch.len() {
+                self.at = 0;
+                self.ended = !self.source.next_batch(&mut self.batch)?;
+            }
+            let end = self.batch.len().min(self.at + CHUNK);
+            for record in &self.batch[self.at..end] {
+                self.gap += u64::from(record.gap);
+                let (kind, data) = match record.op {
+                    Op::ReadMiss => (Kind::Read, ZERO_LINE),
+                    op if op.is_write() => {
+                        let data = record.data.expect("sources refuse a write without bytes");
+                        (Kind::Write, self.key.map_or(data, |key| keyed(&data, &key)))
+                    }
+                    _ => {
+                        self.skipped += 1;
+                        continue;
+                    }
+                };
+                let line = self.frames.map(self.space, record.line);
+                self.ready.push_back(Access {
+                    gap: std::mem::take(&mut self.gap),
+                    kind,
+                    line: line.map_err(|why| CpuError::Memory {
+                        trace: self.source.name().to_owned(),
+                        why,
+                    })?,
+                    data,
+                });
+            }
+            self.at = end;
+        }
+        Ok(())
+    }
+}
+
+/// 64 bytes of SplitMix64, seeded with the copy's number (mixed, or neighbours' would overlap).
+fn contents_key(copy: u32) -> Line {
+    let seed = mix(u64::from(copy));
+    let mut key = ZERO_LINE;
+    for (i, word) in key.chunks_exact_mut(8).enumerate() {
+        let state = seed.wrapping_add((i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        word.copy_from_slice(&mix(state).to_le_bytes());
+    }
+    key
+}
+
+/// SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014).
+fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// One to one: zeros stay zeros, the key itself (which XOR would turn into zeros) stays too.
+fn keyed(data: &Line, key: &Line) -> Line {
+    if *data == ZERO_LINE || data == key {
+        return *data;
+    }
+    std::array::from_fn(|i| data[i] ^ key[i])
+}

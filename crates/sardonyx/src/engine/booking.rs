@@ -1,0 +1,97 @@
+//! Requests in flight, and the booking of an answered request's latency along its critical path:
+//! from its last step back to its admission, every picosecond under one purpose.
+
+use super::steps::{Action, Step};
+use super::{Answer, Engine, Request};
+use crate::stats::{Cause, Kind, Purpose};
+use crate::units::Time;
+
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    request: Request,
+    admitted: u64,
+    first: Step,
+    last: Step,
+}
+
+/// The table of requests in flight.
+#[derive(Default)]
+pub(crate) struct Requests {
+    table: Vec<InFlight>,
+    free: Vec<u64>,
+}
+
+impl Requests {
+    /// A request whose plan's steps are `first..=last`.
+    pub fn add(&mut self, request: Request, admitted: u64, first: Step, last: Step) -> u64 {
+        let entry = InFlight {
+            request,
+            admitted,
+            first,
+            last,
+        };
+        match self.free.pop() {
+            Some(index) => {
+                self.table[index as usize] = entry;
+                index
+            }
+            None => {
+                self.table.push(entry);
+                self.table.len() as u64 - 1
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// The request of `step` is answered now.
+    pub(super) fn answer(&mut self, step: Step) {
+        let index = self.steps.get(step).link;
+        let entry = self.requests.table[index as usize];
+        self.requests.free.push(index);
+        self.answers.push(Answer {
+            request: entry.request,
+            admitted: Time::from_ps(entry.admitted),
+            at: self.now(),
+        });
+        if entry.request.counted {
+            self.book(step, &entry);
+        }
+    }
+
+    fn book(&mut self, answer: Step, entry: &InFlight) {
+        let kind = entry.request.kind;
+        let ingress = entry.admitted - entry.request.arrival.ps();
+        self.book_under(Purpose::of(Cause::Ingress), kind, ingress, ingress);
+        let mut end = self.now;
+        let mut critical = self.steps.get(answer).critical;
+        while critical.step != Step::PAST {
+            if critical.step < entry.first || critical.step > entry.last {
+                // Something that an earlier request, or a kept promise, made us wait for.
+                let waited = end - entry.admitted.min(end);
+                self.book_under(critical.purpose, kind, waited, waited);
+                return;
+            }
+            let record = *self.steps.get(critical.step);
+            let waited = match record.action {
+                Action::Accept => end - record.ready,
+                _ if record.begun == 0 => 0,
+                _ => record.begun - record.ready,
+            };
+            self.book_under(record.purpose, kind, end - record.ready, waited);
+            end = record.ready;
+            critical = record.critical;
+        }
+        debug_assert_eq!(end, entry.admitted, "the parts of a latency add up");
+    }
+
+    fn book_under(&mut self, purpose: Purpose, kind: Kind, latency: u64, waited: u64) {
+        let account = self.ledger.of(purpose);
+        let latency = Time::from_ps(latency);
+        match kind {
+            Kind::Read => account.read_latency += latency,
+            Kind::Write => account.write_latency += latency,
+        }
+        account.wait += Time::from_ps(waited);
+    }
+}

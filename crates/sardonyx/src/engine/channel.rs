@@ -1,0 +1,423 @@
+//! One channel: its queues, banks and buses. At every memory-clock cycle in which something can
+//! happen it selects at most one queued access for an idle bank and issues at most one command.
+//!
+//! The bank is data: for every command the earliest cycle at which it may issue, updated from the
+//! table of constraints in `constraints`. The policy is [`Channel::act`], top to bottom.
+
+use super::constraints::{ACT, Banks, PRE, READ, WRITE};
+use super::log::{Command, CommandKind};
+use super::queue::{Entry, Lists, NONE};
+use super::steps::Step;
+use crate::line::Place;
+use crate::medium::params::{MediumParams, PagePolicy, Queues, Scheduler};
+
+/// No cycle at all.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// Whose slots an access takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slots {
+    Read = 0,
+    Write = 1,
+    CounterWrite = 2,
+}
+
+/// An access that left its queue for its bank.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transaction {
+    pub step: Step,
+    pub place: u64,
+    pub row: u64,
+    pub slots: Slots,
+    pub direction: usize,
+    /// The row was open already.
+    pub hit: bool,
+}
+
+/// What one cycle brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outcome {
+    /// An access was selected, and its slot is free.
+    pub selected: Option<Transaction>,
+    /// An access's column command was issued, to be done in that cycle.
+    pub issued: Option<(Transaction, u64)>,
+    /// The write queue takes new writes again.
+    pub drained: bool,
+}
+
+/// Where a place lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decoder {
+    column_bits: u32,
+    channel_bits: u32,
+    bank_bits: u32,
+}
+
+impl Decoder {
+    pub fn new(params: &MediumParams) -> Decoder {
+        let geometry = &params.geometry;
+        Decoder {
+            column_bits: geometry.columns.trailing_zeros(),
+            channel_bits: geometry.channels.trailing_zeros(),
+            bank_bits: (geometry.ranks * geometry.banks).trailing_zeros(),
+        }
+    }
+
+    #[inline]
+    pub fn channel(&self, place: Place) -> usize {
+        ((place.0 >> self.column_bits) & ((1 << self.channel_bits) - 1)) as usize
+    }
+
+    /// The bank, counted through all ranks.
+    #[inline]
+    fn bank(&self, place: u64) -> usize {
+        let above = place >> (self.column_bits + self.channel_bits);
+        (above & ((1 << self.bank_bits) - 1)) as usize
+    }
+
+    #[inline]
+    fn row(&self, place: u64) -> u64 {
+        place >> (self.column_bits + self.channel_bits + self.bank_bits)
+    }
+}
+
+pub(crate) struct Channel {
+    index: u32,
+    decoder: Decoder,
+    queues: Queues,
+    lists: [Lists; 2],
+    /// Slots in use.
+    used: [usize; 3],
+    capacity: [usize; 3],
+    /// Writes that hold a slot but may not be issued yet.
+    unready: usize,
+    draining: bool,
+    /// Queued writes go, for once, although nothing asks for a drain: nothing else can happen.
+    pub flushing: bool,
+    /// The input is over: writes go whenever no read is queued.
+    pub ending: bool,
+    banks: Banks,
+    transactions: Vec<Option<Transaction>>,
+    /// Banks with a transaction.
+    busy: u64,
+    /// Each busy bank's next command.
+    command: Vec<u8>,
+    turn: u32,
+    pub log: Option<Vec<Command>>,
+}
+
+impl Channel {
+    pub fn new(index: usize, params: &MediumParams) -> Channel {
+        let queues = params.queues.clone();
+        let banks = Banks::new(params);
+        let count = banks.count();
+        Channel {
+            index: index as u32,
+            decoder: Decoder::new(params),
+            capacity: [queues.reads, queues.writes, queues.counter_writes],
+            queues,
+            lists: [Lists::new(count), Lists::new(count)],
+            used: [0; 3],
+            unready: 0,
+            draining: false,
+            flushing: false,
+            ending: false,
+            transactions: vec![None; count],
+            busy: 0,
+            command: vec![0; count],
+            turn: 0,
+            banks,
+            log: None,
+        }
+    }
+
+    /// Takes `count` slots if there are as many.
+    #[inline]
+    pub fn take_slots(&mut self, slots: Slots, count: usize) -> bool {
+        let free = self.capacity[slots as usize] - self.used[slots as usize];
+        let closed = slots != Slots::Read && self.draining && !self.queues.refill_in_drain;
+        if free < count || closed {
+            return false;
+        }
+        self.used[slots as usize] += count;
+        if slots != Slots::Read {
+            self.unready += count;
+        }
+        true
+    }
+
+    /// Gives back slots that a group could not use.
+    pub fn return_slots(&mut self, slots: Slots, count: usize) {
+        self.used[slots as usize] -= count;
+        if slots != Slots::Read {
+            self.unready -= count;
+        }
+    }
+
+    /// Whether counter writes have a queue of their own.
+    pub fn has_counter_queue(&self) -> bool {
+        self.capacity[2] > 0
+    }
+
+    /// Whether anything is queued or under way.
+    pub fn has_work(&self) -> bool {
+        self.busy != 0 || self.used != [0; 3]
+    }
+
+    /// Whether a write is queued.
+    pub fn has_writes(&self) -> bool {
+        self.lists[WRITE_LIST].len() > 0
+    }
+
+    /// An access that holds a slot may be issued from now on. Accesses of one line are issued in
+    /// the order of `sequence`.
+    #[inline]
+    pub fn insert(&mut self, step: Step, place: Place, slots: Slots, sequence: u64) {
+        let direction = usize::from(slots != Slots::Read);
+        if direction == WRITE_LIST {
+            self.unready -= 1;
+        }
+        let bank = self.decoder.bank(place.0);
+        let entry = Entry::new(step, place.0, self.decoder.row(place.0), slots, sequence);
+        self.lists[direction].insert(bank, entry, self.banks.open_row(bank));
+    }
+
+    /// One cycle: at most one selection and one command.
+    pub fn act(&mut self, cycle: u64) -> Outcome {
+        self.refresh(cycle);
+        let draining = self.draining;
+        let selected = self.select(cycle);
+        let issued = self.issue(cycle);
+        let drained = draining && !self.draining && !self.queues.refill_in_drain;
+        Outcome {
+            selected,
+            issued,
+            drained,
+        }
+    }
+
+    /// The next cycle after `cycle` in which something can happen.
+    pub fn next_action(&self, cycle: u64) -> u64 {
+        if !self.has_work() {
+            return NEVER;
+        }
+        let idle = !self.busy & !self.banks.refreshing();
+        let [reads, writes] = [0, 1].map(|list| self.lists[list].banks() & idle != 0);
+        let (first, second) = self.directions();
+        let selectable = [reads, writes];
+        if selectable[first] || second.is_some_and(|list| selectable[list]) {
+            return cycle + 1;
+        }
+        let mut next = self.banks.next_refresh(self.busy);
+        let mut busy = self.busy;
+        while busy != 0 {
+            let bank = busy.trailing_zeros() as usize;
+            busy &= busy - 1;
+            next = next.min(self.banks.earliest(bank, self.command[bank] as usize));
+        }
+        next.max(cycle + 1)
+    }
+
+    /// Which list goes first, and which goes if that has nothing for an idle bank.
+    fn directions(&self) -> (usize, Option<usize>) {
+        if self.draining || self.drain_is_due() {
+            // Always lets through the reads that a queued write may wait for.
+            return (WRITE_LIST, (self.unready > 0).then_some(READ_LIST));
+        }
+        let idle = self.lists[READ_LIST].len() == 0;
+        if idle && (self.queues.idle_writes || self.flushing || self.ending) {
+            return (WRITE_LIST, None);
+        }
+        (READ_LIST, None)
+    }
+
+    /// Ready entries only: a write that waits for a read must not stop that read.
+    fn drain_is_due(&self) -> bool {
+        self.lists[WRITE_LIST].len() >= self.queues.high_watermark
+    }
+
+    fn select(&mut self, cycle: u64) -> Option<Transaction> {
+        if self.drain_is_due() {
+            self.draining = true;
+        } else if self.lists[WRITE_LIST].len() <= self.queues.low_watermark {
+            self.draining = false;
+        }
+        if self.lists[WRITE_LIST].len() == 0 {
+            self.flushing = false;
+        }
+        let (first, second) = self.directions();
+        let (list, entry) = match (self.choose(first), second) {
+            (NONE, None) => return None,
+            (NONE, Some(second)) => (second, self.choose(second)),
+            (entry, _) => (first, entry),
+        };
+        if entry == NONE {
+            return None;
+        }
+        Some(self.begin(list, entry, cycle))
+    }
+
+    /// The access of `list` that goes next: starved ones, row hits, conflicts, closed banks, and
+    /// the oldest of each.
+    fn choose(&self, list: usize) -> u16 {
+        let lists = &self.lists[list];
+        let mut banks = lists.banks() & !self.banks.refreshing();
+        let starvation = match self.queues.scheduler {
+            Scheduler::FrFcfs { starvation } => starvation,
+            Scheduler::Fcfs => {
+                let entry = lists.oldest(banks);
+                let free = entry != NONE && self.busy >> lists.bank(entry) & 1 == 0;
+                return if free { entry } else { NONE };
+            }
+        };
+        banks &= !self.busy;
+        let mut best = (u8::MAX, u64::MAX, NONE);
+        while banks != 0 {
+            let bank = banks.trailing_zeros() as usize;
+            banks &= banks - 1;
+            let (head, hit) = (lists.head(bank), lists.hit(bank));
+            let (class, entry) = match self.banks.open_row(bank) {
+                None => (3, head),
+                Some(row) if self.banks.hits(bank) >= starvation => match lists.miss(bank, row) {
+                    NONE => (1, hit),
+                    miss => (0, miss),
+                },
+                Some(_) if hit != NONE => (1, hit),
+                Some(_) => (2, head),
+            };
+            best = best.min((class, lists.sequence(entry), entry));
+        }
+        best.2
+    }
+
+    /// Moves an entry to its bank and decides on the commands it needs.
+    fn begin(&mut self, list: usize, entry: u16, _cycle: u64) -> Transaction {
+        let bank = self.lists[list].bank(entry);
+        let entry = self.lists[list].remove(entry, self.banks.open_row(bank));
+        self.used[entry.slots as usize] -= 1;
+        let open = self.banks.open_row(bank);
+        let hit = open == Some(entry.row);
+        self.command[bank] = match open {
+            _ if hit => column(list),
+            None => ACT as u8,
+            Some(_) => PRE as u8,
+        };
+        self.banks.aim(bank, entry.row);
+        if !hit {
+            for lists in &mut self.lists {
+                lists.row_changed(bank, entry.row);
+            }
+        }
+        let transaction = Transaction {
+            step: entry.step,
+            place: entry.place,
+            row: entry.row,
+            slots: entry.slots,
+            direction: list,
+            hit,
+        };
+        self.transactions[bank] = Some(transaction);
+        self.busy |= 1 << bank;
+        transaction
+    }
+
+    /// Issues the first legal command, banks taking turns.
+    fn issue(&mut self, cycle: u64) -> Option<(Transaction, u64)> {
+        let mut busy = self.busy.rotate_right(self.turn);
+        while busy != 0 {
+            let bank = (busy.trailing_zeros() + self.turn) as usize & 63;
+            busy &= busy - 1;
+            let command = self.command[bank] as usize;
+            if self.banks.earliest(bank, command) <= cycle && self.banks.bus_is_free(cycle) {
+                self.turn = (self.turn + 1) % self.banks.count() as u32;
+                return self.issue_to(bank, command, cycle);
+            }
+        }
+        None
+    }
+
+    fn issue_to(&mut self, bank: usize, command: usize, cycle: u64) -> Option<(Transaction, u64)> {
+        let transaction = self.transactions[bank].expect("a busy bank has a transaction");
+        match command {
+            PRE => {
+                self.banks.precharge(bank, cycle);
+                self.command[bank] = ACT as u8;
+                self.write_log(bank, cycle, CommandKind::Precharge, 0, 0);
+                None
+            }
+            ACT => {
+                self.banks.activate(bank, cycle);
+                self.command[bank] = column(transaction.direction);
+                let row = transaction.row;
+                self.write_log(bank, cycle, CommandKind::Activate { row }, 0, 0);
+                None
+            }
+            _ => {
+                let closes = self.queues.page == PagePolicy::Closed
+                    && self.lists.iter().all(|lists| lists.hit(bank) == NONE);
+                let done = self.banks.access(bank, command, cycle, closes);
+                if closes {
+                    for lists in &mut self.lists {
+                        lists.row_closed(bank);
+                    }
+                }
+                self.busy &= !(1 << bank);
+                self.transactions[bank] = None;
+                let (row, auto_precharge) = (transaction.row, closes);
+                let kind = match command {
+                    READ => CommandKind::Read {
+                        row,
+                        auto_precharge,
+                    },
+                    _ => CommandKind::Write {
+                        row,
+                        auto_precharge,
+                    },
+                };
+                self.write_log(bank, cycle, kind, transaction.place, done);
+                Some((transaction, done))
+            }
+        }
+    }
+
+    /// Refreshes that are due: those of the idle past at once, then the next when its rank is quiet.
+    fn refresh(&mut self, cycle: u64) {
+        while let Some((rank, at, kind)) = self.banks.refresh(cycle, self.busy) {
+            let bank = rank * self.banks.per_rank();
+            if kind == CommandKind::PrechargeAll {
+                for bank in bank..bank + self.banks.per_rank() {
+                    for lists in &mut self.lists {
+                        lists.row_closed(bank);
+                    }
+                }
+            }
+            self.write_log(bank, at, kind, 0, 0);
+        }
+    }
+
+    fn write_log(&mut self, bank: usize, cycle: u64, kind: CommandKind, place: u64, done: u64) {
+        let per_rank = self.banks.per_rank();
+        let channel = self.index;
+        if let Some(log) = &mut self.log {
+            log.push(Command {
+                cycle,
+                channel,
+                rank: (bank / per_rank) as u32,
+                bank: (bank % per_rank) as u32,
+                kind,
+                place,
+                done,
+            });
+        }
+    }
+}
+
+const READ_LIST: usize = 0;
+const WRITE_LIST: usize = 1;
+
+fn column(list: usize) -> u8 {
+    match list {
+        READ_LIST => READ as u8,
+        _ => WRITE as u8,
+    }
+}

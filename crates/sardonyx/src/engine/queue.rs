@@ -1,0 +1,199 @@
+//! Queued accesses of one direction: a list a bank in order of arrival, and for each bank the
+//! oldest access that hits its open row, so that the scheduler looks at two entries a bank.
+
+use super::channel::Slots;
+use super::steps::Step;
+
+/// No entry.
+pub(crate) const NONE: u16 = u16::MAX;
+
+/// A queued access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub step: Step,
+    pub place: u64,
+    pub row: u64,
+    pub slots: Slots,
+    sequence: u64,
+    bank: u8,
+    before: u16,
+    after: u16,
+}
+
+impl Entry {
+    pub fn new(step: Step, place: u64, row: u64, slots: Slots, sequence: u64) -> Entry {
+        Entry {
+            step,
+            place,
+            row,
+            slots,
+            sequence,
+            bank: 0,
+            before: NONE,
+            after: NONE,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    head: u16,
+    tail: u16,
+    hit: u16,
+}
+
+const EMPTY: List = List {
+    head: NONE,
+    tail: NONE,
+    hit: NONE,
+};
+
+/// The lists of all banks.
+pub(crate) struct Lists {
+    entries: Vec<Entry>,
+    free: Vec<u16>,
+    lists: Vec<List>,
+    banks: u64,
+    len: usize,
+}
+
+impl Lists {
+    pub fn new(banks: usize) -> Lists {
+        Lists {
+            entries: Vec::new(),
+            free: Vec::new(),
+            lists: vec![EMPTY; banks],
+            banks: 0,
+            len: 0,
+        }
+    }
+
+    /// Entries of all banks.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Banks that have entries.
+    #[inline]
+    pub fn banks(&self) -> u64 {
+        self.banks
+    }
+
+    #[inline]
+    pub fn head(&self, bank: usize) -> u16 {
+        self.lists[bank].head
+    }
+
+    /// The oldest entry that hits the open row.
+    #[inline]
+    pub fn hit(&self, bank: usize) -> u16 {
+        self.lists[bank].hit
+    }
+
+    /// The oldest entry that does not hit `row`.
+    pub fn miss(&self, bank: usize, row: u64) -> u16 {
+        self.first(self.lists[bank].head, |entry| entry.row != row)
+    }
+
+    #[inline]
+    pub fn sequence(&self, entry: u16) -> u64 {
+        self.entries[entry as usize].sequence
+    }
+
+    #[inline]
+    pub fn bank(&self, entry: u16) -> usize {
+        self.entries[entry as usize].bank as usize
+    }
+
+    /// The oldest entry of `banks`.
+    pub fn oldest(&self, banks: u64) -> u16 {
+        let mut banks = banks & self.banks;
+        let mut best = (u64::MAX, NONE);
+        while banks != 0 {
+            let head = self.lists[banks.trailing_zeros() as usize].head;
+            banks &= banks - 1;
+            best = best.min((self.sequence(head), head));
+        }
+        best.1
+    }
+
+    #[inline]
+    pub fn insert(&mut self, bank: usize, mut entry: Entry, open: Option<u64>) {
+        entry.bank = bank as u8;
+        let mut before = self.lists[bank].tail;
+        while before != NONE && self.entries[before as usize].sequence > entry.sequence {
+            before = self.entries[before as usize].before;
+        }
+        entry.before = before;
+        entry.after = match before {
+            NONE => self.lists[bank].head,
+            before => self.entries[before as usize].after,
+        };
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u16 - 1
+            }
+        };
+        self.entries[index as usize] = entry;
+        self.link(bank, entry.before, index);
+        self.link_back(bank, entry.after, index);
+        let hit = self.lists[bank].hit;
+        if open == Some(entry.row) && (hit == NONE || self.sequence(hit) > entry.sequence) {
+            self.lists[bank].hit = index;
+        }
+        self.banks |= 1 << bank;
+        self.len += 1;
+    }
+
+    pub fn remove(&mut self, index: u16, open: Option<u64>) -> Entry {
+        let entry = self.entries[index as usize];
+        let bank = entry.bank as usize;
+        self.link(bank, entry.before, entry.after);
+        self.link_back(bank, entry.after, entry.before);
+        if self.lists[bank].hit == index {
+            self.lists[bank].hit = self.first(entry.after, |e| Some(e.row) == open);
+        }
+        if self.lists[bank].head == NONE {
+            self.banks &= !(1 << bank);
+        }
+        self.free.push(index);
+        self.len -= 1;
+        entry
+    }
+
+    /// The bank's row is, or will be, `row`.
+    pub fn row_changed(&mut self, bank: usize, row: u64) {
+        self.lists[bank].hit = self.first(self.lists[bank].head, |entry| entry.row == row);
+    }
+
+    /// The bank has no row.
+    pub fn row_closed(&mut self, bank: usize) {
+        self.lists[bank].hit = NONE;
+    }
+
+    fn first(&self, from: u16, wanted: impl Fn(&Entry) -> bool) -> u16 {
+        let mut index = from;
+        while index != NONE && !wanted(&self.entries[index as usize]) {
+            index = self.entries[index as usize].after;
+        }
+        index
+    }
+
+    #[inline]
+    fn link(&mut self, bank: usize, before: u16, to: u16) {
+        match before {
+            NONE => self.lists[bank].head = to,
+            before => self.entries[before as usize].after = to,
+        }
+    }
+
+    #[inline]
+    fn link_back(&mut self, bank: usize, after: u16, to: u16) {
+        match after {
+            NONE => self.lists[bank].tail = to,
+            after => self.entries[after as usize].before = to,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Slots of the queues: taken when a step is ready, first come first served, never reserved ahead;
+//! a group takes all of its slots at one instant or none. A write to a queued write's line may be
+//! merged with it instead.
+
+use std::collections::VecDeque;
+
+use super::Engine;
+use super::channel::Slots;
+use super::steps::{Action, State, Step};
+use crate::line::Place;
+use crate::plan::merged;
+use crate::stats::Kind;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiter {
+    Single(Step),
+    Group(u32),
+}
+
+/// Those who stand before full queues.
+pub(crate) struct Waiting {
+    queues: Vec<[VecDeque<Waiter>; 3]>,
+    count: usize,
+}
+
+impl Waiting {
+    pub fn new(channels: usize) -> Waiting {
+        Waiting {
+            queues: (0..channels).map(|_| Default::default()).collect(),
+            count: 0,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn is_free(&self, (channel, slots): (usize, Slots)) -> bool {
+        self.queues[channel][slots as usize].is_empty()
+    }
+
+    fn front(&self, (channel, slots): (usize, Slots)) -> Option<Waiter> {
+        self.queues[channel][slots as usize].front().copied()
+    }
+
+    fn push(&mut self, (channel, slots): (usize, Slots), waiter: Waiter) {
+        self.queues[channel][slots as usize].push_back(waiter);
+        self.count += 1;
+    }
+
+    fn pop(&mut self, (channel, slots): (usize, Slots)) {
+        self.queues[channel][slots as usize].pop_front();
+        self.count -= 1;
+    }
+}
+
+impl Engine {
+    /// The queue that an accept step's write goes to.
+    pub(super) fn write_slots(&self, accept: Step) -> Slots {
+        let record = self.steps.get(accept);
+        let counter = self.channels[0].has_counter_queue();
+        match record.counter && counter {
+            true => Slots::CounterWrite,
+            false => Slots::Write,
+        }
+    }
+
+    fn queue_of(&self, step: Step, slots: Slots) -> (usize, Slots) {
+        let place = Place(self.steps.get(step).place);
+        (self.decoder.channel(place), slots)
+    }
+
+    /// Takes a slot now, or waits for one behind those who wait already.
+    pub(super) fn want_slot(&mut self, step: Step, slots: Slots) {
+        let queue = self.queue_of(step, slots);
+        if self.waiting.is_free(queue) && self.channels[queue.0].take_slots(slots, 1) {
+            self.slot_taken(step, slots);
+        } else {
+            self.waiting.push(queue, Waiter::Single(step));
+        }
+    }
+
+    fn slot_taken(&mut self, step: Step, slots: Slots) {
+        self.accepted += 1;
+        let (now, sequence) = (self.now, self.accepted);
+        if slots == Slots::Read {
+            self.steps.get_mut(step).queued = now;
+            self.enqueue(step, slots, sequence);
+            return;
+        }
+        let store = Step(step.0 + 1);
+        let record = self.steps.get_mut(store);
+        (record.queued, record.sequence) = (now, sequence);
+        self.end(step);
+        self.release_store(store);
+    }
+
+    /// The store step of an accepted write no longer waits for its acceptance.
+    fn release_store(&mut self, store: Step) {
+        if self.steps.release(store) {
+            self.ready.push(store);
+        }
+    }
+
+    /// A slot has become free: those who wait get it in their order.
+    pub(super) fn slot_is_free(&mut self, channel: usize, slots: Slots) {
+        let queue = (channel, slots);
+        while let Some(waiter) = self.waiting.front(queue) {
+            match waiter {
+                Waiter::Single(step) => {
+                    if !self.channels[channel].take_slots(slots, 1) {
+                        return;
+                    }
+                    self.waiting.pop(queue);
+                    self.slot_taken(step, slots);
+                }
+                Waiter::Group(group) => {
+                    let queues = self.queues_of(group);
+                    let first = |q: &(usize, Slots)| self.waiting.front(*q) == Some(waiter);
+                    if !queues.iter().all(first) || !self.take_group(group) {
+                        return;
+                    }
+                    for queue in queues {
+                        self.waiting.pop(queue);
+                    }
+                    self.group_taken(group);
+                }
+            }
+        }
+    }
+
+    /// One more member of a group is ready; the last one makes the group ask for its slots.
+    pub(super) fn group_member_ready(&mut self, group: u32) {
+        let members = &self.groups[group as usize - 1];
+        let ready = |member: &Step| self.steps.get(*member).state == State::Started;
+        if !members.iter().all(ready) {
+            return;
+        }
+        let queues = self.queues_of(group);
+        let free = queues.iter().all(|queue| self.waiting.is_free(*queue));
+        if free && self.take_group(group) {
+            self.group_taken(group);
+        } else {
+            for queue in queues {
+                self.waiting.push(queue, Waiter::Group(group));
+            }
+        }
+    }
+
+    /// The queues of a group's members, each once.
+    fn queues_of(&self, group: u32) -> Vec<(usize, Slots)> {
+        let mut queues = Vec::new();
+        for member in &self.groups[group as usize - 1] {
+            let queue = self.queue_of(*member, self.write_slots(*member));
+            if !queues.contains(&queue) {
+                queues.push(queue);
+            }
+        }
+        queues
+    }
+
+    /// Takes all slots of a group or none.
+    fn take_group(&mut self, group: u32) -> bool {
+        let members = &self.groups[group as usize - 1];
+        let queues = self.queues_of(group);
+        let count = |queue: &(usize, Slots)| {
+            let of = |m: &&Step| self.queue_of(**m, self.write_slots(**m)) == *queue;
+            members.iter().filter(of).count()
+        };
+        let wanted: Vec<usize> = queues.iter().map(count).collect();
+        for (taken, (queue, count)) in queues.iter().zip(&wanted).enumerate() {
+            if !self.channels[queue.0].take_slots(queue.1, *count) {
+                for (queue, wanted) in queues.iter().zip(&wanted).take(taken) {
+                    self.channels[queue.0].return_slots(queue.1, *wanted);
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    fn group_taken(&mut self, group: u32) {
+        let members = std::mem::take(&mut self.groups[group as usize - 1]);
+        for member in members {
+            let slots = self.write_slots(member);
+            self.slot_taken(member, slots);
+        }
+    }
+
+    /// Merges a write with the queued write of its line, if there is one that may take it: it holds
+    /// its slot, has not left its queue, and neither is in a group.
+    pub(super) fn coalesce(&mut self, accept: Step) -> bool {
+        let record = *self.steps.get(accept);
+        let before = Step(record.sequence);
+        if !self.params.medium.queues.coalescing || before == Step::PAST {
+            return false;
+        }
+        let target = Step(before.0 + 1);
+        if self.steps.is_finished(target) {
+            return false;
+        }
+        let old = *self.steps.get(target);
+        let alone = self.steps.get(before).group == 0;
+        if old.action != Action::Store || old.begun != 0 || old.queued == 0 || !alone {
+            return false;
+        }
+        let (from, to) = (record.link as u32, old.link as u32);
+        let new = *self.contents.overlay.payload(from);
+        let kept = self.contents.overlay.payload_mut(to);
+        kept.line = merged(kept.line, &new.line, new.words);
+        kept.words |= new.words;
+        kept.sideband = new.sideband.or(kept.sideband);
+        let flight = self.contents.overlay.get_mut(Place(record.place));
+        let flight = flight.expect("its write is in flight");
+        if flight.payload == from {
+            flight.payload = to;
+        }
+        self.contents.overlay.drop_payload(from);
+        self.service[Kind::Write as usize].short_cuts += 1;
+        let store = Step(accept.0 + 1);
+        self.steps.get_mut(store).action = Action::Coalesced;
+        self.end(accept);
+        self.release_store(store);
+        true
+    }
+}

@@ -1,0 +1,190 @@
+//! A run's figures, by the names that results use. Units are in the names; what does not apply is
+//! null. `write_reduction` is the share of the program's writes that stored no line.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::Simulation;
+use crate::config::Machine;
+use crate::latency::Latencies;
+use crate::stats::{Cause, Kind, Purpose};
+use crate::units::Time;
+
+/// Points of a latency distribution.
+const CDF_POINTS: usize = 200;
+const SECONDS_A_YEAR: f64 = 365.25 * 24.0 * 3600.0;
+
+/// What one run has brought.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Figures by name.
+    pub metrics: Map<String, Value>,
+    /// Costs by cause.
+    pub causes: Map<String, Value>,
+    /// Points of the distribution of write latencies: nanoseconds, share of writes.
+    pub write_latency_cdf: Vec<(f64, f64)>,
+    /// The same of reads.
+    pub read_latency_cdf: Vec<(f64, f64)>,
+}
+
+pub(super) fn of(sim: &Simulation, took: Duration) -> Outcome {
+    Outcome {
+        metrics: metrics(sim, took),
+        causes: causes(sim),
+        write_latency_cdf: sim.writes.cdf(CDF_POINTS),
+        read_latency_cdf: sim.reads.cdf(CDF_POINTS),
+    }
+}
+
+fn metrics(sim: &Simulation, took: Duration) -> Map<String, Value> {
+    let mut m = Map::new();
+    let (reads, writes) = (sim.reads.count(), sim.writes.count());
+    let ledger = sim.engine.ledger();
+    let total = ledger.grand_total();
+    let end = sim.last_answer;
+    let simulated = end.since(sim.counted_from.0);
+    let mut figures = Vec::new();
+    sim.controller.figures(&mut figures);
+    let duplicates = figures.iter().find(|f| f.0 == "duplicate_writes");
+    let duplicates = duplicates.map_or(0.0, |f| f.1);
+    let mut put = |name: &str, value: Value| {
+        m.insert(name.to_owned(), value);
+    };
+    put("requests", json!(reads + writes));
+    put("reads", json!(reads));
+    put("writes", json!(writes));
+    put("medium_reads", json!(total.medium_reads));
+    put("medium_writes", json!(total.medium_writes));
+    put("data_writes", json!(ledger.total(Cause::Data).medium_writes));
+    put("duplicate_writes", json!(duplicates));
+    put("write_reduction", share(duplicates, writes as f64));
+    let kept = share(total.medium_writes as f64, writes as f64);
+    let reduction = kept.as_f64().map(|kept| 1.0 - kept);
+    put("medium_write_reduction", json!(reduction));
+    latencies(&mut put, "write", &sim.writes);
+    latencies(&mut put, "read", &sim.reads);
+    put("simulated_ns", json!(simulated.ns()));
+    let instructions = sim.instructions() - sim.counted_from.1;
+    put("instructions", json!(instructions));
+    put("ipc", ipc(sim, instructions));
+    put("energy_nj", json!(total.energy.nj()));
+    for (kind, name) in [(Kind::Read, "read"), (Kind::Write, "write")] {
+        let service = sim.engine.service(kind);
+        let count = service.accesses as f64;
+        put(&format!("medium_{name}_queue_ns"), share(service.queued.ns(), count));
+        put(&format!("medium_{name}_total_ns"), share(service.total.ns(), count));
+        put(&format!("medium_{name}_short_cuts"), json!(service.short_cuts));
+    }
+    let service = [Kind::Read, Kind::Write].map(|kind| sim.engine.service(kind));
+    let hits = service[0].row_hits + service[1].row_hits;
+    let accesses = service[0].accesses + service[1].accesses;
+    put("row_hit_rate", share(hits as f64, accesses as f64));
+    let wear = sim.engine.image().wear();
+    put("max_line_writes", json!(wear.max_line_writes));
+    put("bits_flipped", json!(wear.bits_flipped));
+    let [ideal, none] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
+    put("lifetime_ideal_years", ideal);
+    put("lifetime_none_years", none);
+    let pages: u64 = sim.cores.iter().map(|core| core.stream().pages()).sum();
+    put("footprint_pages", json!(pages));
+    let skipped: u64 = sim.cores.iter().map(|core| core.stream().skipped()).sum();
+    put("skipped_fences_and_flushes", json!(skipped));
+    put("requests_per_second", json!(sim.admitted as f64 / took.as_secs_f64()));
+    for (name, value) in figures {
+        put(name, json!(value));
+    }
+    m
+}
+
+fn share(part: f64, whole: f64) -> Value {
+    if whole > 0.0 { json!(part / whole) } else { Value::Null }
+}
+
+fn latencies(put: &mut impl FnMut(&str, Value), name: &str, all: &Latencies) {
+    let ns = |time: Option<Time>| json!(time.map(Time::ns));
+    put(&format!("mean_{name}_latency_ns"), json!(all.mean_ns()));
+    put(&format!("p50_{name}_latency_ns"), ns(all.p50()));
+    put(&format!("p95_{name}_latency_ns"), ns(all.p95()));
+    put(&format!("p99_{name}_latency_ns"), ns(all.p99()));
+    put(&format!("p999_{name}_latency_ns"), ns(all.p999()));
+    put(&format!("max_{name}_latency_ns"), ns(all.max()));
+}
+
+/// Instructions a core cycle, the mean of the cores; null for a trace that counts cycles.
+fn ipc(sim: &Simulation, instructions: u64) -> Value {
+    let took = sim.cores.iter().map(|core| core.retire_time()).max();
+    let took = took.unwrap_or(Time::ZERO).since(sim.counted_from.0);
+    let cycles = took.ps() as f64 / sim.machine.core.clock.ps() as f64;
+    if sim.cores.iter().any(|core| core.instructions().is_none()) {
+        return Value::Null;
+    }
+    share(instructions as f64 / sim.cores.len() as f64, cycles)
+}
+
+/// Years until cells wear out at this rate: with every line worn alike, and with none moved.
+fn lifetimes(machine: &Machine, took: Time, writes: u64, max_line_writes: u32) -> [Value; 2] {
+    let years = took.ns() * 1e-9 / SECONDS_A_YEAR;
+    let endurance = machine.engine.medium.endurance as f64;
+    let lines = machine.engine.medium.geometry.lines() as f64;
+    [
+        share(years * endurance * lines, writes as f64),
+        share(years * endurance, f64::from(max_line_writes)),
+    ]
+}
+
+fn causes(sim: &Simulation) -> Map<String, Value> {
+    let ledger = sim.engine.ledger();
+    let mut causes = Map::new();
+    for cause in Cause::ALL {
+        let a = ledger.total(cause);
+        if a == Default::default() {
+            continue;
+        }
+        let mut whom = Map::new();
+        for served in Cause::ALL {
+            let purpose = Purpose {
+                what: cause,
+                whom: served,
+            };
+            let part = ledger.get(purpose);
+            let latency = part.read_latency + part.write_latency;
+            if latency > Time::ZERO && served != cause {
+                whom.insert(served.name().to_owned(), json!(latency.ns()));
+            }
+        }
+        causes.insert(
+            cause.name().to_owned(),
+            json!({
+                "latency_ns": (a.read_latency + a.write_latency).ns(),
+                "write_latency_ns": a.write_latency.ns(),
+                "read_latency_ns": a.read_latency.ns(),
+                "wait_ns": a.wait.ns(),
+                "energy_nj": a.energy.nj(),
+                "medium_reads": a.medium_reads,
+                "medium_writes": a.medium_writes,
+                "unit_uses": a.unit_uses,
+                "latency_ns_for": whom,
+            }),
+        );
+    }
+    causes
+}
+
+/// The assumed parameters that a run of `design` depends on.
+pub fn assumed<'m>(machine: &'m Machine, design: &str) -> Vec<&'m str> {
+    let own = design.replace('-', "_");
+    let foreign = |key: &str| {
+        let of = |prefix: &str| key.starts_with(prefix);
+        (of("esd.") && !own.starts_with("esd"))
+            || (of("dedup_sha1.") && own != "dedup_sha1")
+            || (of("dewrite.") && own != "dewrite")
+            || (of("units.sha1.") && own != "dedup_sha1")
+            || (of("units.crc32.") && own != "dewrite")
+            || ((of("units.aes.") || of("counter_mode.")) && own == "no_encryption")
+            || ((of("units.compare.") || of("units.fingerprints.") || of("units.metadata."))
+                && matches!(own.as_str(), "baseline" | "no_encryption"))
+    };
+    let keys = machine.assumed.iter().map(|a| a.parameter.as_str());
+    keys.filter(|key| !foreign(key)).collect()
+}
