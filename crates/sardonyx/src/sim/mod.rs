@@ -41,7 +41,9 @@ pub enum SimError {
         trace: String,
     },
     /// Everything went to the warm-up.
-    #[error("{trace}: the warm-up of {warmup} requests leaves none of its {requests}; lower --warmup")]
+    #[error(
+        "{trace}: the warm-up of {warmup} requests leaves none of its {requests}; lower --warmup"
+    )]
     OnlyWarmup {
         /// The trace's name.
         trace: String,
@@ -207,9 +209,7 @@ impl<'m> Simulation<'m> {
         };
         let controller = &mut self.controller;
         self.engine.admit(request, now, |plan| match kind {
-            AccessKind::Read => {
-                Stored::at(controller.read(line, Class::Data, Step::PAST, plan).at)
-            }
+            AccessKind::Read => Stored::at(controller.read(line, Class::Data, Step::PAST, plan).at),
             AccessKind::Write => {
                 let (data, order) = (At::past(&data), Persist::Relaxed);
                 controller.write(line, data, Step::PAST, Class::Data, order, plan)

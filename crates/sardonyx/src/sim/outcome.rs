@@ -56,7 +56,10 @@ fn metrics(sim: &Simulation, took: Duration) -> Map<String, Value> {
     put("writes", json!(writes));
     put("medium_reads", json!(total.medium_reads));
     put("medium_writes", json!(total.medium_writes));
-    put("data_writes", json!(ledger.total(Cause::Data).medium_writes));
+    put(
+        "data_writes",
+        json!(ledger.total(Cause::Data).medium_writes),
+    );
     put("duplicate_writes", json!(duplicates));
     put("write_reduction", share(duplicates, writes as f64));
     let kept = share(total.medium_writes as f64, writes as f64);
@@ -72,9 +75,18 @@ fn metrics(sim: &Simulation, took: Duration) -> Map<String, Value> {
     for (kind, name) in [(Kind::Read, "read"), (Kind::Write, "write")] {
         let service = sim.engine.service(kind);
         let count = service.accesses as f64;
-        put(&format!("medium_{name}_queue_ns"), share(service.queued.ns(), count));
-        put(&format!("medium_{name}_total_ns"), share(service.total.ns(), count));
-        put(&format!("medium_{name}_short_cuts"), json!(service.short_cuts));
+        put(
+            &format!("medium_{name}_queue_ns"),
+            share(service.queued.ns(), count),
+        );
+        put(
+            &format!("medium_{name}_total_ns"),
+            share(service.total.ns(), count),
+        );
+        put(
+            &format!("medium_{name}_short_cuts"),
+            json!(service.short_cuts),
+        );
     }
     let service = [Kind::Read, Kind::Write].map(|kind| sim.engine.service(kind));
     let hits = service[0].row_hits + service[1].row_hits;
@@ -90,7 +102,10 @@ fn metrics(sim: &Simulation, took: Duration) -> Map<String, Value> {
     put("footprint_pages", json!(pages));
     let skipped: u64 = sim.cores.iter().map(|core| core.stream().skipped()).sum();
     put("skipped_fences_and_flushes", json!(skipped));
-    put("requests_per_second", json!(sim.admitted as f64 / took.as_secs_f64()));
+    put(
+        "requests_per_second",
+        json!(sim.admitted as f64 / took.as_secs_f64()),
+    );
     for (name, value) in figures {
         put(name, json!(value));
     }
@@ -98,7 +113,11 @@ fn metrics(sim: &Simulation, took: Duration) -> Map<String, Value> {
 }
 
 fn share(part: f64, whole: f64) -> Value {
-    if whole > 0.0 { json!(part / whole) } else { Value::Null }
+    if whole > 0.0 {
+        json!(part / whole)
+    } else {
+        Value::Null
+    }
 }
 
 fn latencies(put: &mut impl FnMut(&str, Value), name: &str, all: &Latencies) {
