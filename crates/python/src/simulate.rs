@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
-use sardonyx::controller::designs;
+use sardonyx::controller::designs as registry;
 use sardonyx::sim::{Options, Simulation, outcome};
 use serde_json::{Map, Value, json};
 
@@ -72,8 +72,8 @@ pub fn simulate(
 /// Every design: `name`, `source` and `line`.
 #[pyfunction]
 pub fn designs() -> String {
-    let designs = designs::all().iter().map(
-        |design| json!({"name": design.name, "source": design.source, "line": design.line}),
-    );
+    let designs = registry::all()
+        .iter()
+        .map(|design| json!({"name": design.name, "source": design.source, "line": design.line}));
     Value::from_iter(designs).to_string()
 }

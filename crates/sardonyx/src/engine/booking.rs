@@ -82,7 +82,7 @@ impl Engine {
             end = record.ready;
             critical = record.critical;
         }
-        debug_assert_eq!(end, entry.admitted, "the parts of a latency add up");
+        assert_eq!(end, entry.admitted, "the parts of a latency add up");
     }
 
     fn book_under(&mut self, purpose: Purpose, kind: Kind, latency: u64, waited: u64) {

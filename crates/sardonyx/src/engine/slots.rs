@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use super::Engine;
 use super::channel::Slots;
-use super::steps::{Action, State, Step};
+use super::steps::{Action, Critical, State, Step};
 use crate::line::Place;
 use crate::plan::merged;
 use crate::stats::Kind;
@@ -97,6 +97,12 @@ impl Engine {
 
     /// The store step of an accepted write no longer waits for its acceptance.
     fn release_store(&mut self, store: Step) {
+        let accept = Step(store.0 - 1);
+        let purpose = self.steps.get(accept).purpose;
+        self.steps.get_mut(store).critical = Critical {
+            step: accept,
+            purpose,
+        };
         if self.steps.release(store) {
             self.ready.push(store);
         }
