@@ -164,6 +164,12 @@ impl<'e> Plan<'e> {
         self.contents.newest(place)
     }
 
+    /// Fetches the line at `place` into the host's caches; no effect on results.
+    #[inline]
+    pub fn touch_ahead(&self, place: Place) {
+        self.contents.image.touch_ahead(place, false);
+    }
+
     /// The newest sideband at `place`, as [`Plan::peek`].
     pub fn peek_sideband(&self, place: Place) -> Option<[u8; 8]> {
         self.contents.newest_sideband(place)

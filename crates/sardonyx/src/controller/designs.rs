@@ -4,6 +4,8 @@
 
 use super::encryption::counter_mode::CounterMode;
 use super::encryption::none::NoEncryption;
+use super::mapping::dedup_sha1::DedupSha1;
+use super::mapping::dewrite::Dewrite;
 use super::mapping::esd::Esd;
 use super::mapping::identity::Identity;
 use super::params::ControllerParams;
@@ -26,6 +28,8 @@ pub struct Design {
 #[rustfmt::skip]
 static DESIGNS: &[Design] = &[
     Design { name: "baseline", source: "ESD (HPCA 2023), Baseline", line: "counter-mode encryption, no deduplication", build: baseline },
+    Design { name: "dedup-sha1", source: "ESD (HPCA 2023), Dedup_SHA1", line: "full deduplication by SHA-1 over an index in the medium", build: dedup_sha1 },
+    Design { name: "dewrite", source: "DeWrite (MICRO 2018)", line: "full deduplication by CRC-32 and comparison, encrypting ahead on a guess", build: dewrite },
     Design { name: "esd", source: "ESD (HPCA 2023)", line: "deduplication by the memory's own check bits, looked up on chip only", build: esd },
     Design { name: "no-encryption", source: "SCA (HPCA 2018)", line: "plaintext lines at their own places", build: no_encryption },
 ];
@@ -92,6 +96,16 @@ fn encryption(params: &ControllerParams, layout: &mut Layout) -> Encryption {
 
 fn baseline(params: &ControllerParams, layout: &mut Layout) -> Controller {
     Box::new(Identity::new(encryption(params, layout)))
+}
+
+fn dedup_sha1(params: &ControllerParams, layout: &mut Layout) -> Controller {
+    let below = encryption(params, layout);
+    Box::new(DedupSha1::new(&params.dedup_sha1, below, layout))
+}
+
+fn dewrite(params: &ControllerParams, layout: &mut Layout) -> Controller {
+    let below = encryption(params, layout);
+    Box::new(Dewrite::new(&params.dewrite, below, layout))
 }
 
 fn esd(params: &ControllerParams, layout: &mut Layout) -> Controller {

@@ -189,7 +189,7 @@ impl MetadataCache {
 pub(super) fn spread(key: u64, buckets: u64) -> u64 {
     let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (u128::from(hash) * u128::from(buckets) >> 64) as u64
+    ((u128::from(hash) * u128::from(buckets)) >> 64) as u64
 }
 
 /// `part` of `whole`, 0 of nothing.

@@ -10,6 +10,8 @@ pub mod metadata_cache;
 pub mod params;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_sharing;
 
 use crate::line::{Line, Logical, Place};
 use crate::plan::{At, Plan, Step, Stored, Token};

@@ -530,6 +530,9 @@ impl Engine {
         } else {
             account.medium_writes += 1;
             account.energy += energy.write;
+            // Its old bytes and its wear are wanted when it is done.
+            let place = Place(transaction.place);
+            self.contents.image.touch_ahead(place, true);
         }
         service.accesses += 1;
         service.row_hits += u64::from(transaction.hit);

@@ -4,6 +4,7 @@
 
 use memmap2::MmapMut;
 use rustc_hash::FxHashMap;
+use sardonyx_prefetch::prefetch;
 
 use super::layout::SPARSE_START;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
@@ -149,18 +150,21 @@ impl Image {
             .filter_map(|place| Some((place, self.read(place)?)))
     }
 
-    /// Asks for the memory that holds `place`, without waiting for it.
+    /// Asks for the memory that holds `place`, without waiting for it: its bytes, and before a
+    /// write the count of its wear.
     #[inline]
-    pub fn touch_ahead(&self, place: Place) -> u8 {
+    pub fn touch_ahead(&self, place: Place, writes: bool) {
         if place.0 >= SPARSE_START {
-            return 0;
+            return;
         }
-        match self.frame(place) {
-            Some(frame) => {
-                let (segment, offset) = locate(frame, place);
-                self.segments[segment].bytes[offset]
-            }
-            None => 0,
+        let Some(frame) = self.frame(place) else {
+            return;
+        };
+        let (segment, offset) = locate(frame, place);
+        let segment = &self.segments[segment];
+        prefetch(&segment.bytes[offset]);
+        if writes {
+            prefetch(&segment.wear[offset / LINE_BYTES]);
         }
     }
 

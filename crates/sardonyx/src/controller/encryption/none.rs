@@ -35,7 +35,7 @@ impl Layer for NoEncryption {
     fn flush(&mut self, _plan: &mut Plan) {}
 
     fn hint(&self, a: Place, plan: &Plan) {
-        std::hint::black_box(plan.contents.image.touch_ahead(a));
+        plan.touch_ahead(a);
     }
 
     fn forget_figures(&mut self) {}

@@ -3,7 +3,11 @@
 //! Left out: keeping the bytes secret, which is the layer below's.
 
 pub mod amt;
+pub mod dedup_sha1;
+pub mod dewrite;
 pub mod efit;
 pub mod esd;
 pub mod identity;
+pub mod index;
 pub mod places;
+pub mod tables;

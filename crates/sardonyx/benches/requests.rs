@@ -1,0 +1,225 @@
+//! Nanoseconds of host time a request, beside a floor measured in the same run: AES-128-CTR of one
+//! line plus two independent random 64-byte reads of a 1 GiB array. Machines are noisy; quote the
+//! ratios. `make bench` runs it; `--requests N` changes the length, `--only NAME` picks one row.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use aes::Aes128;
+use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use sardonyx::config::Machine;
+use sardonyx::controller::{Class, Controller, Persist, designs};
+use sardonyx::engine::{Engine, Request};
+use sardonyx::line::{Line, Logical, Place};
+use sardonyx::medium::layout::Layout;
+use sardonyx::plan::{At, Step, Stored};
+use sardonyx::stats::Kind;
+use sardonyx::units::Time;
+
+const GIB_LINES: u64 = 1 << 24;
+const HINT_AHEAD: usize = 12;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Half reads, half writes, uniform over 1 GiB.
+fn requests(count: usize, seed: u64) -> Vec<(Kind, u64)> {
+    let mut random = Random(seed);
+    let one = |_| {
+        let draw = random.next();
+        let kind = if draw >> 63 == 0 { Kind::Read } else { Kind::Write };
+        (kind, draw % GIB_LINES)
+    };
+    (0..count).map(one).collect()
+}
+
+/// What write number `i` holds: one in two is one of a thousand contents, the rest are new.
+fn content(i: u64) -> Line {
+    let mut random = Random(if i.is_multiple_of(2) { i % 1000 } else { i ^ 1 << 40 });
+    let mut line = [0; 64];
+    for word in line.chunks_exact_mut(8) {
+        word.copy_from_slice(&random.next().to_le_bytes());
+    }
+    line
+}
+
+fn floor(count: usize) -> f64 {
+    let array = vec![1u8; GIB_LINES as usize * 64];
+    let cipher = Aes128::new(&Array::from([7u8; 16]));
+    let mut random = Random(3);
+    let mut sum = 0u64;
+    let start = Instant::now();
+    for i in 0..count as u64 {
+        let mut pad: [aes::Block; 4] = Default::default();
+        for (block, pad) in pad.iter_mut().enumerate() {
+            pad[..8].copy_from_slice(&i.to_le_bytes());
+            pad[8] = block as u8;
+        }
+        cipher.encrypt_blocks(&mut pad);
+        for _ in 0..2 {
+            let at = (random.next() % GIB_LINES) as usize * 64;
+            let words = array[at..at + 64].chunks_exact(8).zip(pad.iter().cycle());
+            for (word, pad) in words {
+                let word = u64::from_le_bytes(word.try_into().expect("8 bytes"));
+                sum = sum.wrapping_add(word ^ u64::from(pad[0]));
+            }
+        }
+    }
+    black_box(sum);
+    start.elapsed().as_nanos() as f64 / count as f64
+}
+
+/// Feeds requests as fast as the ingress takes them.
+fn feed(
+    engine: &mut Engine,
+    requests: &[(Kind, u64)],
+    mut hint: impl FnMut(&mut Engine, u64),
+    mut handle: impl FnMut(&mut sardonyx::plan::Plan, Kind, u64, u64) -> Stored,
+) -> f64 {
+    let start = Instant::now();
+    for (i, (kind, line)) in requests.iter().enumerate() {
+        while !engine.admits() {
+            engine.advance();
+        }
+        if let Some((_, ahead)) = requests.get(i + HINT_AHEAD) {
+            hint(engine, *ahead);
+        }
+        let now = engine.now();
+        let request = Request {
+            arrival: now,
+            core: 0,
+            tag: i as u64,
+            kind: *kind,
+            counted: true,
+        };
+        engine.admit(request, now, |plan| handle(plan, *kind, *line, i as u64));
+        engine.answers().for_each(drop);
+    }
+    while engine.next_event() != Time::NEVER || engine.kick() {
+        engine.advance();
+        engine.answers().for_each(drop);
+    }
+    engine.assert_at_rest();
+    start.elapsed().as_nanos() as f64 / requests.len() as f64
+}
+
+fn machine() -> Machine {
+    let none: [(&str, &str); 0] = [];
+    Machine::load("esd", &none).expect("a preset")
+}
+
+/// The engine with lines' bytes and no controller; the second pass is timed, over memory that the
+/// first has touched.
+fn engine_alone(count: usize) -> f64 {
+    let mut engine = Engine::new(&machine().engine);
+    let lines: Vec<Line> = (0..1024).map(content).collect();
+    let mut pass = |seed| {
+        feed(
+            &mut engine,
+            &requests(count, seed),
+            |engine, line| engine.look(|plan| plan.touch_ahead(Place(line))),
+            |plan, kind, line, i| match kind {
+                Kind::Read => Stored::at(plan.read(Place(line), Step::PAST).at),
+                Kind::Write => {
+                    let data = At::past(&lines[i as usize % lines.len()]);
+                    plan.write(Place(line), data, Step::PAST)
+                }
+            },
+        )
+    };
+    pass(1);
+    pass(2)
+}
+
+fn design(name: &str, count: usize) -> f64 {
+    let machine = machine();
+    let mut engine = Engine::new(&machine.engine);
+    let mut layout = Layout::new(machine.engine.medium.geometry.lines());
+    let built = designs::build(name, &machine.controller, &mut layout).expect("a design");
+    let controller = std::cell::RefCell::new(built);
+    let contents: Vec<Line> = (0..count as u64).map(content).collect();
+    let mut pass = |seed| {
+        feed(
+            &mut engine,
+            &requests(count, seed),
+            |engine, line| engine.look(|plan| controller.borrow().hint(Logical(line), plan)),
+            |plan, kind, line, i| {
+                let controller: &mut Controller = &mut controller.borrow_mut();
+                let line = Logical(line);
+                match kind {
+                    Kind::Read => {
+                        Stored::at(controller.read(line, Class::Data, Step::PAST, plan).at)
+                    }
+                    Kind::Write => {
+                        let data = At::past(&contents[i as usize]);
+                        let order = Persist::Relaxed;
+                        controller.write(line, data, Step::PAST, Class::Data, order, plan)
+                    }
+                }
+            },
+        )
+    };
+    pass(1);
+    pass(2)
+}
+
+fn decoding() -> f64 {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/redis.parquet");
+    let mut best = f64::MAX;
+    for _ in 0..5 {
+        let mut reader = sardonyx::trace::TraceReader::open(path).expect("a trace");
+        let (mut batch, mut records) = (Vec::new(), 0);
+        let start = Instant::now();
+        while reader.next_batch(&mut batch).expect("records") {
+            records += batch.len();
+        }
+        best = best.min(start.elapsed().as_nanos() as f64 / records as f64);
+    }
+    best
+}
+
+/// Peak resident memory of this process in MiB.
+fn peak_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1024.0)
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let value = |name: &str| {
+        let at = args.iter().position(|arg| arg == name)?;
+        args.get(at + 1).cloned()
+    };
+    let count = value("--requests").map_or(1_000_000, |n| n.parse().expect("a number"));
+    let only = value("--only");
+    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    let floor_ns = floor(2_000_000);
+    println!("{count} random requests over 1 GiB, half of them reads, as fast as the queues take them");
+    println!("{:<16} {:>9.1} ns", "floor", floor_ns);
+    if wanted("engine") {
+        let ns = engine_alone(count);
+        println!("{:<16} {ns:>9.1} ns  {:>5.2} x floor", "engine alone", ns / floor_ns);
+    }
+    for design_of in designs::all().iter().filter(|d| wanted(d.name)) {
+        let ns = design(design_of.name, count);
+        println!("{:<16} {ns:>9.1} ns  {:>5.2} x floor", design_of.name, ns / floor_ns);
+    }
+    if wanted("decoding") {
+        let ns = decoding();
+        println!("{:<16} {ns:>9.1} ns  {:>5.1} M records/s", "trace decoding", 1000.0 / ns);
+    }
+    if let Some(peak) = peak_mib() {
+        println!("{:<16} {peak:>9.0} MiB at most, the floor's own 1 GiB included", "memory");
+    }
+}

@@ -1,0 +1,272 @@
+//! A full fingerprint index in the medium: buckets of one line, each with entries of digest, place
+//! and reference count, probed one after the other. Source: the layouts are ours (*assumed*); that
+//! the index is whole, and cached, is ESD's account of its rivals. Left out: what equality means.
+
+use super::amt::{SATURATED, number, number_bytes};
+use crate::controller::metadata_cache::{Got, MetadataCache, spread};
+use crate::controller::params::CacheParams;
+use crate::line::{Line, Place};
+use crate::medium::layout::{Layout, Region};
+use crate::medium::params::Unit;
+use crate::plan::{Plan, Queue, Step};
+use crate::stats::Cause;
+
+/// The last byte of a bucket: entries that lie beyond it because it was full.
+const OVERFLOW: usize = 63;
+
+/// A fingerprint, as many of its bytes as the index keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest {
+    bytes: [u8; 20],
+    len: usize,
+}
+
+impl Digest {
+    /// The first `len` bytes of a digest.
+    pub fn new(digest: &[u8], len: usize) -> Digest {
+        let len = len.clamp(1, digest.len().min(20));
+        let mut bytes = [0; 20];
+        bytes[..len].copy_from_slice(&digest[..len]);
+        Digest { bytes, len }
+    }
+}
+
+/// An entry with the wanted digest, and how far the search has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Match {
+    got: Got,
+    slot: usize,
+    line: Line,
+    /// Where the content lies.
+    pub place: Place,
+    /// Its reference count.
+    pub count: u8,
+    /// The step after which that is known.
+    pub at: Step,
+    /// The bucket was on chip.
+    pub hit: bool,
+}
+
+/// A search through the buckets of one digest.
+pub struct Search {
+    digest: Digest,
+    bucket: u64,
+    walked: u64,
+    current: Option<(Got, Line, usize)>,
+    /// When it has come so far.
+    pub at: Step,
+}
+
+/// The index.
+pub struct Index {
+    region: Region,
+    /// Bytes of a digest in an entry, of an entry, and entries of a bucket.
+    digest: usize,
+    entry: usize,
+    per_bucket: usize,
+    /// Its cache on chip.
+    pub cache: MetadataCache,
+    entries: u64,
+}
+
+impl Index {
+    /// An index of `buckets` buckets whose entries hold `digest` bytes of fingerprint.
+    pub fn new(digest: usize, buckets: u64, cache: CacheParams, layout: &mut Layout) -> Index {
+        let entry = digest + 6;
+        Index {
+            region: layout.reserve_sparse("fingerprints", buckets.max(1)),
+            digest,
+            entry,
+            per_bucket: OVERFLOW / entry,
+            cache: MetadataCache::new(cache, Unit::Fingerprints, Queue::Data),
+            entries: 0,
+        }
+    }
+
+    /// Bytes of an entry.
+    pub fn entry_bytes(&self) -> usize {
+        self.entry
+    }
+
+    /// Entries in the index.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Begins a search.
+    pub fn search(&self, digest: Digest, after: Step) -> Search {
+        Search {
+            digest,
+            bucket: self.home(&digest),
+            walked: 0,
+            current: None,
+            at: after,
+        }
+    }
+
+    /// The next entry with the digest, `None` when there is no more.
+    pub fn next(&mut self, search: &mut Search, plan: &mut Plan) -> Option<Match> {
+        loop {
+            let (got, line, from) = match search.current.take() {
+                Some(current) => current,
+                None => {
+                    let place = self.region.line(search.bucket);
+                    let mut plan = plan.because(Cause::Lookup);
+                    let got = self.cache.get(place, search.at, &mut plan);
+                    search.at = got.at;
+                    (got, *self.cache.line(got), 0)
+                }
+            };
+            let wanted = &search.digest.bytes[..self.digest];
+            let slot = (from..self.per_bucket).find(|slot| {
+                let entry = &line[slot * self.entry..][..self.entry];
+                entry[..self.digest] == *wanted && number(&line, self.place(*slot)).is_some()
+            });
+            if let Some(slot) = slot {
+                search.current = Some((got, line, slot + 1));
+                let place = number(&line, self.place(slot)).expect("just seen");
+                return Some(Match {
+                    got,
+                    slot,
+                    line,
+                    place: Place(place),
+                    count: line[self.count(slot)],
+                    at: search.at,
+                    hit: got.hit,
+                });
+            }
+            search.walked += 1;
+            if line[OVERFLOW] == 0 || search.walked == self.region.lines {
+                return None;
+            }
+            search.bucket = self.after(search.bucket);
+        }
+    }
+
+    /// One more line refers to the place of a match just given; a full count stays.
+    pub fn refer(&mut self, found: &Match, ripe: Step, plan: &mut Plan) -> u8 {
+        let count = found.count.saturating_add(1);
+        if count != found.count {
+            debug_assert_eq!(*self.cache.line(found.got), found.line);
+            let mut plan = plan.because(Cause::Reclaim);
+            let at = self.count(found.slot);
+            self.cache
+                .set_bytes(found.got, at, &[count], ripe, &mut plan);
+        }
+        count
+    }
+
+    /// Enters content at `place`, referred to once; gives the bucket that it came to lie in.
+    pub fn insert(
+        &mut self,
+        digest: Digest,
+        place: Place,
+        (after, ripe): (Step, Step),
+        plan: &mut Plan,
+    ) -> u64 {
+        let mut plan = plan.because(Cause::Lookup);
+        let (mut bucket, mut at) = (self.home(&digest), after);
+        for _ in 0..self.region.lines {
+            let got = self.cache.revisit(self.region.line(bucket), at, &mut plan);
+            at = got.at;
+            let line = *self.cache.line(got);
+            let free = (0..self.per_bucket).find(|s| number(&line, self.place(*s)).is_none());
+            if let Some(slot) = free {
+                let mut entry = [0; 26];
+                entry[..self.digest].copy_from_slice(&digest.bytes[..self.digest]);
+                entry[self.digest..][..5].copy_from_slice(&number_bytes(place.0));
+                entry[self.digest + 5] = 1;
+                let bytes = &entry[..self.entry];
+                self.cache
+                    .set_bytes(got, slot * self.entry, bytes, ripe, &mut plan);
+                self.entries += 1;
+                return bucket;
+            }
+            let more = [line[OVERFLOW].saturating_add(1)];
+            self.cache.set_bytes(got, OVERFLOW, &more, ripe, &mut plan);
+            bucket = self.after(bucket);
+        }
+        panic!("the fingerprint index has an entry for every place, and one more was to be made")
+    }
+
+    /// One line less refers to `place`, whose entry lies in `bucket`; true if it was the last one,
+    /// and the entry is gone.
+    pub fn unrefer(
+        &mut self,
+        bucket: u64,
+        place: Place,
+        (after, ripe): (Step, Step),
+        plan: &mut Plan,
+    ) -> bool {
+        let mut plan = plan.because(Cause::Reclaim);
+        let got = self
+            .cache
+            .revisit(self.region.line(bucket), after, &mut plan);
+        let line = *self.cache.line(got);
+        let slot = (0..self.per_bucket)
+            .find(|slot| number(&line, self.place(*slot)) == Some(place.0))
+            .expect("the inverse table knows where the entry lies");
+        let count = line[self.count(slot)];
+        if count == SATURATED {
+            return false;
+        }
+        if count > 1 {
+            let at = self.count(slot);
+            self.cache.set_bytes(got, at, &[count - 1], ripe, &mut plan);
+            return false;
+        }
+        let from = slot * self.entry;
+        let digest = Digest::new(&line[from..from + self.digest], self.digest);
+        let blank = &[0; 26][..self.entry];
+        self.cache.set_bytes(got, from, blank, ripe, &mut plan);
+        self.entries -= 1;
+        let (mut passed, mut at) = (self.home(&digest), got.at);
+        while passed != bucket {
+            let got = self.cache.revisit(self.region.line(passed), at, &mut plan);
+            at = got.at;
+            let beyond = self.cache.line(got)[OVERFLOW];
+            if beyond != u8::MAX {
+                let less = [beyond - 1];
+                self.cache.set_bytes(got, OVERFLOW, &less, ripe, &mut plan);
+            }
+            passed = self.after(passed);
+        }
+        true
+    }
+
+    /// The places that the newest bytes of a bucket speak of, with their counts.
+    pub fn peek(&self, bucket: u64, plan: &Plan) -> Vec<(Place, u8)> {
+        let line = plan.peek(self.region.line(bucket)).unwrap_or([0; 64]);
+        let slots = 0..self.per_bucket;
+        let entry = |slot| {
+            Some((
+                Place(number(&line, self.place(slot))?),
+                line[self.count(slot)],
+            ))
+        };
+        slots.filter_map(entry).collect()
+    }
+
+    /// How many entries there are, learnt from elsewhere (the inverse table).
+    pub fn set_entries(&mut self, entries: u64) {
+        self.entries = entries;
+    }
+
+    fn home(&self, digest: &Digest) -> u64 {
+        let mut key = [0; 8];
+        key.copy_from_slice(&digest.bytes[..8]);
+        spread(u64::from_le_bytes(key), self.region.lines)
+    }
+
+    fn after(&self, bucket: u64) -> u64 {
+        (bucket + 1) % self.region.lines
+    }
+
+    fn place(&self, slot: usize) -> usize {
+        slot * self.entry + self.digest
+    }
+
+    fn count(&self, slot: usize) -> usize {
+        slot * self.entry + self.digest + 5
+    }
+}
