@@ -66,6 +66,8 @@ def output_directory(path: Path) -> Iterator[None]:
     """Make the directory and prove that a file can be written there; an error leaves no new one."""
     if path.exists() and not path.is_dir():
         raise SardonyxError(f"--out {path}: is a file; name a directory")
+    if not all(place.is_dir() for place in path.parents if place.exists()):
+        raise SardonyxError(f"--out {path}: is below a file; name another directory")
     made = [place for place in (path, *path.parents) if not place.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """The command line over the real native module, on stretches of the recorded traces.
 
-Those that simulate run as soon as the native module does; until then they say that it does not.
+Bad input of every kind ends with status 2, one line on standard error and no file.
 """
 
 from __future__ import annotations
@@ -10,20 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sardonyx import _core
 
 pytestmark = pytest.mark.native
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 SHORT = ("--limit", "3000", "--no-sensitivity")
-
-
-@pytest.fixture
-def simulating() -> None:
-    """Skips what the native module cannot do yet."""
-    lacking = [name for name in ("simulate", "designs") if not hasattr(_core, name)]
-    if lacking:
-        pytest.skip(f"the native module lacks {', '.join(lacking)}")
 
 
 def sardonyx(*arguments: str, where: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -39,7 +33,6 @@ def sardonyx(*arguments: str, where: Path, status: int = 0) -> subprocess.Comple
     return ended
 
 
-@pytest.mark.usefixtures("simulating")
 def test_compare_runs_every_design(tmp_path: Path) -> None:
     traces = [str(TRACES / "redis.parquet"), "synth:rung-60:3000"]
     ended = sardonyx("compare", *traces, *SHORT, "--json", "-", where=tmp_path)
@@ -55,17 +48,34 @@ def test_compare_runs_every_design(tmp_path: Path) -> None:
     assert ended.stderr == ""
 
 
-@pytest.mark.usefixtures("simulating")
 def test_results_do_not_depend_on_threads(tmp_path: Path) -> None:
-    trace = str(TRACES / "x264.parquet")
     answers = []
-    for jobs in ("1", "4"):
-        ended = sardonyx("compare", trace, *SHORT, "-j", jobs, "--json", "-", where=tmp_path)
-        runs = json.loads(ended.stdout)["runs"]
-        for run in runs:
-            run["metrics"].pop("requests_per_second", None)  # the host's speed
-        answers.append(runs)
+    for jobs in ("1", "2"):
+        where = tmp_path / jobs
+        options = ("--limit", "3000", "-j", jobs, "--out", str(where))
+        sardonyx("compare", str(TRACES / "x264.parquet"), *options, where=tmp_path)
+        document = json.loads((where / "results.json").read_text())
+        assert len(document["runs"]) == 4 + 18
+        for run in document["runs"]:
+            assert run["metrics"].pop("requests_per_second") > 0  # the host's speed
+        answers.append(document)
     assert answers[0] == answers[1]
+
+
+def test_reproduce_fills_every_claim(tmp_path: Path) -> None:
+    options = ("--quick", "--limit", "1500", "--json", "esd.json")
+    ended = sardonyx("reproduce", "esd", str(TRACES / "redis.parquet"), *options, where=tmp_path)
+    assert "replaced by recordings of real programs (redis)" in " ".join(ended.stdout.split())
+    claims = json.loads((tmp_path / "esd.json").read_text())["claims"]
+    assert [claim["where"] for claim in claims if claim["ours"] is None] == []
+    assert (tmp_path / "results/esd/report.html").stat().st_size > 10_000
+
+
+def test_without_recordings_at_hand_the_ladder_stands_in(tmp_path: Path) -> None:
+    options = ("--quick", "--limit", "300", "--json", "-")
+    ended = sardonyx("reproduce", "esd", *options, where=tmp_path)
+    kinds = {workload["kind"] for workload in json.loads(ended.stdout)["workloads"]}
+    assert kinds == {"ladder"}
 
 
 def test_a_cut_is_a_sound_trace(tmp_path: Path) -> None:
@@ -77,13 +87,87 @@ def test_a_cut_is_a_sound_trace(tmp_path: Path) -> None:
     assert json.loads(info.stdout)["records"] == 500
 
 
-@pytest.mark.usefixtures("simulating")
-def test_a_truncated_trace_is_an_error_before_any_run(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of files that are no traces."""
+    where = tmp_path_factory.mktemp("broken")
     whole = (TRACES / "redis.parquet").read_bytes()
-    (tmp_path / "short.parquet").write_bytes(whole[: len(whole) // 2])
-    ended = sardonyx("compare", "short.parquet", where=tmp_path, status=2)
-    assert ended.stderr.startswith("error: short.parquet")
-    assert not (tmp_path / "results").exists()
+    (where / "truncated.parquet").write_bytes(whole[: len(whole) // 2])
+    (where / "empty.parquet").touch()
+    (where / "text.parquet").write_text("a line of text, longer than any footer of a trace\n")
+    pq.write_table(pa.table({"a": [1, 2]}), where / "columns.parquet", compression="zstd")
+    rows = pq.read_table(TRACES / "redis.parquet").slice(0, 50)
+    at = rows.schema.get_field_index("op")
+    typed = rows.set_column(at, "op", rows["op"].cast(pa.string()))
+    pq.write_table(typed, where / "types.parquet", compression="zstd")
+    return where
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("missing.parquet", "there is no such file"),
+        ("empty.parquet", "is empty"),
+        ("truncated.parquet", "is truncated"),
+        ("text.parquet", "is not a Parquet file"),
+        ("columns.parquet", "no column `gap`"),
+        ("types.parquet", "column `op`"),
+        ("", "is a directory"),
+    ],
+)
+@pytest.mark.parametrize("command", ["compare", "trace info", "trace check", "trace cut"])
+def test_a_broken_trace_is_an_error(
+    broken: Path, tmp_path: Path, command: str, file: str, words: str
+) -> None:
+    target = ("cut.parquet",) if command == "trace cut" else ()
+    refused(*command.split(), str(broken / file), *target, where=tmp_path, words=words)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--designs esd,dedup", '"dedup-sha1"'),
+        ("--machine edsd", "no such machine"),
+        ("--set esd.efit_byte=1", "esd.efit_bytes"),
+        ("--set medium.geometry.banks=0", "a power of two"),
+        ("--set medium.geometry.banks=3", "a power of two"),
+        ("--set medium.geometry.rows=9223372036854775808", "out of range"),
+        ("--set medium.geometry.rows=68719476736", "use fewer rows"),
+        ("--set medium.timing.tRCD=-5", "is negative"),
+        ("--set medium.timing.tRCD_ns=nan", "is not finite"),
+        ("--set medium.timing.tRCD_ns=1e300", "more than 1 s"),
+        ("--set medium.geometry.banks=many", "medium.geometry.banks"),
+        ("--set core.window=0", "out of range"),
+        ("--set esd.efit_bytes=1", "out of range"),
+        ("--limit 0", "--limit"),
+        ("--limit 99999999999999999999", "--limit"),
+        ("--jobs 0", "--jobs"),
+        ("--copies 0", "--copies"),
+        ("--copies 5000000000", "--copies"),
+        ("--warmup -1", "--warmup"),
+        ("--warmup 400", "lower --warmup"),
+        ("--warmup 99999999999999999999", "--warmup"),
+        ("--out /dev/null", "is a file"),
+        ("--out /dev/null/there", "--out"),
+        ("--out /proc/there", "/proc/there"),
+        ("synth:rung-60:0", "at least 1"),
+        ("synth:rung-60:99999999999999999999", "RECORDS"),
+    ],
+)
+def test_a_bad_option_is_an_error(tmp_path: Path, options: str, words: str) -> None:
+    trace = str(TRACES / "redis.parquet")
+    given = ("compare", trace, "--designs", "esd", "--no-sensitivity", "--limit", "300")
+    refused(*given, *options.split(), where=tmp_path, words=words)
+
+
+def refused(*arguments: str, where: Path, words: str) -> None:
+    """The program says what is wrong in one line, with status 2, and leaves nothing behind."""
+    ended = sardonyx(*arguments, where=where, status=2)
+    assert ended.stderr.startswith("error: ")
+    assert ended.stderr.count("\n") == 1
+    assert words in ended.stderr
+    assert ended.stdout == ""
+    assert list(where.iterdir()) == []
 
 
 def test_conversion_there_and_back_keeps_the_requests(tmp_path: Path) -> None:
@@ -131,7 +215,6 @@ def test_a_cancelled_call_is_an_error_and_leaves_nothing(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("simulating")
 def test_every_preset_simulates(tmp_path: Path) -> None:
     trace = str(TRACES / "sqlite3.parquet")
     for machine in json.loads(_core.machines()):

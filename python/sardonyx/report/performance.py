@@ -245,6 +245,7 @@ def latency_distribution(comparison: Comparison) -> Figure | Missing:
                 "title": {"text": "write latency (ns)"},
                 "automargin": True,
                 "dtick": 1,
+                "tickformat": ",~f",
                 "minor": {"dtick": "D1", "showgrid": True},
             }
             views.append(View(workload, data, shape))
