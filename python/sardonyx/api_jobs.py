@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -161,17 +162,24 @@ def run(
 ) -> Results:
     """Run the jobs (the order in the results is theirs, whatever finishes first).
 
-    ``watch`` is called a few times a second with all jobs. The first error, or an interrupt,
-    cancels what still runs and is raised.
+    Jobs that come to the same run share it. ``watch`` is called a few times a second with those
+    that run. The first error, or an interrupt, cancels what still runs and is raised.
     """
     sources = {job.trace: job.source for job in jobs}
     with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
-        runs = [pool.submit(_simulate, job, settings) for job in jobs]
+        shared: dict[tuple[str, str, str], Future[dict[str, Any]]] = {}
+        runs, own = [], []
+        for job, effective in zip(jobs, _effective(jobs, settings), strict=True):
+            same = (job.source, job.design, effective)
+            if same not in shared:
+                shared[same] = pool.submit(_simulate, job, settings)
+                own.append(job)
+            runs.append(shared[same])
         infos = [
             pool.submit(_core.trace_info, source, settings.limit, None)
             for source in sources.values()
         ]
-        _finish([*runs, *infos], jobs, watch)
+        _finish([*shared.values(), *infos], own, watch)
     document = {
         "sardonyx": _core.VERSION,
         "machine": {key: machine[key] for key in ("name", "source", "parameters", "assumed")},
@@ -179,9 +187,25 @@ def run(
             {"name": name, "info": json.loads(info.result())}
             for name, info in zip(sources, infos, strict=True)
         ],
-        "runs": [future.result() for future in runs],
+        "runs": [
+            future.result() | {"trace": job.trace, "variant": dict(job.variant)}
+            for job, future in zip(jobs, runs, strict=True)
+        ],
     }
     return Results.from_document(document)
+
+
+def _effective(jobs: Sequence[Job], settings: Settings) -> list[str]:
+    """What each job's machine comes to: a sweep passes the machine's own setting once, and that
+    point is the plain run.
+    """
+
+    @cache
+    def machine(variant: tuple[tuple[str, str], ...]) -> str:
+        whole = json.loads(_core.machine(settings.machine, [*settings.overrides, *variant]))
+        return json.dumps([whole["parameters"], whole["assumed"]], sort_keys=True)
+
+    return [machine(tuple(_texts(job.variant))) for job in jobs]
 
 
 def _finish(futures: Sequence[Future[Any]], jobs: Sequence[Job], watch: Watch | None) -> None:
@@ -218,4 +242,4 @@ def _simulate(job: Job, settings: Settings) -> dict[str, Any]:
         )
     )
     job.state = "done"
-    return answer | {"trace": job.trace, "design": job.design, "variant": dict(job.variant)}
+    return answer | {"design": job.design}
