@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sardonyx.report import Figure, Missing, figures, page, write_report
+from sardonyx.report import Figure, Missing, beside_paper, figures, page, write_report
 from sardonyx.reproduce import esd_claims
 from sardonyx.results import Results
 from test_report_fixture import invented_document
@@ -88,6 +88,29 @@ def test_a_thinned_distribution_keeps_its_ends_and_stays_on_the_curve() -> None:
     assert points[-1] == (5000.0, 1.0)
     assert set(points) <= {(ns, f) for ns, f in curve}
     assert max(b - a for a, b in zip(drawn["y"], drawn["y"][1:], strict=False)) < 0.01
+
+
+def test_collisions_are_held_against_the_paper_from_the_counts() -> None:
+    document = invented_document(2, sweeps=False)
+
+    def verdict(crc: int, hamming: int, hsiao: int) -> str:
+        counts = {"crc-32": crc, "truncated-hamming": hamming}
+        for trace in document["traces"]:
+            for row in trace["info"]["collisions"]:
+                row["contents"] = counts.get(row["fingerprint"], hsiao)
+        return figure("collisions", document).reading
+
+    assert "2 contents collide under CRC-32, 400 under truncated-hamming" in verdict(1, 200, 300)
+    assert verdict(1, 200, 300).endswith("these traces contradict it.")
+    assert verdict(1, 200, 0).endswith("these traces contradict it for truncated-hamming.")
+    assert verdict(5, 4, 5).endswith("these traces agree.")
+
+
+def test_ratios_far_from_the_papers_have_a_logarithmic_axis() -> None:
+    rows = esd_claims(Results.from_document(invented_document(2)))
+    axis = next(f for f in beside_paper.figures(rows) if f.key == "claims-ratios").views[0].layout
+    assert axis["xaxis"]["type"] == "log"
+    assert axis["xaxis"]["range"][0] < 0 < axis["xaxis"]["range"][1]
 
 
 def test_daggers_name_what_a_figure_rests_on() -> None:

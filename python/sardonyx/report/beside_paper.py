@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,13 +60,13 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
         "automargin": True,
         "zeroline": True,
     }
-    xaxis |= (
-        {"tickformat": ".0%"}
-        if unit == "%"
-        else {
-            "ticksuffix": "×",
-        }
-    )
+    if unit == "%":
+        xaxis["tickformat"] = ".0%"
+    else:
+        xaxis |= {"ticksuffix": "×", "tickformat": ",~f"}
+        if (least := min(values)) > 0:  # a generated trace can be a hundred times the paper's
+            xaxis |= {"type": "log", "dtick": "D2"}
+            xaxis["range"] = [math.log10(0.85 * min(1, least)), math.log10(1.2 * high)]
     shape: dict[str, Any] = {
         "height": 130 + 27 * len(rows),
         "hovermode": "closest",

@@ -108,7 +108,7 @@ def _figure(
         title,
         cf,
         shows,
-        f"{reading} The mean is arithmetic over traces.",
+        f"{reading} The mean is arithmetic over traces; the axis need not start at 0.",
         views,
         Table((("workload, table", ""), *((_size(s), "%") for s in sizes)), rows),
         assumed_by(runs, "counts"),
