@@ -37,7 +37,11 @@ fn requests(count: usize, seed: u64) -> Vec<(Kind, u64)> {
     let mut random = Random(seed);
     let one = |_| {
         let draw = random.next();
-        let kind = if draw >> 63 == 0 { Kind::Read } else { Kind::Write };
+        let kind = if draw >> 63 == 0 {
+            Kind::Read
+        } else {
+            Kind::Write
+        };
         (kind, draw % GIB_LINES)
     };
     (0..count).map(one).collect()
@@ -45,7 +49,11 @@ fn requests(count: usize, seed: u64) -> Vec<(Kind, u64)> {
 
 /// What write number `i` holds: one in two is one of a thousand contents, the rest are new.
 fn content(i: u64) -> Line {
-    let mut random = Random(if i.is_multiple_of(2) { i % 1000 } else { i ^ 1 << 40 });
+    let mut random = Random(if i.is_multiple_of(2) {
+        i % 1000
+    } else {
+        i ^ 1 << 40
+    });
     let mut line = [0; 64];
     for word in line.chunks_exact_mut(8) {
         word.copy_from_slice(&random.next().to_le_bytes());
@@ -205,21 +213,38 @@ fn main() {
     let only = value("--only");
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
     let floor_ns = floor(2_000_000);
-    println!("{count} random requests over 1 GiB, half of them reads, as fast as the queues take them");
+    println!(
+        "{count} random requests over 1 GiB, half of them reads, as fast as the queues take them"
+    );
     println!("{:<16} {:>9.1} ns", "floor", floor_ns);
     if wanted("engine") {
         let ns = engine_alone(count);
-        println!("{:<16} {ns:>9.1} ns  {:>5.2} x floor", "engine alone", ns / floor_ns);
+        println!(
+            "{:<16} {ns:>9.1} ns  {:>5.2} x floor",
+            "engine alone",
+            ns / floor_ns
+        );
     }
     for design_of in designs::all().iter().filter(|d| wanted(d.name)) {
         let ns = design(design_of.name, count);
-        println!("{:<16} {ns:>9.1} ns  {:>5.2} x floor", design_of.name, ns / floor_ns);
+        println!(
+            "{:<16} {ns:>9.1} ns  {:>5.2} x floor",
+            design_of.name,
+            ns / floor_ns
+        );
     }
     if wanted("decoding") {
         let ns = decoding();
-        println!("{:<16} {ns:>9.1} ns  {:>5.1} M records/s", "trace decoding", 1000.0 / ns);
+        println!(
+            "{:<16} {ns:>9.1} ns  {:>5.1} M records/s",
+            "trace decoding",
+            1000.0 / ns
+        );
     }
     if let Some(peak) = peak_mib() {
-        println!("{:<16} {peak:>9.0} MiB at most, the floor's own 1 GiB included", "memory");
+        println!(
+            "{:<16} {peak:>9.0} MiB at most, the floor's own 1 GiB included",
+            "memory"
+        );
     }
 }

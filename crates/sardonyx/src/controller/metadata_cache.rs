@@ -135,6 +135,13 @@ impl MetadataCache {
         Some(&self.entries[slot].line)
     }
 
+    /// Fetches what a look-up of `place` will touch into the host's caches; no effect on results.
+    pub fn touch_ahead(&self, place: Place, plan: &Plan) {
+        if self.peek(place).is_none() {
+            plan.touch_ahead(place);
+        }
+    }
+
     /// Writes the line at `place` back if it is here and dirty.
     pub fn persist(&mut self, place: Place, after: Step, plan: &mut Plan) -> Stored {
         match self.find(self.set(place), place) {

@@ -169,6 +169,7 @@ impl Layer for CounterMode {
 
     fn hint(&self, a: Place, plan: &Plan) {
         plan.touch_ahead(a);
+        self.cache.touch_ahead(self.counter_line(a), plan);
     }
 
     fn forget_figures(&mut self) {

@@ -140,6 +140,20 @@ impl Amt {
         entry(cache.peek(place)?, from)
     }
 
+    /// Fetches what a look-up of `line` will touch into the host's caches; gives the place where it
+    /// probably lies. No effect on results.
+    pub fn touch_ahead(&self, cache: &MetadataCache, line: Logical, plan: &Plan) -> Place {
+        let (place, from) = self.spot(line.0);
+        let known = match cache.peek(place) {
+            Some(bytes) => entry(bytes, from),
+            None => {
+                plan.touch_ahead(place);
+                None
+            }
+        };
+        known.unwrap_or(Place(line.0))
+    }
+
     /// Reads the whole table from the medium's bytes; calls `each` with every mapping.
     pub fn scan(&mut self, plan: &Plan, mut each: impl FnMut(Logical, Place)) {
         self.mapped = 0;

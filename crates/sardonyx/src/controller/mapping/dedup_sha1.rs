@@ -168,9 +168,8 @@ impl Layer for DedupSha1 {
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {
-        if let Some(place) = self.tables.amt.peek(&self.tables.cache, a) {
-            self.below.hint(place, plan);
-        }
+        let place = self.tables.amt.touch_ahead(&self.tables.cache, a, plan);
+        self.below.hint(place, plan);
     }
 
     fn forget_figures(&mut self) {

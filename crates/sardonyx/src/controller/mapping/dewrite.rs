@@ -53,7 +53,7 @@ impl Dewrite {
     pub fn new(params: &DewriteParams, below: Encryption, layout: &mut Layout) -> Dewrite {
         // Six entries fit a bucket; four in the mean leave room.
         let buckets = layout.data_lines().div_ceil(4);
-        let index = Index::new(CRC_BYTES, buckets, params.fingerprint_cache, layout);
+        let index = Index::new(CRC_BYTES, buckets, params.fingerprint_cache, layout).moving();
         Dewrite {
             predictor: Predictor {
                 history: params.history,
@@ -138,9 +138,8 @@ impl Layer for Dewrite {
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {
-        if let Some(place) = self.tables.amt.peek(&self.tables.cache, a) {
-            self.below.hint(place, plan);
-        }
+        let place = self.tables.amt.touch_ahead(&self.tables.cache, a, plan);
+        self.below.hint(place, plan);
     }
 
     fn forget_figures(&mut self) {

@@ -258,9 +258,8 @@ impl Layer for Esd {
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {
-        if let Some(place) = self.amt.peek(&self.cache, a) {
-            self.below.hint(place, plan);
-        }
+        let place = self.amt.touch_ahead(&self.cache, a, plan);
+        self.below.hint(place, plan);
     }
 
     fn forget_figures(&mut self) {

@@ -64,6 +64,8 @@ pub struct Index {
     digest: usize,
     entry: usize,
     per_bucket: usize,
+    /// A new entry takes the slot of one with the same digest whose count is full.
+    moves: bool,
     /// Its cache on chip.
     pub cache: MetadataCache,
     entries: u64,
@@ -78,8 +80,18 @@ impl Index {
             digest,
             entry,
             per_bucket: OVERFLOW / entry,
+            moves: false,
             cache: MetadataCache::new(cache, Unit::Fingerprints, Queue::Data),
             entries: 0,
+        }
+    }
+
+    /// Lets an entry whose count is full move to the fresh copy: nobody will share the old one any
+    /// more, and without this thousands of them stand in a search's way (*assumed*, as for ESD).
+    pub fn moving(self) -> Index {
+        Index {
+            moves: true,
+            ..self
         }
     }
 
@@ -170,8 +182,14 @@ impl Index {
             let got = self.cache.revisit(self.region.line(bucket), at, &mut plan);
             at = got.at;
             let line = *self.cache.line(got);
+            let wanted = &digest.bytes[..self.digest];
+            let full = |slot: &usize| {
+                let of = &line[slot * self.entry..][..self.digest];
+                self.moves && line[self.count(*slot)] == SATURATED && of == wanted
+            };
+            let full = (0..self.per_bucket).find(full);
             let free = (0..self.per_bucket).find(|s| number(&line, self.place(*s)).is_none());
-            if let Some(slot) = free {
+            if let Some(slot) = full.or(free) {
                 let mut entry = [0; 26];
                 entry[..self.digest].copy_from_slice(&digest.bytes[..self.digest]);
                 entry[self.digest..][..5].copy_from_slice(&number_bytes(place.0));
@@ -179,7 +197,7 @@ impl Index {
                 let bytes = &entry[..self.entry];
                 self.cache
                     .set_bytes(got, slot * self.entry, bytes, ripe, &mut plan);
-                self.entries += 1;
+                self.entries += u64::from(full.is_none());
                 return bucket;
             }
             let more = [line[OVERFLOW].saturating_add(1)];
@@ -203,9 +221,12 @@ impl Index {
             .cache
             .revisit(self.region.line(bucket), after, &mut plan);
         let line = *self.cache.line(got);
-        let slot = (0..self.per_bucket)
-            .find(|slot| number(&line, self.place(*slot)) == Some(place.0))
-            .expect("the inverse table knows where the entry lies");
+        let slot =
+            (0..self.per_bucket).find(|slot| number(&line, self.place(*slot)) == Some(place.0));
+        let Some(slot) = slot else {
+            assert!(self.moves, "the inverse table knows where the entry lies");
+            return false; // its count was full, and its entry has moved to a fresh copy
+        };
         let count = line[self.count(slot)];
         if count == SATURATED {
             return false;

@@ -1,0 +1,180 @@
+//! Frames, and streams: what of a trace reaches memory, where, and with which contents.
+
+mod cpu_common;
+
+use std::collections::HashSet;
+
+use cpu_common::{fence, read, record, trace, write};
+use sardonyx::cpu::{Access, Copies, CpuError, Frames, Kind, LOOK_AHEAD, PAGE_LINES, Stream};
+use sardonyx::line::{Line, Logical, Virtual, ZERO_LINE};
+use sardonyx::trace::{GapUnit, Op, Record};
+
+fn stream(records: &[Record], copies: Copies, lines: u64) -> Result<Stream, CpuError> {
+    let folder = tempfile::tempdir().unwrap();
+    let source = trace(folder.path(), GapUnit::Instructions, records);
+    Stream::new(source, copies, lines)
+}
+
+fn all(mut stream: Stream) -> Vec<Access> {
+    std::iter::from_fn(|| stream.next_access().unwrap()).collect()
+}
+
+#[test]
+fn pages_take_frames_in_the_order_of_first_touch() {
+    let mut frames = Frames::new(1 << 20);
+    let far = (1 << 58) - 1;
+    for (space, line, wanted) in [
+        (0, far, 63),
+        (0, 5, 64 + 5),
+        (1, 5, 128 + 5),
+        (0, far - 63, 0),
+        (0, 0, 64),
+        (4095, 64, 192),
+    ] {
+        assert_eq!(
+            frames.map(space, Virtual(line)),
+            Ok(Logical(wanted)),
+            "{space}, {line}"
+        );
+    }
+    assert_eq!(frames.used(), 4);
+}
+
+#[test]
+fn a_full_memory_says_how_large_it_was() {
+    let mut frames = Frames::new(2 * PAGE_LINES + 63);
+    frames.map(0, Virtual(0)).unwrap();
+    frames.map(0, Virtual(64)).unwrap();
+    let error = frames.map(0, Virtual(128)).unwrap_err().to_string();
+    assert!(
+        error.contains("8 KiB") && error.contains("more rows"),
+        "{error}"
+    );
+    assert_eq!(
+        frames.map(0, Virtual(1)),
+        Ok(Logical(1)),
+        "what is there stays"
+    );
+}
+
+#[test]
+fn shares_neither_overlap_nor_leave_the_memory() {
+    let (capacity, shares) = (8 * 50 * PAGE_LINES, 8);
+    let mut lines = HashSet::new();
+    for share in 0..shares {
+        let mut frames = Frames::share(capacity, share, shares);
+        for page in 0..50 {
+            let line = frames.map(share, Virtual(page * PAGE_LINES)).unwrap();
+            assert!(line.0 < capacity && lines.insert(line));
+        }
+        assert!(frames.map(share, Virtual(50 * PAGE_LINES)).is_err());
+    }
+}
+
+#[test]
+fn gaps_of_what_is_left_out_are_kept() {
+    let records = [
+        record(3, Op::Clwb, 1, 0),
+        fence(4),
+        read(5, 1),
+        write(0, 2, 9),
+        record(1, Op::FlushWriteBack, 3, 8),
+        record(2, Op::Clflush, 3, 0),
+        record(3, Op::NonTemporalWrite, 4, 7),
+        record(7, Op::ClflushOpt, 1, 0),
+        fence(u32::MAX),
+    ];
+    let mut stream = stream(&records, Copies::ONE, 1 << 20).unwrap();
+    assert_eq!(stream.peek(3).map(|a| a.gap), Some(5));
+    let wanted = [
+        (12, Kind::Read, 1, 0),
+        (0, Kind::Write, 2, 9),
+        (1, Kind::Write, 3, 8),
+        (5, Kind::Write, 4, 7),
+    ];
+    for (gap, kind, line, byte) in wanted {
+        let access = stream.next_access().unwrap().unwrap();
+        assert_eq!((access.gap, access.kind, access.line.0), (gap, kind, line));
+        assert_eq!(access.data, [byte; 64]);
+    }
+    assert_eq!(stream.next_access().unwrap(), None);
+    assert_eq!(
+        (stream.skipped(), stream.trailing_gap()),
+        (5, 7 + u64::from(u32::MAX))
+    );
+}
+
+#[test]
+fn the_look_ahead_sees_what_comes() {
+    let records: Vec<Record> = (0..10_000)
+        .map(|i| write(1, i * 7 % 5000, i as u8))
+        .collect();
+    let wanted = all(stream(&records, Copies::ONE, 1 << 20).unwrap());
+    assert_eq!(wanted.len(), records.len());
+    let mut stream = stream(&records, Copies::ONE, 1 << 20).unwrap();
+    for i in 0..wanted.len() {
+        for k in [0, 1, LOOK_AHEAD] {
+            assert_eq!(stream.peek(k), wanted.get(i + k), "{i} + {k}");
+        }
+        assert_eq!(stream.next_access().unwrap(), Some(wanted[i]));
+    }
+}
+
+#[test]
+fn distinct_copies_keep_equality_and_zeros_and_nothing_else() {
+    let copy = |records: &[Record], copy| {
+        let copies = Copies {
+            copy,
+            of: 4,
+            distinct: true,
+        };
+        let accesses = all(stream(records, copies, 1 << 20).unwrap());
+        accesses.iter().map(|a| a.data).collect::<Vec<Line>>()
+    };
+    let mut records: Vec<Record> = (0..=255).map(|i| write(1, i, i as u8)).collect();
+    let plain = copy(&records, 0);
+    assert!(
+        records
+            .iter()
+            .zip(&plain)
+            .all(|(r, data)| r.data == Some(*data))
+    );
+    let first = copy(&records, 1);
+    assert_eq!(first[0], ZERO_LINE);
+    // The contents that a plain XOR would turn into zeros.
+    let key: Line = std::array::from_fn(|i| first[1][i] ^ 1);
+    records.push(Record {
+        data: Some(key),
+        ..records[0]
+    });
+    let mut seen = HashSet::new();
+    for c in 0..4 {
+        let contents = copy(&records, c);
+        assert_eq!(contents[0], ZERO_LINE);
+        assert!(contents[1..].iter().all(|data| *data != ZERO_LINE));
+        let distinct: HashSet<&Line> = contents.iter().collect();
+        assert_eq!(distinct.len(), records.len(), "one to one");
+        seen.extend(contents[1..256].iter().copied());
+    }
+    assert_eq!(seen.len(), 4 * 255, "no copy has another's contents");
+    let same = Copies {
+        copy: 3,
+        of: 4,
+        distinct: false,
+    };
+    assert_eq!(
+        all(stream(&records, same, 1 << 20).unwrap())[1].data,
+        [1; 64]
+    );
+}
+
+#[test]
+fn a_trace_too_large_is_named() {
+    let records: Vec<Record> = (0..9).map(|i| read(1, i * PAGE_LINES)).collect();
+    let error = stream(&records, Copies::ONE, 8 * PAGE_LINES).err().unwrap();
+    let error = error.to_string();
+    assert!(
+        error.starts_with("trace: ") && error.contains("32 KiB"),
+        "{error}"
+    );
+}
