@@ -154,7 +154,7 @@ impl Banks {
         if command == READ {
             reads = column;
             writes = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD);
-            far_reads = column.max(t.tBURST + t.tRTRS);
+            far_reads = column + t.tRTRS;
             far_writes = writes;
             same[PRE] = same[PRE].max(cycle + (t.tBURST + t.tRTP).saturating_sub(t.tCCD));
             done = t.tCL + t.tBURST;
@@ -162,7 +162,7 @@ impl Banks {
             reads = t.tCWD + t.tBURST + t.tWTR;
             writes = column;
             far_reads = (t.tCWD + t.tBURST + t.tRTRS).saturating_sub(t.tCL);
-            far_writes = column.max(t.tBURST + t.tRTRS);
+            far_writes = column + t.tRTRS;
             same[READ] = same[READ].max(cycle + reads + t.tWP);
             same[WRITE] = same[WRITE].max(cycle + column + t.tWP);
             same[PRE] = same[PRE].max(cycle + t.tCWD + t.tBURST + t.tWP + t.tWR);
