@@ -164,7 +164,9 @@ fn op() -> impl Strategy<Value = Op> {
 /// Lines that share rows and banks: eight bases, three lines from each.
 fn places(bases: &[u64], geometry: &Geometry) -> Vec<Place> {
     let near = [0, 1, geometry.columns * geometry.channels];
-    let place = |i: usize| (bases[i % bases.len()] % geometry.lines() + near[i / bases.len()]) % geometry.lines();
+    let place = |i: usize| {
+        (bases[i % bases.len()] % geometry.lines() + near[i / bases.len()]) % geometry.lines()
+    };
     let mut places: Vec<Place> = (0..LINES).map(|i| Place(place(i))).collect();
     places.sort_unstable();
     places.dedup();
@@ -202,7 +204,14 @@ impl Plain {
     }
 }
 
-fn handle(plan: &mut Plan, op: &Op, after: Step, id: u8, places: &[Place], p: &mut Plain) -> Stored {
+fn handle(
+    plan: &mut Plan,
+    op: &Op,
+    after: Step,
+    id: u8,
+    places: &[Place],
+    p: &mut Plain,
+) -> Stored {
     let place = places[op.line % places.len()];
     let mut after = after;
     match op.shape {
