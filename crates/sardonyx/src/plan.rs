@@ -199,16 +199,29 @@ impl<'e> Plan<'e> {
                 words,
             ),
         };
+        let flight = self.contents.overlay.enter(place);
+        let (before, readers, older) = (flight.writer, flight.readers, flight.payload);
+        // The newest write in flight holds the newest sideband, be it an older write's.
+        let older = (before != Step::PAST).then(|| self.contents.overlay.payload(older).sideband);
         let payload = self.contents.overlay.keep(Payload {
             line,
             words,
-            sideband,
+            sideband: sideband.or(older.flatten()),
         });
-        let flight = self.contents.overlay.enter(place);
-        let (before, readers) = (flight.writer, flight.readers);
+        // Accepted in the order of handling, after the reads handled before: a write that holds a
+        // slot waits for nothing that might need one.
+        let order = if self.steps.is_finished(readers) {
+            before
+        } else if self.steps.is_finished(before) {
+            readers
+        } else {
+            let (hazard, after) = (Purpose::of(Cause::Hazard), [before, readers, Step::PAST]);
+            self.steps.create(Action::Join, hazard, after, false)
+        };
+        let flight = self.contents.overlay.get_mut(place);
+        let flight = flight.expect("just entered");
         (flight.writer, flight.payload) = (self.steps.upcoming(), payload);
-        // Accepted in the order of handling; in the array after what was handled before.
-        let after = [data.at, gate, before];
+        let after = [data.at, gate, order];
         let accepted = self
             .steps
             .create(Action::Accept, self.purpose, after, false);
@@ -220,7 +233,7 @@ impl<'e> Plan<'e> {
             Step::PAST => Step::PAST,
             writer => Step(writer.0 + 1),
         };
-        let after = [Step::PAST, before_done, readers];
+        let after = [Step::PAST, Step::PAST, before_done];
         let done = self.steps.create(Action::Store, self.purpose, after, true);
         let record = self.steps.get_mut(done);
         (record.place, record.link) = (place.0, u64::from(payload));

@@ -198,6 +198,10 @@ impl Channel {
 
     /// The next cycle after `cycle` in which something can happen.
     pub fn next_action(&self, cycle: u64) -> u64 {
+        let drained = self.lists[WRITE_LIST].len() <= self.queues.low_watermark;
+        if self.draining && drained && self.busy == 0 {
+            return cycle + 1; // the drain is over, and no command to come says so
+        }
         if !self.has_work() {
             return NEVER;
         }
@@ -207,6 +211,12 @@ impl Channel {
         let selectable = [reads, writes];
         if selectable[first] || second.is_some_and(|list| selectable[list]) {
             return cycle + 1;
+        }
+        if self.busy == 0 {
+            let wanted = |list: usize| self.lists[list].len() > 0;
+            if !wanted(first) && !second.is_some_and(wanted) {
+                return NEVER; // refreshes alone are made up for when there is work
+            }
         }
         let mut next = self.banks.next_refresh(self.busy);
         let mut busy = self.busy;
@@ -381,7 +391,7 @@ impl Channel {
     }
 
     /// Refreshes that are due: those of the idle past at once, then the next when its rank is quiet.
-    fn refresh(&mut self, cycle: u64) {
+    pub fn refresh(&mut self, cycle: u64) {
         while let Some((rank, at, kind)) = self.banks.refresh(cycle, self.busy) {
             let bank = rank * self.banks.per_rank();
             if kind == CommandKind::PrechargeAll {

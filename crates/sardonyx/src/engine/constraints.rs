@@ -154,7 +154,7 @@ impl Banks {
         if command == READ {
             reads = column;
             writes = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD);
-            far_reads = column.max(t.tBURST + t.tRTRS);
+            far_reads = column + t.tRTRS;
             far_writes = writes;
             same[PRE] = same[PRE].max(cycle + (t.tBURST + t.tRTP).saturating_sub(t.tCCD));
             done = t.tCL + t.tBURST;
@@ -162,7 +162,7 @@ impl Banks {
             reads = t.tCWD + t.tBURST + t.tWTR;
             writes = column;
             far_reads = (t.tCWD + t.tBURST + t.tRTRS).saturating_sub(t.tCL);
-            far_writes = column.max(t.tBURST + t.tRTRS);
+            far_writes = column + t.tRTRS;
             same[READ] = same[READ].max(cycle + reads + t.tWP);
             same[WRITE] = same[WRITE].max(cycle + column + t.tWP);
             same[PRE] = same[PRE].max(cycle + t.tCWD + t.tBURST + t.tWP + t.tWR);
@@ -185,6 +185,7 @@ impl Banks {
 
     /// The next command that a refresh needs, if it may go at `cycle` or might have gone before.
     pub fn refresh(&mut self, cycle: u64, busy: u64) -> Option<(usize, u64, CommandKind)> {
+        let mut first: Option<(u64, usize, CommandKind)> = None;
         for index in 0..self.ranks.len() {
             if self.ranks[index].refresh_due > cycle {
                 continue;
@@ -196,7 +197,7 @@ impl Banks {
                 continue;
             }
             let due = self.ranks[index].refresh_due.max(self.bus_used);
-            let banks = &mut self.banks[banks];
+            let banks = &self.banks[banks];
             let open = banks.iter().filter(|bank| bank.row.is_some());
             let precharge = open.map(|bank| bank.next[PRE]).max();
             let (at, kind) = match precharge {
@@ -206,25 +207,28 @@ impl Banks {
                     (closed.unwrap_or(0).max(due), CommandKind::Refresh)
                 }
             };
-            if at > cycle {
-                continue;
+            // The earliest goes: ranks that are behind are made up for side by side.
+            if at <= cycle && first.is_none_or(|first| at < first.0) {
+                first = Some((at, index, kind));
             }
-            self.bus_used = at + 1;
-            let free = match kind {
-                CommandKind::PrechargeAll => self.timing.tRP,
-                _ => self.timing.tRFC,
-            };
-            for bank in banks {
-                bank.row = None;
-                bank.next[ACT] = bank.next[ACT].max(at + free);
-            }
-            if kind == CommandKind::Refresh {
-                self.refreshing &= !mask;
-                self.ranks[index].refresh_due += self.timing.tREFI;
-            }
-            return Some((index, at, kind));
         }
-        None
+        let (at, index, kind) = first?;
+        let banks = index * self.per_rank..(index + 1) * self.per_rank;
+        let mask = mask(&banks);
+        self.bus_used = at + 1;
+        let free = match kind {
+            CommandKind::PrechargeAll => self.timing.tRP,
+            _ => self.timing.tRFC,
+        };
+        for bank in &mut self.banks[banks] {
+            bank.row = None;
+            bank.next[ACT] = bank.next[ACT].max(at + free);
+        }
+        if kind == CommandKind::Refresh {
+            self.refreshing &= !mask;
+            self.ranks[index].refresh_due += self.timing.tREFI;
+        }
+        Some((index, at, kind))
     }
 
     /// The next cycle in which a refresh needs looking at.

@@ -352,6 +352,10 @@ impl Engine {
 
     /// The log of all channels, one after the other.
     pub fn take_log(&mut self) -> Vec<log::Command> {
+        let cycle = self.now / self.params.medium.timing.clock.ps();
+        for channel in &mut self.channels {
+            channel.refresh(cycle); // a channel without work has yet to make up for them
+        }
         let channels = self.channels.iter_mut();
         channels
             .flat_map(|c| c.log.take().unwrap_or_default())

@@ -126,10 +126,14 @@ impl Engine {
                     if !queues.iter().all(first) || !self.take_group(group) {
                         return;
                     }
-                    for queue in queues {
-                        self.waiting.pop(queue);
+                    for queue in &queues {
+                        self.waiting.pop(*queue);
                     }
                     self.group_taken(group);
+                    // Those behind it in its other queues stand before slots that may be free.
+                    for other in queues.into_iter().filter(|other| *other != queue) {
+                        self.slot_is_free(other.0, other.1);
+                    }
                 }
             }
         }

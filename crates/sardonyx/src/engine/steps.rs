@@ -223,8 +223,10 @@ impl Steps {
             link = std::mem::take(&mut record.next[slot]);
             record.pending -= 1;
             if record.pending == 0 {
-                let purpose = if slot == HAZARD {
-                    Purpose::of(Cause::Hazard)
+                let hazard = Purpose::of(Cause::Hazard);
+                let ordered = slot == HAZARD && record.action != Action::Coalesced;
+                let purpose = if ordered || record.purpose == hazard {
+                    hazard
                 } else {
                     purpose
                 };

@@ -1,0 +1,377 @@
+//! The engine under random machines and random traffic, held against what needs no engine: the
+//! auditor, a plain map of bytes, and sums.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use sardonyx::audit::audit;
+use sardonyx::config::Machine;
+use sardonyx::engine::log::Command;
+use sardonyx::engine::{Engine, Request};
+use sardonyx::line::{Line, Place, ZERO_LINE};
+use sardonyx::medium::params::{
+    EngineParams, Geometry, PagePolicy, Queues, Scheduler, Timing, Unit,
+};
+use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::stats::{Cause, Kind, Ledger};
+use sardonyx::units::Time;
+
+fn power(exponents: std::ops::RangeInclusive<u32>) -> impl Strategy<Value = u64> {
+    exponents.prop_map(|exponent| 1 << exponent)
+}
+
+fn geometry() -> impl Strategy<Value = Geometry> {
+    (power(0..=2), power(0..=2), power(0..=3), power(1..=5)).prop_map(
+        |(channels, ranks, banks, columns)| Geometry {
+            channels,
+            ranks,
+            banks,
+            rows: 16,
+            columns,
+        },
+    )
+}
+
+fn timing() -> impl Strategy<Value = Timing> {
+    let bank = (0..40u64, 1..20u64, 1..20u64, 0..20u64, 0..50u64);
+    let bus = (1..8u64, 1..8u64, 0..8u64, 0..40u64);
+    let turn = (0..10u64, 0..10u64, 0..4u64, 0..20u64, 0..80u64);
+    let refresh = prop_oneof![Just((0, 0)), (1..120u64, 400..3000u64)];
+    (bank, bus, turn, refresh, 0..12u64).prop_map(|(bank, bus, turn, refresh, off_chip)| Timing {
+        clock: Time::from_ps(2500),
+        tRCD: bank.0,
+        tCL: bank.1,
+        tCWD: bank.2,
+        tRP: bank.3,
+        tRAS: bank.4,
+        tBURST: bus.0,
+        tCCD: bus.1,
+        tRRD: bus.2,
+        tFAW: bus.3,
+        tWTR: turn.0,
+        // The equation subtracts tCCD - tBURST; parts never make it negative.
+        tRTP: turn.1,
+        tRTRS: turn.2,
+        tWR: turn.3,
+        tWP: turn.4,
+        tRFC: refresh.0,
+        tREFI: refresh.1,
+        off_chip,
+    })
+}
+
+fn queues() -> impl Strategy<Value = Queues> {
+    let sizes = (1..12usize, 2..12usize, prop_oneof![Just(0), 1..6usize]);
+    let marks = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
+    let flags = any::<[bool; 5]>();
+    let starvation = prop_oneof![Just(None), (0..6u32).prop_map(Some)];
+    (sizes, marks, flags, starvation).prop_map(|(sizes, marks, flags, starvation)| {
+        let high_watermark = 1 + marks.0.index(sizes.1);
+        Queues {
+            reads: sizes.0,
+            writes: sizes.1,
+            counter_writes: sizes.2,
+            high_watermark,
+            low_watermark: marks.1.index(high_watermark),
+            idle_writes: flags[0],
+            forwarding: flags[1],
+            coalescing: flags[2],
+            refill_in_drain: flags[3],
+            scheduler: match starvation {
+                Some(starvation) => Scheduler::FrFcfs { starvation },
+                None => Scheduler::Fcfs,
+            },
+            page: match flags[4] {
+                true => PagePolicy::Open,
+                false => PagePolicy::Closed,
+            },
+        }
+    })
+}
+
+fn params() -> impl Strategy<Value = EngineParams> {
+    let unit = (0..40_000u64, 0..40_000u64);
+    (geometry(), timing(), queues(), 1..20usize, unit).prop_map(
+        |(geometry, timing, queues, ingress, unit)| {
+            let mut params = preset();
+            params.medium.geometry = geometry;
+            params.medium.timing = timing;
+            params.medium.queues = queues;
+            params.ingress = ingress;
+            let aes = &mut params.units[Unit::Aes as usize];
+            (aes.latency, aes.interval) = (Time::from_ps(unit.0), Time::from_ps(unit.1));
+            params
+        },
+    )
+}
+
+fn preset() -> EngineParams {
+    let machine = Machine::load::<&str, &str>("esd", &[]);
+    machine.unwrap_or_else(|error| panic!("{error}")).engine
+}
+
+/// What a request does in the middle of its plan.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    /// One access.
+    Plain,
+    /// A unit first.
+    AfterUnit,
+    /// A read of another line first, and a unit after it.
+    AfterRead(usize),
+    /// A group of this write and a counter's, with a masked counter line.
+    Group(usize, u8),
+    /// A write with a sideband.
+    Beside,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Op {
+    gap: u64,
+    write: bool,
+    line: usize,
+    /// How many requests back lies one whose step this one waits for.
+    after: Option<usize>,
+    shape: Shape,
+    counted: bool,
+}
+
+const LINES: usize = 24;
+
+fn op() -> impl Strategy<Value = Op> {
+    let shape = prop_oneof![
+        4 => Just(Shape::Plain),
+        1 => Just(Shape::AfterUnit),
+        1 => (0..LINES).prop_map(Shape::AfterRead),
+        2 => (0..4usize, any::<u8>()).prop_map(|(line, words)| Shape::Group(line, words)),
+        1 => Just(Shape::Beside),
+    ];
+    let gap = prop_oneof![4 => Just(0), 3 => 0..20_000u64, 1 => 0..2_000_000u64];
+    let line = prop_oneof![1 => 0..LINES, 1 => 0..4usize];
+    let after = prop::option::weighted(0.3, 0..8usize);
+    (gap, any::<bool>(), line, after, shape, any::<bool>()).prop_map(
+        |(gap, write, line, after, shape, counted)| Op {
+            gap,
+            write,
+            line,
+            after,
+            shape,
+            counted,
+        },
+    )
+}
+
+/// Lines that share rows and banks: eight bases, three lines from each.
+fn places(bases: &[u64], geometry: &Geometry) -> Vec<Place> {
+    let near = [0, 1, geometry.columns * geometry.channels];
+    let place = |i: usize| {
+        (bases[i % bases.len()] % geometry.lines() + near[i / bases.len()]) % geometry.lines()
+    };
+    let mut places: Vec<Place> = (0..LINES).map(|i| Place(place(i))).collect();
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// What must be in the medium in the end, kept by hand.
+#[derive(Default)]
+struct Plain {
+    lines: BTreeMap<Place, Line>,
+    beside: BTreeMap<Place, [u8; 8]>,
+    accesses: [u64; 2],
+    units: u64,
+}
+
+impl Plain {
+    fn write(&mut self, place: Place, line: &Line, words: u8) {
+        let kept = self.lines.entry(place).or_insert(ZERO_LINE);
+        for byte in (0..64).filter(|byte| words >> (byte / 8) & 1 == 1) {
+            kept[byte] = line[byte];
+        }
+        self.accesses[1] += 1;
+    }
+
+    fn read(&mut self, plan: &mut Plan, place: Place, after: Step) -> Step {
+        let read = plan.read(place, after);
+        assert_eq!(read.value, self.lines.get(&place).copied(), "{place:?}");
+        assert_eq!(
+            plan.peek_sideband(place),
+            self.beside.get(&place).copied(),
+            "{place:?}"
+        );
+        self.accesses[0] += 1;
+        read.at
+    }
+}
+
+fn handle(
+    plan: &mut Plan,
+    op: &Op,
+    after: Step,
+    id: u8,
+    places: &[Place],
+    p: &mut Plain,
+) -> Stored {
+    let place = places[op.line % places.len()];
+    let mut after = after;
+    match op.shape {
+        Shape::AfterUnit => {
+            after = plan.because(Cause::Encryption).unit(Unit::Aes, after);
+            p.units += 1;
+        }
+        Shape::AfterRead(other) => {
+            let mut plan = plan.because(Cause::Counter);
+            after = p.read(&mut plan, places[other % places.len()], after);
+            after = plan.unit(Unit::Aes, after);
+            p.units += 1;
+        }
+        _ => {}
+    }
+    if !op.write {
+        return Stored::at(p.read(plan, place, after));
+    }
+    let line = [id; 64];
+    let data = At::new(&line, after);
+    let group = match op.shape {
+        Shape::Group(counter, words) => Some((places[counter % places.len()], words)),
+        _ => None,
+    };
+    match (op.shape, group) {
+        (_, Some((counter, words))) if counter != place => {
+            p.write(place, &line, 0xff);
+            p.write(counter, &line, words);
+            let data = plan.write(place, data, Step::PAST);
+            let line = At::past(&line);
+            let beside = plan.because(Cause::Counter).write_words(
+                counter,
+                line,
+                words,
+                None,
+                Step::PAST,
+                Queue::Counter,
+            );
+            plan.group(&[data, beside]);
+            Stored {
+                accepted: plan.both(data.accepted, beside.accepted),
+                done: plan.both(data.done, beside.done),
+            }
+        }
+        (Shape::Beside, _) => {
+            p.write(place, &line, 0xff);
+            p.beside.insert(place, [id; 8]);
+            plan.write_words(place, data, 0xff, Some([id; 8]), Step::PAST, Queue::Data)
+        }
+        _ => {
+            p.write(place, &line, 0xff);
+            plan.write(place, data, Step::PAST)
+        }
+    }
+}
+
+/// Everything that a run leaves.
+struct Ran {
+    log: Vec<Command>,
+    answers: Vec<(u64, Time, Time)>,
+    ledger: Ledger,
+}
+
+fn run(params: &EngineParams, ops: &[Op], places: &[Place]) -> Ran {
+    let mut engine = Engine::new(params);
+    engine.keep_log();
+    let mut plain = Plain::default();
+    let mut steps: Vec<Step> = Vec::new();
+    let mut answers = Vec::new();
+    let (mut next, mut arrival) = (0, Time::from_ps(ops[0].gap));
+    let mut latency = [Time::ZERO; 2];
+    loop {
+        let event = engine.next_event();
+        let now = arrival.max(engine.now());
+        if next < ops.len() && engine.admits() && now < event {
+            let op = ops[next];
+            let request = Request {
+                arrival,
+                core: 0,
+                tag: next as u64,
+                kind: if op.write { Kind::Write } else { Kind::Read },
+                counted: op.counted,
+            };
+            let after = op.after.and_then(|back| steps.len().checked_sub(back + 1));
+            let after = after.map_or(Step::PAST, |index| steps[index]);
+            engine.admit(request, now, |plan| {
+                assert_eq!(plan.now(), now);
+                let id = next as u8 + 1;
+                let stored = handle(plan, &op, after, id, places, &mut plain);
+                steps.push(stored.done);
+                stored
+            });
+            next += 1;
+            arrival += Time::from_ps(ops.get(next).map_or(0, |op| op.gap));
+            if next == ops.len() {
+                engine.end_of_input();
+            }
+        } else if event != Time::NEVER {
+            engine.advance();
+        } else if !engine.kick() {
+            break;
+        }
+        for answer in engine.answers() {
+            assert!(answer.request.arrival <= answer.admitted && answer.admitted <= answer.at);
+            answers.push((answer.request.tag, answer.admitted, answer.at));
+            if answer.request.counted {
+                latency[answer.request.kind as usize] += answer.at - answer.request.arrival;
+            }
+        }
+    }
+    engine.assert_at_rest();
+    let total = engine.ledger().grand_total();
+    let booked = [total.read_latency, total.write_latency];
+    assert_eq!(booked, latency, "latencies add up");
+    let image: BTreeMap<Place, Line> = engine.image().written_lines().collect();
+    assert_eq!(image, plain.lines);
+    for (place, beside) in &plain.beside {
+        assert_eq!(engine.image().sideband(*place), Some(*beside));
+    }
+    let service = [Kind::Read, Kind::Write].map(|kind| engine.service(kind));
+    for kind in [0, 1] {
+        let served = service[kind].accesses + service[kind].short_cuts;
+        assert_eq!(served, plain.accesses[kind], "every access was served once");
+    }
+    assert_eq!(total.medium_reads, service[0].accesses);
+    assert_eq!(total.medium_writes, service[1].accesses);
+    assert_eq!(total.unit_uses, plain.units);
+    assert_eq!(engine.image().wear().writes, total.medium_writes);
+    Ran {
+        ledger: engine.ledger().clone(),
+        log: engine.take_log(),
+        answers,
+    }
+}
+
+fn check(params: &EngineParams, ops: &[Op], places: &[Place]) {
+    let ran = run(params, ops, places);
+    let summary = audit(&params.medium, &ran.log).unwrap_or_else(|violation| panic!("{violation}"));
+    let total = ran.ledger.grand_total();
+    assert_eq!(summary.reads, total.medium_reads);
+    assert_eq!(summary.writes, total.medium_writes);
+    let mut tags: Vec<u64> = ran.answers.iter().map(|answer| answer.0).collect();
+    tags.sort_unstable();
+    assert!(tags.into_iter().eq(0..ops.len() as u64), "answered once");
+    let again = run(params, ops, places);
+    assert_eq!(again.log, ran.log);
+    assert_eq!(again.answers, ran.answers);
+    assert_eq!(again.ledger, ran.ledger);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
+
+    #[test]
+    fn random_traffic_on_random_machines(
+        params in params(),
+        bases in prop::collection::vec(any::<u64>(), 8),
+        ops in prop::collection::vec(op(), 1..120),
+    ) {
+        let places = places(&bases, &params.medium.geometry);
+        check(&params, &ops, &places);
+    }
+}

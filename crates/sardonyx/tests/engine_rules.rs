@@ -1,0 +1,409 @@
+//! The engine's rules one by one, as `docs/engine.md` numbers them, observed through answers: a
+//! request answers when the step under test is done. Each test names a mutation that breaks it.
+
+use std::cell::Cell;
+
+use sardonyx::config::Machine;
+use sardonyx::engine::{Engine, Request};
+use sardonyx::line::{Line, Place, ZERO_LINE};
+use sardonyx::medium::params::{EngineParams, Unit};
+use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::stats::{Cause, Kind, Purpose};
+use sardonyx::units::Time;
+
+const A: Line = [1; 64];
+const B: Line = [2; 64];
+
+fn params() -> EngineParams {
+    let machine = Machine::load::<&str, &str>("esd", &[]);
+    let mut params = machine.unwrap_or_else(|error| panic!("{error}")).engine;
+    params.medium.queues.idle_writes = false;
+    params
+}
+
+/// Admits a request at the engine's present or at `at`, whichever is later.
+fn request(engine: &mut Engine, kind: Kind, tag: u64, handle: impl FnOnce(&mut Plan) -> Stored) {
+    let arrival = engine.now();
+    let counted = true;
+    let request = Request {
+        arrival,
+        core: 0,
+        tag,
+        kind,
+        counted,
+    };
+    engine.admit(request, arrival, handle);
+}
+
+/// Runs to rest; the answers' times by tag.
+fn times(engine: &mut Engine, count: usize) -> Vec<u64> {
+    engine.run_to_rest();
+    let mut times = vec![0; count];
+    for answer in engine.answers() {
+        times[answer.request.tag as usize] = answer.at.ps();
+    }
+    assert!(!times.contains(&0), "all were answered: {times:?}");
+    times
+}
+
+fn pause(plan: &mut Plan, units: usize) -> Step {
+    (0..units).fold(Step::PAST, |step, _| plan.unit(Unit::Sha1, step))
+}
+
+/// Breaks if `Plan::write_words` drops `before` or `readers`, or `Plan::read` its writer.
+#[test]
+fn rule_1_accesses_of_a_line_take_effect_in_the_order_of_handling() {
+    for forwarding in [false, true] {
+        let mut params = params();
+        params.medium.queues.forwarding = forwarding;
+        params.medium.queues.coalescing = true;
+        let mut engine = Engine::new(&params);
+        let place = Place(7);
+        request(&mut engine, Kind::Write, 0, |plan| {
+            let late = pause(plan, 3);
+            plan.write(place, At::new(&A, late), Step::PAST)
+        });
+        request(&mut engine, Kind::Read, 1, |plan| {
+            let late = pause(plan, 6);
+            let read = plan.read(place, late);
+            assert_eq!(read.value, Some(A), "the newest bytes");
+            Stored::at(read.at)
+        });
+        request(&mut engine, Kind::Write, 2, |plan| {
+            plan.write(place, At::past(&B), Step::PAST)
+        });
+        let mut order = Vec::new();
+        while engine.next_event() != Time::NEVER || engine.kick() {
+            engine.advance();
+            let answers: Vec<u64> = engine.answers().map(|answer| answer.request.tag).collect();
+            if answers.contains(&1) {
+                assert_ne!(engine.image().read(place), Some(B), "not before the read");
+            }
+            order.extend(answers);
+        }
+        let at = |tag: u64| order.iter().position(|t| *t == tag).expect("answered");
+        assert!(at(0) < at(2) && at(1) < at(2), "{order:?}");
+        assert_eq!(engine.image().read(place), Some(B));
+        let hazard = engine.ledger().total(Cause::Hazard);
+        // Forwarded, the second merges with the first: then it waits for that, as its own data.
+        assert_eq!(hazard.write_latency > Time::ZERO, !forwarding);
+    }
+}
+
+/// Breaks if the order of stores is booked under the earlier write's own cause.
+#[test]
+fn rule_1_waiting_for_an_earlier_write_is_booked_under_hazard() {
+    let mut params = params();
+    params.medium.queues.coalescing = false;
+    let mut engine = Engine::new(&params);
+    for (tag, line) in [A, B].iter().enumerate() {
+        request(&mut engine, Kind::Write, tag as u64, |plan| {
+            plan.write(Place(0), At::past(line), Step::PAST)
+        });
+    }
+    let times = times(&mut engine, 2);
+    let hazard = engine.ledger().total(Cause::Hazard).write_latency;
+    assert_eq!(
+        hazard.ps(),
+        times[0],
+        "all of the first is waiting for the second"
+    );
+}
+
+/// Breaks if `Plan::keep` forgets its dependency, or a step of an earlier plan counts as finished.
+#[test]
+fn rule_2_steps_depend_on_earlier_plans_and_on_promises() {
+    let mut engine = Engine::new(&params());
+    let (step, promise) = (Cell::new(Step::PAST), Cell::new(None));
+    request(&mut engine, Kind::Read, 0, |plan| {
+        step.set(pause(plan, 2));
+        promise.set(Some(plan.promise()));
+        Stored::at(step.get())
+    });
+    let promise = promise.get().expect("made");
+    request(&mut engine, Kind::Read, 1, |plan| {
+        Stored::at(plan.unit(Unit::Crc32, step.get()))
+    });
+    request(&mut engine, Kind::Read, 2, |_| Stored::at(promise.step()));
+    request(&mut engine, Kind::Read, 3, |plan| {
+        let last = pause(plan, 1);
+        plan.keep(promise, last);
+        Stored::at(last)
+    });
+    let times = times(&mut engine, 4);
+    assert_eq!(times[1] - times[0], 15_000);
+    assert_eq!(times[2], times[3]);
+    assert_eq!(
+        (times[3], times[0]),
+        (642_000, 963_000),
+        "one unit, three uses"
+    );
+}
+
+/// Breaks if a promise that is kept with the past leaves a gap in the booking.
+#[test]
+fn rule_2_a_promise_kept_with_the_past_is_booked_to_its_end() {
+    let mut engine = Engine::new(&params());
+    let promise = Cell::new(None);
+    request(&mut engine, Kind::Read, 0, |plan| {
+        promise.set(Some(plan.promise()));
+        Stored::at(promise.get().expect("made").step())
+    });
+    request(&mut engine, Kind::Read, 1, |plan| {
+        Stored::at(pause(plan, 1))
+    });
+    while engine.next_event() != Time::NEVER {
+        engine.advance();
+    }
+    engine.background(|plan| plan.keep(promise.get().expect("made"), Step::PAST));
+    let times = times(&mut engine, 2);
+    let total = engine.ledger().grand_total().read_latency;
+    assert_eq!(total.ps(), times[0] + times[1]);
+}
+
+/// Breaks if `Engine::admits` ignores the ingress or those who stand before a full queue.
+#[test]
+fn rule_3_the_ingress_is_bounded_and_a_full_queue_closes_it() {
+    let mut params = params();
+    (params.ingress, params.medium.queues.reads) = (3, 1);
+    let mut engine = Engine::new(&params);
+    for tag in 0..3 {
+        assert!(engine.admits());
+        request(&mut engine, Kind::Read, tag, |plan| {
+            Stored::at(pause(plan, 1))
+        });
+    }
+    assert!(!engine.admits(), "three are in it");
+    times(&mut engine, 3);
+    for tag in 0..2 {
+        assert!(engine.admits());
+        request(&mut engine, Kind::Read, tag, |plan| {
+            Stored::at(plan.read(Place(tag), Step::PAST).at)
+        });
+    }
+    assert!(
+        !engine.admits(),
+        "the second stands before the one read entry"
+    );
+    let times = times(&mut engine, 2);
+    assert!(times[0] < times[1] && engine.admits());
+}
+
+/// Breaks if a unit is reserved when a plan is made instead of when the step becomes ready.
+#[test]
+fn rule_4_units_are_taken_in_the_order_of_readiness() {
+    let mut engine = Engine::new(&params());
+    request(&mut engine, Kind::Read, 0, |plan| {
+        let late = plan.unit(Unit::Crc32, Step::PAST);
+        Stored::at(plan.unit(Unit::Sha1, late))
+    });
+    request(&mut engine, Kind::Read, 1, |plan| {
+        Stored::at(plan.unit(Unit::Sha1, Step::PAST))
+    });
+    assert_eq!(times(&mut engine, 2), [642_000, 321_000]);
+}
+
+fn pair(plan: &mut Plan, places: [u64; 2]) -> Stored {
+    let [data, counter] = places.map(Place);
+    let data = plan.write(data, At::past(&A), Step::PAST);
+    let (a, past, queue) = (At::past(&A), Step::PAST, Queue::Counter);
+    let counter = plan.write_words(counter, a, 2, None, past, queue);
+    plan.group(&[data, counter]);
+    Stored::at(plan.both(data.accepted, counter.accepted))
+}
+
+/// Breaks if a group takes its slots one by one (both first halves would be in, neither whole),
+/// if a masked write carries its siblings, or if a write merges with a group's.
+#[test]
+fn rule_5_a_group_takes_all_its_slots_or_none() {
+    let mut params = params();
+    let queues = &mut params.medium.queues;
+    (queues.writes, queues.counter_writes) = (4, 1);
+    (queues.high_watermark, queues.low_watermark) = (4, 0);
+    queues.coalescing = true;
+    let mut engine = Engine::new(&params);
+    request(&mut engine, Kind::Write, 0, |plan| pair(plan, [0, 100]));
+    assert!(engine.has_answers(), "both slots were free");
+    engine.answers().for_each(drop);
+    request(&mut engine, Kind::Write, 0, |plan| pair(plan, [1, 101]));
+    request(&mut engine, Kind::Write, 1, |plan| {
+        let stored = plan.write(Place(0), At::past(&B), Step::PAST);
+        Stored::at(stored.accepted)
+    });
+    assert!(
+        !engine.has_answers(),
+        "no counter slot, and the third waits behind the group"
+    );
+    times(&mut engine, 2);
+    assert_eq!(engine.service(Kind::Write).short_cuts, 0);
+    let line = engine.image().read(Place(100)).expect("written");
+    assert_eq!((line[0], line[8], line[16]), (0, 1, 0), "its own word only");
+}
+
+/// Breaks if a group that is let in does not look at those behind it in its other queues.
+#[test]
+fn rule_5_those_behind_a_group_take_the_slots_that_it_leaves() {
+    let mut params = params();
+    let queues = &mut params.medium.queues;
+    (queues.writes, queues.counter_writes) = (8, 1);
+    (queues.high_watermark, queues.low_watermark) = (8, 0);
+    let mut engine = Engine::new(&params);
+    for tag in 0..2 {
+        request(&mut engine, Kind::Write, tag, |plan| {
+            pair(plan, [tag, 100 + tag])
+        });
+    }
+    request(&mut engine, Kind::Write, 2, |plan| {
+        Stored::at(plan.write(Place(9), At::past(&B), Step::PAST).accepted)
+    });
+    engine.answers().for_each(drop);
+    while engine.next_event() != Time::NEVER || engine.kick() {
+        engine.advance();
+        let tags: Vec<u64> = engine.answers().map(|answer| answer.request.tag).collect();
+        assert!(
+            tags.is_empty() || tags == [1, 2],
+            "at one instant: {tags:?}"
+        );
+    }
+}
+
+/// Breaks if a write holds a slot while it waits for a read, or a drain keeps that read out.
+#[test]
+fn rule_6_a_write_takes_no_slot_before_what_it_depends_on() {
+    let mut params = params();
+    let queues = &mut params.medium.queues;
+    (queues.writes, queues.high_watermark, queues.low_watermark) = (1, 1, 0);
+    let mut engine = Engine::new(&params);
+    let read = Cell::new(Step::PAST);
+    request(&mut engine, Kind::Write, 0, |plan| {
+        let late = pause(plan, 1);
+        let first = plan.write(Place(0), At::new(&A, late), Step::PAST);
+        read.set(plan.read(Place(1), first.done).at);
+        first
+    });
+    request(&mut engine, Kind::Write, 1, |plan| {
+        plan.write(Place(1), At::past(&B), Step::PAST)
+    });
+    request(&mut engine, Kind::Read, 2, |_| Stored::at(read.get()));
+    let times = times(&mut engine, 3);
+    assert!(times[0] < times[2] && times[2] < times[1], "{times:?}");
+}
+
+/// Breaks if unfinished steps go unnoticed.
+#[test]
+#[should_panic(expected = "work is pending and nothing will happen")]
+fn rule_6_pending_work_and_no_event_is_a_panic() {
+    let mut engine = Engine::new(&params());
+    request(&mut engine, Kind::Read, 0, |plan| {
+        Stored::at(plan.promise().step())
+    });
+    engine.run_to_rest();
+}
+
+/// Breaks if acceptance waits for the array, or if a gate on another write's acceptance is lost.
+#[test]
+fn rule_7_accepted_precedes_done_and_gates_hold() {
+    let mut engine = Engine::new(&params());
+    let (old, new) = (
+        Cell::new(Stored::at(Step::PAST)),
+        Cell::new(Stored::at(Step::PAST)),
+    );
+    request(&mut engine, Kind::Write, 0, |plan| {
+        let late = pause(plan, 1);
+        old.set(plan.write(Place(0), At::new(&A, late), Step::PAST)); // the unmapping
+        old.get()
+    });
+    request(&mut engine, Kind::Write, 1, |plan| {
+        new.set(plan.write(Place(1), At::past(&B), old.get().accepted)); // the reused place
+        new.get()
+    });
+    request(&mut engine, Kind::Write, 2, |_| {
+        Stored::at(old.get().accepted)
+    });
+    request(&mut engine, Kind::Write, 3, |_| {
+        Stored::at(new.get().accepted)
+    });
+    let times = times(&mut engine, 4);
+    assert_eq!((times[2], times[3]), (321_000, 321_000));
+    assert!(times[2] < times[0] && times[3] < times[1]);
+}
+
+/// Breaks if a value found in a table is used as if it had always been there.
+#[test]
+fn rule_8_values_in_tables_carry_their_steps() {
+    let mut engine = Engine::new(&params());
+    let table = Cell::new(At::past(None));
+    request(&mut engine, Kind::Read, 0, |plan| {
+        table.set(plan.read(Place(3), Step::PAST));
+        Stored::at(table.get().at)
+    });
+    for tag in 1..3 {
+        request(&mut engine, Kind::Read, tag, |plan| {
+            assert!(!plan.is_past(table.get().at));
+            Stored::at(plan.both(table.get().at, Step::PAST))
+        });
+    }
+    let times = times(&mut engine, 3);
+    assert_eq!(
+        times[1..],
+        [times[0]; 2],
+        "both uses wait, neither for the other"
+    );
+}
+
+/// Breaks if a sideband goes without its line, or an older one in flight is forgotten.
+#[test]
+fn rule_9_a_sideband_is_atomic_with_its_line() {
+    let mut engine = Engine::new(&params());
+    let place = Place(5);
+    request(&mut engine, Kind::Write, 0, |plan| {
+        assert_eq!(
+            (
+                plan.read(place, Step::PAST).value,
+                plan.peek_sideband(place)
+            ),
+            (None, None)
+        );
+        let (a, past) = (At::past(&A), Step::PAST);
+        plan.write_words(place, a, 0xff, Some([9; 8]), past, Queue::Data);
+        let stored = plan.write(place, At::past(&ZERO_LINE), Step::PAST);
+        assert_eq!(plan.peek_sideband(place), Some([9; 8]));
+        assert_eq!(
+            plan.peek(place),
+            Some(ZERO_LINE),
+            "written, and so not unknown"
+        );
+        stored
+    });
+    while engine.next_event() != Time::NEVER || engine.kick() {
+        engine.advance();
+        let image = engine.image();
+        assert_eq!(image.read(place).is_some(), image.sideband(place).is_some());
+    }
+    assert_eq!(engine.image().sideband(place), Some([9; 8]));
+}
+
+/// Breaks if a part of the path is booked twice, not at all, or only under what it is.
+#[test]
+fn rule_10_the_parts_add_up_and_say_for_whom() {
+    let mut engine = Engine::new(&params());
+    request(&mut engine, Kind::Write, 0, |plan| {
+        let mut compare = plan.because(Cause::Compare);
+        let fetched = compare
+            .because(Cause::Counter)
+            .read(Place(64), Step::PAST)
+            .at;
+        let known = compare.unit(Unit::Compare, fetched);
+        drop(compare);
+        plan.write(Place(0), At::new(&A, known), Step::PAST)
+    });
+    let times = times(&mut engine, 1);
+    let ledger = engine.ledger();
+    let (what, whom) = (Cause::Counter, Cause::Compare);
+    let fetch = ledger.get(Purpose { what, whom }).write_latency;
+    let compare = ledger.get(Purpose::of(Cause::Compare)).write_latency;
+    let data = ledger.get(Purpose::of(Cause::Data)).write_latency;
+    assert_eq!(compare, Time::from_ps(2_500));
+    assert!(fetch > Time::ZERO && data > Time::ZERO);
+    assert_eq!((fetch + compare + data).ps(), times[0]);
+}

@@ -1,0 +1,128 @@
+//! Whole runs of every design over a small generated trace: legal commands, sane figures, the same
+//! figures again, a warm-up that counts nowhere, and causes that add up to the latencies.
+
+use sardonyx::audit::audit;
+use sardonyx::config::Machine;
+use sardonyx::controller::designs;
+use sardonyx::sim::{Options, Outcome, Simulation};
+use sardonyx::trace::{Source, Spec, Synth};
+
+const RECORDS: u64 = 6_000;
+
+fn machine(overrides: &[(&str, &str)]) -> Machine {
+    Machine::load("esd", overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn source() -> Source {
+    let spec = Spec {
+        records: RECORDS,
+        footprint_lines: 1 << 10,
+        mean_gap: 200,
+        ..Spec::default()
+    };
+    Source::from(Synth::new(spec, 7).expect("a valid spec"))
+}
+
+fn run(machine: &Machine, design: &str, warmup: u64) -> Outcome {
+    let options = Options {
+        warmup,
+        ..Options::default()
+    };
+    let sources = vec![source(), source()];
+    let mut sim = Simulation::new(machine, design, sources, options).expect("a run");
+    sim.keep_log();
+    let mut outcome = sim.run(&mut |_| true).expect("an outcome");
+    let log = sim.engine().take_log();
+    let summary = audit(&machine.engine.medium, &log)
+        .unwrap_or_else(|violation| panic!("{design}: {violation}"));
+    if warmup == 0 {
+        assert_eq!(figure(&outcome, "medium_reads") as u64, summary.reads);
+        assert_eq!(figure(&outcome, "medium_writes") as u64, summary.writes);
+    }
+    outcome.metrics.remove("requests_per_second"); // of the host, not of the simulation
+    outcome
+}
+
+fn figure(outcome: &Outcome, name: &str) -> f64 {
+    let value = outcome.metrics[name].as_f64();
+    value.unwrap_or_else(|| panic!("{name} is {}", outcome.metrics[name]))
+}
+
+fn causes_add_up(outcome: &Outcome, design: &str) {
+    for (kind, count) in [("read", "reads"), ("write", "writes")] {
+        let mean = figure(outcome, &format!("mean_{kind}_latency_ns"));
+        let whole = mean * figure(outcome, count);
+        let part = |cause: &serde_json::Value| cause[format!("{kind}_latency_ns")].as_f64();
+        let parts: f64 = outcome.causes.values().filter_map(part).sum();
+        assert!(
+            (parts / whole - 1.0).abs() < 1e-9,
+            "{design} {kind}: {parts} of {whole}"
+        );
+    }
+}
+
+#[test]
+fn every_design_runs_legally_and_adds_up() {
+    let machine = machine(&[]);
+    for design in designs::all() {
+        let outcome = run(&machine, design.name, 0);
+        assert_eq!(figure(&outcome, "requests"), 2.0 * RECORDS as f64);
+        assert!(figure(&outcome, "write_reduction") <= 1.0);
+        for kind in ["read", "write"] {
+            let of = |what: &str| figure(&outcome, &format!("{what}_{kind}_latency_ns"));
+            assert!(0.0 < of("p50") && of("p50") <= of("p99") && of("p99") <= of("max"));
+        }
+        causes_add_up(&outcome, design.name);
+        assert_eq!(run(&machine, design.name, 0), outcome, "{}", design.name);
+    }
+}
+
+#[test]
+fn a_warm_up_counts_nowhere() {
+    let machine = machine(&[]);
+    for design in designs::all() {
+        let (all, part) = (
+            run(&machine, design.name, 0),
+            run(&machine, design.name, 9_000),
+        );
+        assert_eq!(figure(&part, "requests"), 2.0 * RECORDS as f64 - 9_000.0);
+        for name in [
+            "medium_reads",
+            "medium_writes",
+            "energy_nj",
+            "simulated_ns",
+            "instructions",
+        ] {
+            assert!(
+                figure(&part, name) < figure(&all, name),
+                "{}: {name}",
+                design.name
+            );
+        }
+        causes_add_up(&part, design.name);
+    }
+}
+
+#[test]
+fn a_small_ingress_and_small_queues_only_slow_things_down() {
+    let tight = [
+        ("engine.ingress", "2"),
+        ("medium.queues.reads", "2"),
+        ("medium.queues.writes", "4"),
+        ("medium.queues.high_watermark", "3"),
+        ("medium.queues.low_watermark", "1"),
+    ];
+    let (wide, tight) = (machine(&[]), machine(&tight));
+    for design in designs::all() {
+        let (wide, tight) = (run(&wide, design.name, 0), run(&tight, design.name, 0));
+        assert_eq!(figure(&tight, "requests"), figure(&wide, "requests"));
+        assert!(figure(&tight, "simulated_ns") > figure(&wide, "simulated_ns"));
+        let ingress = |o: &Outcome| {
+            o.causes
+                .get("ingress")
+                .and_then(|i| i["latency_ns"].as_f64())
+        };
+        assert!(ingress(&tight) > ingress(&wide), "{}", design.name);
+        causes_add_up(&tight, design.name);
+    }
+}
