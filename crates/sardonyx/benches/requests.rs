@@ -62,7 +62,10 @@ fn content(i: u64) -> Line {
 }
 
 fn floor(count: usize) -> f64 {
-    let array = vec![1u8; GIB_LINES as usize * 64];
+    let mut array = memmap2::MmapMut::map_anon(GIB_LINES as usize * 64).expect("1 GiB");
+    #[cfg(target_os = "linux")]
+    let _ = array.advise(memmap2::Advice::HugePage); // as the image has
+    array.fill(1);
     let cipher = Aes128::new(&Array::from([7u8; 16]));
     let mut random = Random(3);
     let mut sum = 0u64;

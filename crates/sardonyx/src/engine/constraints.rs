@@ -184,7 +184,15 @@ impl Banks {
     }
 
     /// The next command that a refresh needs, if it may go at `cycle` or might have gone before.
+    #[inline]
     pub fn refresh(&mut self, cycle: u64, busy: u64) -> Option<(usize, u64, CommandKind)> {
+        match self.timing.tREFI {
+            0 => None,
+            _ => self.refresh_due(cycle, busy),
+        }
+    }
+
+    fn refresh_due(&mut self, cycle: u64, busy: u64) -> Option<(usize, u64, CommandKind)> {
         let mut first: Option<(u64, usize, CommandKind)> = None;
         for index in 0..self.ranks.len() {
             if self.ranks[index].refresh_due > cycle {
@@ -232,7 +240,15 @@ impl Banks {
     }
 
     /// The next cycle in which a refresh needs looking at.
+    #[inline]
     pub fn next_refresh(&self, busy: u64) -> u64 {
+        match self.timing.tREFI {
+            0 => NEVER,
+            _ => self.next_refresh_due(busy),
+        }
+    }
+
+    fn next_refresh_due(&self, busy: u64) -> u64 {
         let mut next = NEVER;
         for (index, rank) in self.ranks.iter().enumerate() {
             let banks = index * self.per_rank..(index + 1) * self.per_rank;
@@ -244,9 +260,6 @@ impl Banks {
                 None => bank.next[ACT],
             });
             next = next.min(rank.refresh_due.max(ready.max().unwrap_or(0)));
-            if rank.refresh_due == NEVER {
-                return NEVER;
-            }
         }
         next
     }

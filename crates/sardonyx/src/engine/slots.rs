@@ -89,8 +89,10 @@ impl Engine {
             return;
         }
         let store = Step(step.0 + 1);
+        let group = self.steps.get(step).group;
         let record = self.steps.get_mut(store);
         (record.queued, record.sequence) = (now, sequence);
+        record.group = group;
         self.end(step);
         self.release_store(store);
     }
@@ -210,7 +212,7 @@ impl Engine {
             return false;
         }
         let old = *self.steps.get(target);
-        let alone = self.steps.get(before).group == 0;
+        let alone = old.group == 0;
         if old.action != Action::Store || old.begun != 0 || old.queued == 0 || !alone {
             return false;
         }
