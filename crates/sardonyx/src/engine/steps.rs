@@ -123,7 +123,7 @@ impl Steps {
     pub fn new() -> Steps {
         let blank = Record::new(Action::Join, NO_PURPOSE);
         Steps {
-            ring: vec![blank; 1 << 12],
+            ring: vec![blank; 1 << 10],
             base: 1,
             next: 1,
             fresh: Vec::new(),

@@ -42,8 +42,10 @@ pub fn cut(
     let reader = TraceReader::open(&from)?;
     let whole = reader.records();
     if skip >= whole || limit == 0 {
-        let problem =
-            format!("has {whole} records; skipping {skip} and taking {limit} leaves none");
+        let problem = match limit {
+            0 => "a stretch of no records was asked for; ask for at least one".to_owned(),
+            _ => format!("has {whole} records, and {skip} are to be skipped; skip fewer"),
+        };
         return Err(TraceError::file(from.as_ref(), problem));
     }
     let mut provenance = reader.provenance().clone();

@@ -9,7 +9,7 @@ use crate::ecc::Matrix;
 const fn cache_bytes() -> Kind {
     Kind::Int {
         min: 64,
-        max: 1 << 34,
+        max: 1 << 28, // an on-chip cache; larger ones would only fill the host's memory
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) static ESD: [Key; 11] = [
         "esd.efit_bytes",
         Kind::Int {
             min: 14,
-            max: 1 << 34
+            max: 1 << 28
         },
         controller.esd.efit_bytes as u64,
         "EFIT, at 14 bytes an entry"
