@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 use crate::engine::contents::Contents;
 use crate::engine::overlay::Payload;
 pub use crate::engine::steps::Step;
-use crate::engine::steps::{Action, HAZARD, Steps};
+use crate::engine::steps::{Action, Steps};
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::params::Unit;
 use crate::stats::{Cause, Purpose};
@@ -279,13 +279,6 @@ impl<'e> Plan<'e> {
     /// Has the controller woken at `time`.
     pub fn wake_at(&mut self, time: Time, token: Token) {
         self.timers.push((time, token));
-    }
-
-    /// A step that waits for the line's order only; kept for layers that hold lines themselves.
-    pub fn after_line_order(&mut self, after: Step, order: Step) -> Step {
-        let mut slots = [after, Step::PAST, Step::PAST];
-        slots[HAZARD] = order;
-        self.steps.create(Action::Join, self.purpose, slots, false)
     }
 }
 

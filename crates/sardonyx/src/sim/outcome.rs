@@ -200,7 +200,7 @@ pub fn assumed<'m>(machine: &'m Machine, design: &str) -> Vec<&'m str> {
             || (of("dewrite.") && own != "dewrite")
             || (of("units.sha1.") && own != "dedup_sha1")
             || (of("units.crc32.") && own != "dewrite")
-            || ((of("units.aes.") || of("counter_mode.")) && own == "no_encryption")
+            || ((of("units.aes.") || of("encryption.")) && own == "no_encryption")
             || ((of("units.compare.") || of("units.fingerprints.") || of("units.metadata."))
                 && matches!(own.as_str(), "baseline" | "no_encryption"))
     };
