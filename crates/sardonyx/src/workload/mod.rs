@@ -1,0 +1,9 @@
+//! Persistent programs: five data structures written once against [`Memory`], each operation an
+//! undo-log transaction (SCA, HPCA 2018, Fig. 9 and Sec. 6.2). They run functionally, ahead of the
+//! timed cores, which play the operations that they make. `docs/programs.md` adds one.
+
+mod memory;
+mod program;
+
+pub use memory::{COUNTER_SPAN, Mark, Memory, MemoryExt, Phase};
+pub use program::{Fault, Mutant, Program, ProgramSpec, Recovered};
