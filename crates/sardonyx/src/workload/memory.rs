@@ -2,6 +2,7 @@
 //! persistent. Source: SCA (HPCA 2018) Sec. 4.3 over Intel's clwb and sfence.
 //! Left out: where the bytes are; caches and time, a fresh controller after a power cut, or an array.
 
+pub use crate::cpu::{Mark, Phase};
 use crate::line::LINE_BYTES;
 
 /// Bytes that one line of encryption counters covers: eight lines (SCA Sec. 5.2.1).
@@ -42,26 +43,6 @@ pub trait Memory {
 
     /// What follows depends on what has been loaded (an address, a branch nobody could foresee).
     fn depend(&mut self) {}
-}
-
-/// Where a transaction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Mark {
-    /// Its number, counted from 1.
-    pub transaction: u64,
-    /// How far it is.
-    pub phase: Phase,
-}
-
-/// How far a transaction is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
-    /// It begins: it may not be visible after a cut.
-    Begin,
-    /// Its commit begins: from here on it may be visible.
-    Committing,
-    /// Its last fence has passed: it must be visible.
-    Committed,
 }
 
 /// Numbers in memory, little-endian.

@@ -80,43 +80,70 @@ impl fmt::Display for Fault {
     }
 }
 
-/// One mistake in the transaction layer, for the crash explorer to catch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mutant {
+macro_rules! mutants {
+    ($($(#[doc = $meaning:literal])+ $variant:ident = $name:literal,)+) => {
+        /// One mistake in the transaction layer, for the crash explorer to catch.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Mutant {
+            $($(#[doc = $meaning])+ $variant,)+
+        }
+
+        impl Mutant {
+            /// Every mistake.
+            pub const ALL: &'static [Mutant] = &[$(Mutant::$variant),+];
+
+            /// Its name on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Mutant::$variant => $name,)+
+                }
+            }
+
+            /// What it does wrong.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Mutant::$variant => concat!($($meaning),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+mutants! {
     /// The log's entries are not flushed.
-    LogNotFlushed,
+    LogNotFlushed = "log-not-flushed",
     /// The last line of the log's entries is not flushed.
-    LastLogLineNotFlushed,
+    LastLogLineNotFlushed = "last-log-line-not-flushed",
     /// The valid flag is not flushed.
-    ValidNotFlushed,
+    ValidNotFlushed = "valid-not-flushed",
     /// The changed data are not flushed.
-    DataNotFlushed,
+    DataNotFlushed = "data-not-flushed",
     /// The last changed line is not flushed.
-    LastDataLineNotFlushed,
+    LastDataLineNotFlushed = "last-data-line-not-flushed",
     /// No fence between the log's entries and the valid flag.
-    NoFenceAfterLog,
+    NoFenceAfterLog = "no-fence-after-log",
     /// No fence between the valid flag and the changes.
-    NoFenceAfterValid,
+    NoFenceAfterValid = "no-fence-after-valid",
     /// No fence between the changes and the log's invalidation.
-    NoFenceAfterData,
+    NoFenceAfterData = "no-fence-after-data",
     /// No fence at the end.
-    NoFenceAfterCommit,
+    NoFenceAfterCommit = "no-fence-after-commit",
     /// The log's counters are not written back.
-    NoCountersAfterLog,
+    NoCountersAfterLog = "no-counters-after-log",
     /// The data's counters are not written back.
-    NoCountersAfterData,
+    NoCountersAfterData = "no-counters-after-data",
     /// The valid flag is set by a plain store.
-    ValidNotCounterAtomic,
+    ValidNotCounterAtomic = "valid-not-counter-atomic",
     /// The log is invalidated by a plain store.
-    CommitNotCounterAtomic,
+    CommitNotCounterAtomic = "commit-not-counter-atomic",
     /// The valid flag is set before the entries are written.
-    ValidBeforeLog,
+    ValidBeforeLog = "valid-before-log",
     /// The data are changed before the log is written.
-    DataBeforeLog,
+    DataBeforeLog = "data-before-log",
     /// The log is invalidated before the data are flushed.
-    CommitBeforeData,
+    CommitBeforeData = "commit-before-data",
     /// The log holds the new values.
-    LogsNewValues,
+    LogsNewValues = "logs-new-values",
     /// The log lacks the last changed line.
-    LogsOneLineLess,
+    LogsOneLineLess = "logs-one-line-less",
 }
