@@ -17,6 +17,8 @@ pub struct CacheParams {
 pub struct CounterModeParams {
     /// The counter cache: lines of eight 8-byte counters, write-back.
     pub cache: CacheParams,
+    /// Its bytes are for each core; all cores share it.
+    pub cache_per_core: bool,
 }
 
 /// Which fingerprint a full EFIT set gives up.

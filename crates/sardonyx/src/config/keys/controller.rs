@@ -17,7 +17,7 @@ const fn ways() -> Kind {
     Kind::Int { min: 1, max: 1024 }
 }
 
-pub(super) static ENCRYPTION: [Key; 3] = [
+pub(super) static ENCRYPTION: [Key; 4] = [
     flag!(
         "encryption.enabled",
         controller.encrypted,
@@ -34,6 +34,11 @@ pub(super) static ENCRYPTION: [Key; 3] = [
         ways(),
         controller.counter_mode.cache.ways as usize,
         "Ways of the counter cache"
+    ),
+    flag!(
+        "encryption.counter_cache.per_core",
+        controller.counter_mode.cache_per_core,
+        "Its bytes are for each core: N cores share N times as much"
     ),
 ];
 
