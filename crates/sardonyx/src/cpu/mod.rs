@@ -2,11 +2,13 @@
 //!
 //! `docs/core-model.md` has the equations, their sources and what is assumed.
 
+mod cache;
 mod core;
 mod frames;
 mod op;
 mod stream;
 
+pub use self::cache::{Caches, Hit, Level, MAX_CORES, WriteBack};
 pub use self::core::{Core, ReadId, Taken};
 pub use frames::{Frames, OutOfMemory, PAGE_LINES};
 pub use op::{Batch, Mark, Op, OpKind, OpSource, Phase};
