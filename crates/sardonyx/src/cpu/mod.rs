@@ -6,12 +6,14 @@ mod cache;
 mod core;
 mod frames;
 mod op;
+mod player;
 mod stream;
 
 pub use self::cache::{Caches, Hit, Level, MAX_CORES, WriteBack};
 pub use self::core::{Core, ReadId, Taken};
 pub use frames::{Frames, OutOfMemory, PAGE_LINES};
 pub use op::{Batch, Mark, Op, OpKind, OpSource, Phase};
+pub use player::{Below, Player, Waiter};
 pub use stream::{Access, Copies, Kind, LOOK_AHEAD, Stream};
 
 use crate::trace::TraceError;

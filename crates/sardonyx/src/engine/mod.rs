@@ -213,6 +213,22 @@ impl Engine {
         value
     }
 
+    /// Runs `handle` over a plan that takes effect at once, without steps, time or cost: for what the
+    /// medium holds before a run begins. Wear is counted; see [`Engine::forget_figures`].
+    ///
+    /// # Panics
+    /// If anything is in flight.
+    pub fn at_once<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
+        assert!(
+            self.contents.overlay.is_empty(),
+            "only a medium at rest can be changed at once"
+        );
+        self.steps.at_once = true;
+        let value = self.plan(handle);
+        self.steps.at_once = false;
+        value
+    }
+
     fn plan<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
         let value = handle(&mut Plan {
             steps: &mut self.steps,

@@ -119,6 +119,8 @@ pub(crate) struct Steps {
     next: u64,
     /// Steps created with nothing to wait for.
     pub fresh: Vec<Step>,
+    /// Plans take effect at once and make no steps.
+    pub at_once: bool,
 }
 
 impl Steps {
@@ -129,6 +131,7 @@ impl Steps {
             base: 1,
             next: 1,
             fresh: Vec::new(),
+            at_once: false,
         }
     }
 

@@ -178,6 +178,12 @@ impl Caches {
         }
     }
 
+    /// Whether `line` has been stored to since it came or was last written back.
+    pub fn is_dirty(&self, line: Logical) -> bool {
+        let slot = self.llc.peek(line.0);
+        slot.is_some_and(|slot| self.llc.state(slot).dirty)
+    }
+
     /// The line's bytes for memory if it is dirty; it stays, clean (`clwb`).
     pub fn write_back(&mut self, line: Logical) -> Option<WriteBack> {
         let slot = self.llc.peek(line.0)?;
