@@ -13,7 +13,7 @@ pub use self::cache::{Caches, Hit, Level, MAX_CORES, WriteBack};
 pub use self::core::{Core, ReadId, Taken};
 pub use frames::{Frames, OutOfMemory, PAGE_LINES};
 pub use op::{Batch, Mark, Op, OpKind, OpSource, Phase};
-pub use player::{Below, Player, Waiter};
+pub use player::{Below, Counts, Player, Waiter};
 pub use stream::{Access, Copies, Kind, LOOK_AHEAD, Stream};
 
 use crate::trace::TraceError;

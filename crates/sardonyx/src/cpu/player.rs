@@ -30,8 +30,11 @@ pub trait Below {
     /// Writes a line; `core` will be told when it is accepted.
     fn write(&mut self, core: usize, written: &WriteBack, arrival: Time);
 
-    /// If a write of `line` is not accepted yet, `core` will be told when it is.
-    fn join_write(&mut self, core: usize, line: Logical) -> bool;
+    /// Writes of `line` that are not accepted yet, of which `core` will now be told when they are.
+    fn join_writes(&mut self, core: usize, line: Logical) -> usize;
+
+    /// When memory next does something.
+    fn next_event(&self) -> Time;
 
     /// Writes the counters of `line` back; `core` will be told when they are accepted.
     fn write_counters(&mut self, core: usize, line: Logical, arrival: Time);
@@ -84,6 +87,17 @@ enum Need {
     StoreQueue,
 }
 
+/// What a core has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Loads, stores, flushes, counter write-backs and fences.
+    pub operations: u64,
+    /// Loads and stores.
+    pub accesses: u64,
+    /// Of them, those that went to memory.
+    pub misses: u64,
+}
+
 /// One core, playing its operations.
 pub struct Player {
     core: usize,
@@ -118,6 +132,7 @@ pub struct Player {
     /// Writes that are not accepted, and when all others were known to be.
     unaccepted: usize,
     persistent: u64,
+    counts: Counts,
 }
 
 impl Player {
@@ -163,6 +178,7 @@ impl Player {
             loaded: 0,
             unaccepted: 0,
             persistent: 0,
+            counts: Counts::default(),
         };
         player.refill()?;
         player.settle();
@@ -192,11 +208,15 @@ impl Player {
             self.fetch_lag = fetch.max(now) - self.at * self.slot;
             self.play(below, fetch.max(now))?;
         }
+        // What memory is asked for brings its next event nearer.
+        let mut limit = limit.min(below.next_event());
         while let Head::Ready(fetch) = self.head {
             if self.time(fetch) >= limit {
                 return Ok(());
             }
-            self.play(below, fetch)?;
+            if self.play(below, fetch)? {
+                limit = limit.min(below.next_event());
+            }
         }
         Ok(())
     }
@@ -256,24 +276,33 @@ impl Player {
         self.time(retired.max(self.loaded))
     }
 
+    /// What it has done.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
     /// Where the operations come from.
     pub fn source(&self) -> &dyn OpSource {
         &*self.source
     }
 
-    /// Does the head operation, fetched at tick `fetch`, if nothing is in its way.
-    fn play(&mut self, below: &mut impl Below, fetch: u64) -> Result<(), CpuError> {
+    /// Does the head operation, fetched at tick `fetch`, if nothing is in its way; says whether
+    /// memory was asked for something.
+    fn play(&mut self, below: &mut impl Below, fetch: u64) -> Result<bool, CpuError> {
         let op = self.batch.ops()[self.next];
+        let mut asked = false;
         let instructions = match op.kind {
             OpKind::Load { len, .. } => {
-                if !self.load(below, op.line, fetch) {
-                    return Ok(());
+                match self.load(below, op.line, fetch) {
+                    Some(missed) => asked = missed,
+                    None => return Ok(false),
                 }
                 words(len)
             }
             OpKind::Store { .. } | OpKind::StoreLine { .. } => {
-                if !self.store(below, op, fetch) {
-                    return Ok(());
+                match self.store(below, op, fetch) {
+                    Some(missed) => asked = missed,
+                    None => return Ok(false),
                 }
                 match op.kind {
                     OpKind::Store { len, .. } => words(len),
@@ -285,8 +314,9 @@ impl Player {
             | OpKind::Flush
             | OpKind::CounterWriteBack => {
                 if !self.persist(below, op, fetch) {
-                    return Ok(());
+                    return Ok(false);
                 }
+                asked = true;
                 1
             }
             OpKind::Fence => {
@@ -304,6 +334,7 @@ impl Player {
         self.fetch_lag = self.fetch_lag.max(fetch - self.at * self.slot);
         self.fetched = fetch + instructions.saturating_sub(1) * self.slot;
         self.at += instructions;
+        self.count(op.kind, asked);
         self.need = Need::Nothing;
         self.next += 1;
         if self.next == self.batch.ops().len() {
@@ -312,11 +343,12 @@ impl Player {
             self.at += u64::from(self.batch.ops()[self.next].gap);
         }
         self.settle();
-        Ok(())
+        Ok(asked)
     }
 
+    /// Whether it missed; `None` if it has to wait.
     #[inline]
-    fn load(&mut self, below: &mut impl Below, line: Logical, fetch: u64) -> bool {
+    fn load(&mut self, below: &mut impl Below, line: Logical, fetch: u64) -> Option<bool> {
         match below.caches().find(self.core, line) {
             Some(hit) if hit.filling == 0 => {
                 let latency = self.latency[hit.level as usize];
@@ -328,33 +360,38 @@ impl Player {
                         back: Some(fetch + latency),
                     });
                 }
+                Some(false)
             }
             Some(hit) => {
                 let waiter = self.waiter(true, false);
                 below.join(waiter, hit);
                 self.wait_for_load(fetch);
+                Some(false)
             }
             None => {
                 if !self.may_miss(below, fetch, Need::Mshr) {
-                    return false;
+                    return None;
                 }
                 let waiter = self.waiter(true, true);
                 below.fetch(waiter, line, self.time(fetch));
                 self.misses_out += 1;
                 self.wait_for_load(fetch);
+                Some(true)
             }
         }
-        true
     }
 
+    /// As [`Player::load`].
     #[inline]
-    fn store(&mut self, below: &mut impl Below, op: Op, fetch: u64) -> bool {
+    fn store(&mut self, below: &mut impl Below, op: Op, fetch: u64) -> Option<bool> {
+        let mut missed = false;
         let hit = match below.caches().find(self.core, op.line) {
             Some(hit) => hit,
             None => {
                 if !self.may_miss(below, fetch, Need::StoreQueue) {
-                    return false;
+                    return None;
                 }
+                missed = true;
                 let waiter = self.waiter(false, true);
                 let hit = below.fetch(waiter, op.line, self.time(fetch));
                 self.misses_out += 1;
@@ -373,7 +410,7 @@ impl Player {
             _ => unreachable!("only stores store"),
         };
         below.caches().store(self.core, hit, from, bytes, atomic);
-        true
+        Some(missed)
     }
 
     /// Operations that write something back.
@@ -396,19 +433,18 @@ impl Player {
             }
             _ => None,
         };
-        let wait = match (op.kind, written) {
+        self.unaccepted += match (op.kind, written) {
             (OpKind::CounterWriteBack, _) => {
                 below.write_counters(self.core, op.line, arrival);
-                true
+                1
             }
             (_, Some(written)) => {
                 below.write(self.core, &written, arrival);
-                true
+                1
             }
             // Its last write may still be on its way.
-            (_, None) => below.join_write(self.core, op.line),
+            (_, None) => below.join_writes(self.core, op.line),
         };
-        self.unaccepted += usize::from(wait);
         true
     }
 
@@ -444,6 +480,19 @@ impl Player {
             fetched: fetch,
             back: None,
         });
+    }
+
+    #[inline]
+    fn count(&mut self, kind: OpKind, asked: bool) {
+        match kind {
+            OpKind::Depend | OpKind::Mark(_) => return,
+            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::StoreLine { .. } => {
+                self.counts.accesses += 1;
+                self.counts.misses += u64::from(asked);
+            }
+            _ => {}
+        }
+        self.counts.operations += 1;
     }
 
     /// Gets more operations.
