@@ -9,9 +9,11 @@ use crate::cpu::{OpSource, PAGE_LINES};
 use crate::line::Logical;
 use crate::workload::{ProgramRun, ProgramSpec};
 
-/// Pages by which a core's region lies further into its share than the core's before, so that cores
-/// in step do not all meet in one bank.
+/// Pages by which a core's region lies further into its share than the core's before, and by which the
+/// first lies off the start of memory: so that cores in step do not all meet in one bank, nor each
+/// core's log and the log's counters (a page is a row of eight banks here). Assumed.
 const SKEW: u64 = 37;
+const FIRST: u64 = 20;
 
 /// The programs of `cores` cores, set up. Core `c` draws from the seed `spec.seed + c`.
 ///
@@ -28,7 +30,7 @@ pub fn set_up(
     let lines = machine.engine.medium.geometry.lines();
     let share = lines / cores as u64;
     let region = spec.build()?.region_bytes() / crate::line::LINE_BYTES as u64;
-    if region + cores as u64 * SKEW * PAGE_LINES > share {
+    if region + (cores as u64 * SKEW + FIRST) * PAGE_LINES > share {
         return Err(SimError::Region {
             program: spec.name.clone(),
             cores,
@@ -37,7 +39,8 @@ pub fn set_up(
         });
     }
     let program = |core: u64| {
-        let base = Logical(core * (share + SKEW * PAGE_LINES) / PAGE_LINES * PAGE_LINES);
+        let pages = core * (share / PAGE_LINES + SKEW) + FIRST;
+        let base = Logical(pages * PAGE_LINES);
         let spec = ProgramSpec {
             seed: spec.seed.wrapping_add(core),
             ..spec.clone()
