@@ -14,6 +14,7 @@ use crate::engine::overlay::Payload;
 pub use crate::engine::steps::Step;
 use crate::engine::steps::{Action, Steps};
 use crate::line::{Line, Logical, Place, ZERO_LINE};
+use crate::medium::layout::Region;
 use crate::medium::params::Unit;
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
@@ -176,6 +177,16 @@ impl<'e> Plan<'e> {
     /// The newest sideband at `place`, as [`Plan::peek`].
     pub fn peek_sideband(&self, place: Place) -> Option<[u8; 8]> {
         self.contents.newest_sideband(place)
+    }
+
+    /// The lines of `region` that have been written, in order: what a recovery may look through.
+    pub fn written(&self, region: &Region) -> Vec<Place> {
+        self.contents.written(region)
+    }
+
+    /// How many lines have a sideband, and the greatest of them as a number.
+    pub fn greatest_sideband(&self) -> (u64, u64) {
+        self.contents.greatest_sideband()
     }
 
     /// Writes a line of the medium, not before the bytes exist and `gate` is finished.

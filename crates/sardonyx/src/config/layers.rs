@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::controller::params::{
     CacheParams, Collision, ControllerParams, CounterModeParams, DedupSha1Params, DewriteParams,
-    EfitPolicy, EsdParams, Reclaim,
+    EfitPolicy, EsdParams, GlobalCounterParams, Reclaim, Siblings, Survival,
 };
 use crate::ecc::Matrix;
 use crate::medium::params::{
@@ -385,7 +385,15 @@ fn blank() -> Machine {
         cores: 0,
         controller: ControllerParams {
             encrypted: false,
-            counter_mode: CounterModeParams { cache },
+            counter_mode: CounterModeParams {
+                cache,
+                per_core: false,
+                siblings: Siblings::Accepted,
+                global: GlobalCounterParams {
+                    survival: Survival::HighWater,
+                    stride: 2,
+                },
+            },
             esd: EsdParams {
                 efit_bytes: 0,
                 efit_ways: 0,

@@ -17,6 +17,39 @@ pub struct CacheParams {
 pub struct CounterModeParams {
     /// The counter cache: lines of eight 8-byte counters, write-back.
     pub cache: CacheParams,
+    /// That much of it for each core, shared by all.
+    pub per_core: bool,
+    /// See [`Siblings`].
+    pub siblings: Siblings,
+    /// The global counter of SCA's designs.
+    pub global: GlobalCounterParams,
+}
+
+/// What a counter line that is written for one counter does with the seven others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Siblings {
+    /// It carries only counters whose data are accepted.
+    Accepted,
+    /// They ride along, accepted or not: the naive way, for the crash explorer to catch.
+    RideAlong,
+}
+
+/// How the global counter survives a power cut, which SCA does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survival {
+    /// It goes on from the greatest counter that the image shows.
+    Paper,
+    /// From a mark in the medium that is written before any counter beyond it is used.
+    HighWater,
+}
+
+/// The counter from which all lines draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlobalCounterParams {
+    /// See [`Survival`].
+    pub survival: Survival,
+    /// How far ahead of the counter the mark is written, in writes.
+    pub stride: u64,
 }
 
 /// Which fingerprint a full EFIT set gives up.
@@ -95,6 +128,17 @@ pub struct DewriteParams {
     pub fingerprint_cache: CacheParams,
     /// Cache of mapping, inverse and free-map lines.
     pub mapping_cache: CacheParams,
+}
+
+impl ControllerParams {
+    /// The same for `cores` cores on one controller.
+    pub fn for_cores(&self, cores: usize) -> ControllerParams {
+        let mut params = self.clone();
+        if params.counter_mode.per_core {
+            params.counter_mode.cache.bytes *= cores.max(1) as u64;
+        }
+        params
+    }
 }
 
 /// What the whole controller may be told.
