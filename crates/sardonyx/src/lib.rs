@@ -19,3 +19,4 @@ pub mod sim;
 pub mod stats;
 pub mod trace;
 pub mod units;
+pub mod workload;

@@ -10,8 +10,8 @@ use crate::controller::params::{
 };
 use crate::ecc::Matrix;
 use crate::medium::params::{
-    AccessEnergy, CoreParams, EngineParams, Geometry, MediumParams, PagePolicy, Queues, Scheduler,
-    Timing, Unit, UnitParams,
+    AccessEnergy, CachesParams, CoreParams, EngineParams, Geometry, MediumParams, PagePolicy,
+    Queues, Scheduler, Timing, Unit, UnitParams,
 };
 use crate::units::{Energy, Time};
 
@@ -380,14 +380,16 @@ fn blank() -> Machine {
             width: 0,
             window: 0,
             mshrs: 0,
+            store_queue: 0,
             cache_latency: Time::ZERO,
         },
         cores: 0,
+        caches: CachesParams::default(),
         controller: ControllerParams {
             encrypted: false,
             counter_mode: CounterModeParams {
                 cache,
-                per_core: false,
+                cache_per_core: false,
                 siblings: Siblings::Accepted,
                 global: GlobalCounterParams {
                     survival: Survival::HighWater,

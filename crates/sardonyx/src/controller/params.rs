@@ -17,8 +17,8 @@ pub struct CacheParams {
 pub struct CounterModeParams {
     /// The counter cache: lines of eight 8-byte counters, write-back.
     pub cache: CacheParams,
-    /// That much of it for each core, shared by all.
-    pub per_core: bool,
+    /// Its bytes are for each core; all cores share it.
+    pub cache_per_core: bool,
     /// See [`Siblings`].
     pub siblings: Siblings,
     /// The global counter of SCA's designs.
@@ -128,17 +128,6 @@ pub struct DewriteParams {
     pub fingerprint_cache: CacheParams,
     /// Cache of mapping, inverse and free-map lines.
     pub mapping_cache: CacheParams,
-}
-
-impl ControllerParams {
-    /// The same for `cores` cores on one controller.
-    pub fn for_cores(&self, cores: usize) -> ControllerParams {
-        let mut params = self.clone();
-        if params.counter_mode.per_core {
-            params.counter_mode.cache.bytes *= cores.max(1) as u64;
-        }
-        params
-    }
 }
 
 /// What the whole controller may be told.

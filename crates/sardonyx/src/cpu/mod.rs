@@ -4,10 +4,12 @@
 
 mod core;
 mod frames;
+mod op;
 mod stream;
 
 pub use self::core::{Core, ReadId, Taken};
 pub use frames::{Frames, OutOfMemory, PAGE_LINES};
+pub use op::{Batch, Mark, Op, OpKind, OpSource, Phase};
 pub use stream::{Access, Copies, Kind, LOOK_AHEAD, Stream};
 
 use crate::trace::TraceError;

@@ -58,6 +58,18 @@ pub struct Answer {
     pub at: Time,
 }
 
+/// A request that was admitted by [`Engine::admit_announced`] is accepted: what it wrote is in the
+/// persistence domain, a write of a group with its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acceptance {
+    /// Which core's request.
+    pub core: u32,
+    /// The core's own name for it.
+    pub tag: u64,
+    /// When.
+    pub at: Time,
+}
+
 /// How the medium's queues have served one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Service {
@@ -95,6 +107,7 @@ pub struct Engine {
     requests: Requests,
     in_ingress: usize,
     answers: Vec<Answer>,
+    acceptances: Vec<Acceptance>,
     ledger: Ledger,
     service: [Service; 2],
     journal: Option<Box<Journal>>,
@@ -133,6 +146,7 @@ impl Engine {
             requests: Requests::default(),
             in_ingress: 0,
             answers: Vec::new(),
+            acceptances: Vec::new(),
             ledger: Ledger::default(),
             service: [Service::default(); 2],
             journal: None,
@@ -155,6 +169,26 @@ impl Engine {
     /// the plan is timed from here on. It gives when a write is accepted and done, or, for a read,
     /// twice the step of its answer.
     pub fn admit(&mut self, request: Request, now: Time, handle: impl FnOnce(&mut Plan) -> Stored) {
+        self.admit_as(Action::Leave, request, now, handle);
+    }
+
+    /// The same, and its acceptance will be among [`Engine::acceptances`]: what a fence waits for.
+    pub fn admit_announced(
+        &mut self,
+        request: Request,
+        now: Time,
+        handle: impl FnOnce(&mut Plan) -> Stored,
+    ) {
+        self.admit_as(Action::Announce, request, now, handle);
+    }
+
+    fn admit_as(
+        &mut self,
+        leaving: Action,
+        request: Request,
+        now: Time,
+        handle: impl FnOnce(&mut Plan) -> Stored,
+    ) {
         self.now = self.now.max(now.ps());
         let held = [Step::PAST; 3];
         let purpose = Purpose::of(Cause::Data);
@@ -163,7 +197,11 @@ impl Engine {
         let stored = self.plan(handle);
         self.steps.depend_more(first, stored.done, 0);
         let leaves = [stored.accepted, Step::PAST, Step::PAST];
-        let leave = self.steps.create(Action::Leave, purpose, leaves, false);
+        let leave = self.steps.create(leaving, purpose, leaves, false);
+        if leaving == Action::Announce {
+            let record = self.steps.get_mut(leave);
+            (record.place, record.link) = (u64::from(request.core), request.tag);
+        }
         if let Some(journal) = &mut self.journal {
             journal.handled_until(handled, leave);
         }
@@ -326,6 +364,16 @@ impl Engine {
         !self.answers.is_empty()
     }
 
+    /// Announced requests accepted since the last call, in order.
+    pub fn acceptances(&mut self) -> std::vec::Drain<'_, Acceptance> {
+        self.acceptances.drain(..)
+    }
+
+    /// Whether any has been accepted since the last call of [`Engine::acceptances`].
+    pub fn has_acceptances(&self) -> bool {
+        !self.acceptances.is_empty()
+    }
+
     /// What everything has cost, by cause.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -428,6 +476,14 @@ impl Engine {
             Action::Coalesced => self.contents.overlay.leave(place, Some(Step(step.0 - 1))),
             Action::Request => self.answer(step),
             Action::Leave => self.in_ingress -= 1,
+            Action::Announce => {
+                self.in_ingress -= 1;
+                self.acceptances.push(Acceptance {
+                    core: record.place as u32,
+                    tag: record.link,
+                    at: self.now(),
+                });
+            }
             Action::Join | Action::Unit(_) | Action::Accept => {}
         }
         self.steps
@@ -441,7 +497,7 @@ impl Engine {
         match action {
             Action::Store => journal.done(now, Step(step.0 - 1)),
             Action::Join => journal.on_chip(now, step),
-            Action::Leave => journal.left(now, step),
+            Action::Leave | Action::Announce => journal.left(now, step),
             _ => {}
         }
     }
@@ -471,7 +527,11 @@ impl Engine {
         (record.ready, record.state) = (now, State::Started);
         let record = *record;
         match record.action {
-            Action::Join | Action::Request | Action::Leave | Action::Coalesced => {
+            Action::Join
+            | Action::Request
+            | Action::Leave
+            | Action::Announce
+            | Action::Coalesced => {
                 self.steps.get_mut(step).begun = now;
                 self.end(step);
             }

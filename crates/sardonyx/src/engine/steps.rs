@@ -34,6 +34,8 @@ pub(crate) enum Action {
     Request,
     /// A request leaves the ingress.
     Leave,
+    /// The same, and the core is told.
+    Announce,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

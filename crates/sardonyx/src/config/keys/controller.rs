@@ -52,8 +52,8 @@ pub(super) static ENCRYPTION: [Key; 7] = [
     ),
     flag!(
         "encryption.counter_cache.per_core",
-        controller.counter_mode.per_core,
-        "The counter cache has so many bytes for each core, shared by all"
+        controller.counter_mode.cache_per_core,
+        "Its bytes are for each core: N cores share N times as much"
     ),
 ];
 
