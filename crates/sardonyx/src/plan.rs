@@ -7,11 +7,14 @@
 
 use std::ops::{Deref, DerefMut};
 
+use crate::controller::{Class, Persist};
 use crate::engine::contents::Contents;
+use crate::engine::journal::{Handled, Journal, Sealed, Write};
 use crate::engine::overlay::Payload;
 pub use crate::engine::steps::Step;
 use crate::engine::steps::{Action, Steps};
-use crate::line::{Line, Place, ZERO_LINE};
+use crate::line::{Line, Logical, Place, ZERO_LINE};
+use crate::medium::layout::Region;
 use crate::medium::params::Unit;
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
@@ -87,6 +90,7 @@ pub struct Plan<'e> {
     pub(crate) contents: &'e mut Contents,
     pub(crate) groups: &'e mut Vec<Vec<Step>>,
     pub(crate) timers: &'e mut Vec<(Time, Token)>,
+    pub(crate) journal: Option<&'e mut Journal>,
     pub(crate) now: Time,
     pub(crate) purpose: Purpose,
 }
@@ -179,6 +183,16 @@ impl<'e> Plan<'e> {
     /// The newest sideband at `place`, as [`Plan::peek`].
     pub fn peek_sideband(&self, place: Place) -> Option<[u8; 8]> {
         self.contents.newest_sideband(place)
+    }
+
+    /// The lines of `region` that have been written, in order: what a recovery may look through.
+    pub fn written(&self, region: &Region) -> Vec<Place> {
+        self.contents.written(region)
+    }
+
+    /// How many lines have a sideband, and the greatest of them as a number.
+    pub fn greatest_sideband(&self) -> (u64, u64) {
+        self.contents.greatest_sideband()
     }
 
     /// Writes a line of the medium, not before the bytes exist and `gate` is finished.
@@ -274,6 +288,64 @@ impl<'e> Plan<'e> {
             record.group = index as u32 + 1;
         }
         self.groups[index] = members;
+    }
+
+    /// For the journal: the controller is asked to write `data` to `line`.
+    pub fn handled(&mut self, line: Logical, data: &Line, class: Class, persist: Persist) {
+        let order = self.steps.upcoming().0;
+        if let Some(journal) = &mut self.journal {
+            journal.handled.push(Handled {
+                line,
+                data: *data,
+                class,
+                persist,
+                order,
+            });
+        }
+    }
+
+    /// For the journal: `stored` carries `plain`, encrypted under `counter`; `paired` is the
+    /// counter's own write if the two are one group.
+    pub fn sealed(
+        &mut self,
+        stored: Stored,
+        place: Place,
+        counter: u64,
+        plain: &Line,
+        paired: Option<Stored>,
+    ) {
+        if let Some(journal) = &mut self.journal {
+            journal.sealed.push(Sealed {
+                order: stored.accepted.0,
+                place,
+                counter,
+                plain: *plain,
+                paired_with: paired.map(|counter| counter.accepted.0),
+            });
+        }
+    }
+
+    /// For the journal: the words `words` of an on-chip copy of the line at `place` are those of
+    /// `line`, and a platform that drains the copy may do so after `ripe`.
+    pub fn on_chip(&mut self, place: Place, line: &Line, words: u8, ripe: Step) {
+        if self.journal.is_none() {
+            return;
+        }
+        let after = [ripe, Step::PAST, Step::PAST];
+        let step = self.steps.create(Action::Join, self.purpose, after, false);
+        if let Some(journal) = &mut self.journal {
+            journal.pending.insert(
+                step.0,
+                Write {
+                    order: step.0,
+                    place,
+                    line: *line,
+                    words,
+                    sideband: None,
+                    merged_into: None,
+                },
+            );
+        }
     }
 
     /// A step that others may depend on before it is known what it will be.

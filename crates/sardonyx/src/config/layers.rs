@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::controller::params::{
     CacheParams, Collision, ControllerParams, CounterModeParams, DedupSha1Params, DewriteParams,
-    EfitPolicy, EsdParams, Reclaim,
+    EfitPolicy, EsdParams, GlobalCounterParams, Reclaim, Siblings, Survival,
 };
 use crate::ecc::Matrix;
 use crate::medium::params::{
@@ -390,6 +390,11 @@ fn blank() -> Machine {
             counter_mode: CounterModeParams {
                 cache,
                 cache_per_core: false,
+                siblings: Siblings::Accepted,
+                global: GlobalCounterParams {
+                    survival: Survival::HighWater,
+                    stride: 2,
+                },
             },
             esd: EsdParams {
                 efit_bytes: 0,

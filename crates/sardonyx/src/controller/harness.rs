@@ -44,6 +44,7 @@ impl Bench {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.timers,
+            journal: None,
             now: Time::ZERO,
             purpose: Purpose::of(Cause::Data),
         }

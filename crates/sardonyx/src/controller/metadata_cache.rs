@@ -122,6 +122,13 @@ impl MetadataCache {
             entry.dirty |= 1 << word;
         }
         entry.ripe = plan.both(entry.ripe, ripe);
+        let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
+        plan.on_chip(Place(self.tags[got.slot] - 1), &entry.line, words, ripe);
+    }
+
+    /// The words of a line just looked up that differ from the medium's.
+    pub fn dirty(&self, got: Got) -> u8 {
+        self.entries[got.slot].dirty
     }
 
     /// Says that the 8-byte words in `words` are on their way to the medium by themselves.
@@ -193,14 +200,14 @@ impl MetadataCache {
 
 /// Spreads `key` over `0..buckets` by multiplication.
 #[inline]
-pub(super) fn spread(key: u64, buckets: u64) -> u64 {
+pub(crate) fn spread(key: u64, buckets: u64) -> u64 {
     let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     ((u128::from(hash) * u128::from(buckets)) >> 64) as u64
 }
 
 /// `part` of `whole`, 0 of nothing.
-pub(super) fn rate(part: u64, whole: u64) -> f64 {
+pub(crate) fn rate(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
         _ => part as f64 / whole as f64,

@@ -8,6 +8,7 @@ pub(crate) mod booking;
 pub(crate) mod channel;
 mod constraints;
 pub(crate) mod contents;
+pub mod journal;
 pub mod log;
 pub(crate) mod overlay;
 mod queue;
@@ -26,6 +27,7 @@ use crate::units::Time;
 use booking::Requests;
 use channel::{Channel, Decoder, NEVER, Slots};
 use contents::Contents;
+use journal::Journal;
 use overlay::Overlay;
 use slots::Waiting;
 use steps::{Action, State, Step, Steps};
@@ -108,6 +110,7 @@ pub struct Engine {
     acceptances: Vec<Acceptance>,
     ledger: Ledger,
     service: [Service; 2],
+    journal: Option<Box<Journal>>,
 }
 
 impl Engine {
@@ -146,6 +149,7 @@ impl Engine {
             acceptances: Vec::new(),
             ledger: Ledger::default(),
             service: [Service::default(); 2],
+            journal: None,
             params: params.clone(),
         }
     }
@@ -189,6 +193,7 @@ impl Engine {
         let held = [Step::PAST; 3];
         let purpose = Purpose::of(Cause::Data);
         let first = self.steps.create(Action::Request, purpose, held, true);
+        let handled = self.journal.as_ref().map_or(0, |j| j.handled.len());
         let stored = self.plan(handle);
         self.steps.depend_more(first, stored.done, 0);
         let leaves = [stored.accepted, Step::PAST, Step::PAST];
@@ -196,6 +201,9 @@ impl Engine {
         if leaving == Action::Announce {
             let record = self.steps.get_mut(leave);
             (record.place, record.link) = (u64::from(request.core), request.tag);
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.handled_until(handled, leave);
         }
         let index = self.requests.add(request, self.now, first, leave);
         self.steps.get_mut(first).link = index;
@@ -235,6 +243,7 @@ impl Engine {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.new_timers,
+            journal: self.journal.as_deref_mut(),
             now: Time::from_ps(self.now),
             purpose: Purpose::of(Cause::Data),
         });
@@ -249,6 +258,7 @@ impl Engine {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.new_timers,
+            journal: self.journal.as_deref_mut(),
             now: Time::from_ps(self.now),
             purpose: Purpose::of(Cause::Data),
         });
@@ -407,6 +417,21 @@ impl Engine {
         self.contents.image.forget_wear();
     }
 
+    /// Keeps a journal from now on.
+    pub fn keep_journal(&mut self) {
+        self.journal = Some(Box::default());
+    }
+
+    /// The journal being kept, for the marks of whoever drives the cores.
+    pub fn journal(&mut self) -> Option<&mut Journal> {
+        self.journal.as_deref_mut()
+    }
+
+    /// Ends the journal and gives it up.
+    pub fn take_journal(&mut self) -> Option<Box<Journal>> {
+        self.journal.take()
+    }
+
     /// Keeps a log of all commands from now on.
     pub fn keep_log(&mut self) {
         for channel in &mut self.channels {
@@ -451,6 +476,9 @@ impl Engine {
     fn end(&mut self, step: Step) {
         let record = *self.steps.get(step);
         let place = Place(record.place);
+        if self.journal.is_some() {
+            self.note_end(step, record.action);
+        }
         match record.action {
             Action::Read => self.contents.overlay.leave(place, None),
             Action::Store => {
@@ -476,6 +504,36 @@ impl Engine {
         }
         self.steps
             .finish(step, Time::from_ps(self.now), &mut self.ready);
+    }
+
+    #[cold]
+    fn note_end(&mut self, step: Step, action: Action) {
+        let now = Time::from_ps(self.now);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        match action {
+            Action::Store => journal.done(now, Step(step.0 - 1)),
+            Action::Join => journal.on_chip(now, step),
+            Action::Leave | Action::Announce => journal.left(now, step),
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn note_ready(&mut self, accept: Step, into: Option<Step>) {
+        let now = Time::from_ps(self.now);
+        let record = self.steps.get(accept);
+        let payload = self.contents.overlay.payload(record.link as u32);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        journal.ready(now, accept, Place(record.place), payload, into);
+    }
+
+    #[cold]
+    fn note_begun(&mut self, store: Step) {
+        let now = Time::from_ps(self.now);
+        let record = self.steps.get(store);
+        let payload = self.contents.overlay.payload(record.link as u32);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        journal.begun(now, Step(store.0 - 1), Place(record.place), payload);
     }
 
     /// A step that is ready begins, or waits for a slot.
@@ -593,6 +651,9 @@ impl Engine {
     }
 
     fn issued(&mut self, transaction: channel::Transaction, done: u64, source: usize) {
+        if self.journal.is_some() && transaction.direction == Kind::Write as usize {
+            self.note_begun(transaction.step);
+        }
         let record = *self.steps.get(transaction.step);
         let energy = &self.params.medium.energy;
         let begun = match record.begun {

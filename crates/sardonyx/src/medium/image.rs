@@ -6,7 +6,7 @@ use memmap2::MmapMut;
 use rustc_hash::FxHashMap;
 use sardonyx_prefetch::prefetch;
 
-use super::layout::SPARSE_START;
+use super::layout::{Region, SPARSE_START};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 const FRAME_LINES: u64 = 64;
@@ -148,6 +148,41 @@ impl Image {
         dense
             .chain(sparse.into_iter().map(Place))
             .filter_map(|place| Some((place, self.read(place)?)))
+    }
+
+    /// Lines of `region` written at least once, in order of place.
+    pub fn written_in(&self, region: &Region) -> Vec<Place> {
+        let (first, end) = (region.first.0, region.first.0 + region.lines);
+        if first >= SPARSE_START {
+            let here = self
+                .sparse
+                .keys()
+                .filter(|place| (first..end).contains(place));
+            let mut places: Vec<Place> = here.copied().map(Place).collect();
+            places.sort_unstable();
+            return places;
+        }
+        let pages = (self.table.len() as u64).min(end.div_ceil(FRAME_LINES));
+        let mut places = Vec::new();
+        for page in first / FRAME_LINES..pages {
+            let Some(frame) = self.frame(Place(page * FRAME_LINES)) else {
+                continue;
+            };
+            let mut written = self.written[frame];
+            while written != 0 {
+                let place = page * FRAME_LINES + u64::from(written.trailing_zeros());
+                written &= written - 1;
+                if (first..end).contains(&place) {
+                    places.push(Place(place));
+                }
+            }
+        }
+        places
+    }
+
+    /// Lines that have a sideband, in no order.
+    pub fn with_sideband(&self) -> impl Iterator<Item = Place> + '_ {
+        self.sidebands.keys().copied().map(Place)
     }
 
     /// Asks for the memory that holds `place`, without waiting for it: its bytes, and before a

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::config::Machine;
-use crate::controller::Controller;
+use crate::controller::{Controller, designs};
 use crate::engine::Engine;
 use crate::latency::Latencies;
 use crate::stats::{Cause, Kind, Purpose};
@@ -217,17 +217,18 @@ fn causes(sim: &Finished) -> Map<String, Value> {
 
 /// The assumed parameters that a run of `design` depends on.
 pub fn assumed<'m>(machine: &'m Machine, design: &str) -> Vec<&'m str> {
-    let own = design.replace('-', "_");
+    let (mapping, policy) = designs::composition(design).unwrap_or(("identity", "per-line"));
     let foreign = |key: &str| {
         let of = |prefix: &str| key.starts_with(prefix);
-        (of("esd.") && !own.starts_with("esd"))
-            || (of("dedup_sha1.") && own != "dedup_sha1")
-            || (of("dewrite.") && own != "dewrite")
-            || (of("units.sha1.") && own != "dedup_sha1")
-            || (of("units.crc32.") && own != "dewrite")
-            || ((of("units.aes.") || of("encryption.")) && own == "no_encryption")
+        (of("esd.") && !mapping.starts_with("esd"))
+            || (of("dedup_sha1.") && mapping != "dedup-sha1")
+            || (of("dewrite.") && mapping != "dewrite")
+            || (of("units.sha1.") && mapping != "dedup-sha1")
+            || (of("units.crc32.") && mapping != "dewrite")
+            || ((of("units.aes.") || of("encryption.")) && policy == "no-encryption")
+            || (of("encryption.mark_stride") && policy == "per-line")
             || ((of("units.compare.") || of("units.fingerprints.") || of("units.metadata."))
-                && matches!(own.as_str(), "baseline" | "no_encryption"))
+                && mapping == "identity")
     };
     let keys = machine.assumed.iter().map(|a| a.parameter.as_str());
     keys.filter(|key| !foreign(key)).collect()
