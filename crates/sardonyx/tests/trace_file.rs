@@ -261,7 +261,7 @@ fn bad_rows_are_named() {
     let op = Arc::new(UInt8Array::from(codes));
     assert_eq!(
         Foreign { op, ..sound(5000) }.error(),
-        "/a.parquet, row 4812: op 9 is not one of 0-7"
+        "/a.parquet, row 4812: op 12 is not one of 0-11"
     );
 
     let op = Arc::new(UInt8Array::from(vec![Some(1), None]));
