@@ -96,6 +96,12 @@ pub struct Counts {
     pub accesses: u64,
     /// Of them, those that went to memory.
     pub misses: u64,
+    /// By how much fences delayed fetch.
+    pub fence_wait: Time,
+    /// By how much loads delayed it: for their values, for room in the window, for an MSHR.
+    pub load_wait: Time,
+    /// By how much memory that took nothing delayed it.
+    pub memory_wait: Time,
 }
 
 /// One core, playing its operations.
@@ -133,6 +139,15 @@ pub struct Player {
     unaccepted: usize,
     persistent: u64,
     counts: Counts,
+    waits: Waits,
+}
+
+/// What has delayed fetch, in ticks.
+#[derive(Default)]
+struct Waits {
+    fence: u64,
+    load: u64,
+    memory: u64,
 }
 
 impl Player {
@@ -179,6 +194,7 @@ impl Player {
             unaccepted: 0,
             persistent: 0,
             counts: Counts::default(),
+            waits: Waits::default(),
         };
         player.refill()?;
         player.settle();
@@ -203,10 +219,11 @@ impl Player {
     pub fn run(&mut self, below: &mut impl Below, limit: Time) -> Result<(), CpuError> {
         if let Head::Stalled(fetch) = self.head {
             // Memory has not taken it until now, which delays all that follows.
-            let now = below.now().ps() * self.width;
-            self.head = Head::Ready(fetch.max(now));
-            self.fetch_lag = fetch.max(now) - self.at * self.slot;
-            self.play(below, fetch.max(now))?;
+            let now = fetch.max(below.now().ps() * self.width);
+            self.head = Head::Ready(now);
+            self.fetch_lag = now - self.at * self.slot;
+            self.waits.memory += now - fetch;
+            self.play(below, now)?;
         }
         // What memory is asked for brings its next event nearer.
         let mut limit = limit.min(below.next_event());
@@ -278,7 +295,12 @@ impl Player {
 
     /// What it has done.
     pub fn counts(&self) -> Counts {
-        self.counts
+        Counts {
+            fence_wait: self.time(self.waits.fence),
+            load_wait: self.time(self.waits.load),
+            memory_wait: self.time(self.waits.memory),
+            ..self.counts
+        }
     }
 
     /// Where the operations come from.
@@ -331,7 +353,12 @@ impl Player {
                 0
             }
         };
-        self.fetch_lag = self.fetch_lag.max(fetch - self.at * self.slot);
+        let waited = fetch - (self.at * self.slot + self.fetch_lag);
+        match op.kind {
+            OpKind::Fence => self.waits.fence += waited,
+            _ => self.waits.load += waited,
+        }
+        self.fetch_lag += waited;
         self.fetched = fetch + instructions.saturating_sub(1) * self.slot;
         self.at += instructions;
         self.count(op.kind, asked);
@@ -572,7 +599,10 @@ impl Player {
             self.first += 1;
         }
         let reach = self.retire_lag.saturating_sub(self.window * self.slot);
-        self.fetch_lag = self.fetch_lag.max(reach);
+        if reach > self.fetch_lag {
+            self.waits.load += reach - self.fetch_lag;
+            self.fetch_lag = reach;
+        }
         true
     }
 
@@ -582,6 +612,7 @@ impl Player {
 
     fn not_before(&mut self, tick: u64) {
         let lag = tick.saturating_sub(self.at * self.slot);
+        self.waits.load += lag.saturating_sub(self.fetch_lag);
         self.fetch_lag = self.fetch_lag.max(lag);
     }
 

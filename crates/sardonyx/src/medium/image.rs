@@ -36,6 +36,8 @@ impl Segment {
 pub struct Wear {
     /// Array writes in all.
     pub writes: u64,
+    /// Bytes that those writes carried: whole 8-byte words and what lies beside the lines.
+    pub bytes: u64,
     /// Bits that changed.
     pub bits_flipped: u64,
     /// Writes of the line written most.
@@ -87,6 +89,7 @@ impl Image {
             let old = self.sidebands.insert(place.0, beside).unwrap_or_default();
             let flips = u64::from_le_bytes(old) ^ u64::from_le_bytes(beside);
             self.wear.bits_flipped += u64::from(flips.count_ones());
+            self.wear.bytes += 8;
         }
         let (old, writes): (&mut Line, &mut u32) = if place.0 >= SPARSE_START {
             let next = self.sparse_lines.len() as u32;
@@ -108,6 +111,7 @@ impl Image {
         *writes = writes.saturating_add(1);
         self.wear.max_line_writes = self.wear.max_line_writes.max(*writes);
         self.wear.writes += 1;
+        self.wear.bytes += u64::from(words.count_ones()) * 8;
         let mut flips = 0;
         for word in 0..8 {
             if words >> word & 1 == 1 {

@@ -7,6 +7,7 @@ pub mod outcome;
 mod port;
 pub mod programs;
 mod system;
+pub mod traces;
 
 use std::time::Instant;
 

@@ -121,6 +121,7 @@ fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
     let wear = sim.engine.image().wear();
     put("max_line_writes", json!(wear.max_line_writes));
     put("bits_flipped", json!(wear.bits_flipped));
+    put("medium_write_bytes", json!(wear.bytes));
     let [ideal, none] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
     put("lifetime_ideal_years", ideal);
     put("lifetime_none_years", none);

@@ -11,7 +11,7 @@ use super::port::{Port, Told, Watch};
 use super::{Outcome, SimError};
 use crate::config::Machine;
 use crate::controller::{Class, Persist, designs};
-use crate::cpu::{Caches, MAX_CORES, OpSource, Player};
+use crate::cpu::{Caches, Counts, MAX_CORES, OpSource, Player};
 use crate::engine::Engine;
 use crate::line::{Line, Logical};
 use crate::medium::layout::Layout;
@@ -40,7 +40,7 @@ pub struct System<'w> {
     warm: bool,
     counted_from: (Time, u64),
     committed_before: u64,
-    operations_before: u64,
+    before: Vec<Counts>,
 }
 
 /// The medium and the controller before a run, for what lies in memory already.
@@ -117,7 +117,7 @@ impl<'w> System<'w> {
             warm,
             counted_from: (Time::ZERO, 0),
             committed_before: 0,
-            operations_before: 0,
+            before: vec![Counts::default(); cores],
         })
     }
 
@@ -131,8 +131,8 @@ impl<'w> System<'w> {
         &self.port.caches
     }
 
-    /// Plays everything; `progress` is told how many transactions are done, or how many requests if
-    /// there are no transactions, and may end the run by answering false.
+    /// Plays everything; `progress` is told how many transactions are done, or how many operations
+    /// if there are no transactions, and may end the run by answering false.
     ///
     /// # Errors
     /// A source is broken further on, or nothing was left to count.
@@ -251,7 +251,7 @@ impl<'w> System<'w> {
         self.port.counted = true;
         self.counted_from = (self.port.engine.now(), self.instructions());
         self.committed_before = self.port.committed.iter().sum();
-        self.operations_before = self.operations();
+        self.before = self.players.iter().map(Player::counts).collect();
         self.port.fences = 0;
         self.port.engine.forget_figures();
         self.port.controller.forget_figures();
@@ -270,7 +270,7 @@ impl<'w> System<'w> {
 
     fn done(&self) -> u64 {
         match self.port.committed.iter().sum() {
-            0 => self.port.admitted,
+            0 => self.operations(),
             committed => committed,
         }
     }
@@ -303,9 +303,15 @@ impl<'w> System<'w> {
     fn own_figures(&self, retired: Time) -> Map<String, Value> {
         let took = retired.since(self.counted_from.0);
         let committed = self.port.committed.iter().sum::<u64>() - self.committed_before;
-        let counts = || self.players.iter().map(Player::counts);
-        let accesses: u64 = counts().map(|c| c.accesses).sum();
-        let misses: u64 = counts().map(|c| c.misses).sum();
+        let sum = |of: fn(&Counts) -> u64| {
+            let pairs = self.players.iter().zip(&self.before);
+            pairs
+                .map(|(player, before)| of(&player.counts()) - of(before))
+                .sum::<u64>()
+        };
+        let misses = sum(|counts| counts.misses) as f64;
+        let accesses = sum(|counts| counts.accesses) as f64;
+        let mean_ns = |ps: u64| json!(Time::from_ps(ps / self.players.len() as u64).ns());
         let share = |part: f64, whole: f64| match whole > 0.0 {
             true => json!(part / whole),
             false => Value::Null,
@@ -314,14 +320,16 @@ impl<'w> System<'w> {
             0 => Value::Null,
             _ => share(committed as f64, took.ns() * 1e-9),
         };
-        let operations = self.operations() - self.operations_before;
         let figures = [
             ("runtime_ns", json!(took.ns())),
             ("transactions", json!(committed)),
             ("transactions_per_second", per_second),
-            ("memory_operations", json!(operations)),
-            ("cpu_cache_miss_rate", share(misses as f64, accesses as f64)),
+            ("memory_operations", json!(sum(|counts| counts.operations))),
+            ("cpu_cache_miss_rate", share(misses, accesses)),
             ("fences", json!(self.port.fences)),
+            ("core_fence_wait_ns", mean_ns(sum(|c| c.fence_wait.ps()))),
+            ("core_load_wait_ns", mean_ns(sum(|c| c.load_wait.ps()))),
+            ("core_memory_wait_ns", mean_ns(sum(|c| c.memory_wait.ps()))),
         ];
         figures
             .map(|(name, value)| (name.to_owned(), value))
