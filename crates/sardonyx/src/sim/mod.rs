@@ -50,16 +50,16 @@ pub enum SimError {
         trace: String,
     },
     /// Everything went to the warm-up.
-    #[error(
-        "{trace}: the warm-up of {warmup} requests leaves none of its {requests}; lower --warmup"
-    )]
+    #[error("{trace}: the warm-up of {warmup} {unit} leaves none of its {all}; lower --warmup")]
     OnlyWarmup {
         /// The trace's name.
         trace: String,
-        /// Requests asked to be warm-up.
+        /// How much was to be warm-up.
         warmup: u64,
-        /// Requests that there are.
-        requests: u64,
+        /// Of what.
+        unit: &'static str,
+        /// How much there is.
+        all: u64,
     },
     /// The program's specification is wrong.
     #[error(transparent)]
@@ -208,7 +208,8 @@ impl<'m> Simulation<'m> {
             return Err(SimError::OnlyWarmup {
                 trace,
                 warmup: self.options.warmup,
-                requests: self.admitted,
+                unit: "requests",
+                all: self.admitted,
             });
         }
         progress(self.admitted);

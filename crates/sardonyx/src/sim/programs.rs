@@ -84,6 +84,14 @@ pub fn run(
     watch: &mut dyn Watch,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, SimError> {
+    if warmup >= spec.transactions {
+        return Err(SimError::OnlyWarmup {
+            trace: spec.name.clone(),
+            warmup,
+            unit: "transactions",
+            all: spec.transactions,
+        });
+    }
     let machine = machine.with_cores(cores);
     let programs = set_up(&machine, spec, cores)?;
     let ground = ground(&machine, design, &programs)?;

@@ -15,7 +15,7 @@ use crate::cpu::{Caches, Counts, MAX_CORES, OpSource, Player};
 use crate::engine::Engine;
 use crate::line::{Line, Logical};
 use crate::medium::layout::Layout;
-use crate::plan::{At, Step};
+use crate::plan::{At, Plan, Step};
 use crate::units::Time;
 
 /// Looks at the cores between two looks at the progress.
@@ -69,6 +69,13 @@ impl Ground {
             let (data, order) = (At::past(data), Persist::Relaxed);
             controller.write(line, data, Step::PAST, Class::Data, order, plan)
         });
+    }
+
+    /// What the controller reads at `line`, at no time and no cost; `None` if it was never written.
+    pub fn read(&mut self, line: Logical) -> Option<Line> {
+        let controller = &mut self.controller;
+        let read = |plan: &mut Plan| controller.read(line, Class::Data, Step::PAST, plan).value;
+        self.engine.at_once(read)
     }
 
     /// Everything is in the medium, and nothing has been counted.
@@ -131,6 +138,18 @@ impl<'w> System<'w> {
         &self.port.caches
     }
 
+    /// The medium and the controller after a run, with all that the caches still held written back.
+    pub fn into_ground(self) -> Ground {
+        let mut ground = Ground {
+            engine: self.port.engine,
+            controller: self.port.controller,
+        };
+        for dirty in self.port.caches.dirty_lines() {
+            ground.write(dirty.line, &dirty.data);
+        }
+        ground
+    }
+
     /// Plays everything; `progress` is told how many transactions are done, or how many operations
     /// if there are no transactions, and may end the run by answering false.
     ///
@@ -182,8 +201,9 @@ impl<'w> System<'w> {
         if !self.warm {
             return Err(SimError::OnlyWarmup {
                 trace: trace(),
-                warmup: self.warmup.requests.max(self.warmup.transactions),
-                requests: self.done(),
+                warmup: self.warmup.requests,
+                unit: "requests",
+                all: self.port.admitted,
             });
         }
         progress(self.done());
