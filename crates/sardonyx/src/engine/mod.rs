@@ -14,6 +14,7 @@ pub(crate) mod overlay;
 mod queue;
 mod slots;
 pub mod steps;
+pub mod untimed;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
