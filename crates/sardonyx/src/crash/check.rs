@@ -241,7 +241,11 @@ impl<'h> Checker<'h> {
     /// Each of `lines` must read as the newest accepted write of it, or a later one.
     fn every_line(&mut self, controller: &mut Controller, lines: &BTreeSet<u64>) {
         for line in lines.iter().chain(&self.lost.clone()) {
-            if self.history.core_of(*line).is_none() {
+            // What a processor's cache drained need not be a write request's.
+            let drained = self.survivors.is_cached(*line);
+            if drained || self.history.core_of(*line).is_none() {
+                self.seen.remove(line);
+                self.lost.remove(line);
                 continue;
             }
             let content = read(controller, &mut self.survivors.untimed, *line);

@@ -73,12 +73,22 @@ impl<'h> Survivors<'h> {
     /// Lets the next event happen; appends what it changed of what a cut would leave.
     pub fn advance(&mut self, changed: &mut Vec<Changed>) -> Event {
         let journal = self.journal;
-        let (_, event) = journal.events[self.position as usize];
+        let (now, event) = journal.events[self.position as usize];
         self.position += 1;
         match (event, self.platform) {
             (Event::Ready { from, count }, Platform::Adr | Platform::Eadr) => {
                 for write in &journal.writes[from as usize..(from + count) as usize] {
                     self.apply(write, changed);
+                }
+                // What waited on chip for this acceptance is drained from the same instant on.
+                let later = &journal.events[self.position as usize..];
+                for (at, event) in later {
+                    match event {
+                        Event::OnChip(index) if *at == now && self.platform == Platform::Eadr => {
+                            self.apply(&journal.on_chip[*index as usize], changed);
+                        }
+                        _ => break,
+                    }
                 }
             }
             (Event::OnChip(index), Platform::Eadr) => {
@@ -111,6 +121,7 @@ impl<'h> Survivors<'h> {
         event
     }
 
+    /// Makes the write's words the image's, if they are newer.
     fn apply(&mut self, write: &Write, changed: &mut Vec<Changed>) {
         let mut words = write.words;
         if self.platform == Platform::Eadr {
@@ -126,6 +137,11 @@ impl<'h> Survivors<'h> {
         let image = self.untimed.image_mut();
         image.write(write.place, &write.line, words, write.sideband);
         changed.push((write.place, words));
+    }
+
+    /// Whether `line` is drained from a processor's cache.
+    pub fn is_cached(&self, line: u64) -> bool {
+        self.cached.contains_key(&line)
     }
 
     /// Lines of the processors' caches that are drained, in order.

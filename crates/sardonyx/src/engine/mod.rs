@@ -414,7 +414,9 @@ impl Engine {
 
     /// Ends the journal and gives it up.
     pub fn take_journal(&mut self) -> Option<Box<Journal>> {
-        self.journal.take()
+        let mut journal = self.journal.take()?;
+        journal.close();
+        Some(journal)
     }
 
     /// Keeps a log of all commands from now on.
