@@ -9,6 +9,7 @@ pub mod audit;
 pub mod config;
 pub mod controller;
 pub mod cpu;
+pub mod crash;
 pub mod ecc;
 pub mod engine;
 pub mod latency;

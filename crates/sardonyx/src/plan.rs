@@ -185,6 +185,17 @@ impl<'e> Plan<'e> {
         self.contents.newest_sideband(place)
     }
 
+    /// The newest write of `place` that is still on its way, the past if there is none.
+    pub fn under_way(&self, place: Place) -> Stored {
+        match self.contents.overlay.get(place).map(|flight| flight.writer) {
+            None | Some(Step::PAST) => Stored::at(Step::PAST),
+            Some(writer) => Stored {
+                accepted: writer,
+                done: Step(writer.0 + 1),
+            },
+        }
+    }
+
     /// The lines of `region` that have been written, in order: what a recovery may look through.
     pub fn written(&self, region: &Region) -> Vec<Place> {
         self.contents.written(region)

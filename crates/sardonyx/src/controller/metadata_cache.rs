@@ -149,11 +149,19 @@ impl MetadataCache {
         }
     }
 
-    /// Writes the line at `place` back if it is here and dirty.
+    /// Writes the line at `place` back if it is here and dirty; if not, waits for what has been
+    /// evicted or written back of it and is still on its way.
     pub fn persist(&mut self, place: Place, after: Step, plan: &mut Plan) -> Stored {
-        match self.find(self.set(place), place) {
+        let slot = self.find(self.set(place), place);
+        match slot.filter(|slot| self.entries[*slot].dirty != 0) {
             Some(slot) => self.write_back(slot, after, plan),
-            None => Stored::at(after),
+            None => {
+                let under_way = plan.under_way(place);
+                Stored {
+                    accepted: plan.both(under_way.accepted, after),
+                    done: plan.both(under_way.done, after),
+                }
+            }
         }
     }
 

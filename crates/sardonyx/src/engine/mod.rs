@@ -14,6 +14,7 @@ pub(crate) mod overlay;
 mod queue;
 mod slots;
 pub mod steps;
+pub mod untimed;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -429,7 +430,9 @@ impl Engine {
 
     /// Ends the journal and gives it up.
     pub fn take_journal(&mut self) -> Option<Box<Journal>> {
-        self.journal.take()
+        let mut journal = self.journal.take()?;
+        journal.close();
+        Some(journal)
     }
 
     /// Keeps a log of all commands from now on.

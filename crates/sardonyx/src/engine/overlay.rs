@@ -101,6 +101,13 @@ impl Overlay {
         self.free.push(index);
     }
 
+    /// Nothing is in flight any more.
+    pub fn forget(&mut self) {
+        self.flights.clear();
+        self.payloads.clear();
+        self.free.clear();
+    }
+
     /// Lines with a write in flight, in no order.
     pub fn written(&self) -> impl Iterator<Item = Place> + '_ {
         let writes = self.flights.iter().filter(|(_, f)| f.writer != Step::PAST);

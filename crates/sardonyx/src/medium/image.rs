@@ -62,6 +62,16 @@ impl Image {
         Image::default()
     }
 
+    /// Another array with the same bytes, not worn.
+    pub fn copy(&self) -> Image {
+        let mut copy = Image::new();
+        for (place, line) in self.written_lines() {
+            copy.write(place, &line, 0xff, self.sideband(place));
+        }
+        copy.forget_wear();
+        copy
+    }
+
     /// The line at `place`, `None` if it has never been written.
     pub fn read(&self, place: Place) -> Option<Line> {
         if place.0 >= SPARSE_START {

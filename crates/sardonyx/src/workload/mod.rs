@@ -5,7 +5,7 @@
 mod flat;
 mod memory;
 mod program;
-mod random;
+pub(crate) mod random;
 mod run;
 mod structures;
 mod transaction;
@@ -14,6 +14,7 @@ mod undo_log;
 pub use flat::Flat;
 pub use memory::{COUNTER_SPAN, Mark, Memory, MemoryExt, Phase};
 pub use program::{Fault, Mutant, Program, ProgramSpec, Recovered};
+pub(crate) use random::mix;
 pub use run::{Delta, LineChange, ProgramRun, SpecError};
 pub use structures::Known;
 pub use transaction::Transaction;

@@ -144,7 +144,7 @@ impl Esd {
             *lines += 1;
             if let Some(old) = old {
                 let lines = self.lines_at.at(old.0);
-                *lines -= 1;
+                *lines = lines.saturating_sub(1);
                 self.leaked += u64::from(*lines == 0);
             }
             return match order {
@@ -182,7 +182,8 @@ impl Esd {
     /// One line less refers to `place`.
     fn unrefer(&mut self, place: Place, (after, unmapped): (Step, Step), plan: &mut Plan) {
         let (count, got) = self.amt.count(&mut self.cache, place, after, plan);
-        if count == SATURATED {
+        // A count of 0 is one that a power cut took: the place stays used.
+        if count == SATURATED || count == 0 {
             return;
         }
         let spot = (place, got);
