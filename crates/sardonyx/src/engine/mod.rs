@@ -28,7 +28,6 @@ use booking::Requests;
 use channel::{Channel, Decoder, NEVER, Slots};
 use contents::Contents;
 use heads::Heads;
-use overlay::Overlay;
 use slots::Waiting;
 use steps::{Action, LEAVES, State, Step, Steps};
 
@@ -117,11 +116,7 @@ impl Engine {
         Engine {
             decoder: Decoder::new(medium),
             steps: Steps::new(),
-            contents: Contents {
-                overlay: Overlay::default(),
-                image,
-                forwarding: medium.queues.forwarding,
-            },
+            contents: Contents::new(image, medium.queues.forwarding),
             groups: Vec::new(),
             timers: BinaryHeap::new(),
             new_timers: Vec::new(),
