@@ -145,12 +145,15 @@ impl<'e> Plan<'e> {
     /// Reads a line of the medium after `after`; `None` if it has never been written. A read whose
     /// newest writer is not yet accepted waits for that, and is then forwarded.
     pub fn read(&mut self, place: Place, after: Step) -> At<Option<Line>> {
-        let value = self.contents.newest(place);
         if self.steps.at_once {
-            return At::past(value);
+            return At::past(self.contents.newest(place));
         }
         let flight = self.contents.overlay.enter(place);
-        let (writer, readers) = (flight.writer, flight.readers);
+        let (writer, readers, newest) = (flight.writer, flight.readers, flight.payload);
+        let value = match writer {
+            Step::PAST => self.contents.image.read(place),
+            _ => Some(self.contents.overlay.payload(newest).line),
+        };
         let order = match self.contents.forwarding {
             true => writer,
             false if writer == Step::PAST => writer,
@@ -177,7 +180,7 @@ impl<'e> Plan<'e> {
     /// Fetches the line at `place` into the host's caches; no effect on results.
     #[inline]
     pub fn touch_ahead(&self, place: Place) {
-        self.contents.image.touch_ahead(place, false);
+        self.contents.touch_ahead(place);
     }
 
     /// The newest sideband at `place`, as [`Plan::peek`].
@@ -235,6 +238,7 @@ impl<'e> Plan<'e> {
             image.write(place, &line, words, sideband);
             return Stored::at(Step::PAST);
         }
+        self.contents.image.touch_page_ahead(place);
         let flight = self.contents.overlay.enter(place);
         let (before, readers, older) = (flight.writer, flight.readers, flight.payload);
         // The newest write in flight holds the newest sideband, be it an older write's.
