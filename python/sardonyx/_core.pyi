@@ -36,8 +36,17 @@ def simulate(
     """One run: ``trace``, ``design``, ``machine``, ``copies``, ``variant``, ``metrics``,
     ``causes``, ``write_latency_cdf``, ``read_latency_cdf``, ``assumed``.
 
-    ``trace`` is a path or ``synth:NAME[:RECORDS[:SEED]]`` for a rung of the locality ladder.
+    ``trace`` is a path, ``synth:NAME[:RECORDS[:SEED]]`` for a rung of the locality ladder, or
+    ``program:NAME:ITEM_BYTES:FOOTPRINT:TRANSACTIONS:SEED`` for a program on ``copies`` cores.
     """
+
+def programs() -> str:
+    """``name`` and ``line`` of every persistent program."""
+
+def check_program(
+    source: str, machine: str, overrides: list[tuple[str, str]], cores: int
+) -> None:
+    """An error unless the program of ``source`` fits on so many cores of the machine."""
 
 def trace_info(trace: str, limit: int | None, progress: Progress | None) -> str:
     """What is in a trace: numbers, ``locality`` and ``collisions``."""

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 mod machines;
+mod programs;
 mod progress;
 mod simulate;
 mod traces;
@@ -22,6 +23,8 @@ mod _core {
     use super::SardonyxError;
     #[pymodule_export]
     use super::machines::{machine, machines};
+    #[pymodule_export]
+    use super::programs::{check_program, programs};
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]
