@@ -43,9 +43,7 @@ def simulate(
 def programs() -> str:
     """``name`` and ``line`` of every persistent program."""
 
-def check_program(
-    source: str, machine: str, overrides: list[tuple[str, str]], cores: int
-) -> None:
+def check_program(source: str, machine: str, overrides: list[tuple[str, str]], cores: int) -> None:
     """An error unless the program of ``source`` fits on so many cores of the machine."""
 
 def trace_info(trace: str, limit: int | None, progress: Progress | None) -> str:

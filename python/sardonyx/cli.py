@@ -17,9 +17,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core, api, api_jobs, cli_trace
+from sardonyx import _core, api, api_jobs, cli_trace, reproduce_sca
 from sardonyx import reproduce as reproduction
-from sardonyx import reproduce_sca
 from sardonyx.claims import ClaimRow
 from sardonyx.cli_common import (
     MOST,

@@ -1,8 +1,8 @@
-"""Reproducing SCA (HPCA'18): which runs Figs. 12-17 and Table 1 need, and our figure for each claim.
+"""Reproducing SCA (HPCA'18): which runs its figures need, and our figure for each of its claims.
 
-The five persistent programs run on the machine of Table 2. Each claim is one small function of runs;
-its statistic is taken over the programs, means are arithmetic. What the paper does not say (the
-footprint and the size of transactions of Figs. 12-14) is a setting of :class:`Scale`.
+The five persistent programs run on the machine of Table 2. Each claim is one small function of
+runs; its statistic is taken over the programs, means are arithmetic. What the paper does not say
+(footprint and size of transactions of Figs. 12-14) is a setting of :class:`Scale`.
 """
 
 from __future__ import annotations
@@ -157,7 +157,9 @@ class Evidence:
         self.plain: dict[str, tuple[float, float]] = {}
         for trace in results.traces:
             program = trace.other.get("program")
-            size, footprint = (trace.facts.get(f"{of}_bytes") for of in ("transaction", "footprint"))
+            size, footprint = (
+                trace.facts.get(f"{of}_bytes") for of in ("transaction", "footprint")
+            )
             if not isinstance(program, str) or size is None or footprint is None:
                 continue
             sizes[trace.name] = program, size, footprint
@@ -228,9 +230,7 @@ class Evidence:
 
 def runtime_ratio(run: Run, over: Run) -> float | None:
     """Time a transaction of ``run`` relative to ``over``."""
-    return m.divide(
-        over.metric("transactions_per_second"), run.metric("transactions_per_second")
-    )
+    return m.divide(over.metric("transactions_per_second"), run.metric("transactions_per_second"))
 
 
 def overhead(run: Run, over: Run) -> float | None:
@@ -440,7 +440,9 @@ def claims(results: Results) -> list[ClaimRow]:
     """Every claim of the paper beside our figure."""
     evidence = Evidence(results)
     assumed = tuple(m.assumed_by(results.runs, "time"))
-    return [_row(claim, METRICS[claim.metric](evidence, claim), assumed) for claim in load_claims("sca")]
+    return [
+        _row(claim, METRICS[claim.metric](evidence, claim), assumed) for claim in load_claims("sca")
+    ]
 
 
 def _row(claim: Claim, found: Found, assumed: tuple[str, ...]) -> ClaimRow:

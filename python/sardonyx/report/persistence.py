@@ -43,7 +43,10 @@ def _assumed(evidence: sca.Evidence) -> list[str]:
 
 
 def _bars(
-    evidence: sca.Evidence, designs: Sequence[str], of: Callable[[str, str], float | None], what: str
+    evidence: sca.Evidence,
+    designs: Sequence[str],
+    of: Callable[[str, str], float | None],
+    what: str,
 ) -> tuple[list[dict[str, Any]], Table]:
     """Programs along the axis and their mean; a series a design."""
     ends = [*map(label, evidence.programs), f"<b>{MEAN}</b>"]
@@ -213,9 +216,7 @@ def _sweep(
         room = len(longest) - len(x)
         rows += [[f"{name}: {c}" if name else c, *v, *[None] * room] for c, v in curves.items()]
     columns = (("curve", ""), *((f"{x}", "") for x in longest))
-    return Figure(
-        key, title, cf, shows, reading, made, Table(columns, rows), _assumed(evidence)
-    )
+    return Figure(key, title, cf, shows, reading, made, Table(columns, rows), _assumed(evidence))
 
 
 def counter_caches(evidence: sca.Evidence) -> Figure | Missing:
@@ -244,8 +245,8 @@ def counter_caches(evidence: sca.Evidence) -> Figure | Missing:
         evidence,
         ("counter-cache-size", "Counter-cache size", "SCA Fig. 15"),
         (
-            "SCA with growing counter caches: speed-up over the smallest, and the share of look-ups "
-            "that miss; means over the programs, a curve for each footprint.",
+            "SCA with growing counter caches: speed-up over the smallest, and the share of "
+            "look-ups that miss; means over the programs, a curve for each footprint.",
             "A miss of a read waits for a line of eight counters from the medium.",
             "counter cache",
         ),
