@@ -37,13 +37,27 @@ fn print(history: &History, explored: &Explored) {
 #[test]
 #[ignore = "prints"]
 fn look() {
-    for design in ["no-encryption", "ideal", "co-located", "co-located-cc", "fca", "sca", "no-atomicity", "baseline"] {
+    for design in [
+        "no-encryption",
+        "ideal",
+        "co-located",
+        "co-located-cc",
+        "fca",
+        "sca",
+        "no-atomicity",
+        "baseline",
+    ] {
         for program in ["btree", "queue"] {
-            let history = History::record(&machine(&[]), design, &specs(program, 1, 100, None), 1).unwrap();
+            let history =
+                History::record(&machine(&[]), design, &specs(program, 1, 100, None), 1).unwrap();
             let start = Instant::now();
             let found = explored(&history, &Options::default());
             let took = start.elapsed().as_secs_f64();
-            println!("{program} {:.0} cuts/s, {:.0} states/s", found.covered.cuts as f64 / took, found.covered.states as f64 / took);
+            println!(
+                "{program} {:.0} cuts/s, {:.0} states/s",
+                found.covered.cuts as f64 / took,
+                found.covered.states as f64 / took
+            );
             print(&history, &found);
         }
     }
@@ -57,9 +71,20 @@ fn mutants() {
         for program in ["btree", "queue", "array-swap"] {
             let mut all = Vec::new();
             for seed in 1..4 {
-                let history = History::record(&machine(&[]), "sca", &specs(program, 1, 100, Some(*mutant)), seed).unwrap();
+                let history = History::record(
+                    &machine(&[]),
+                    "sca",
+                    &specs(program, 1, 100, Some(*mutant)),
+                    seed,
+                )
+                .unwrap();
                 let found = explored(&history, &Options::default());
-                let kinds: Vec<String> = found.tally.kinds.iter().map(|(k, (n, _))| format!("{} {n}", k.name())).collect();
+                let kinds: Vec<String> = found
+                    .tally
+                    .kinds
+                    .iter()
+                    .map(|(k, (n, _))| format!("{} {n}", k.name()))
+                    .collect();
                 all.push(kinds.join(" "));
             }
             println!("{} {program}: {all:?}", mutant.name());
@@ -70,18 +95,67 @@ fn mutants() {
 #[test]
 #[ignore = "prints"]
 fn more() {
-    for (design, settings) in [("sca", vec![]), ("sca", vec![("encryption.global_counter", "paper")]), ("fca", vec![("encryption.global_counter", "paper")]), ("co-located", vec![("encryption.global_counter", "paper")]),
-        ("sca", vec![("encryption.siblings", "ride-along")]), ("sca", vec![("encryption.counter_cache.bytes", "128"),("encryption.counter_cache.ways","2"), ("encryption.counter_cache.per_core","false")]), ("fca", vec![("encryption.siblings", "ride-along")]), ("no-atomicity", vec![]), ("esd", vec![]), ("esd+sca", vec![]), ("esd-sound", vec![]), ("dewrite+sca", vec![]), ("dedup-sha1+fca", vec![])] {
+    let none: Vec<(&str, &str)> = Vec::new();
+    for (design, settings) in [
+        ("esd", none.clone()),
+        ("esd+sca", none.clone()),
+        ("esd-sound", none.clone()),
+        ("dewrite+sca", none.clone()),
+        ("dedup-sha1+fca", none.clone()),
+    ] {
         for cores in [1, 4] {
             for platform in [Platform::Adr, Platform::Eadr] {
-            println!("---- {design} {settings:?} {cores} {platform:?}");
-            let history = History::record(&machine(&settings), design, &specs("btree", cores, 100, None), 1).unwrap();
-            let start = Instant::now();
-            let found = explored(&history, &Options{platform, ..Options::default()});
-            let took = start.elapsed().as_secs_f64();
-            println!("{:.0} cuts/s, {:.0} states/s", found.covered.cuts as f64 / took, found.covered.states as f64 / took);
-            print(&history, &found);
+                println!("---- {design} {settings:?} {cores} {platform:?}");
+                let history = History::record(
+                    &machine(&settings),
+                    design,
+                    &specs("btree", cores, 100, None),
+                    1,
+                )
+                .unwrap();
+                let start = Instant::now();
+                let found = explored(
+                    &history,
+                    &Options {
+                        platform,
+                        ..Options::default()
+                    },
+                );
+                let took = start.elapsed().as_secs_f64();
+                println!(
+                    "{:.0} cuts/s, {:.0} states/s",
+                    found.covered.cuts as f64 / took,
+                    found.covered.states as f64 / took
+                );
+                print(&history, &found);
             }
+        }
+    }
+}
+
+#[test]
+#[ignore = "prints"]
+fn one() {
+    let design = std::env::var("DESIGN").unwrap();
+    let cores: u64 = std::env::var("CORES").unwrap().parse().unwrap();
+    let platform = if std::env::var("EADR").is_ok() {
+        Platform::Eadr
+    } else {
+        Platform::Adr
+    };
+    let history =
+        History::record(&machine(&[]), &design, &specs("btree", cores, 100, None), 1).unwrap();
+    let found = explored(
+        &history,
+        &Options {
+            platform,
+            ..Options::default()
+        },
+    );
+    println!("{:?}", found.covered);
+    for violation in found.tally.first() {
+        for line in sardonyx::crash::explain(&history, violation) {
+            println!("{line}");
         }
     }
 }

@@ -81,7 +81,10 @@ pub struct Checker<'h> {
     lost: BTreeSet<u64>,
     /// Secrets given away by recovery at the last state.
     secrets: Vec<Violation>,
+    /// Write requests that the controller may have begun to carry out, and those of them that are
+    /// not accepted.
     handled: usize,
+    pending: BTreeSet<u32>,
     recovery_cuts: u64,
     /// Recoveries that are to be cut themselves.
     due: Vec<(usize, Batch)>,
@@ -115,6 +118,7 @@ impl<'h> Checker<'h> {
             lost: BTreeSet::new(),
             secrets: Vec::new(),
             handled: 0,
+            pending: BTreeSet::new(),
             recovery_cuts,
             due: Vec::new(),
             changed: Vec::new(),
@@ -154,6 +158,9 @@ impl<'h> Checker<'h> {
         let journal = &self.history.journal;
         match event {
             Event::Accepted(index) => {
+                self.pending.extend(self.handled as u32..=index);
+                self.handled = self.handled.max(index as usize + 1);
+                self.pending.remove(&index);
                 let line = journal.handled[index as usize].line.0;
                 let newest = self.accepted.entry(line).or_insert(index);
                 *newest = index.max(*newest);
@@ -168,6 +175,7 @@ impl<'h> Checker<'h> {
             Event::Ready { from, count } => {
                 let newest = &journal.writes[(from + count) as usize - 1];
                 while (journal.handled.get(self.handled)).is_some_and(|h| h.order <= newest.order) {
+                    self.pending.insert(self.handled as u32);
                     self.handled += 1;
                 }
             }
@@ -191,6 +199,8 @@ impl<'h> Checker<'h> {
                 let from = self.handled.saturating_sub(LATE);
                 let late = &self.history.journal.handled[from..self.handled];
                 lines.extend(late.iter().map(|handled| handled.line.0));
+                let pending = self.pending.iter().map(|index| *index as usize);
+                lines.extend(pending.map(|index| self.history.journal.handled[index].line.0));
                 lines.extend(self.known.iter().flat_map(|k| &k.restored).copied());
                 continue;
             };

@@ -8,6 +8,7 @@
 pub mod audit;
 mod check;
 mod cores;
+mod explain;
 mod explore;
 mod golden;
 mod history;
@@ -19,6 +20,7 @@ mod view;
 mod violation;
 
 pub use check::{Checker, Covered};
+pub use explain::explain;
 pub use explore::{Cuts, Explored, Options, explore};
 pub use golden::Expected;
 pub use history::{History, HistoryError};

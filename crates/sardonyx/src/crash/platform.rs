@@ -8,6 +8,7 @@ use crate::engine::journal::{Event, Journal, Write};
 use crate::engine::untimed::Untimed;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
+use crate::units::Time;
 use crate::workload::mix;
 
 /// What reserve power drains.
@@ -80,19 +81,13 @@ impl<'h> Survivors<'h> {
                 for write in &journal.writes[from as usize..(from + count) as usize] {
                     self.apply(write, changed);
                 }
-                // What waited on chip for this acceptance is drained from the same instant on.
-                let later = &journal.events[self.position as usize..];
-                for (at, event) in later {
-                    match event {
-                        Event::OnChip(index) if *at == now && self.platform == Platform::Eadr => {
-                            self.apply(&journal.on_chip[*index as usize], changed);
-                        }
-                        _ => break,
-                    }
+                if self.platform == Platform::Eadr {
+                    self.drain_instant(now, changed);
                 }
             }
             (Event::OnChip(index), Platform::Eadr) => {
                 self.apply(&journal.on_chip[index as usize], changed);
+                self.drain_instant(now, changed);
             }
             (Event::Store(index), Platform::Eadr) => {
                 let stored = &journal.stores[index as usize];
@@ -119,6 +114,19 @@ impl<'h> Survivors<'h> {
             _ => {}
         }
         event
+    }
+
+    /// What changes on chip at one instant is drained as one.
+    fn drain_instant(&mut self, now: Time, changed: &mut Vec<Changed>) {
+        let journal = self.journal;
+        for (at, event) in &journal.events[self.position as usize..] {
+            match event {
+                Event::OnChip(index) if *at == now => {
+                    self.apply(&journal.on_chip[*index as usize], changed);
+                }
+                _ => break,
+            }
+        }
     }
 
     /// Makes the write's words the image's, if they are newer.

@@ -229,18 +229,19 @@ impl Journal {
         }
     }
 
-    /// Puts each on-chip change right after the acceptance that it waited for: the two are one, and
-    /// which of the same instant's events stands between them is chance.
+    /// Puts each on-chip change right after the acceptance that it waited for, or the first on-chip
+    /// change of the same instant: they are one, and which of the instant's other events stands
+    /// between them is chance.
     pub(crate) fn close(&mut self) {
-        let mut ready = None;
+        let mut anchor = None;
         for index in 0..self.events.len() {
             let (at, event) = self.events[index];
-            match (event, ready) {
-                (Event::Ready { .. }, _) => ready = Some((at, index + 1)),
+            match (event, anchor) {
                 (Event::OnChip(_), Some((when, place))) if when == at => {
                     self.events[place..=index].rotate_right(1);
-                    ready = Some((at, place + 1));
+                    anchor = Some((at, place + 1));
                 }
+                (Event::Ready { .. } | Event::OnChip(_), _) => anchor = Some((at, index + 1)),
                 _ => {}
             }
         }

@@ -192,6 +192,8 @@ impl Esd {
         if count == 1 {
             self.efit.forget(place);
             self.places.free(place, unmapped, plan);
+        } else {
+            self.places.let_go(place, unmapped, plan);
         }
     }
 }
@@ -267,19 +269,8 @@ impl Layer for Esd {
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
-        let line = self.amt.table_line(a);
-        let place = self.amt.peek(&self.cache, a);
-        let map = self
-            .cache
-            .persist(line, after, &mut plan.because(Cause::Mapping));
-        let below = match place {
-            Some(place) => self.below.persist_metadata(place, after, plan),
-            None => Stored::at(after),
-        };
-        Stored {
-            accepted: plan.both(map.accepted, below.accepted),
-            done: plan.both(map.done, below.done),
-        }
+        let (cache, below) = (&mut self.cache, &mut self.below);
+        self.amt.persist_span(cache, below, (a, after), plan)
     }
 
     fn flush(&mut self, plan: &mut Plan) {
@@ -293,7 +284,7 @@ impl Layer for Esd {
             places.take(place);
             *lines_at.at(place.0) += 1;
         });
-        if self.sound && self.params.reclaim == Reclaim::Counted {
+        if self.params.reclaim == Reclaim::Counted {
             self.amt.recount(&mut self.cache, &self.lines_at, plan);
         }
         self.below.recover(plan);
