@@ -89,6 +89,8 @@ pub struct Checker<'h> {
     /// Recoveries that are to be cut themselves.
     due: Vec<(usize, Batch)>,
     changed: Vec<Changed>,
+    /// `eadr`: lines stored to since the last state.
+    stored: Vec<u64>,
     /// What has been found.
     pub tally: Tally,
     /// What has been looked at.
@@ -122,6 +124,7 @@ impl<'h> Checker<'h> {
             recovery_cuts,
             due: Vec::new(),
             changed: Vec::new(),
+            stored: Vec::new(),
             tally: Tally::default(),
             covered: Covered::default(),
         }
@@ -179,6 +182,12 @@ impl<'h> Checker<'h> {
                     self.handled += 1;
                 }
             }
+            Event::Store(index) if self.platform == Platform::Eadr => {
+                let line = journal.stores[index as usize].line.0;
+                self.seen.remove(&line);
+                self.lost.remove(&line);
+                self.stored.push(line);
+            }
             Event::Mark { core, mark } => {
                 let known = &mut self.known[core as usize];
                 match mark {
@@ -193,7 +202,7 @@ impl<'h> Checker<'h> {
 
     /// The lines that may differ from the last state's.
     fn affected(&self) -> BTreeSet<u64> {
-        let mut lines = BTreeSet::new();
+        let mut lines: BTreeSet<u64> = self.stored.iter().copied().collect();
         for (place, words) in &self.changed {
             let Some(about) = self.history.lines_of(*place, *words) else {
                 let from = self.handled.saturating_sub(LATE);
@@ -217,6 +226,7 @@ impl<'h> Checker<'h> {
         self.covered.states += 1;
         self.covered.full += u64::from(full);
         let mut lines = self.affected();
+        self.stored.clear();
         if full {
             let regions = self.history.programs.iter().map(|p| p.region());
             lines.extend(regions.flatten());

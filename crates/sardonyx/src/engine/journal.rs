@@ -229,24 +229,6 @@ impl Journal {
         }
     }
 
-    /// Puts each on-chip change right after the acceptance that it waited for, or the first on-chip
-    /// change of the same instant: they are one, and which of the instant's other events stands
-    /// between them is chance.
-    pub(crate) fn close(&mut self) {
-        let mut anchor = None;
-        for index in 0..self.events.len() {
-            let (at, event) = self.events[index];
-            match (event, anchor) {
-                (Event::OnChip(_), Some((when, place))) if when == at => {
-                    self.events[place..=index].rotate_right(1);
-                    anchor = Some((at, place + 1));
-                }
-                (Event::Ready { .. } | Event::OnChip(_), _) => anchor = Some((at, index + 1)),
-                _ => {}
-            }
-        }
-    }
-
     pub(crate) fn left(&mut self, now: Time, leave: Step) {
         if let Some(index) = self.leaving.remove(&leave.0) {
             self.events.push((now, Event::Accepted(index)));
