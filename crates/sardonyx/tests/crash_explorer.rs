@@ -97,7 +97,8 @@ fn mutants() {
 fn more() {
     let none: Vec<(&str, &str)> = Vec::new();
     for (design, settings) in [
-        ("esd", none.clone()), ("baseline", none.clone()),
+        ("esd", none.clone()),
+        ("baseline", none.clone()),
         ("esd+sca", none.clone()),
         ("esd-sound", none.clone()),
         ("dewrite+sca", none.clone()),

@@ -39,6 +39,17 @@ pub enum Guarantee {
     Nothing,
 }
 
+impl Guarantee {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Guarantee::EveryLine => "every line",
+            Guarantee::AfterProgramRecovery => "after program recovery",
+            Guarantee::Nothing => "nothing",
+        }
+    }
+}
+
 /// A mapping, under its name in `MAPPING+POLICY`.
 struct Mapping {
     name: &'static str,

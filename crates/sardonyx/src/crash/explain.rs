@@ -1,6 +1,8 @@
 //! The history that led to a violation, for people: what was asked for of the line, what became of
 //! it in the queues and in the array, and which counters there are. From the journal alone.
 
+use rustc_hash::FxHashSet;
+
 use super::history::History;
 use super::violation::Violation;
 use crate::engine::journal::{Event, Mark, Sealed, Write};
