@@ -13,8 +13,6 @@ struct Entry {
     fetched: Step,
     /// When all updates of it may leave the chip.
     ripe: Step,
-    /// Its 8-byte words that differ from the medium's.
-    dirty: u8,
 }
 
 /// Where a line is in the cache; good until the next [`MetadataCache::get`].
@@ -35,6 +33,9 @@ pub struct MetadataCache {
     sets: u64,
     tags: Vec<u64>, // place + 1; 0 is empty
     used: Vec<u64>,
+    /// The 8-byte words of each line that differ from the medium's; apart, because a victim's entry has
+    /// long left the host's caches.
+    dirty: Vec<u8>,
     entries: Vec<Entry>,
     clock: u64,
     lookups: u64,
@@ -51,7 +52,6 @@ impl MetadataCache {
             line: ZERO_LINE,
             fetched: Step::PAST,
             ripe: Step::PAST,
-            dirty: 0,
         };
         MetadataCache {
             unit,
@@ -60,6 +60,7 @@ impl MetadataCache {
             sets,
             tags: vec![0; slots],
             used: vec![0; slots],
+            dirty: vec![0; slots],
             entries: (0..slots).map(|_| blank()).collect(),
             clock: 0,
             lookups: 0,
@@ -100,8 +101,8 @@ impl MetadataCache {
             line: read.value.unwrap_or(ZERO_LINE),
             fetched: read.at,
             ripe: read.at,
-            dirty: 0,
         };
+        self.dirty[slot] = 0;
         Got {
             slot,
             at: read.at,
@@ -119,7 +120,7 @@ impl MetadataCache {
         let entry = &mut self.entries[got.slot];
         entry.line[from..from + bytes.len()].copy_from_slice(bytes);
         for word in from / 8..=(from + bytes.len() - 1) / 8 {
-            entry.dirty |= 1 << word;
+            self.dirty[got.slot] |= 1 << word;
         }
         entry.ripe = plan.both(entry.ripe, ripe);
         let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
@@ -128,12 +129,12 @@ impl MetadataCache {
 
     /// The words of a line just looked up that differ from the medium's.
     pub fn dirty(&self, got: Got) -> u8 {
-        self.entries[got.slot].dirty
+        self.dirty[got.slot]
     }
 
     /// Says that the 8-byte words in `words` are on their way to the medium by themselves.
     pub fn clean(&mut self, got: Got, words: u8) {
-        self.entries[got.slot].dirty &= !words;
+        self.dirty[got.slot] &= !words;
     }
 
     /// The line at `place` if it is cached, and nothing done in hardware.
@@ -153,7 +154,7 @@ impl MetadataCache {
     /// evicted or written back of it and is still on its way.
     pub fn persist(&mut self, place: Place, after: Step, plan: &mut Plan) -> Stored {
         let slot = self.find(self.set(place), place);
-        match slot.filter(|slot| self.entries[*slot].dirty != 0) {
+        match slot.filter(|slot| self.dirty[*slot] != 0) {
             Some(slot) => self.write_back(slot, after, plan),
             None => {
                 let under_way = plan.under_way(place);
@@ -183,11 +184,11 @@ impl MetadataCache {
     }
 
     fn write_back(&mut self, slot: usize, gate: Step, plan: &mut Plan) -> Stored {
-        let entry = &mut self.entries[slot];
-        if entry.dirty == 0 {
+        let words = std::mem::take(&mut self.dirty[slot]);
+        if words == 0 {
             return Stored::at(gate);
         }
-        let words = std::mem::take(&mut entry.dirty);
+        let entry = &self.entries[slot];
         let place = Place(self.tags[slot] - 1);
         let data = At::new(&entry.line, entry.ripe);
         plan.write_words(place, data, words, None, gate, self.queue)

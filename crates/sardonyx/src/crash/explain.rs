@@ -73,9 +73,16 @@ fn sealed_of(history: &History, line: u64) -> Vec<&Sealed> {
 /// The counter of the ciphertext that a cut leaves, and the one that it leaves beside it.
 fn counters(history: &History, position: u64, line: u64) -> Option<String> {
     let journal = &history.journal;
-    let place = sealed_of(history, line)
-        .last()
-        .map_or(Place(line), |s| s.place);
+    let mut accepted = FxHashSet::default();
+    for (_, event) in &journal.events[..position as usize] {
+        if let Event::Ready { from, count } = event {
+            let writes = &journal.writes[*from as usize..(*from + *count) as usize];
+            accepted.extend(writes.iter().map(|write| write.order));
+        }
+    }
+    let sealed = sealed_of(history, line);
+    let newest = sealed.iter().rfind(|s| accepted.contains(&s.order));
+    let place = newest.map_or(Place(line), |s| s.place);
     let mut beside = history.counter_place(place).and_then(|at| {
         let from = (place.0 % 8) as usize * 8;
         let stored = history.image.read(at)?;

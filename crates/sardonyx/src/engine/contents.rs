@@ -1,19 +1,47 @@
 //! The bytes as the controller sees them: what is in flight over what is in the array.
 
+use std::cell::Cell;
+
 use super::overlay::Overlay;
 use super::steps::Step;
 use crate::line::{Line, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::Region;
 
+/// Hints between asking for a line's page and asking for the line: by then the page is there.
+const HINT_DELAY: usize = 8;
+
 /// The overlay over the image.
 pub(crate) struct Contents {
     pub overlay: Overlay,
     pub image: Image,
     pub forwarding: bool,
+    /// The last hints, a ring.
+    hints: [Cell<u64>; HINT_DELAY],
+    turn: Cell<usize>,
 }
 
 impl Contents {
+    pub fn new(image: Image, forwarding: bool) -> Contents {
+        Contents {
+            overlay: Overlay::default(),
+            image,
+            forwarding,
+            hints: Default::default(),
+            turn: Cell::new(0),
+        }
+    }
+
+    /// Asks for the memory of a line that will be read, without waiting for any of it.
+    #[inline]
+    pub fn touch_ahead(&self, place: Place) {
+        self.image.touch_page_ahead(place);
+        let turn = self.turn.get();
+        self.turn.set((turn + 1) % HINT_DELAY);
+        let earlier = self.hints[turn].replace(place.0);
+        self.image.touch_ahead(Place(earlier), false);
+    }
+
     /// The newest bytes of a line, `None` if it has never been written.
     #[inline]
     pub fn newest(&self, place: Place) -> Option<Line> {

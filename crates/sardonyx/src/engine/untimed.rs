@@ -6,7 +6,6 @@
 
 use super::contents::Contents;
 use super::journal::{Journal, Sealed};
-use super::overlay::Overlay;
 use super::steps::{Step, Steps};
 use crate::line::{Line, Place};
 use crate::medium::image::Image;
@@ -28,11 +27,7 @@ impl Untimed {
     pub fn new(image: Image) -> Untimed {
         Untimed {
             steps: Steps::new(),
-            contents: Contents {
-                overlay: Overlay::default(),
-                image,
-                forwarding: true,
-            },
+            contents: Contents::new(image, true),
             groups: Vec::new(),
             timers: Vec::new(),
             journal: Journal::default(),

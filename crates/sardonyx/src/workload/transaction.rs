@@ -100,6 +100,7 @@ impl<'m> Transaction<'m> {
     }
 
     fn write_log(&mut self) {
+        self.memory.depend(); // on the old lines, which are still being loaded
         for (index, change) in self.changes.iter().enumerate() {
             let index = index as u64;
             let old = match self.mutant {

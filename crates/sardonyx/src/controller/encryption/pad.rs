@@ -53,8 +53,9 @@ fn crypt(cipher: &Aes128, iv: [u8; 16], line: &Line) -> Line {
     }
     cipher.encrypt_blocks(&mut blocks);
     let mut out = *line;
-    for (bytes, pad) in out.iter_mut().zip(blocks.iter().flatten()) {
-        *bytes ^= pad;
+    for (bytes, pad) in out.as_chunks_mut::<16>().0.iter_mut().zip(&blocks) {
+        let pad = u128::from_ne_bytes((*pad).into());
+        *bytes = (u128::from_ne_bytes(*bytes) ^ pad).to_ne_bytes();
     }
     out
 }
