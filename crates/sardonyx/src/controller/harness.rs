@@ -39,6 +39,7 @@ impl Bench {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.timers,
+            journal: None,
             now: Time::ZERO,
             purpose: Purpose::of(Cause::Data),
         }

@@ -123,6 +123,13 @@ impl MetadataCache {
             self.dirty[got.slot] |= 1 << word;
         }
         entry.ripe = plan.both(entry.ripe, ripe);
+        let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
+        plan.on_chip(Place(self.tags[got.slot] - 1), &entry.line, words, ripe);
+    }
+
+    /// The words of a line just looked up that differ from the medium's.
+    pub fn dirty(&self, got: Got) -> u8 {
+        self.dirty[got.slot]
     }
 
     /// Says that the 8-byte words in `words` are on their way to the medium by themselves.
@@ -143,11 +150,19 @@ impl MetadataCache {
         }
     }
 
-    /// Writes the line at `place` back if it is here and dirty.
+    /// Writes the line at `place` back if it is here and dirty; if not, waits for what has been
+    /// evicted or written back of it and is still on its way.
     pub fn persist(&mut self, place: Place, after: Step, plan: &mut Plan) -> Stored {
-        match self.find(self.set(place), place) {
+        let slot = self.find(self.set(place), place);
+        match slot.filter(|slot| self.dirty[*slot] != 0) {
             Some(slot) => self.write_back(slot, after, plan),
-            None => Stored::at(after),
+            None => {
+                let under_way = plan.under_way(place);
+                Stored {
+                    accepted: plan.both(under_way.accepted, after),
+                    done: plan.both(under_way.done, after),
+                }
+            }
         }
     }
 
@@ -194,14 +209,14 @@ impl MetadataCache {
 
 /// Spreads `key` over `0..buckets` by multiplication.
 #[inline]
-pub(super) fn spread(key: u64, buckets: u64) -> u64 {
+pub(crate) fn spread(key: u64, buckets: u64) -> u64 {
     let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     ((u128::from(hash) * u128::from(buckets)) >> 64) as u64
 }
 
 /// `part` of `whole`, 0 of nothing.
-pub(super) fn rate(part: u64, whole: u64) -> f64 {
+pub(crate) fn rate(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
         _ => part as f64 / whole as f64,

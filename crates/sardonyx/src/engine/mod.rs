@@ -9,11 +9,13 @@ pub(crate) mod channel;
 mod constraints;
 pub(crate) mod contents;
 mod heads;
+pub mod journal;
 pub mod log;
 pub(crate) mod overlay;
 mod queue;
 mod slots;
 pub mod steps;
+pub mod untimed;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -28,6 +30,7 @@ use booking::Requests;
 use channel::{Channel, Decoder, NEVER, Slots};
 use contents::Contents;
 use heads::Heads;
+use journal::Journal;
 use slots::Waiting;
 use steps::{Action, LEAVES, State, Step, Steps};
 
@@ -54,6 +57,18 @@ pub struct Answer {
     /// When it was admitted.
     pub admitted: Time,
     /// When it was answered (a read) or done (a write).
+    pub at: Time,
+}
+
+/// A request that was admitted by [`Engine::admit_announced`] is accepted: what it wrote is in the
+/// persistence domain, a write of a group with its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acceptance {
+    /// Which core's request.
+    pub core: u32,
+    /// The core's own name for it.
+    pub tag: u64,
+    /// When.
     pub at: Time,
 }
 
@@ -98,8 +113,10 @@ pub struct Engine {
     requests: Requests,
     in_ingress: usize,
     answers: Vec<Answer>,
+    acceptances: Vec<Acceptance>,
     ledger: Ledger,
     service: [Service; 2],
+    journal: Option<Box<Journal>>,
 }
 
 impl Engine {
@@ -134,8 +151,10 @@ impl Engine {
             requests: Requests::default(),
             in_ingress: 0,
             answers: Vec::new(),
+            acceptances: Vec::new(),
             ledger: Ledger::default(),
             service: [Service::default(); 2],
+            journal: None,
             params: params.clone(),
         }
     }
@@ -155,13 +174,53 @@ impl Engine {
     /// the plan is timed from here on. It gives when a write is accepted and done, or, for a read,
     /// twice the step of its answer.
     pub fn admit(&mut self, request: Request, now: Time, handle: impl FnOnce(&mut Plan) -> Stored) {
+        self.admit_as(false, request, now, handle);
+    }
+
+    /// The same, and its acceptance will be among [`Engine::acceptances`]: what a fence waits for.
+    pub fn admit_announced(
+        &mut self,
+        request: Request,
+        now: Time,
+        handle: impl FnOnce(&mut Plan) -> Stored,
+    ) {
+        self.admit_as(true, request, now, handle);
+    }
+
+    fn admit_as(
+        &mut self,
+        announced: bool,
+        request: Request,
+        now: Time,
+        handle: impl FnOnce(&mut Plan) -> Stored,
+    ) {
         self.now = self.now.max(now.ps());
         let held = [Step::PAST; 3];
         let purpose = Purpose::of(Cause::Data);
         let first = self.steps.create(Action::Request, purpose, held, true);
+        let handled = self.journal.as_ref().map_or(0, |j| j.handled.len());
         let stored = self.plan(handle);
         self.steps.depend_more(first, stored.done, 0);
-        let leaves = self.steps.depend_more(first, stored.accepted, LEAVES);
+        // Most requests leave by a dependency alone; a step of its own tells others of it.
+        let told = announced || self.journal.is_some();
+        let leaves = if told {
+            let action = match announced {
+                true => Action::Announce,
+                false => Action::Leave,
+            };
+            let after = [stored.accepted, Step::PAST, Step::PAST];
+            let leave = self.steps.create(action, purpose, after, false);
+            if announced {
+                let record = self.steps.get_mut(leave);
+                (record.place, record.link) = (u64::from(request.core), request.tag);
+            }
+            if let Some(journal) = &mut self.journal {
+                journal.handled_until(handled, leave);
+            }
+            true
+        } else {
+            self.steps.depend_more(first, stored.accepted, LEAVES)
+        };
         let last = Step(self.steps.upcoming().0 - 1);
         let index = self.requests.add(request, self.now, first, last);
         self.steps.get_mut(first).link = index;
@@ -179,12 +238,29 @@ impl Engine {
         value
     }
 
+    /// Runs `handle` over a plan that takes effect at once, without steps, time or cost: for what the
+    /// medium holds before a run begins. Wear is counted; see [`Engine::forget_figures`].
+    ///
+    /// # Panics
+    /// If anything is in flight.
+    pub fn at_once<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
+        assert!(
+            self.contents.overlay.is_empty(),
+            "only a medium at rest can be changed at once"
+        );
+        self.steps.at_once = true;
+        let value = self.plan(handle);
+        self.steps.at_once = false;
+        value
+    }
+
     fn plan<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
         let value = handle(&mut Plan {
             steps: &mut self.steps,
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.new_timers,
+            journal: self.journal.as_deref_mut(),
             now: Time::from_ps(self.now),
             purpose: Purpose::of(Cause::Data),
         });
@@ -201,6 +277,7 @@ impl Engine {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.new_timers,
+            journal: self.journal.as_deref_mut(),
             now: Time::from_ps(self.now),
             purpose: Purpose::of(Cause::Data),
         });
@@ -318,6 +395,16 @@ impl Engine {
         !self.answers.is_empty()
     }
 
+    /// Announced requests accepted since the last call, in order.
+    pub fn acceptances(&mut self) -> std::vec::Drain<'_, Acceptance> {
+        self.acceptances.drain(..)
+    }
+
+    /// Whether any has been accepted since the last call of [`Engine::acceptances`].
+    pub fn has_acceptances(&self) -> bool {
+        !self.acceptances.is_empty()
+    }
+
     /// What everything has cost, by cause.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -343,6 +430,23 @@ impl Engine {
         self.ledger = Ledger::default();
         self.service = [Service::default(); 2];
         self.contents.image.forget_wear();
+    }
+
+    /// Keeps a journal from now on.
+    pub fn keep_journal(&mut self) {
+        self.journal = Some(Box::default());
+    }
+
+    /// The journal being kept, for the marks of whoever drives the cores.
+    pub fn journal(&mut self) -> Option<&mut Journal> {
+        self.journal.as_deref_mut()
+    }
+
+    /// Ends the journal and gives it up.
+    pub fn take_journal(&mut self) -> Option<Box<Journal>> {
+        let mut journal = self.journal.take()?;
+        journal.close();
+        Some(journal)
     }
 
     /// Keeps a log of all commands from now on.
@@ -387,6 +491,9 @@ impl Engine {
 
     /// Finishes one step; what becomes ready waits in `ready`.
     fn end(&mut self, step: Step) {
+        if self.journal.is_some() {
+            self.note_end(step, self.steps.get(step).action);
+        }
         let record = self.steps.get(step);
         let place = Place(record.place);
         match record.action {
@@ -401,10 +508,49 @@ impl Engine {
             }
             Action::Coalesced => self.contents.overlay.leave(place, Some(Step(step.0 - 1))),
             Action::Request => self.answer(step),
+            Action::Leave => self.in_ingress -= 1,
+            Action::Announce => {
+                self.in_ingress -= 1;
+                self.acceptances.push(Acceptance {
+                    core: record.place as u32,
+                    tag: record.link,
+                    at: Time::from_ps(self.now),
+                });
+            }
             Action::Join | Action::Unit(_) | Action::Accept => {}
         }
         self.steps.finish(step, &mut self.ready);
         self.in_ingress -= std::mem::take(&mut self.steps.left);
+    }
+
+    #[cold]
+    fn note_end(&mut self, step: Step, action: Action) {
+        let now = Time::from_ps(self.now);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        match action {
+            Action::Store => journal.done(now, Step(step.0 - 1)),
+            Action::Join => journal.on_chip(now, step),
+            Action::Leave | Action::Announce => journal.left(now, step),
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn note_ready(&mut self, accept: Step, into: Option<Step>) {
+        let now = Time::from_ps(self.now);
+        let record = self.steps.get(accept);
+        let payload = self.contents.overlay.payload(record.link as u32);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        journal.ready(now, accept, Place(record.place), payload, into);
+    }
+
+    #[cold]
+    fn note_begun(&mut self, store: Step) {
+        let now = Time::from_ps(self.now);
+        let record = self.steps.get(store);
+        let payload = self.contents.overlay.payload(record.link as u32);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        journal.begun(now, Step(store.0 - 1), Place(record.place), payload);
     }
 
     /// A step that is ready begins, or waits for a slot.
@@ -413,7 +559,11 @@ impl Engine {
         let record = self.steps.get_mut(step);
         (record.ready, record.state) = (now, State::Started);
         match record.action {
-            Action::Join | Action::Request | Action::Coalesced => {
+            Action::Join
+            | Action::Request
+            | Action::Leave
+            | Action::Announce
+            | Action::Coalesced => {
                 record.begun = now;
                 self.end(step);
             }
@@ -537,6 +687,9 @@ impl Engine {
     }
 
     fn issued(&mut self, access: &channel::Issued, done: u64, source: usize) {
+        if self.journal.is_some() && access.direction == Kind::Write as usize {
+            self.note_begun(access.step);
+        }
         let record = self.steps.get(access.step);
         let energy = &self.params.medium.energy;
         let begun = match record.begun {

@@ -31,6 +31,10 @@ pub(crate) enum Action {
     Coalesced,
     /// A request is answered.
     Request,
+    /// A request leaves the ingress, and the journal is told.
+    Leave,
+    /// The same, and the core is told.
+    Announce,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +118,8 @@ pub(crate) struct Steps {
     next: u64,
     /// Steps created with nothing to wait for.
     pub fresh: Vec<Step>,
+    /// Plans take effect at once and make no steps.
+    pub at_once: bool,
     /// Requests that have left the ingress since somebody looked.
     pub left: usize,
 }
@@ -126,6 +132,7 @@ impl Steps {
             base: 1,
             next: 1,
             fresh: Vec::new(),
+            at_once: false,
             left: 0,
         }
     }
@@ -236,6 +243,12 @@ impl Steps {
             }
         }
         self.left += left;
+    }
+
+    /// Takes every step for finished: for plans that nobody times.
+    pub fn forget(&mut self) {
+        self.base = self.next;
+        self.fresh.clear();
     }
 
     /// Unfinished steps, for the message when nothing can happen any more.

@@ -6,7 +6,7 @@ use memmap2::MmapMut;
 use rustc_hash::FxHashMap;
 use sardonyx_prefetch::prefetch;
 
-use super::layout::SPARSE_START;
+use super::layout::{Region, SPARSE_START};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 const FRAME_LINES: u64 = 64;
@@ -36,6 +36,8 @@ impl Segment {
 pub struct Wear {
     /// Array writes in all.
     pub writes: u64,
+    /// Bytes that those writes carried: whole 8-byte words and what lies beside the lines.
+    pub bytes: u64,
     /// Bits that changed.
     pub bits_flipped: u64,
     /// Writes of the line written most.
@@ -59,6 +61,16 @@ impl Image {
     /// An array that has never been written.
     pub fn new() -> Image {
         Image::default()
+    }
+
+    /// Another array with the same bytes, not worn.
+    pub fn copy(&self) -> Image {
+        let mut copy = Image::new();
+        for (place, line) in self.written_lines() {
+            copy.write(place, &line, 0xff, self.sideband(place));
+        }
+        copy.forget_wear();
+        copy
     }
 
     /// The line at `place`, `None` if it has never been written.
@@ -88,6 +100,7 @@ impl Image {
             let old = self.sidebands.insert(place.0, beside).unwrap_or_default();
             let flips = u64::from_le_bytes(old) ^ u64::from_le_bytes(beside);
             self.wear.bits_flipped += u64::from(flips.count_ones());
+            self.wear.bytes += 8;
         }
         let (old, writes): (&mut Line, &mut u32) = if place.0 >= SPARSE_START {
             let next = self.sparse_lines.len() as u32;
@@ -108,6 +121,7 @@ impl Image {
         *writes = writes.saturating_add(1);
         self.wear.max_line_writes = self.wear.max_line_writes.max(*writes);
         self.wear.writes += 1;
+        self.wear.bytes += u64::from(words.count_ones()) * 8;
         let mut flips = 0;
         for word in 0..8 {
             if words >> word & 1 == 1 {
@@ -152,6 +166,38 @@ impl Image {
         dense
             .chain(sparse.into_iter().map(Place))
             .filter_map(|place| Some((place, self.read(place)?)))
+    }
+
+    /// Lines of `region` written at least once, in order of place.
+    pub fn written_in(&self, region: &Region) -> Vec<Place> {
+        let (first, end) = (region.first.0, region.first.0 + region.lines);
+        if first >= SPARSE_START {
+            let here = self
+                .sparse
+                .keys()
+                .filter(|place| (first..end).contains(place));
+            let mut places: Vec<Place> = here.copied().map(Place).collect();
+            places.sort_unstable();
+            return places;
+        }
+        let pages = (self.pages.len() as u64).min(end.div_ceil(FRAME_LINES));
+        let mut places = Vec::new();
+        for page in first / FRAME_LINES..pages {
+            let [mut written, _] = self.pages[page as usize];
+            while written != 0 {
+                let place = page * FRAME_LINES + u64::from(written.trailing_zeros());
+                written &= written - 1;
+                if (first..end).contains(&place) {
+                    places.push(Place(place));
+                }
+            }
+        }
+        places
+    }
+
+    /// Lines that have a sideband, in no order.
+    pub fn with_sideband(&self) -> impl Iterator<Item = Place> + '_ {
+        self.sidebands.keys().copied().map(Place)
     }
 
     /// Asks for the memory that holds `place`, without waiting for it: its bytes, and before a

@@ -109,7 +109,7 @@ impl Rows {
             self.refuse_nulls(i)?;
         }
         let code = self.op.value(i);
-        let op = Op::from_code(code).ok_or_else(|| format!("op {code} is not one of 0-7"))?;
+        let op = Op::from_code(code).ok_or_else(|| format!("op {code} is not one of 0-11"))?;
         let line = self.line.value(i);
         if line >= LINE_LIMIT {
             return Err(format!(
@@ -122,9 +122,9 @@ impl Rows {
         } else {
             None
         };
-        if op.is_write() && data.is_none() {
+        if op.has_data() && data.is_none() {
             return Err(format!(
-                "op {code} writes a line, but `data` is null; give its 64 bytes"
+                "op {code} carries a line, but `data` is null; give its 64 bytes"
             ));
         }
         let (gap, thread) = (self.gap.value(i), self.thread.value(i));

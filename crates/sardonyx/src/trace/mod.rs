@@ -50,11 +50,19 @@ pub enum Op {
     ClflushOpt = 6,
     /// clflush.
     Clflush = 7,
+    /// A load by the core, within one line (level `cpu`).
+    Load = 8,
+    /// A store by the core, within one line, with the line's bytes after it (level `cpu`).
+    Store = 9,
+    /// The line was still dirty in a cache when the recording ended; no traffic.
+    FinalDirty = 10,
+    /// Lines changed without a write: their number is in the data's first eight bytes; no traffic.
+    Changed = 11,
 }
 
 impl Op {
     /// Every operation, in the order of the codes.
-    pub const ALL: [Op; 8] = [
+    pub const ALL: [Op; 12] = [
         Op::ReadMiss,
         Op::DirtyEviction,
         Op::NonTemporalWrite,
@@ -63,6 +71,10 @@ impl Op {
         Op::Clwb,
         Op::ClflushOpt,
         Op::Clflush,
+        Op::Load,
+        Op::Store,
+        Op::FinalDirty,
+        Op::Changed,
     ];
 
     /// The operation whose code in the file is `code`.
@@ -75,7 +87,12 @@ impl Op {
         self as u8
     }
 
-    /// Whether a whole line reaches memory, so that the record carries its bytes.
+    /// Whether a record of this kind must carry 64 bytes.
+    pub fn has_data(self) -> bool {
+        self.is_write() || matches!(self, Op::Store | Op::FinalDirty | Op::Changed)
+    }
+
+    /// Whether a whole line reaches memory below the last-level cache.
     pub fn is_write(self) -> bool {
         matches!(
             self,

@@ -107,11 +107,11 @@ impl TraceWriter {
             let problem = format!("line {} is not below 2^58", record.line.0);
             return Err(TraceError::row(&self.path, self.records, problem));
         }
-        if record.op.is_write() && record.data.is_none() {
+        if record.op.has_data() && record.data.is_none() {
             return Err(TraceError::row(
                 &self.path,
                 self.records,
-                "a write without its 64 bytes",
+                "an operation without its 64 bytes",
             ));
         }
         self.rows.push(record);
