@@ -79,3 +79,32 @@ def machine(name_or_path: str, overrides: list[tuple[str, str]]) -> str:
 
 def designs() -> str:
     """``name``, ``source`` and ``line`` of every design."""
+
+def crash(
+    program: str,
+    design: str,
+    machine: str,
+    overrides: list[tuple[str, str]],
+    cores: int,
+    transactions: int,
+    item_bytes: int,
+    footprint: int,
+    mutant: str | None,
+    seed: int,
+    platform: str,
+    cuts: int | None,
+    cut: int | None,
+    recovery_cuts: int,
+    threads: int,
+    progress: Progress | None,
+) -> str:
+    """What cutting the power of one run shows: counts, ``fails`` and ``violations``.
+
+    Every position is cut, or ``cuts`` of them, or the one at ``cut``. Progress counts cuts.
+    """
+
+def programs() -> str:
+    """``programs`` (``name``, ``line``) and ``mutants`` (``name``, ``meaning``)."""
+
+def guarantee(design: str) -> str:
+    """What a design, or ``MAPPING+POLICY``, promises of the lines that a power cut leaves."""

@@ -162,7 +162,9 @@ def check_designs(names: Sequence[str]) -> list[str]:
     """The designs without repetition; an error names the nearest of an unknown one."""
     known = [str(design["name"]) for design in json.loads(_core.designs())]
     for name in names:
-        if name not in known:
+        if "+" in name:
+            _core.guarantee(name)
+        elif name not in known:
             raise _core.SardonyxError(f"--designs: {unknown('design', name, known)}")
     if not names:
         raise _core.SardonyxError(f"--designs: none given; the designs are {', '.join(known)}")

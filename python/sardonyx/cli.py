@@ -17,7 +17,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core, api, api_jobs, cli_trace, reproduce_sca
+from sardonyx import _core, api, api_jobs, cli_crash, cli_trace, reproduce_sca
 from sardonyx import reproduce as reproduction
 from sardonyx.claims import ClaimRow
 from sardonyx.cli_common import (
@@ -46,6 +46,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(cli_trace.app, name="trace")
+app.command(name="crash")(cli_crash.crash)
 
 JSON_HELP = "Write the same numbers as JSON to this file, or to standard output for -."
 Machine = Annotated[

@@ -3,6 +3,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
+mod crash;
 mod machines;
 mod programs;
 mod progress;
@@ -21,6 +22,8 @@ create_exception!(
 mod _core {
     #[pymodule_export]
     use super::SardonyxError;
+    #[pymodule_export]
+    use super::crash::{crash, guarantee, programs};
     #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]

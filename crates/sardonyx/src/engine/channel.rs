@@ -263,7 +263,15 @@ impl Channel {
         self.lists[WRITE_LIST].len() >= self.queues.high_watermark
     }
 
+    /// The scheduler looks, also at the watermarks, when an access is queued for an idle bank. So a
+    /// drain ends with the first bank that could take another access, as NVMain's do: until then its
+    /// write queue may be closed to new writes.
     fn select(&mut self) -> Option<(Step, Slots)> {
+        let idle = !self.busy & !self.banks.refreshing();
+        let waiting = |list: usize| self.lists[list].banks() & idle != 0;
+        if self.busy != 0 && !waiting(READ_LIST) && !waiting(WRITE_LIST) {
+            return None;
+        }
         if self.drain_is_due() {
             self.draining = true;
         } else if self.lists[WRITE_LIST].len() <= self.queues.low_watermark {
@@ -273,11 +281,6 @@ impl Channel {
             self.flushing = false;
         }
         let (first, second) = self.directions();
-        let idle = !self.busy & !self.banks.refreshing();
-        let any = |list: usize| self.lists[list].banks() & idle != 0;
-        if !any(first) && !second.is_some_and(any) {
-            return None;
-        }
         let (list, entry) = match (self.choose(first), second) {
             (NONE, None) => return None,
             (NONE, Some(second)) => (second, self.choose(second)),
