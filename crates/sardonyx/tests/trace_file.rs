@@ -257,7 +257,7 @@ fn another_tools_file_is_read_whatever_its_column_order() {
 #[test]
 fn bad_rows_are_named() {
     let mut codes = vec![1; 5000];
-    codes[4812] = 9;
+    codes[4812] = 12;
     let op = Arc::new(UInt8Array::from(codes));
     assert_eq!(
         Foreign { op, ..sound(5000) }.error(),
@@ -296,7 +296,7 @@ fn bad_rows_are_named() {
 #[test]
 fn records_before_a_bad_row_are_delivered_and_then_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let op = Arc::new(UInt8Array::from(vec![0, 0, 8, 0]));
+    let op = Arc::new(UInt8Array::from(vec![0, 0, 12, 0]));
     let path = Foreign { op, ..sound(4) }.write(folder.path());
     let (mut reader, mut batch) = (TraceReader::open(path).unwrap(), Vec::new());
     assert!(reader.next_batch(&mut batch).is_err());
