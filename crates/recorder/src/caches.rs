@@ -67,78 +67,157 @@ pub trait Memory {
 const EMPTY: u64 = u64::MAX;
 const DIRTY: u64 = 1;
 
-/// One cache. Within a set the tags are in order of use, the latest first, so way 0 needs no update when it hits.
-pub struct Level {
+/// One cache. Each way has the time of its last use; the oldest goes first.
+///
+/// A table of guesses, by the low bits of the line, says which way to look at first, so that most hits cost two loads,
+/// a comparison and a store, whatever the number of ways.
+struct Level {
     tags: Vec<u64>,
+    used: Vec<u32>,
+    guess: Vec<u32>,
+    now: u32,
     mask: u64,
     ways: usize,
 }
+
+/// Guesses for each line that the cache holds.
+const GUESSES: usize = 4;
 
 impl Level {
     fn new(geometry: Geometry) -> Result<Level, String> {
         let sets = geometry.sets()?;
         let ways = geometry.ways as usize;
+        let lines = sets as usize * ways;
+        let guesses = (lines * GUESSES).next_power_of_two();
+        if u32::try_from(guesses).is_err() {
+            return Err(format!("{} bytes are too many", geometry.bytes));
+        }
         Ok(Level {
-            tags: vec![EMPTY; sets as usize * ways],
+            tags: vec![EMPTY; lines],
+            used: vec![0; lines],
+            guess: vec![0; guesses],
+            now: 0,
             mask: sets - 1,
             ways,
         })
     }
 
     #[inline(always)]
-    fn set(&mut self, line: u64) -> &mut [u64] {
+    fn set(&self, line: u64) -> std::ops::Range<usize> {
         let at = (line & self.mask) as usize * self.ways;
-        &mut self.tags[at..at + self.ways]
+        at..at + self.ways
+    }
+
+    /// Where the line is.
+    #[inline(always)]
+    fn find(&self, line: u64) -> Option<usize> {
+        let guess = self.guess[line as usize & (self.guess.len() - 1)] as usize;
+        if self.tags[guess] >> 1 == line {
+            return Some(guess);
+        }
+        let set = self.set(line);
+        let way = self.tags[set.clone()].iter().position(|tag| tag >> 1 == line)?;
+        Some(set.start + way)
+    }
+
+    /// Makes the way the latest of its set.
+    #[inline(always)]
+    fn use_at(&mut self, at: usize, line: u64) {
+        let guess = line as usize & (self.guess.len() - 1);
+        self.guess[guess] = at as u32;
+        if self.now == u32::MAX {
+            self.forget_time();
+        }
+        self.now += 1;
+        self.used[at] = self.now;
+    }
+
+    /// Keeps the order and begins to count anew.
+    #[cold]
+    fn forget_time(&mut self) {
+        for set in self.used.chunks_mut(self.ways) {
+            let mut order: Vec<usize> = (0..set.len()).collect();
+            order.sort_by_key(|&way| set[way]);
+            for (rank, way) in order.into_iter().enumerate() {
+                set[way] = rank as u32;
+            }
+        }
+        self.now = self.ways as u32;
     }
 
     /// Makes the line the latest of its set and gives its tag, if it is there.
     #[inline(always)]
     fn touch(&mut self, line: u64) -> Option<&mut u64> {
-        let set = self.set(line);
-        let way = set.iter().position(|&tag| tag >> 1 == line)?;
-        let tag = set[way];
-        set.copy_within(..way, 1);
-        set[0] = tag;
-        Some(&mut set[0])
+        let at = self.find(line)?;
+        self.use_at(at, line);
+        Some(&mut self.tags[at])
     }
 
-    /// The line's tag, its place in the order unchanged.
-    fn find(&mut self, line: u64) -> Option<&mut u64> {
-        self.set(line).iter_mut().find(|tag| **tag >> 1 == line)
-    }
-
-    /// Puts a line that is not there first; gives what had to go.
+    /// Puts in a line that is not there; gives what had to go.
     #[inline(always)]
     fn insert(&mut self, tag: u64) -> Option<u64> {
         let set = self.set(tag >> 1);
-        // Empty ways are last only until a line is removed, so one may lie between.
-        let way = set
-            .iter()
-            .position(|&tag| tag == EMPTY)
-            .unwrap_or(set.len() - 1);
-        let victim = set[way];
-        set.copy_within(..way, 1);
-        set[0] = tag;
+        let (mut at, mut age) = (set.start, u32::MAX);
+        for way in set {
+            if self.tags[way] == EMPTY {
+                at = way;
+                break;
+            }
+            if self.used[way] < age {
+                (at, age) = (way, self.used[way]);
+            }
+        }
+        let victim = std::mem::replace(&mut self.tags[at], tag);
+        self.use_at(at, tag >> 1);
         (victim != EMPTY).then_some(victim)
     }
 
     /// Takes the line out; whether it was dirty, if it was there.
     fn remove(&mut self, line: u64) -> Option<bool> {
-        let tag = self.find(line)?;
-        let dirty = *tag & DIRTY != 0;
-        *tag = EMPTY;
-        Some(dirty)
+        let at = self.find(line)?;
+        Some(std::mem::replace(&mut self.tags[at], EMPTY) & DIRTY != 0)
     }
 
     /// Makes the line clean where it is; whether it was dirty.
     fn clean(&mut self, line: u64) -> bool {
-        match self.find(line) {
-            Some(tag) => {
-                let dirty = *tag & DIRTY != 0;
-                *tag &= !DIRTY;
-                dirty
+        self.find(line).is_some_and(|at| {
+            let dirty = self.tags[at] & DIRTY != 0;
+            self.tags[at] &= !DIRTY;
+            dirty
+        })
+    }
+}
+
+/// A core's L1 for a look without the model: see [`Caches::first`].
+#[derive(Clone, Copy, Debug)]
+pub struct First {
+    tags: *mut u64,
+    used: *mut u32,
+    guess: *mut u32,
+    now: *mut u32,
+    guesses: u64,
+}
+
+impl First {
+    /// Whether the access only makes its line the latest of its set, and then does that.
+    ///
+    /// # Safety
+    /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time; each word is
+    /// read and written in one piece, and a wrong guess or order does no harm.
+    #[inline(always)]
+    pub unsafe fn hit(self, line: u64, store: bool) -> bool {
+        // SAFETY: a guess is below the number of tags, and the caches live by the caller's promise.
+        unsafe {
+            let at = self.guess.add((line & self.guesses) as usize).read_volatile() as usize;
+            let tag = self.tags.add(at).read_volatile();
+            let now = self.now.read_volatile();
+            // A store wants the line dirty; `u32::MAX` is when time begins anew.
+            let hit = tag | u64::from(!store) == line << 1 | 1 && now != u32::MAX;
+            if hit {
+                self.now.write_volatile(now + 1);
+                self.used.add(at).write_volatile(now + 1);
             }
-            None => false,
+            hit
         }
     }
 }
@@ -212,12 +291,16 @@ impl Caches {
         self.in_use = self.in_use.max(cores.min(self.cores.len()));
     }
 
-    /// The first level's tags of a core with the mask and the ways: for a look at way 0 without the model.
-    ///
-    /// A tag `line << 1 | 1` there means that a store changes nothing, and any tag of the line that a load does not.
-    pub fn first_tags(&mut self, core: usize) -> (*mut u64, u64, usize) {
+    /// A core's L1 for the quickest hits, without going through `self`.
+    pub fn first(&mut self, core: usize) -> First {
         let l1 = &mut self.cores[core].l1;
-        (l1.tags.as_mut_ptr(), l1.mask, l1.ways)
+        First {
+            tags: l1.tags.as_mut_ptr(),
+            used: l1.used.as_mut_ptr(),
+            guess: l1.guess.as_mut_ptr(),
+            now: &raw mut l1.now,
+            guesses: l1.guess.len() as u64 - 1,
+        }
     }
 
     /// Forgets everything.

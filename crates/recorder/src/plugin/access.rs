@@ -4,50 +4,44 @@ use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{Ordering, fence};
 
 use super::api::{GByteArray, MemInfo};
-use super::state::{First, State};
+use super::state::State;
 use super::{lock, state, unlock, with};
 use crate::insn::{Address, Segment};
 
-/// An access wider than what remains of its line from here on may cross into the next; none is wider than 16 bytes.
-const MAY_CROSS: u64 = 64 - 16;
-
-/// Whether the access changes nothing in the caches: its line is the latest of its set in the core's L1, and dirty if
-/// the access stores.
-#[inline(always)]
-fn nothing_to_do(first: First, line: u64, store: bool) -> bool {
-    // SAFETY: the index is below the number of tags. Another thread may write the tag; it is read in one piece.
-    let tag = unsafe {
-        first
-            .tags
-            .add((line & first.mask) as usize * first.ways)
-            .read_volatile()
-    };
-    tag | u64::from(!store) == line << 1 | 1
-}
-
-/// QEMU 7.2 keeps whether an access stores in this bit of its description; [`checked`] holds it against the API.
+/// QEMU 7.2 keeps in these bits of an access's description whether it stores, and the logarithm of its size; asking the
+/// API each time costs as much as the rest. [`checked`] holds both against it.
 #[inline(always)]
 fn stores(info: MemInfo) -> bool {
     info & 1 << 17 != 0
 }
 
+#[inline(always)]
+fn size(info: MemInfo) -> u64 {
+    1 << (info >> 4 & 7)
+}
+
+#[inline(always)]
+fn crosses(info: MemInfo, address: u64) -> bool {
+    address % 64 + size(info) > 64
+}
+
 fn checked(state: &State, info: MemInfo) -> (u64, bool) {
-    let store = (state.api.is_store)(info);
-    if store != stores(info) {
+    let (bytes, store) = (1 << (state.api.size_shift)(info), (state.api.is_store)(info));
+    if (bytes, store) != (size(info), stores(info)) {
         eprintln!("sardonyx-recorder: this QEMU describes accesses otherwise than 7.2 does");
         std::process::abort();
     }
-    (1 << (state.api.size_shift)(info), store)
+    (bytes, store)
 }
 
 /// While the program has one thread.
 pub extern "C" fn alone(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
     // SAFETY: there is no other thread.
     let state = unsafe { state() };
-    let line = address / 64;
-    if nothing_to_do(state.first, line, stores(info))
-        && address % 64 <= MAY_CROSS
+    // SAFETY: the caches do not move.
+    if !crosses(info, address)
         && address.wrapping_sub(state.files_from) >= state.files_span
+        && unsafe { state.first.hit(address / 64, stores(info)) }
     {
         return;
     }
@@ -72,9 +66,10 @@ pub extern "C" fn among_others(vcpu: c_uint, info: MemInfo, address: u64, _: *mu
         let core = vcpu as usize % state.firsts.len();
         (state.firsts[core], state.files_from, state.files_span)
     };
-    if address % 64 <= MAY_CROSS
-        && nothing_to_do(first, address / 64, stores(info))
+    // SAFETY: the caches do not move.
+    if !crosses(info, address)
         && address.wrapping_sub(from) >= span
+        && unsafe { first.hit(address / 64, stores(info)) }
     {
         return;
     }

@@ -1,5 +1,5 @@
 //! What QEMU calls. The state is one static; while the program has one thread nothing else can touch it, and from its
-//! second thread on (`threaded`) everything but a look at way 0 of a core's own L1 happens under one lock.
+//! second thread on (`threaded`) everything but a look at a core's own L1 happens under one lock.
 //!
 //! QEMU translates all code anew when a program gets its second thread, so each callback knows which of the two it is in.
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::api::Api;
 use super::counters;
 use super::out::Out;
-use crate::caches::{Caches, Want};
+use crate::caches::{Caches, First, Want};
 use crate::codec::{Event, op};
 use crate::insn::Address;
 use crate::options::{Level, Options};
@@ -17,14 +17,6 @@ const BUFFERS: usize = 10;
 /// Bytes of a child's ring.
 const CHILD_RING: u64 = 4 << 20;
 
-/// A core's L1 for a look at way 0.
-#[derive(Clone, Copy)]
-pub struct First {
-    pub tags: *mut u64,
-    pub mask: u64,
-    pub ways: usize,
-}
-
 /// A line being written past the caches.
 struct Buffer {
     thread: u16,
@@ -33,6 +25,7 @@ struct Buffer {
     bytes: u64,
 }
 
+#[repr(C)]
 pub struct State {
     /// The first core's L1, and where shared mappings of files lie: what every access looks at.
     pub first: First,
@@ -61,10 +54,7 @@ impl State {
     pub fn new(api: Api, options: Options, out: Out) -> Result<State, String> {
         let mut caches = Caches::new(&options.caches)?;
         let firsts: Vec<First> = (0..caches.cores())
-            .map(|core| {
-                let (tags, mask, ways) = caches.first_tags(core);
-                First { tags, mask, ways }
-            })
+            .map(|core| caches.first(core))
             .collect();
         Ok(State {
             first: firsts[0],
