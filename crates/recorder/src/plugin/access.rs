@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::api::{GByteArray, MemInfo};
 use super::state::State;
-use super::{lock, state, unlock, with};
+use super::{kernel, lock, state, unlock, with};
 use crate::insn::{Address, Segment};
 
 /// QEMU 7.2 keeps in these bits of an access's description whether it stores, and the logarithm of its size; asking the
@@ -114,14 +114,15 @@ pub extern "C" fn at_flush(vcpu: c_uint, operand: *mut c_void) {
     });
 }
 
-/// Before the first block of a signal handler: the kernel has written a frame of at most this size.
-const FRAME: u64 = 1408;
+/// Bytes of a signal's frame with the vector registers that QEMU has (3,200 seen), rounded up.
+const FRAME: u64 = 4096;
 
+/// Before the first block of a signal handler: a frame has just been written above its stack pointer.
 pub extern "C" fn at_handler(vcpu: c_uint, _: *mut c_void) {
     with(|state| {
         const RSP: u8 = 4;
         let stack = Registers::of(state, vcpu).general(RSP);
-        state.access(vcpu, stack, FRAME, true);
+        kernel::touch(state, vcpu, stack, FRAME, true);
     });
 }
 

@@ -156,7 +156,8 @@ fn store(state: &mut State, vcpu: c_uint, address: u64, bytes: u64) {
     touch(state, vcpu, address, bytes, true);
 }
 
-fn touch(state: &mut State, vcpu: c_uint, address: u64, bytes: u64, write: bool) {
+/// An access by the kernel, as far as there are pages.
+pub fn touch(state: &mut State, vcpu: c_uint, address: u64, bytes: u64, write: bool) {
     if address == 0 || bytes == 0 {
         return;
     }
