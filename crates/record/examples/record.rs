@@ -12,6 +12,7 @@ fn main() {
     let request = Request {
         program: words[at + 1..].iter().map(Into::into).collect(),
         output: words[2].clone().into(),
+        environment: Vec::new(),
         qemu: None,
         plugin: words[1].clone().into(),
         caches: Hierarchy {

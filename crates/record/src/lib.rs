@@ -2,10 +2,11 @@
 //! writes one trace file for each process.
 //!
 //! [`program`] finds what to run and refuses what cannot be; [`stream`] turns one process's events into records;
-//! [`pages`] gives pages frames. `docs/recorder.md` tells the whole.
+//! [`pages`] gives pages frames; [`request`] reads options as people write them. `docs/recorder.md` tells the whole.
 
 pub mod pages;
 pub mod program;
+pub mod request;
 pub mod session;
 pub mod stream;
 
@@ -13,7 +14,8 @@ pub use sardonyx_recorder::caches::{Geometry, Hierarchy};
 pub use sardonyx_recorder::options::Level;
 
 pub use pages::Pages;
-pub use session::{Live, Outcome, Recorded, Request, record};
+pub use request::Wanted;
+pub use session::{Live, Outcome, Request, record};
 
 /// Why a program cannot be recorded.
 #[derive(Debug, thiserror::Error)]

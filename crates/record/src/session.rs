@@ -36,6 +36,8 @@ const FOLDER_IN_MEMORY: &str = "/dev/shm";
 pub struct Request {
     /// The program and its arguments.
     pub program: Vec<OsString>,
+    /// Variables of its environment besides the recorder's own.
+    pub environment: Vec<(OsString, OsString)>,
     /// The trace of the first process; children's have a number before the suffix.
     pub output: PathBuf,
     /// QEMU, if not the one in `PATH`.
@@ -85,7 +87,7 @@ pub struct Outcome {
 }
 
 /// A process being recorded.
-pub struct Recorded {
+struct Recorded {
     done: Arc<AtomicBool>,
     thread: JoinHandle<Result<Option<Finished>, RecordError>>,
 }
@@ -233,6 +235,7 @@ impl Session<'_> {
         Command::new(qemu)
             .args(["-cpu", "max", "-plugin", &plugin])
             .args(command)
+            .envs(request.environment.iter().map(|(name, value)| (name, value)))
             .spawn()
             .map_err(|e| {
                 RecordError::new(format!("{}: cannot be run: {e}; reinstall it", qemu.display()))

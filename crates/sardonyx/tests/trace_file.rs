@@ -289,7 +289,7 @@ fn bad_rows_are_named() {
             ..sound(2)
         }
         .error()
-        .contains("row 1: op 1 writes a line")
+        .contains("row 1: op 1 carries a line")
     );
 }
 

@@ -41,6 +41,7 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
     Request {
         program: words.iter().map(Into::into).collect(),
         output: output.to_owned(),
+        environment: Vec::new(),
         qemu: None,
         plugin: plugin(),
         caches: Hierarchy {
