@@ -25,19 +25,20 @@ from sardonyx.cli_common import (
     err,
     told,
 )
-from sardonyx.cli_trace import JsonTo, app, facts_of, writable
+from sardonyx.cli_trace import JsonTo, facts_of, writable
 
 PLUGIN = Path(__file__).parent / "libsardonyx_recorder.so"
 #: Instructions a second of a program without us, for the live counter only (*assumed*: a core of
 #: 3 GHz at one instruction a cycle). docs/recorder.md has slowdowns that were measured.
 NATIVE_RATE = 3e9
 LOOK_EVERY = 0.25
+#: How the command line calls it: what follows the program's name is the program's.
+SETTINGS: dict[str, Any] = {
+    "context_settings": {"ignore_unknown_options": True, "allow_interspersed_args": False},
+    "epilog": "The program's input and output are its own; the trace appears when it has ended.",
+}
 
 
-@app.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    epilog="The program's own output and input are its own; the trace appears when it has ended.",
-)
 def record(
     program: Annotated[
         list[str], typer.Argument(metavar="-- PROGRAM ARGS...", help="What to run, after --.")
@@ -52,9 +53,7 @@ def record(
     ] = "memory",
     l1: Annotated[str, typer.Option(help="Each core's first level, SIZE:WAYS.")] = "32K:8",
     l2: Annotated[str, typer.Option(help="Each core's second level, SIZE:WAYS.")] = "256K:8",
-    llc: Annotated[
-        str, typer.Option(help="The shared last level, SIZE:WAYS, or none.")
-    ] = "16M:16",
+    llc: Annotated[str, typer.Option(help="The shared last level, SIZE:WAYS, or none.")] = "16M:16",
     non_inclusive: Annotated[
         bool, typer.Option("--non-inclusive", help="The last level does not include the others.")
     ] = False,
@@ -80,7 +79,9 @@ def record(
     ] = None,
     follow_fork: Annotated[
         bool,
-        typer.Option("--follow-fork", help="Record forked children too, in NAME.1.parquet and so on."),
+        typer.Option(
+            "--follow-fork", help="Record forked children too, in NAME.1.parquet and so on."
+        ),
     ] = False,
     read_data: Annotated[
         bool, typer.Option("--read-data", help="The first read of a line has its contents.")
@@ -95,7 +96,7 @@ def record(
     Any x86-64 Linux program, unmodified; needs Debian's qemu-user. What the program executes with
     exec runs unrecorded, so name the program itself: cc1, not gcc.
 
-    [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db "select count(*) from t"
+    [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
     """
     with told():
         check_json_target(json_to)
@@ -135,13 +136,16 @@ def record(
 
 def _say_how_it_ended(outcome: dict[str, Any], console: Console) -> None:
     if outcome["signal"] is not None:
-        console.print(f"note: the program was ended by signal {outcome['signal']}; the trace is whole up to there")
+        console.print(
+            f"note: the program was ended by signal {outcome['signal']}; "
+            "the trace is whole up to there"
+        )
     elif outcome["status"]:
         console.print(f"note: the program ended with status {outcome['status']}")
 
 
 def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
-    """Record on another thread and show the counters; Ctrl-C ends the program and keeps the trace."""
+    """Record on another thread and show the counters; Ctrl-C ends the program, not the trace."""
     recording = _core.Recording()
     text = json.dumps(wanted)
     started = time.monotonic()

@@ -230,9 +230,7 @@ def mix(
             check_file(source)
         writable(target)
         title = " + ".join(sources)
-        done = bar(
-            err, title, lambda progress: _core.trace_mix(sources, str(target), progress)
-        )
+        done = bar(err, title, lambda progress: _core.trace_mix(sources, str(target), progress))
         facts_of(str(target), json.loads(done), json_to)
 
 
