@@ -148,6 +148,7 @@ def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
     """Record on another thread and show the counters; Ctrl-C ends the program, not the trace."""
     recording = _core.Recording()
     text = json.dumps(wanted)
+    interrupted: list[bool] = []
     started = time.monotonic()
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(_core.trace_record, text, recording)
@@ -160,13 +161,14 @@ def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
                     show()
                 except KeyboardInterrupt:
                     recording.stop()
+                    interrupted.append(True)
 
         if console.is_terminal:
             with Live(console=console, transient=True, auto_refresh=False) as live:
                 answer = wait(lambda: live.update(_counters(recording, started), refresh=True))
         else:
             answer = wait(lambda: None)
-    outcome: dict[str, Any] = json.loads(answer)
+    outcome: dict[str, Any] = json.loads(answer) | {"interrupted": bool(interrupted)}
     return outcome
 
 

@@ -310,6 +310,8 @@ def record(subject: Subject, cache: str, out: Path, limits: tuple[int, int]) -> 
             with suppress(OSError):
                 os.killpg(load.pid, 15)
             load.wait()
+    if outcome["interrupted"]:
+        raise KeyboardInterrupt
     facts: dict[str, Any] = json.loads(_core.trace_info(str(target), None, None))
     return facts | {"seconds": outcome["seconds"], "bytes": target.stat().st_size}
 
