@@ -69,8 +69,9 @@ const DIRTY: u64 = 1;
 
 /// One cache. Each way has the time of its last use; the oldest goes first.
 ///
-/// A table of guesses, by the low bits of the line, says which way to look at first, so that most hits cost two loads,
-/// a comparison and a store, whatever the number of ways.
+/// L1 has a table of guesses, by the low bits of the line, of the way to look at first, so that most hits cost two
+/// loads, a comparison and a store, whatever the number of ways. Larger levels are looked at too rarely to keep such a
+/// table in the host's own caches.
 struct Level {
     tags: Vec<u64>,
     used: Vec<u32>,
@@ -80,16 +81,16 @@ struct Level {
     ways: usize,
 }
 
-/// Guesses for each line that the cache holds.
+/// Guesses for each line that L1 holds.
 const GUESSES: usize = 4;
 
 impl Level {
-    fn new(geometry: Geometry) -> Result<Level, String> {
+    fn new(geometry: Geometry, guesses: usize) -> Result<Level, String> {
         let sets = geometry.sets()?;
         let ways = geometry.ways as usize;
         let lines = sets as usize * ways;
-        let guesses = (lines * GUESSES).next_power_of_two();
-        if u32::try_from(guesses).is_err() {
+        let guesses = (lines * guesses).next_power_of_two();
+        if u32::try_from(lines).is_err() {
             return Err(format!("{} bytes are too many", geometry.bytes));
         }
         Ok(Level {
@@ -111,10 +112,6 @@ impl Level {
     /// Where the line is.
     #[inline(always)]
     fn find(&self, line: u64) -> Option<usize> {
-        let guess = self.guess[line as usize & (self.guess.len() - 1)] as usize;
-        if self.tags[guess] >> 1 == line {
-            return Some(guess);
-        }
         let set = self.set(line);
         let way = self.tags[set.clone()].iter().position(|tag| tag >> 1 == line)?;
         Some(set.start + way)
@@ -123,8 +120,10 @@ impl Level {
     /// Makes the way the latest of its set.
     #[inline(always)]
     fn use_at(&mut self, at: usize, line: u64) {
-        let guess = line as usize & (self.guess.len() - 1);
-        self.guess[guess] = at as u32;
+        if self.guess.len() > 1 {
+            let guess = line as usize & (self.guess.len() - 1);
+            self.guess[guess] = at as u32;
+        }
         if self.now == u32::MAX {
             self.forget_time();
         }
@@ -266,11 +265,11 @@ impl Caches {
         }
         let core = || {
             Ok::<_, String>(Core {
-                l1: Level::new(hierarchy.l1).map_err(|e| format!("L1: {e}"))?,
-                l2: Level::new(hierarchy.l2).map_err(|e| format!("L2: {e}"))?,
+                l1: Level::new(hierarchy.l1, GUESSES).map_err(|e| format!("L1: {e}"))?,
+                l2: Level::new(hierarchy.l2, 0).map_err(|e| format!("L2: {e}"))?,
             })
         };
-        let llc = hierarchy.llc.map(Level::new).transpose();
+        let llc = hierarchy.llc.map(|llc| Level::new(llc, 0)).transpose();
         Ok(Caches {
             cores: (0..hierarchy.cores)
                 .map(|_| core())

@@ -25,13 +25,22 @@ fn crosses(info: MemInfo, address: u64) -> bool {
     address % 64 + size(info) > 64
 }
 
-fn checked(state: &State, info: MemInfo) -> (u64, bool) {
+#[inline(always)]
+fn checked(state: &mut State, info: MemInfo) -> (u64, bool) {
+    if state.to_check > 0 {
+        state.to_check -= 1;
+        check(state, info);
+    }
+    (size(info), stores(info))
+}
+
+#[cold]
+fn check(state: &State, info: MemInfo) {
     let (bytes, store) = (1 << (state.api.size_shift)(info), (state.api.is_store)(info));
     if (bytes, store) != (size(info), stores(info)) {
         eprintln!("sardonyx-recorder: this QEMU describes accesses otherwise than 7.2 does");
         std::process::abort();
     }
-    (bytes, store)
 }
 
 /// While the program has one thread.

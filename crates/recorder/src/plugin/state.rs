@@ -14,6 +14,8 @@ use crate::ring::Ring;
 
 /// Lines that one thread can be writing past the caches at a time (Intel's processors have ten or twelve buffers).
 const BUFFERS: usize = 10;
+/// Accesses after which QEMU's descriptions are known to be as expected.
+const CHECKED: u32 = 100_000;
 /// Bytes of a child's ring.
 const CHILD_RING: u64 = 4 << 20;
 
@@ -31,6 +33,8 @@ pub struct State {
     pub first: First,
     pub files_from: u64,
     pub files_span: u64,
+    /// Accesses whose description is still held against the API.
+    pub to_check: u32,
     pub api: Api,
     pub level: Level,
     /// Each core's L1.
@@ -60,6 +64,7 @@ impl State {
             first: firsts[0],
             files_from: 0,
             files_span: 0,
+            to_check: CHECKED,
             api,
             level: options.level,
             firsts,
@@ -103,9 +108,12 @@ impl State {
 
     /// An access of `size` bytes; what it stored is in memory already.
     pub fn access(&mut self, vcpu: u32, address: u64, size: u64, store: bool) {
+        self.out.thread = counters::number(vcpu);
+        if address % 64 + size <= 64 && self.files_span == 0 {
+            return self.line(vcpu, address / 64, store);
+        }
         let end = address.saturating_add(size.max(1));
         let mut at = address;
-        self.out.thread = counters::number(vcpu);
         while at < end {
             let line = self.out.maps.line(at);
             self.line(vcpu, line, store);
@@ -123,7 +131,10 @@ impl State {
         if !self.buffers.is_empty() {
             self.empty_buffers(|buffer| buffer.line == line);
         }
-        let core = vcpu as usize % self.firsts.len();
+        let core = match vcpu {
+            0 => 0,
+            _ => vcpu as usize % self.firsts.len(),
+        };
         let want = if store { Want::Store } else { Want::Load };
         self.caches.access(core, line, want, &mut self.out);
     }
