@@ -22,8 +22,16 @@ fn main() {
             inclusive: !has("non-inclusive"),
             cores: 4,
         },
-        level: if has("cpu") { Level::Cpu } else { Level::Memory },
-        pages: if has("frames") { Pages::Sequential } else { Pages::Virtual },
+        level: if has("cpu") {
+            Level::Cpu
+        } else {
+            Level::Memory
+        },
+        pages: if has("frames") {
+            Pages::Sequential
+        } else {
+            Pages::Virtual
+        },
         skip_instructions: 0,
         window: Window::default(),
         follow_fork: has("follow"),

@@ -128,9 +128,15 @@ impl Mapper {
     pub fn gone(&mut self, line: u64, lines: u64) -> Vec<u64> {
         let (first, end) = (line / PAGE_LINES, (line + lines) / PAGE_LINES);
         let mut pages: Vec<u64> = if end.saturating_sub(first) < self.table.len() as u64 {
-            (first..end).filter(|page| self.table.contains_key(page)).collect()
+            (first..end)
+                .filter(|page| self.table.contains_key(page))
+                .collect()
         } else {
-            self.table.keys().copied().filter(|page| (first..end).contains(page)).collect()
+            self.table
+                .keys()
+                .copied()
+                .filter(|page| (first..end).contains(page))
+                .collect()
         };
         pages.sort_unstable();
         let mut frames = Vec::with_capacity(pages.len());
@@ -186,7 +192,9 @@ mod tests {
     fn random_frames_are_distinct_and_repeat_with_the_seed() {
         let draw = |seed| {
             let mut mapper = Mapper::new(Pages::Random { seed, frames: 64 });
-            (0..64).map(|page| mapper.map(page * 64).unwrap()).collect::<Vec<_>>()
+            (0..64)
+                .map(|page| mapper.map(page * 64).unwrap())
+                .collect::<Vec<_>>()
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));

@@ -37,7 +37,9 @@ pub fn qemu(given: Option<&Path>) -> Result<PathBuf, RecordError> {
     };
     let shown = given.unwrap_or(Path::new(QEMU)).display();
     let Some(found) = found else {
-        return Err(RecordError::new(format!("{shown}: is not there; {INSTALL}")));
+        return Err(RecordError::new(format!(
+            "{shown}: is not there; {INSTALL}"
+        )));
     };
     match kind(&found)? {
         Kind::Elf { interpreter: true } => Ok(found),
@@ -210,7 +212,10 @@ mod tests {
         assert!(problem(&file(at, "text", b"hello", 0o755)).contains("neither"));
         let mut arm = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         arm.truncate(4096);
-        assert!(matches!(kind(&file(at, "own", &arm, 0o755)), Ok(Kind::Elf { .. })));
+        assert!(matches!(
+            kind(&file(at, "own", &arm, 0o755)),
+            Ok(Kind::Elf { .. })
+        ));
         arm[18] = 183;
         assert!(problem(&file(at, "arm", &arm, 0o755)).contains("64-bit ARM"));
         assert!(problem(&file(at, "cut", &arm[..40], 0o755)).contains("neither"));
@@ -221,8 +226,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = file(folder.path(), "s", b"#!/bin/sh -e\necho\n", 0o755);
         let words = [script.clone().into_os_string(), "a".into()];
-        let expected: Vec<OsString> =
-            vec!["/bin/sh".into(), "-e".into(), script.into_os_string(), "a".into()];
+        let expected: Vec<OsString> = vec![
+            "/bin/sh".into(),
+            "-e".into(),
+            script.into_os_string(),
+            "a".into(),
+        ];
         assert_eq!(command(&words).unwrap(), expected);
         let script = file(folder.path(), "t", b"#!/usr/bin/env sh\n", 0o755);
         let through = command(&[script.into_os_string()]).unwrap();

@@ -6,10 +6,10 @@ use sardonyx_recorder::caches::{Geometry, Hierarchy};
 use sardonyx_recorder::options::Level;
 use serde::Deserialize;
 
+use crate::RecordError;
 use crate::pages::Pages;
 use crate::session::Request;
 use crate::stream::Window;
-use crate::RecordError;
 
 /// The options of `sardonyx trace record`.
 #[derive(Clone, Debug, Deserialize)]
@@ -74,9 +74,7 @@ fn cache(option: &str, text: &str) -> Result<Geometry, RecordError> {
         })
     });
     let geometry = parsed.ok_or_else(|| {
-        RecordError::new(format!(
-            "{option} {text}: is not SIZE:WAYS, as in 32K:8"
-        ))
+        RecordError::new(format!("{option} {text}: is not SIZE:WAYS, as in 32K:8"))
     })?;
     geometry
         .sets()
@@ -98,10 +96,19 @@ impl Wanted {
         };
         let frames = match size(&self.memory) {
             Some(bytes @ 4096..) => bytes / 4096,
-            _ => return refuse(format!("--memory {}: is not a SIZE, as in 16G", self.memory)),
+            _ => {
+                return refuse(format!(
+                    "--memory {}: is not a SIZE, as in 16G",
+                    self.memory
+                ));
+            }
         };
         let random = |seed| Pages::Random { seed, frames };
-        let pages = match self.pages.split_once(':').map(|(kind, seed)| (kind, seed.parse())) {
+        let pages = match self
+            .pages
+            .split_once(':')
+            .map(|(kind, seed)| (kind, seed.parse()))
+        {
             None if self.pages == "virtual" => Pages::Virtual,
             None if self.pages == "sequential" => Pages::Sequential,
             None if self.pages == "pagemap" => Pages::PageMap,
@@ -166,14 +173,32 @@ mod tests {
     #[test]
     fn options_mean_what_they_say() {
         let request = wanted(|_| ()).unwrap();
-        let llc = Geometry { bytes: 16 << 20, ways: 16 };
+        let llc = Geometry {
+            bytes: 16 << 20,
+            ways: 16,
+        };
         assert_eq!(request.caches.llc, Some(llc));
-        assert_eq!(request.caches.l1, Geometry { bytes: 32 << 10, ways: 8 });
+        assert_eq!(
+            request.caches.l1,
+            Geometry {
+                bytes: 32 << 10,
+                ways: 8
+            }
+        );
         assert!(request.caches.inclusive);
         assert_eq!(wanted(|w| w.llc = "none".into()).unwrap().caches.llc, None);
-        let random = Pages::Random { seed: 7, frames: 1 << 22 };
-        assert_eq!(wanted(|w| w.pages = "random:7".into()).unwrap().pages, random);
-        assert_eq!(wanted(|w| w.level = "cpu".into()).unwrap().level, Level::Cpu);
+        let random = Pages::Random {
+            seed: 7,
+            frames: 1 << 22,
+        };
+        assert_eq!(
+            wanted(|w| w.pages = "random:7".into()).unwrap().pages,
+            random
+        );
+        assert_eq!(
+            wanted(|w| w.level = "cpu".into()).unwrap().level,
+            Level::Cpu
+        );
     }
 
     #[test]

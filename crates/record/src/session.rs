@@ -235,10 +235,18 @@ impl Session<'_> {
         Command::new(qemu)
             .args(["-cpu", "max", "-plugin", &plugin])
             .args(command)
-            .envs(request.environment.iter().map(|(name, value)| (name, value)))
+            .envs(
+                request
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
             .spawn()
             .map_err(|e| {
-                RecordError::new(format!("{}: cannot be run: {e}; reinstall it", qemu.display()))
+                RecordError::new(format!(
+                    "{}: cannot be run: {e}; reinstall it",
+                    qemu.display()
+                ))
             })
     }
 
@@ -251,7 +259,12 @@ impl Session<'_> {
                 ..request.window
             },
         };
-        Stream::create(&self.path(index), self.provenance(index), request.pages, window)
+        Stream::create(
+            &self.path(index),
+            self.provenance(index),
+            request.pages,
+            window,
+        )
     }
 
     fn path(&self, index: usize) -> PathBuf {
@@ -386,7 +399,9 @@ impl Reader {
             self.live.bytes.fetch_add(read as u64, Ordering::Relaxed);
             if self.first {
                 let instructions = self.ring.header().instructions.load(Ordering::Relaxed);
-                self.live.instructions.store(instructions, Ordering::Relaxed);
+                self.live
+                    .instructions
+                    .store(instructions, Ordering::Relaxed);
             }
             if self.stream.is_full() {
                 self.ring.header().stop.store(1, Ordering::Relaxed);

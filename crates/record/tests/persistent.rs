@@ -15,12 +15,20 @@ fn a_pool_can_be_rebuilt_from_its_trace() {
     // variable goes to the program alone.
     let forced = "PMEM_IS_PMEM_FORCE=1";
     let mut wanted = request(&trace, &[program.to_str().unwrap(), pool.to_str().unwrap()]);
-    wanted.environment = vec![forced.split_once('=').map(|(k, v)| (k.into(), v.into())).unwrap()];
+    wanted.environment = vec![
+        forced
+            .split_once('=')
+            .map(|(k, v)| (k.into(), v.into()))
+            .unwrap(),
+    ];
     let outcome = run(&wanted);
     assert_eq!(outcome.status, Some(0));
 
     let reader = TraceReader::open(&trace).unwrap();
-    let files = reader.provenance().more["files"].as_array().unwrap().clone();
+    let files = reader.provenance().more["files"]
+        .as_array()
+        .unwrap()
+        .clone();
     let path = pool.canonicalize().unwrap();
     let file = files
         .iter()
@@ -44,9 +52,15 @@ fn a_pool_can_be_rebuilt_from_its_trace() {
     let differ = rebuilt.iter().zip(&bytes).position(|(a, b)| a != b);
     assert_eq!(differ, None, "the first byte that differs");
     assert!(known > 8_000, "{known}");
-    assert!(image.contains_key(&first) && bytes[..8] != [0; 8], "a pool has a header");
+    assert!(
+        image.contains_key(&first) && bytes[..8] != [0; 8],
+        "a pool has a header"
+    );
     for op in [Op::Fence, Op::FlushWriteBack, Op::NonTemporalWrite] {
         assert!(all.iter().any(|r| r.op == op), "no {op:?}");
     }
-    assert!(all.iter().any(|r| matches!(r.op, Op::Clwb | Op::ClflushOpt | Op::Clflush)));
+    assert!(
+        all.iter()
+            .any(|r| matches!(r.op, Op::Clwb | Op::ClflushOpt | Op::Clflush))
+    );
 }

@@ -75,7 +75,7 @@ const DIRTY: u64 = 1;
 struct Level {
     tags: Vec<u64>,
     used: Vec<u32>,
-    guess: Vec<u32>,
+    guess: Vec<u16>,
     now: u32,
     mask: u64,
     ways: usize,
@@ -90,8 +90,10 @@ impl Level {
         let ways = geometry.ways as usize;
         let lines = sets as usize * ways;
         let guesses = (lines * guesses).next_power_of_two();
-        if u32::try_from(lines).is_err() {
-            return Err(format!("{} bytes are too many", geometry.bytes));
+        let most = if guesses > 1 { 1 << 16 } else { 1 << 32 };
+        if lines > most {
+            let bytes = most as u64 * LINE_BYTES;
+            return Err(format!("{} bytes are more than {bytes}", geometry.bytes));
         }
         Ok(Level {
             tags: vec![EMPTY; lines],
@@ -113,7 +115,9 @@ impl Level {
     #[inline(always)]
     fn find(&self, line: u64) -> Option<usize> {
         let set = self.set(line);
-        let way = self.tags[set.clone()].iter().position(|tag| tag >> 1 == line)?;
+        let way = self.tags[set.clone()]
+            .iter()
+            .position(|tag| tag >> 1 == line)?;
         Some(set.start + way)
     }
 
@@ -122,7 +126,7 @@ impl Level {
     fn use_at(&mut self, at: usize, line: u64) {
         if self.guess.len() > 1 {
             let guess = line as usize & (self.guess.len() - 1);
-            self.guess[guess] = at as u32;
+            self.guess[guess] = at as u16;
         }
         if self.now == u32::MAX {
             self.forget_time();
@@ -192,7 +196,7 @@ impl Level {
 pub struct First {
     tags: *mut u64,
     used: *mut u32,
-    guess: *mut u32,
+    guess: *mut u16,
     now: *mut u32,
     guesses: u64,
 }
@@ -207,7 +211,10 @@ impl First {
     pub unsafe fn hit(self, line: u64, store: bool) -> bool {
         // SAFETY: a guess is below the number of tags, and the caches live by the caller's promise.
         unsafe {
-            let at = self.guess.add((line & self.guesses) as usize).read_volatile() as usize;
+            let at = self
+                .guess
+                .add((line & self.guesses) as usize)
+                .read_volatile() as usize;
             let tag = self.tags.add(at).read_volatile();
             let now = self.now.read_volatile();
             // A store wants the line dirty; `u32::MAX` is when time begins anew.

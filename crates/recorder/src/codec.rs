@@ -149,9 +149,8 @@ impl Encoder {
         data: Option<&[u8; 64]>,
     ) -> usize {
         let same = thread == self.thread;
-        out[0] = op
-            | if data.is_some() { WITH_DATA } else { 0 }
-            | if same { SAME_THREAD } else { 0 };
+        out[0] =
+            op | if data.is_some() { WITH_DATA } else { 0 } | if same { SAME_THREAD } else { 0 };
         let mut at = 1;
         put(out, &mut at, gap);
         if !same {

@@ -158,9 +158,7 @@ fn operand(prefixes: &Prefixes, bytes: &[u8], mut at: usize, next: u64) -> Optio
         wide = true;
     }
     let displacement = if wide {
-        i64::from(i32::from_le_bytes(
-            bytes.get(at..at + 4)?.try_into().ok()?,
-        ))
+        i64::from(i32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
     } else if mode == 1 {
         i64::from(*bytes.get(at)? as i8)
     } else {
@@ -179,7 +177,13 @@ mod tests {
             Kind::Flush(code, address) => {
                 let value = address.value(
                     |register| 0x100_0000 * (u64::from(register) + 1),
-                    |segment| if segment == Segment::Fs { 7 << 40 } else { 9 << 40 },
+                    |segment| {
+                        if segment == Segment::Fs {
+                            7 << 40
+                        } else {
+                            9 << 40
+                        }
+                    },
                 );
                 (code, value)
             }
@@ -192,12 +196,18 @@ mod tests {
         // As GNU as 2.40 assembles them.
         assert_eq!(flush(b"\x66\x0f\xae\x30"), (op::CLWB, 0x100_0000)); // clwb (%rax)
         assert_eq!(flush(b"\x66\x41\x0f\xae\x34\x24"), (op::CLWB, 0xD00_0000)); // clwb (%r12)
-        assert_eq!(flush(b"\x66\x0f\xae\x7f\xc0"), (op::CLFLUSHOPT, 0x800_0000 - 64)); // clflushopt -64(%rdi)
+        assert_eq!(
+            flush(b"\x66\x0f\xae\x7f\xc0"),
+            (op::CLFLUSHOPT, 0x800_0000 - 64)
+        ); // clflushopt -64(%rdi)
         assert_eq!(
             flush(b"\x42\x0f\xae\xbc\xc3\x78\x56\x34\x12"), // clflush 0x12345678(%rbx,%r8,8)
             (op::CLFLUSH, 0x400_0000 + 8 * 0x900_0000 + 0x1234_5678)
         );
-        assert_eq!(flush(b"\x0f\xae\x3d\x10\x00\x00\x00"), (op::CLFLUSH, 0x1017)); // clflush 16(%rip)
+        assert_eq!(
+            flush(b"\x0f\xae\x3d\x10\x00\x00\x00"),
+            (op::CLFLUSH, 0x1017)
+        ); // clflush 16(%rip)
         assert_eq!(
             flush(b"\x64\x66\x0f\xae\x34\x25\x08\x00\x00\x00"), // clwb %fs:8
             (op::CLWB, (7 << 40) + 8)
@@ -228,14 +238,14 @@ mod tests {
     #[test]
     fn neighbours_in_the_opcode_map_are_plain() {
         let others: [&[u8]; 9] = [
-            b"\x0f\xae\xe8",             // lfence
-            b"\x0f\xae\x37",             // xsaveopt (%rdi)
-            b"\x0f\xae\x07",             // fxsave (%rdi)
-            b"\xf3\x0f\xae\xf0",         // umonitor %rax
-            b"\x66\x0f\xae\xf0",         // tpause %eax
+            b"\x0f\xae\xe8",     // lfence
+            b"\x0f\xae\x37",     // xsaveopt (%rdi)
+            b"\x0f\xae\x07",     // fxsave (%rdi)
+            b"\xf3\x0f\xae\xf0", // umonitor %rax
+            b"\x66\x0f\xae\xf0", // tpause %eax
             b"\x0f\xf7\xc1\x00"[..1].as_ref(),
-            b"\xc5\xfd\x7f\x07",         // vmovdqa %ymm0,(%rdi)
-            b"\xc4\xe2\x7d\x2b\x07",     // vpackusdw (map 0F38)
+            b"\xc5\xfd\x7f\x07",     // vmovdqa %ymm0,(%rdi)
+            b"\xc4\xe2\x7d\x2b\x07", // vpackusdw (map 0F38)
             b"",
         ];
         for other in others {

@@ -54,7 +54,11 @@ impl Options {
             caches.llc.map_or("none".to_owned(), put),
             u8::from(caches.inclusive),
             caches.cores,
-            if self.level == Level::Cpu { "cpu" } else { "memory" },
+            if self.level == Level::Cpu {
+                "cpu"
+            } else {
+                "memory"
+            },
             u8::from(self.read_data),
             u8::from(self.follow_fork),
             u8::from(self.page_map),
@@ -144,7 +148,10 @@ mod tests {
             page_map: false,
             skip: 5,
         };
-        assert_eq!(Options::parse(options.arguments().split(',')), Ok(options.clone()));
+        assert_eq!(
+            Options::parse(options.arguments().split(',')),
+            Ok(options.clone())
+        );
         options.caches.llc = None;
         options.level = Level::Memory;
         assert_eq!(Options::parse(options.arguments().split(',')), Ok(options));

@@ -145,11 +145,7 @@ impl Ring {
             let ring = self.map.as_ptr().add(HEADER);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), ring.add(at), first);
             if first < bytes.len() {
-                std::ptr::copy_nonoverlapping(
-                    bytes.as_ptr().add(first),
-                    ring,
-                    bytes.len() - first,
-                );
+                std::ptr::copy_nonoverlapping(bytes.as_ptr().add(first), ring, bytes.len() - first);
             }
         }
         self.mine += length;

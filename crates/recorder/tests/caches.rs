@@ -121,7 +121,10 @@ impl Book {
     }
     fn flush(&mut self, line: u64, invalidate: bool) -> bool {
         let mut dirty = false;
-        for level in [Some(&mut self.l1), Some(&mut self.l2), self.llc.as_mut()].into_iter().flatten() {
+        for level in [Some(&mut self.l1), Some(&mut self.l2), self.llc.as_mut()]
+            .into_iter()
+            .flatten()
+        {
             if invalidate {
                 dirty |= level.take(line).unwrap_or(false);
             } else if let Some(entry) = level.set(line).iter_mut().find(|e| e.0 == line) {

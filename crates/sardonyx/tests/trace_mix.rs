@@ -91,7 +91,12 @@ fn a_file_of_two_programs_stays_one() {
     let one = with(json!([{"path": "/x", "first_line": a}, {"path": "/y", "first_line": b}]));
     let two = with(json!([{"path": "/y", "first_line": a}]));
     let paths = [
-        write(folder.path(), "1.parquet", one, &[record(1, 0, a + 5), record(9, 0, b + 6)]),
+        write(
+            folder.path(),
+            "1.parquet",
+            one,
+            &[record(1, 0, a + 5), record(9, 0, b + 6)],
+        ),
         write(folder.path(), "2.parquet", two, &[record(2, 0, a + 6)]),
     ];
     let to = folder.path().join("mix.parquet");
@@ -107,14 +112,29 @@ fn what_cannot_be_mixed_is_refused_and_leaves_nothing() {
         gap_unit: GapUnit::Cycles,
         ..Provenance::default()
     };
-    let plain = write(folder.path(), "a.parquet", Provenance::default(), &[record(1, 0, 1)]);
+    let plain = write(
+        folder.path(),
+        "a.parquet",
+        Provenance::default(),
+        &[record(1, 0, 1)],
+    );
     let cycles = write(folder.path(), "c.parquet", cycles, &[record(1, 0, 1)]);
-    let high = write(folder.path(), "h.parquet", Provenance::default(), &[record(1, 0, 1 << 57)]);
+    let high = write(
+        folder.path(),
+        "h.parquet",
+        Provenance::default(),
+        &[record(1, 0, 1 << 57)],
+    );
     let to = folder.path().join("mix.parquet");
     for (other, word) in [(&cycles, "cycles"), (&high, "2^50")] {
         let error = mix(&[&plain, other], &to, &mut |_, _| ()).unwrap_err();
         assert!(error.to_string().contains(word), "{error}");
     }
-    assert!(mix(&[&plain], &to, &mut |_, _| ()).unwrap_err().to_string().contains("2 to"));
+    assert!(
+        mix(&[&plain], &to, &mut |_, _| ())
+            .unwrap_err()
+            .to_string()
+            .contains("2 to")
+    );
     assert!(!to.exists());
 }

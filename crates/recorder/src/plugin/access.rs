@@ -36,7 +36,10 @@ fn checked(state: &mut State, info: MemInfo) -> (u64, bool) {
 
 #[cold]
 fn check(state: &State, info: MemInfo) {
-    let (bytes, store) = (1 << (state.api.size_shift)(info), (state.api.is_store)(info));
+    let (bytes, store) = (
+        1 << (state.api.size_shift)(info),
+        (state.api.is_store)(info),
+    );
     if (bytes, store) != (size(info), stores(info)) {
         eprintln!("sardonyx-recorder: this QEMU describes accesses otherwise than 7.2 does");
         std::process::abort();
@@ -169,7 +172,11 @@ impl Registers<'_> {
     /// GDB's order is rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8..r15 (gdb/features/i386/64bit-core.xml).
     fn general(&self, register: u8) -> u64 {
         const GDB: [i32; 8] = [0, 2, 3, 1, 7, 6, 4, 5];
-        self.read(GDB.get(usize::from(register)).copied().unwrap_or(i32::from(register)))
+        self.read(
+            GDB.get(usize::from(register))
+                .copied()
+                .unwrap_or(i32::from(register)),
+        )
     }
 
     fn segment(&self, segment: Segment) -> u64 {

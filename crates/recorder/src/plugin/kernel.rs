@@ -98,7 +98,9 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
 
 /// What the caches hold is sent, since after the call this process is another program, which runs without us.
 fn before_exec(state: &mut State, path: u64) {
-    let Some(path) = text(state, path) else { return };
+    let Some(path) = text(state, path) else {
+        return;
+    };
     let Ok(c_path) = std::ffi::CString::new(path.clone()) else {
         return;
     };
@@ -207,7 +209,9 @@ fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64)
     let got = result as u64;
     // Which argument, how many bytes.
     let fixed: &[(usize, u64)] = match number {
-        libc::SYS_read | libc::SYS_pread64 | libc::SYS_readlink | libc::SYS_getdents64 => &[(1, got)],
+        libc::SYS_read | libc::SYS_pread64 | libc::SYS_readlink | libc::SYS_getdents64 => {
+            &[(1, got)]
+        }
         libc::SYS_getdents | libc::SYS_listxattr | libc::SYS_flistxattr => &[(1, got)],
         libc::SYS_getrandom | libc::SYS_getcwd => &[(0, got)],
         libc::SYS_readlinkat | libc::SYS_sched_getaffinity => &[(2, got)],

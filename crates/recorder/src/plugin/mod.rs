@@ -112,11 +112,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     // SAFETY: as promised by QEMU.
     let (target, arguments) = unsafe {
         let arguments: Vec<String> = (0..argc as usize)
-            .map(|i| {
-                CStr::from_ptr(*argv.add(i))
-                    .to_string_lossy()
-                    .into_owned()
-            })
+            .map(|i| CStr::from_ptr(*argv.add(i)).to_string_lossy().into_owned())
             .collect();
         (CStr::from_ptr((*info).target_name), arguments)
     };
@@ -141,13 +137,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
         .writer
         .store(std::process::id(), Ordering::Relaxed);
     ring.header().begun.store(1, Ordering::Release);
-    let out = Out::new(
-        api,
-        ring,
-        options.skip,
-        options.read_data,
-        options.page_map,
-    );
+    let out = Out::new(api, ring, options.skip, options.read_data, options.page_map);
     let state = State::new(api, options, out)?;
     // SAFETY: no callback is registered yet, so nobody else looks.
     unsafe { (*STATE.0.get()).write(state) };

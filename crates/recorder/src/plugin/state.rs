@@ -57,9 +57,7 @@ pub struct State {
 impl State {
     pub fn new(api: Api, options: Options, out: Out) -> Result<State, String> {
         let mut caches = Caches::new(&options.caches)?;
-        let firsts: Vec<First> = (0..caches.cores())
-            .map(|core| caches.first(core))
-            .collect();
+        let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
         Ok(State {
             first: firsts[0],
             files_from: 0,

@@ -212,7 +212,9 @@ impl Program {
             Some(mixed) => Ok(Virtual(mixed + (line - first))),
             None => Err(TraceError::file(
                 Path::new(self.source.name()),
-                format!("line {line} is neither below 2^{SPACE_LOG2} nor of a file that the trace names; it cannot be mixed"),
+                format!(
+                    "line {line} is neither below 2^{SPACE_LOG2} nor of a file that the trace names; it cannot be mixed"
+                ),
             )),
         }
     }
