@@ -191,7 +191,8 @@ def _program(folder: Path) -> None:
     ]
     lines.append("Subject To")
     for row in range(rows):
-        terms = " + ".join(f"{chance.randint(1, 20)} x{chance.randrange(900)}" for _ in range(12))
+        chosen = chance.sample(range(900), 12)
+        terms = " + ".join(f"{chance.randint(1, 20)} x{k}" for k in chosen)
         lines.append(f" c{row}: {terms} >= {chance.randint(50, 900)}")
     lines += ["End", ""]
     (folder / "p.lp").write_text("\n".join(lines))
@@ -229,7 +230,7 @@ SUBJECTS = (
     Subject("xz", "compressor -6 on words", ("xz-utils",),
             ("xz", "-k", "-f", "-6", "text"), _text, 50),
     Subject("zstd", "compressor -12 on words", ("zstd",),
-            ("zstd", "-q", "-f", "-12", "--single-thread", "text", "-o", "text.zst"), _text, 20),
+            ("zstd", "-q", "-f", "-12", "--single-thread", "text", "-o", "text.zst"), _text, 400),
     Subject("sort", "coreutils sort of words by line", ("coreutils",),
             ("sort", "--parallel=2", "-S", "400M", "text", "-o", "sorted"), _text, 20),
     Subject("python3", "interpreter: count, JSON, sort, regular expressions", ("python3-minimal",),

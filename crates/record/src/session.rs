@@ -413,9 +413,13 @@ impl Reader {
                 _ => {}
             }
         }
-        if self.ring.header().begun.load(Ordering::Acquire) == 0
-            || self.first && self.stream.records() == 0 && !self.stream.is_full()
-        {
+        let nothing = self.first && self.stream.records() == 0;
+        if nothing && self.stream.has_ended() {
+            return Err(RecordError::new(
+                "the program ended before the first record that was to be kept; skip less",
+            ));
+        }
+        if nothing || self.ring.header().begun.load(Ordering::Acquire) == 0 {
             return Ok(None);
         }
         Ok(Some(self.stream.finish(None)?))

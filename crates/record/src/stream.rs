@@ -91,6 +91,11 @@ impl Stream {
         self.kept
     }
 
+    /// Whether the program has ended in order.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// Whether the window is full.
     pub fn is_full(&self) -> bool {
         self.window.limit.is_some_and(|limit| self.kept >= limit)

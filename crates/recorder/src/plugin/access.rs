@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::api::{GByteArray, MemInfo};
 use super::state::State;
-use super::{kernel, lock, state, unlock, with};
+use super::{kernel, lock, state, threaded, unlock, with};
 use crate::insn::{Address, Segment};
 
 /// QEMU 7.2 keeps in these bits of an access's description whether it stores, and the logarithm of its size; asking the
@@ -46,8 +46,11 @@ fn check(state: &State, info: MemInfo) {
     }
 }
 
-/// While the program has one thread.
+/// Code translated while the program had one thread. QEMU drops it at the second thread, but not in the same moment.
 pub extern "C" fn alone(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
+    if threaded() {
+        return among_others(vcpu, info, address, std::ptr::null_mut());
+    }
     // SAFETY: there is no other thread.
     let state = unsafe { state() };
     // SAFETY: the caches do not move.
