@@ -47,6 +47,13 @@ fn requests(count: usize, seed: u64) -> Vec<(Kind, u64)> {
     (0..count).map(one).collect()
 }
 
+/// A write to every 4 KiB page, so that what is timed afterwards waits for no zeroing of memory; the
+/// floor's array has been written too.
+fn every_page() -> Vec<(Kind, u64)> {
+    let pages = (0..GIB_LINES).step_by(64);
+    pages.map(|line| (Kind::Write, line)).collect()
+}
+
 /// What write number `i` holds: one in two is one of a thousand contents, the rest are new.
 fn content(i: u64) -> Line {
     let mut random = Random(if i.is_multiple_of(2) {
@@ -129,15 +136,15 @@ fn machine() -> Machine {
     Machine::load("esd", &none).expect("a preset")
 }
 
-/// The engine with lines' bytes and no controller; the second pass is timed, over memory that the
-/// first has touched.
+/// The engine with lines' bytes and no controller; the last pass is timed, over memory that has been
+/// touched.
 fn engine_alone(count: usize) -> f64 {
     let mut engine = Engine::new(&machine().engine);
     let lines: Vec<Line> = (0..1024).map(content).collect();
-    let mut pass = |seed| {
+    let mut pass = |requests: &[(Kind, u64)]| {
         feed(
             &mut engine,
-            &requests(count, seed),
+            requests,
             |engine, line| engine.look(|plan| plan.touch_ahead(Place(line))),
             |plan, kind, line, i| match kind {
                 Kind::Read => Stored::at(plan.read(Place(line), Step::PAST).at),
@@ -148,8 +155,9 @@ fn engine_alone(count: usize) -> f64 {
             },
         )
     };
-    pass(1);
-    pass(2)
+    pass(&every_page());
+    pass(&requests(count, 1));
+    pass(&requests(count, 2))
 }
 
 fn design(name: &str, count: usize) -> f64 {
@@ -158,11 +166,11 @@ fn design(name: &str, count: usize) -> f64 {
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
     let built = designs::build(name, &machine.controller, &mut layout).expect("a design");
     let controller = std::cell::RefCell::new(built);
-    let contents: Vec<Line> = (0..count as u64).map(content).collect();
-    let mut pass = |seed| {
+    let contents: Vec<Line> = (0..count as u64).map(content).collect(); // again in each pass
+    let mut pass = |requests: &[(Kind, u64)]| {
         feed(
             &mut engine,
-            &requests(count, seed),
+            requests,
             |engine, line| engine.look(|plan| controller.borrow().hint(Logical(line), plan)),
             |plan, kind, line, i| {
                 let controller: &mut Controller = &mut controller.borrow_mut();
@@ -172,7 +180,7 @@ fn design(name: &str, count: usize) -> f64 {
                         Stored::at(controller.read(line, Class::Data, Step::PAST, plan).at)
                     }
                     Kind::Write => {
-                        let data = At::past(&contents[i as usize]);
+                        let data = At::past(&contents[i as usize % contents.len()]);
                         let order = Persist::Relaxed;
                         controller.write(line, data, Step::PAST, Class::Data, order, plan)
                     }
@@ -180,8 +188,9 @@ fn design(name: &str, count: usize) -> f64 {
             },
         )
     };
-    pass(1);
-    pass(2)
+    pass(&every_page());
+    pass(&requests(count, 1));
+    pass(&requests(count, 2))
 }
 
 fn decoding() -> f64 {

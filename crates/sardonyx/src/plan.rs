@@ -7,11 +7,14 @@
 
 use std::ops::{Deref, DerefMut};
 
+use crate::controller::{Class, Persist};
 use crate::engine::contents::Contents;
+use crate::engine::journal::{Handled, Journal, Sealed, Write};
 use crate::engine::overlay::Payload;
 pub use crate::engine::steps::Step;
 use crate::engine::steps::{Action, Steps};
-use crate::line::{Line, Place, ZERO_LINE};
+use crate::line::{Line, Logical, Place, ZERO_LINE};
+use crate::medium::layout::Region;
 use crate::medium::params::Unit;
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
@@ -87,6 +90,7 @@ pub struct Plan<'e> {
     pub(crate) contents: &'e mut Contents,
     pub(crate) groups: &'e mut Vec<Vec<Step>>,
     pub(crate) timers: &'e mut Vec<(Time, Token)>,
+    pub(crate) journal: Option<&'e mut Journal>,
     pub(crate) now: Time,
     pub(crate) purpose: Purpose,
 }
@@ -118,6 +122,9 @@ impl<'e> Plan<'e> {
 
     /// Uses an on-chip unit after `after`.
     pub fn unit(&mut self, unit: Unit, after: Step) -> Step {
+        if self.steps.at_once {
+            return Step::PAST;
+        }
         let after = [after, Step::PAST, Step::PAST];
         let action = Action::Unit(unit as u8);
         self.steps.create(action, self.purpose, after, false)
@@ -138,9 +145,15 @@ impl<'e> Plan<'e> {
     /// Reads a line of the medium after `after`; `None` if it has never been written. A read whose
     /// newest writer is not yet accepted waits for that, and is then forwarded.
     pub fn read(&mut self, place: Place, after: Step) -> At<Option<Line>> {
-        let value = self.contents.newest(place);
+        if self.steps.at_once {
+            return At::past(self.contents.newest(place));
+        }
         let flight = self.contents.overlay.enter(place);
-        let (writer, readers) = (flight.writer, flight.readers);
+        let (writer, readers, newest) = (flight.writer, flight.readers, flight.payload);
+        let value = match writer {
+            Step::PAST => self.contents.image.read(place),
+            _ => Some(self.contents.overlay.payload(newest).line),
+        };
         let order = match self.contents.forwarding {
             true => writer,
             false if writer == Step::PAST => writer,
@@ -167,12 +180,33 @@ impl<'e> Plan<'e> {
     /// Fetches the line at `place` into the host's caches; no effect on results.
     #[inline]
     pub fn touch_ahead(&self, place: Place) {
-        self.contents.image.touch_ahead(place, false);
+        self.contents.touch_ahead(place);
     }
 
     /// The newest sideband at `place`, as [`Plan::peek`].
     pub fn peek_sideband(&self, place: Place) -> Option<[u8; 8]> {
         self.contents.newest_sideband(place)
+    }
+
+    /// The newest write of `place` that is still on its way, the past if there is none.
+    pub fn under_way(&self, place: Place) -> Stored {
+        match self.contents.overlay.get(place).map(|flight| flight.writer) {
+            None | Some(Step::PAST) => Stored::at(Step::PAST),
+            Some(writer) => Stored {
+                accepted: writer,
+                done: Step(writer.0 + 1),
+            },
+        }
+    }
+
+    /// The lines of `region` that have been written, in order: what a recovery may look through.
+    pub fn written(&self, region: &Region) -> Vec<Place> {
+        self.contents.written(region)
+    }
+
+    /// How many lines have a sideband, and the greatest of them as a number.
+    pub fn greatest_sideband(&self) -> (u64, u64) {
+        self.contents.greatest_sideband()
     }
 
     /// Writes a line of the medium, not before the bytes exist and `gate` is finished.
@@ -199,6 +233,12 @@ impl<'e> Plan<'e> {
                 words,
             ),
         };
+        if self.steps.at_once {
+            let image = &mut self.contents.image;
+            image.write(place, &line, words, sideband);
+            return Stored::at(Step::PAST);
+        }
+        self.contents.image.touch_page_ahead(place);
         let flight = self.contents.overlay.enter(place);
         let (before, readers, older) = (flight.writer, flight.readers, flight.payload);
         // The newest write in flight holds the newest sideband, be it an older write's.
@@ -246,6 +286,9 @@ impl<'e> Plan<'e> {
     /// # Panics
     /// If a write is in a group already.
     pub fn group(&mut self, writes: &[Stored]) {
+        if self.steps.at_once {
+            return;
+        }
         let members: Vec<Step> = writes.iter().map(|stored| stored.accepted).collect();
         let index = match self.groups.iter().position(Vec::is_empty) {
             Some(free) => free,
@@ -262,14 +305,78 @@ impl<'e> Plan<'e> {
         self.groups[index] = members;
     }
 
+    /// For the journal: the controller is asked to write `data` to `line`.
+    pub fn handled(&mut self, line: Logical, data: &Line, class: Class, persist: Persist) {
+        let order = self.steps.upcoming().0;
+        if let Some(journal) = &mut self.journal {
+            journal.handled.push(Handled {
+                line,
+                data: *data,
+                class,
+                persist,
+                order,
+            });
+        }
+    }
+
+    /// For the journal: `stored` carries `plain`, encrypted under `counter`; `paired` is the
+    /// counter's own write if the two are one group.
+    pub fn sealed(
+        &mut self,
+        stored: Stored,
+        place: Place,
+        counter: u64,
+        plain: &Line,
+        paired: Option<Stored>,
+    ) {
+        if let Some(journal) = &mut self.journal {
+            journal.sealed.push(Sealed {
+                order: stored.accepted.0,
+                place,
+                counter,
+                plain: *plain,
+                paired_with: paired.map(|counter| counter.accepted.0),
+            });
+        }
+    }
+
+    /// For the journal: the words `words` of an on-chip copy of the line at `place` are those of
+    /// `line`, and a platform that drains the copy may do so after `ripe`.
+    pub fn on_chip(&mut self, place: Place, line: &Line, words: u8, ripe: Step) {
+        if self.journal.is_none() {
+            return;
+        }
+        let after = [ripe, Step::PAST, Step::PAST];
+        let step = self.steps.create(Action::Join, self.purpose, after, false);
+        if let Some(journal) = &mut self.journal {
+            journal.pending.insert(
+                step.0,
+                Write {
+                    order: step.0,
+                    place,
+                    line: *line,
+                    words,
+                    sideband: None,
+                    merged_into: None,
+                },
+            );
+        }
+    }
+
     /// A step that others may depend on before it is known what it will be.
     pub fn promise(&mut self) -> Promise {
+        if self.steps.at_once {
+            return Promise(Step::PAST);
+        }
         let none = [Step::PAST; 3];
         Promise(self.steps.create(Action::Join, self.purpose, none, true))
     }
 
     /// The promised step is `step`.
     pub fn keep(&mut self, promise: Promise, step: Step) {
+        if self.steps.at_once {
+            return;
+        }
         self.steps.depend_more(promise.0, step, 0);
         if self.steps.release(promise.0) {
             self.steps.fresh.push(promise.0);

@@ -169,6 +169,7 @@ fn params() -> impl Strategy<Value = CoreParams> {
             width,
             window: width + window,
             mshrs,
+            store_queue: 1,
             cache_latency: Time::from_ps(cache),
         },
     )
@@ -192,6 +193,7 @@ fn esd() -> CoreParams {
         width: 4,
         window: 192,
         mshrs: 16,
+        store_queue: 1,
         cache_latency: Time::from_ps(17_500),
     }
 }

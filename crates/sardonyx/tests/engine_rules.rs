@@ -329,6 +329,40 @@ fn rule_7_accepted_precedes_done_and_gates_hold() {
     assert!(times[2] < times[0] && times[3] < times[1]);
 }
 
+/// Breaks if `Announce` waits for the array, for one half of a group only, or is told to the wrong
+/// core.
+#[test]
+fn rule_7_an_announced_request_is_told_when_its_group_is_accepted() {
+    let mut engine = Engine::new(&params());
+    let arrival = engine.now();
+    let request = Request {
+        arrival,
+        core: 3,
+        tag: 11,
+        kind: Kind::Write,
+        counted: true,
+    };
+    let unit = params().units[Unit::Sha1 as usize].latency;
+    engine.admit_announced(request, arrival, |plan| {
+        let late = pause(plan, 2);
+        let data = plan.write(Place(1), At::past(&A), Step::PAST);
+        let counter = plan.write(Place(2), At::new(&B, late), Step::PAST);
+        plan.group(&[data, counter]);
+        Stored {
+            accepted: data.accepted,
+            done: plan.both(data.done, counter.done),
+        }
+    });
+    assert!(!engine.has_acceptances());
+    engine.run_to_rest();
+    let told: Vec<_> = engine.acceptances().collect();
+    assert_eq!(told.len(), 1);
+    assert_eq!((told[0].core, told[0].tag), (3, 11));
+    assert_eq!(told[0].at, unit * 2, "when the later half is there");
+    let done = engine.answers().next().expect("the array's answer").at;
+    assert!(done > told[0].at);
+}
+
 /// Breaks if a value found in a table is used as if it had always been there.
 #[test]
 fn rule_8_values_in_tables_carry_their_steps() {

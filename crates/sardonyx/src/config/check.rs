@@ -20,6 +20,7 @@ pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), Confi
     geometry(machine, layers)?;
     queues(machine, layers)?;
     timing(machine, layers)?;
+    cache_levels(machine, layers)?;
     let c = &machine.controller;
     cache("encryption.counter_cache", c.counter_mode.cache, layers)?;
     cache_of("esd.amt_bytes", "esd.amt_ways", c.esd.amt_cache, layers)?;
@@ -145,6 +146,31 @@ fn timing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
                 t.tRFC, t.tREFI
             ),
             "give 0 < tRFC < tREFI, or tREFI = 0 for a medium without refresh",
+        ));
+    }
+    Ok(())
+}
+
+fn cache_levels(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+    let c = &machine.caches;
+    for (section, level) in [("l1", c.l1), ("l2", c.l2), ("llc", c.llc)] {
+        let (bytes, ways) = (level.bytes, level.ways);
+        if section != "l2" || bytes > 0 {
+            cache(
+                &format!("caches.{section}"),
+                CacheParams { bytes, ways },
+                layers,
+            )?;
+        }
+    }
+    if c.llc.bytes < c.l1.bytes.max(c.l2.bytes) {
+        return Err(layers.fault(
+            &["caches.llc.bytes", "caches.l2.bytes", "caches.l1.bytes"],
+            format!(
+                "a last level of {} bytes is smaller than a private one",
+                c.llc.bytes
+            ),
+            "it holds what any core has: make it larger",
         ));
     }
     Ok(())

@@ -102,10 +102,11 @@ macro_rules! unit {
 }
 
 // After the macros, which they use.
+mod caches;
 mod controller;
 mod medium;
 
-static MACHINE: [Key; 8] = [
+static MACHINE: [Key; 9] = [
     int!(
         "cores",
         Kind::Int { min: 1, max: 1024 },
@@ -137,7 +138,13 @@ static MACHINE: [Key; 8] = [
         "core.mshrs",
         Kind::Int { min: 1, max: 4_096 },
         core.mshrs as usize,
-        "Read misses in flight"
+        "Read misses in flight; with caches simulated, misses of loads and stores"
+    ),
+    int!(
+        "core.store_queue",
+        Kind::Int { min: 1, max: 4_096 },
+        core.store_queue as usize,
+        "With caches simulated: stores that wait for their line"
     ),
     time!(
         "core.cache_latency_ns",
@@ -220,8 +227,9 @@ static UNITS: [[Key; 3]; 7] = [
 /// Every key, section by section; a machine is built in this order, so the clock comes before the
 /// timings and the scheduler before its threshold.
 pub fn all() -> impl DoubleEndedIterator<Item = &'static Key> + Clone {
-    static BEFORE_UNITS: [&[Key]; 4] = [
+    static BEFORE_UNITS: [&[Key]; 5] = [
         &MACHINE,
+        &caches::CACHES,
         &medium::GEOMETRY,
         &medium::TIMING,
         &medium::QUEUES,

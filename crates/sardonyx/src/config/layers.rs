@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use crate::controller::params::{
     CacheParams, Collision, ControllerParams, CounterModeParams, DedupSha1Params, DewriteParams,
-    EfitPolicy, EsdParams, Reclaim,
+    EfitPolicy, EsdParams, GlobalCounterParams, Reclaim, Siblings, Survival,
 };
 use crate::ecc::Matrix;
 use crate::medium::params::{
-    AccessEnergy, CoreParams, EngineParams, Geometry, MediumParams, PagePolicy, Queues, Scheduler,
-    Timing, Unit, UnitParams,
+    AccessEnergy, CachesParams, CoreParams, EngineParams, Geometry, MediumParams, PagePolicy,
+    Queues, Scheduler, Timing, Unit, UnitParams,
 };
 use crate::units::{Energy, Time};
 
@@ -380,12 +380,22 @@ fn blank() -> Machine {
             width: 0,
             window: 0,
             mshrs: 0,
+            store_queue: 0,
             cache_latency: Time::ZERO,
         },
         cores: 0,
+        caches: CachesParams::default(),
         controller: ControllerParams {
             encrypted: false,
-            counter_mode: CounterModeParams { cache },
+            counter_mode: CounterModeParams {
+                cache,
+                cache_per_core: false,
+                siblings: Siblings::Accepted,
+                global: GlobalCounterParams {
+                    survival: Survival::HighWater,
+                    stride: 2,
+                },
+            },
             esd: EsdParams {
                 efit_bytes: 0,
                 efit_ways: 0,

@@ -13,7 +13,7 @@ mod read;
 mod write;
 
 use crate::controller::params::ControllerParams;
-use crate::medium::params::{CoreParams, EngineParams};
+use crate::medium::params::{CachesParams, CoreParams, EngineParams};
 
 pub use error::ConfigError;
 pub use keys::all as keys;
@@ -45,6 +45,8 @@ pub struct Machine {
     pub core: CoreParams,
     /// How many cores.
     pub cores: usize,
+    /// The caches above the controller, for what is simulated from the core down.
+    pub caches: CachesParams,
     /// What the controller's layers are told.
     pub controller: ControllerParams,
     /// The values that no source gives, in the order of the keys.
@@ -90,6 +92,24 @@ impl Machine {
     /// Every key with its effective value, flat: `{"cores": 1, "esd.efit_bytes": 524288, ...}`.
     pub fn parameters(&self) -> serde_json::Map<String, serde_json::Value> {
         write::parameters(self)
+    }
+
+    /// This machine with `cores` cores, and caches that are given for each core so many times as
+    /// large.
+    #[must_use]
+    pub fn with_cores(&self, cores: usize) -> Machine {
+        let mut machine = self.clone();
+        machine.cores = cores;
+        if machine.caches.llc_per_core {
+            machine.caches.llc.bytes *= cores as u64;
+            machine.caches.llc_per_core = false;
+        }
+        let counters = &mut machine.controller.counter_mode;
+        if counters.cache_per_core {
+            counters.cache.bytes *= cores as u64;
+            counters.cache_per_core = false;
+        }
+        machine
     }
 
     /// Bytes that the medium holds.

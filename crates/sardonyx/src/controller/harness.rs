@@ -7,7 +7,6 @@ use super::params::ControllerParams;
 use super::{Class, Controller, Persist};
 use crate::config::Machine;
 use crate::engine::contents::Contents;
-use crate::engine::overlay::Overlay;
 use crate::engine::steps::Steps;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
@@ -28,11 +27,7 @@ impl Bench {
     pub fn new() -> Bench {
         Bench {
             steps: Steps::new(),
-            contents: Contents {
-                overlay: Overlay::default(),
-                image: Image::new(),
-                forwarding: true,
-            },
+            contents: Contents::new(Image::new(), true),
             groups: Vec::new(),
             timers: Vec::new(),
         }
@@ -44,6 +39,7 @@ impl Bench {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.timers,
+            journal: None,
             now: Time::ZERO,
             purpose: Purpose::of(Cause::Data),
         }

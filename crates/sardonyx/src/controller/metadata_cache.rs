@@ -13,8 +13,6 @@ struct Entry {
     fetched: Step,
     /// When all updates of it may leave the chip.
     ripe: Step,
-    /// Its 8-byte words that differ from the medium's.
-    dirty: u8,
 }
 
 /// Where a line is in the cache; good until the next [`MetadataCache::get`].
@@ -35,6 +33,9 @@ pub struct MetadataCache {
     sets: u64,
     tags: Vec<u64>, // place + 1; 0 is empty
     used: Vec<u64>,
+    /// The 8-byte words of each line that differ from the medium's; apart, because a victim's entry has
+    /// long left the host's caches.
+    dirty: Vec<u8>,
     entries: Vec<Entry>,
     clock: u64,
     lookups: u64,
@@ -51,7 +52,6 @@ impl MetadataCache {
             line: ZERO_LINE,
             fetched: Step::PAST,
             ripe: Step::PAST,
-            dirty: 0,
         };
         MetadataCache {
             unit,
@@ -60,6 +60,7 @@ impl MetadataCache {
             sets,
             tags: vec![0; slots],
             used: vec![0; slots],
+            dirty: vec![0; slots],
             entries: (0..slots).map(|_| blank()).collect(),
             clock: 0,
             lookups: 0,
@@ -100,8 +101,8 @@ impl MetadataCache {
             line: read.value.unwrap_or(ZERO_LINE),
             fetched: read.at,
             ripe: read.at,
-            dirty: 0,
         };
+        self.dirty[slot] = 0;
         Got {
             slot,
             at: read.at,
@@ -119,14 +120,21 @@ impl MetadataCache {
         let entry = &mut self.entries[got.slot];
         entry.line[from..from + bytes.len()].copy_from_slice(bytes);
         for word in from / 8..=(from + bytes.len() - 1) / 8 {
-            entry.dirty |= 1 << word;
+            self.dirty[got.slot] |= 1 << word;
         }
         entry.ripe = plan.both(entry.ripe, ripe);
+        let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
+        plan.on_chip(Place(self.tags[got.slot] - 1), &entry.line, words, ripe);
+    }
+
+    /// The words of a line just looked up that differ from the medium's.
+    pub fn dirty(&self, got: Got) -> u8 {
+        self.dirty[got.slot]
     }
 
     /// Says that the 8-byte words in `words` are on their way to the medium by themselves.
     pub fn clean(&mut self, got: Got, words: u8) {
-        self.entries[got.slot].dirty &= !words;
+        self.dirty[got.slot] &= !words;
     }
 
     /// The line at `place` if it is cached, and nothing done in hardware.
@@ -142,11 +150,19 @@ impl MetadataCache {
         }
     }
 
-    /// Writes the line at `place` back if it is here and dirty.
+    /// Writes the line at `place` back if it is here and dirty; if not, waits for what has been
+    /// evicted or written back of it and is still on its way.
     pub fn persist(&mut self, place: Place, after: Step, plan: &mut Plan) -> Stored {
-        match self.find(self.set(place), place) {
+        let slot = self.find(self.set(place), place);
+        match slot.filter(|slot| self.dirty[*slot] != 0) {
             Some(slot) => self.write_back(slot, after, plan),
-            None => Stored::at(after),
+            None => {
+                let under_way = plan.under_way(place);
+                Stored {
+                    accepted: plan.both(under_way.accepted, after),
+                    done: plan.both(under_way.done, after),
+                }
+            }
         }
     }
 
@@ -168,11 +184,11 @@ impl MetadataCache {
     }
 
     fn write_back(&mut self, slot: usize, gate: Step, plan: &mut Plan) -> Stored {
-        let entry = &mut self.entries[slot];
-        if entry.dirty == 0 {
+        let words = std::mem::take(&mut self.dirty[slot]);
+        if words == 0 {
             return Stored::at(gate);
         }
-        let words = std::mem::take(&mut entry.dirty);
+        let entry = &self.entries[slot];
         let place = Place(self.tags[slot] - 1);
         let data = At::new(&entry.line, entry.ripe);
         plan.write_words(place, data, words, None, gate, self.queue)
@@ -193,14 +209,14 @@ impl MetadataCache {
 
 /// Spreads `key` over `0..buckets` by multiplication.
 #[inline]
-pub(super) fn spread(key: u64, buckets: u64) -> u64 {
+pub(crate) fn spread(key: u64, buckets: u64) -> u64 {
     let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     ((u128::from(hash) * u128::from(buckets)) >> 64) as u64
 }
 
 /// `part` of `whole`, 0 of nothing.
-pub(super) fn rate(part: u64, whole: u64) -> f64 {
+pub(crate) fn rate(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
         _ => part as f64 / whole as f64,

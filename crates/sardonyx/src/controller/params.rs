@@ -17,6 +17,39 @@ pub struct CacheParams {
 pub struct CounterModeParams {
     /// The counter cache: lines of eight 8-byte counters, write-back.
     pub cache: CacheParams,
+    /// Its bytes are for each core; all cores share it.
+    pub cache_per_core: bool,
+    /// See [`Siblings`].
+    pub siblings: Siblings,
+    /// The global counter of SCA's designs.
+    pub global: GlobalCounterParams,
+}
+
+/// What a counter line that is written for one counter does with the seven others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Siblings {
+    /// It carries only counters whose data are accepted.
+    Accepted,
+    /// They ride along, accepted or not: the naive way, for the crash explorer to catch.
+    RideAlong,
+}
+
+/// How the global counter survives a power cut, which SCA does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survival {
+    /// It goes on from the greatest counter that the image shows.
+    Paper,
+    /// From a mark in the medium that is written before any counter beyond it is used.
+    HighWater,
+}
+
+/// The counter from which all lines draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlobalCounterParams {
+    /// See [`Survival`].
+    pub survival: Survival,
+    /// How far ahead of the counter the mark is written, in writes.
+    pub stride: u64,
 }
 
 /// Which fingerprint a full EFIT set gives up.

@@ -2,13 +2,21 @@
 //!
 //! `docs/core-model.md` has the equations, their sources and what is assumed.
 
+mod cache;
 mod core;
 mod frames;
+mod op;
+mod player;
 mod stream;
+mod trace_ops;
 
+pub use self::cache::{Caches, Hit, Level, MAX_CORES, WriteBack};
 pub use self::core::{Core, ReadId, Taken};
 pub use frames::{Frames, OutOfMemory, PAGE_LINES};
+pub use op::{Batch, Mark, Op, OpKind, OpSource, Phase};
+pub use player::{Below, Counts, Player, Waiter};
 pub use stream::{Access, Copies, Kind, LOOK_AHEAD, Stream};
+pub use trace_ops::TraceOps;
 
 use crate::trace::TraceError;
 
@@ -18,6 +26,16 @@ pub enum CpuError {
     /// The trace is broken.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// The trace was taken at another level, or counts something else than instructions.
+    #[error("{trace}: {problem}; {remedy}")]
+    Level {
+        /// The trace's name.
+        trace: String,
+        /// What does not fit.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// The trace touches more than the machine holds.
     #[error("{trace}: {why}")]
     Memory {

@@ -177,7 +177,7 @@ impl Stream {
 }
 
 /// 64 bytes of SplitMix64, seeded with the copy's number (mixed, or neighbours' would overlap).
-fn contents_key(copy: u32) -> Line {
+pub(super) fn contents_key(copy: u32) -> Line {
     let seed = mix(u64::from(copy));
     let mut key = ZERO_LINE;
     for (i, word) in key.chunks_exact_mut(8).enumerate() {
@@ -195,7 +195,7 @@ fn mix(z: u64) -> u64 {
 }
 
 /// One to one: zeros stay zeros, the key itself (which XOR would turn into zeros) stays too.
-fn keyed(data: &Line, key: &Line) -> Line {
+pub(super) fn keyed(data: &Line, key: &Line) -> Line {
     if *data == ZERO_LINE || data == key {
         return *data;
     }

@@ -4,7 +4,7 @@
 //! The bank is data: for every command the earliest cycle at which it may issue, updated from the
 //! table of constraints in `constraints`. The policy is [`Channel::act`], top to bottom.
 
-use super::constraints::{ACT, Banks, PRE, READ, WRITE};
+use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
 use super::log::{Command, CommandKind};
 use super::queue::{Entry, Lists, NONE};
 use super::steps::Step;
@@ -28,19 +28,30 @@ pub(crate) struct Transaction {
     pub step: Step,
     pub place: u64,
     pub row: u64,
-    pub slots: Slots,
     pub direction: usize,
     /// The row was open already.
     pub hit: bool,
+}
+
+/// An access whose column command went out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Issued {
+    pub step: Step,
+    pub place: u64,
+    pub direction: usize,
+    /// The row was open already.
+    pub hit: bool,
+    /// The cycle in which it is done.
+    pub done: u64,
 }
 
 /// What one cycle brought.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
     /// An access was selected, and its slot is free.
-    pub selected: Option<Transaction>,
-    /// An access's column command was issued, to be done in that cycle.
-    pub issued: Option<(Transaction, u64)>,
+    pub selected: Option<(Step, Slots)>,
+    /// An access's column command was issued.
+    pub issued: Option<Issued>,
     /// The write queue takes new writes again.
     pub drained: bool,
 }
@@ -81,6 +92,14 @@ impl Decoder {
     }
 }
 
+const NO_TRANSACTION: Transaction = Transaction {
+    step: Step::PAST,
+    place: 0,
+    row: 0,
+    direction: READ_LIST,
+    hit: false,
+};
+
 pub(crate) struct Channel {
     index: u32,
     decoder: Decoder,
@@ -97,12 +116,13 @@ pub(crate) struct Channel {
     /// The input is over: writes go whenever no read is queued.
     pub ending: bool,
     banks: Banks,
-    transactions: Vec<Option<Transaction>>,
+    /// Each busy bank's access.
+    transactions: Box<[Transaction; MOST]>,
     /// Banks with a transaction.
     busy: u64,
-    /// Each busy bank's next command.
-    command: Vec<u8>,
     turn: u32,
+    /// The cycle in which it acts next, for the engine.
+    pub next_act: u64,
     pub log: Option<Vec<Command>>,
 }
 
@@ -110,22 +130,21 @@ impl Channel {
     pub fn new(index: usize, params: &MediumParams) -> Channel {
         let queues = params.queues.clone();
         let banks = Banks::new(params);
-        let count = banks.count();
         Channel {
             index: index as u32,
             decoder: Decoder::new(params),
             capacity: [queues.reads, queues.writes, queues.counter_writes],
             queues,
-            lists: [Lists::new(count), Lists::new(count)],
+            lists: [Lists::new(), Lists::new()],
             used: [0; 3],
             unready: 0,
             draining: false,
             flushing: false,
             ending: false,
-            transactions: vec![None; count],
+            transactions: Box::new([NO_TRANSACTION; MOST]),
             busy: 0,
-            command: vec![0; count],
             turn: 0,
+            next_act: NEVER,
             banks,
             log: None,
         }
@@ -171,8 +190,10 @@ impl Channel {
 
     /// An access that holds a slot may be issued from now on. Accesses of one line are issued in
     /// the order of `sequence`.
+    ///
+    /// True if the scheduler should look at it: nothing comes of an access whose bank is busy.
     #[inline]
-    pub fn insert(&mut self, step: Step, place: Place, slots: Slots, sequence: u64) {
+    pub fn insert(&mut self, step: Step, place: Place, slots: Slots, sequence: u64) -> bool {
         let direction = usize::from(slots != Slots::Read);
         if direction == WRITE_LIST {
             self.unready -= 1;
@@ -180,13 +201,19 @@ impl Channel {
         let bank = self.decoder.bank(place.0);
         let entry = Entry::new(step, place.0, self.decoder.row(place.0), slots, sequence);
         self.lists[direction].insert(bank, entry, self.banks.open_row(bank));
+        let writes = self.lists[WRITE_LIST].len();
+        let turns = match self.draining {
+            true => self.unready > 0 || writes <= self.queues.low_watermark,
+            false => writes >= self.queues.high_watermark,
+        };
+        turns || self.busy >> bank & 1 == 0
     }
 
     /// One cycle: at most one selection and one command.
     pub fn act(&mut self, cycle: u64) -> Outcome {
         self.refresh(cycle);
         let draining = self.draining;
-        let selected = self.select(cycle);
+        let selected = self.select();
         let issued = self.issue(cycle);
         let drained = draining && !self.draining && !self.queues.refill_in_drain;
         Outcome {
@@ -202,14 +229,10 @@ impl Channel {
         if self.draining && drained && self.busy == 0 {
             return cycle + 1; // the drain is over, and no command to come says so
         }
-        if !self.has_work() {
-            return NEVER;
-        }
         let idle = !self.busy & !self.banks.refreshing();
-        let [reads, writes] = [0, 1].map(|list| self.lists[list].banks() & idle != 0);
         let (first, second) = self.directions();
-        let selectable = [reads, writes];
-        if selectable[first] || second.is_some_and(|list| selectable[list]) {
+        let selectable = |list: usize| self.lists[list].banks() & idle != 0;
+        if selectable(first) || second.is_some_and(selectable) {
             return cycle + 1;
         }
         if self.busy == 0 {
@@ -218,14 +241,8 @@ impl Channel {
                 return NEVER; // refreshes alone are made up for when there is work
             }
         }
-        let mut next = self.banks.next_refresh(self.busy);
-        let mut busy = self.busy;
-        while busy != 0 {
-            let bank = busy.trailing_zeros() as usize;
-            busy &= busy - 1;
-            next = next.min(self.banks.earliest(bank, self.command[bank] as usize));
-        }
-        next.max(cycle + 1)
+        let next = self.banks.next_refresh(self.busy);
+        next.min(self.banks.next_command(self.busy)).max(cycle + 1)
     }
 
     /// Which list goes first, and which goes if that has nothing for an idle bank.
@@ -246,7 +263,15 @@ impl Channel {
         self.lists[WRITE_LIST].len() >= self.queues.high_watermark
     }
 
-    fn select(&mut self, cycle: u64) -> Option<Transaction> {
+    /// The scheduler looks, also at the watermarks, when an access is queued for an idle bank. So a
+    /// drain ends with the first bank that could take another access, as NVMain's do: until then its
+    /// write queue may be closed to new writes.
+    fn select(&mut self) -> Option<(Step, Slots)> {
+        let idle = !self.busy & !self.banks.refreshing();
+        let waiting = |list: usize| self.lists[list].banks() & idle != 0;
+        if self.busy != 0 && !waiting(READ_LIST) && !waiting(WRITE_LIST) {
+            return None;
+        }
         if self.drain_is_due() {
             self.draining = true;
         } else if self.lists[WRITE_LIST].len() <= self.queues.low_watermark {
@@ -264,7 +289,7 @@ impl Channel {
         if entry == NONE {
             return None;
         }
-        Some(self.begin(list, entry, cycle))
+        Some(self.begin(list, entry))
     }
 
     /// The access of `list` that goes next: starved ones, row hits, conflicts, closed banks, and
@@ -301,64 +326,55 @@ impl Channel {
     }
 
     /// Moves an entry to its bank and decides on the commands it needs.
-    fn begin(&mut self, list: usize, entry: u16, _cycle: u64) -> Transaction {
+    fn begin(&mut self, list: usize, entry: u16) -> (Step, Slots) {
         let bank = self.lists[list].bank(entry);
         let entry = self.lists[list].remove(entry, self.banks.open_row(bank));
         self.used[entry.slots as usize] -= 1;
         let open = self.banks.open_row(bank);
         let hit = open == Some(entry.row);
-        self.command[bank] = match open {
+        let command = match open {
             _ if hit => column(list),
-            None => ACT as u8,
-            Some(_) => PRE as u8,
+            None => ACT,
+            Some(_) => PRE,
         };
         self.banks.aim(bank, entry.row);
+        self.banks.want(bank, command);
         if !hit {
             for lists in &mut self.lists {
                 lists.row_changed(bank, entry.row);
             }
         }
-        let transaction = Transaction {
+        self.transactions[bank % MOST] = Transaction {
             step: entry.step,
             place: entry.place,
             row: entry.row,
-            slots: entry.slots,
             direction: list,
             hit,
         };
-        self.transactions[bank] = Some(transaction);
         self.busy |= 1 << bank;
-        transaction
+        (entry.step, entry.slots)
     }
 
     /// Issues the first legal command, banks taking turns.
-    fn issue(&mut self, cycle: u64) -> Option<(Transaction, u64)> {
-        let mut busy = self.busy.rotate_right(self.turn);
-        while busy != 0 {
-            let bank = (busy.trailing_zeros() + self.turn) as usize & 63;
-            busy &= busy - 1;
-            let command = self.command[bank] as usize;
-            if self.banks.earliest(bank, command) <= cycle && self.banks.bus_is_free(cycle) {
-                self.turn = (self.turn + 1) % self.banks.count() as u32;
-                return self.issue_to(bank, command, cycle);
-            }
+    #[inline]
+    fn issue(&mut self, cycle: u64) -> Option<Issued> {
+        let (bank, command) = self.banks.legal(cycle, self.busy, self.turn)?;
+        self.turn += 1;
+        if self.turn == self.banks.count() as u32 {
+            self.turn = 0;
         }
-        None
-    }
-
-    fn issue_to(&mut self, bank: usize, command: usize, cycle: u64) -> Option<(Transaction, u64)> {
-        let transaction = self.transactions[bank].expect("a busy bank has a transaction");
+        let transaction = self.transactions[bank % MOST];
+        let row = transaction.row;
         match command {
             PRE => {
                 self.banks.precharge(bank, cycle);
-                self.command[bank] = ACT as u8;
+                self.banks.want(bank, ACT);
                 self.write_log(bank, cycle, CommandKind::Precharge, 0, 0);
                 None
             }
             ACT => {
                 self.banks.activate(bank, cycle);
-                self.command[bank] = column(transaction.direction);
-                let row = transaction.row;
+                self.banks.want(bank, column(transaction.direction));
                 self.write_log(bank, cycle, CommandKind::Activate { row }, 0, 0);
                 None
             }
@@ -372,8 +388,7 @@ impl Channel {
                     }
                 }
                 self.busy &= !(1 << bank);
-                self.transactions[bank] = None;
-                let (row, auto_precharge) = (transaction.row, closes);
+                let auto_precharge = closes;
                 let kind = match command {
                     READ => CommandKind::Read {
                         row,
@@ -385,13 +400,26 @@ impl Channel {
                     },
                 };
                 self.write_log(bank, cycle, kind, transaction.place, done);
-                Some((transaction, done))
+                Some(Issued {
+                    step: transaction.step,
+                    place: transaction.place,
+                    direction: transaction.direction,
+                    hit: transaction.hit,
+                    done,
+                })
             }
         }
     }
 
     /// Refreshes that are due: those of the idle past at once, then the next when its rank is quiet.
+    #[inline]
     pub fn refresh(&mut self, cycle: u64) {
+        if self.banks.refreshes() {
+            self.refresh_due(cycle);
+        }
+    }
+
+    fn refresh_due(&mut self, cycle: u64) {
         while let Some((rank, at, kind)) = self.banks.refresh(cycle, self.busy) {
             let bank = rank * self.banks.per_rank();
             if kind == CommandKind::PrechargeAll {
@@ -405,7 +433,15 @@ impl Channel {
         }
     }
 
+    #[inline]
     fn write_log(&mut self, bank: usize, cycle: u64, kind: CommandKind, place: u64, done: u64) {
+        if self.log.is_some() {
+            self.keep_command(bank, cycle, kind, place, done);
+        }
+    }
+
+    #[cold]
+    fn keep_command(&mut self, bank: usize, cycle: u64, kind: CommandKind, place: u64, done: u64) {
         let per_rank = self.banks.per_rank();
         let channel = self.index;
         if let Some(log) = &mut self.log {
@@ -425,9 +461,9 @@ impl Channel {
 const READ_LIST: usize = 0;
 const WRITE_LIST: usize = 1;
 
-fn column(list: usize) -> u8 {
+fn column(list: usize) -> usize {
     match list {
-        READ_LIST => READ as u8,
-        _ => WRITE as u8,
+        READ_LIST => READ,
+        _ => WRITE,
     }
 }

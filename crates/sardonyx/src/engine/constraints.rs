@@ -4,14 +4,18 @@
 
 use super::channel::NEVER;
 use super::log::CommandKind;
-use crate::medium::params::{MediumParams, Timing};
+use crate::medium::params::{MAX_BANKS, MediumParams, Timing};
 
 pub(crate) const PRE: usize = 0;
 pub(crate) const ACT: usize = 1;
 pub(crate) const READ: usize = 2;
 pub(crate) const WRITE: usize = 3;
 
-#[derive(Clone)]
+/// Banks that a channel may have in all its ranks: a set of them is a `u64`, and arrays of this
+/// length need no check of an index taken modulo it.
+pub(crate) const MOST: usize = MAX_BANKS;
+
+#[derive(Clone, Copy)]
 struct Bank {
     /// Earliest cycle of each command, as far as this bank alone is concerned.
     next: [u64; 4],
@@ -21,9 +25,8 @@ struct Bank {
     hits: u32,
 }
 
+#[derive(Clone, Copy)]
 struct Rank {
-    /// Earliest cycle of each command for the rank's and the channel's sake.
-    next: [u64; 4],
     /// The last four activates, plus one; 0 for none yet.
     activates: [u64; 4],
     turn: usize,
@@ -33,8 +36,15 @@ struct Rank {
 /// All banks of a channel.
 pub(crate) struct Banks {
     timing: Timing,
-    banks: Vec<Bank>,
-    ranks: Vec<Rank>,
+    banks: Box<[Bank; MOST]>,
+    ranks: Box<[Rank; MOST]>,
+    /// Earliest cycle of each rank's each command, for the rank's and the channel's sake.
+    limits: Box<[[u64; 4]; MOST]>,
+    /// The banks whose access needs this command next, and the earliest cycle for each of them.
+    wanting: [u64; 4],
+    earliest: Box<[u64; MOST]>,
+    count: usize,
+    rank_count: usize,
     per_rank: usize,
     rank_shift: u32,
     refreshing: u64,
@@ -49,8 +59,7 @@ impl Banks {
             0 => NEVER,
             interval => interval,
         };
-        let rank = |_| Rank {
-            next: [0; 4],
+        let rank = Rank {
             activates: [0; 4],
             turn: 0,
             refresh_due: first,
@@ -62,8 +71,13 @@ impl Banks {
         };
         Banks {
             timing,
-            banks: vec![bank; ranks as usize * per_rank],
-            ranks: (0..ranks).map(rank).collect(),
+            banks: Box::new([bank; MOST]),
+            ranks: Box::new([rank; MOST]),
+            limits: Box::new([[0; 4]; MOST]),
+            wanting: [0; 4],
+            earliest: Box::new([NEVER; MOST]),
+            count: ranks as usize * per_rank,
+            rank_count: ranks as usize,
             per_rank,
             rank_shift: per_rank.trailing_zeros(),
             refreshing: 0,
@@ -72,7 +86,17 @@ impl Banks {
     }
 
     pub fn count(&self) -> usize {
-        self.banks.len()
+        self.count
+    }
+
+    #[inline]
+    fn bank(&self, bank: usize) -> &Bank {
+        &self.banks[bank % MOST]
+    }
+
+    #[inline]
+    fn bank_mut(&mut self, bank: usize) -> &mut Bank {
+        &mut self.banks[bank % MOST]
     }
 
     pub fn per_rank(&self) -> usize {
@@ -81,13 +105,13 @@ impl Banks {
 
     #[inline]
     pub fn open_row(&self, bank: usize) -> Option<u64> {
-        self.banks[bank].row
+        self.bank(bank).row
     }
 
     /// Row hits of the bank since its row was opened.
     #[inline]
     pub fn hits(&self, bank: usize) -> u32 {
-        self.banks[bank].hits
+        self.bank(bank).hits
     }
 
     /// Banks whose rank is waiting to be refreshed.
@@ -96,23 +120,63 @@ impl Banks {
         self.refreshing
     }
 
-    /// A command has gone out in every cycle up to this one at the latest.
+    /// The bank's access needs `command` next.
     #[inline]
-    pub fn bus_is_free(&self, cycle: u64) -> bool {
-        cycle >= self.bus_used
+    pub fn want(&mut self, bank: usize, command: usize) {
+        let limits = &self.limits[(bank >> self.rank_shift) % MOST];
+        self.earliest[bank % MOST] = self.bank(bank).next[command % 4].max(limits[command % 4]);
+        self.wanting[command % 4] |= 1 << bank;
     }
 
-    /// The earliest cycle at which `command` may issue to `bank`.
+    /// The limits of `command` have grown: for those who want it too.
     #[inline]
-    pub fn earliest(&self, bank: usize, command: usize) -> u64 {
-        let rank = &self.ranks[bank >> self.rank_shift];
-        self.banks[bank].next[command].max(rank.next[command])
+    fn limits_grew(&mut self, command: usize) {
+        let mut banks = self.wanting[command % 4];
+        while banks != 0 {
+            let bank = banks.trailing_zeros() as usize;
+            banks &= banks - 1;
+            let limit = self.limits[(bank >> self.rank_shift) % MOST][command % 4];
+            let earliest = &mut self.earliest[bank % MOST];
+            *earliest = limit.max(*earliest);
+        }
+    }
+
+    /// A bank that may get what it wants at `cycle`, the first from `turn` on, and what that is.
+    #[inline]
+    pub fn legal(&self, cycle: u64, busy: u64, turn: u32) -> Option<(usize, usize)> {
+        if cycle < self.bus_used {
+            return None; // a command has gone out in this cycle
+        }
+        let mut busy = busy.rotate_right(turn);
+        while busy != 0 {
+            let bank = (busy.trailing_zeros() + turn) as usize % MOST;
+            if self.earliest[bank] <= cycle {
+                let wants = |command: &usize| self.wanting[*command] >> bank & 1 == 1;
+                return Some((
+                    bank,
+                    [PRE, ACT, READ].into_iter().find(wants).unwrap_or(WRITE),
+                ));
+            }
+            busy &= busy - 1;
+        }
+        None
+    }
+
+    /// The earliest cycle at which any of the `busy` banks may get what it wants.
+    #[inline]
+    pub fn next_command(&self, mut busy: u64) -> u64 {
+        let mut next = NEVER;
+        while busy != 0 {
+            next = next.min(self.earliest[busy.trailing_zeros() as usize]);
+            busy &= busy - 1;
+        }
+        next
     }
 
     /// The bank's row will be `row`.
     #[inline]
     pub fn aim(&mut self, bank: usize, row: u64) {
-        let bank = &mut self.banks[bank];
+        let bank = self.bank_mut(bank);
         if bank.row == Some(row) {
             bank.hits += 1;
         } else {
@@ -122,24 +186,29 @@ impl Banks {
 
     pub fn precharge(&mut self, bank: usize, cycle: u64) {
         self.bus_used = cycle + 1;
-        let next = &mut self.banks[bank].next;
-        next[ACT] = next[ACT].max(cycle + self.timing.tRP);
+        self.wanting[PRE] &= !(1 << bank);
+        let closed = cycle + self.timing.tRP;
+        let next = &mut self.bank_mut(bank).next;
+        next[ACT] = next[ACT].max(closed);
     }
 
     pub fn activate(&mut self, bank: usize, cycle: u64) {
         self.bus_used = cycle + 1;
         let timing = &self.timing;
-        let next = &mut self.banks[bank].next;
+        let next = &mut self.banks[bank % MOST].next;
         next[READ] = next[READ].max(cycle + timing.tRCD);
         next[WRITE] = next[WRITE].max(cycle + timing.tRCD);
         next[PRE] = next[PRE].max(cycle + timing.tRAS);
-        let rank = &mut self.ranks[bank >> self.rank_shift];
-        rank.activates[rank.turn] = cycle + 1;
+        let rank = &mut self.ranks[(bank >> self.rank_shift) % MOST];
+        rank.activates[rank.turn % 4] = cycle + 1;
         rank.turn = (rank.turn + 1) % 4;
-        rank.next[ACT] = cycle + timing.tRRD;
-        if let Some(fourth) = rank.activates[rank.turn].checked_sub(1) {
-            rank.next[ACT] = rank.next[ACT].max(fourth + timing.tFAW);
+        let mut next = cycle + timing.tRRD;
+        if let Some(fourth) = rank.activates[rank.turn % 4].checked_sub(1) {
+            next = next.max(fourth + timing.tFAW);
         }
+        self.limits[(bank >> self.rank_shift) % MOST][ACT] = next;
+        self.wanting[ACT] &= !(1 << bank);
+        self.limits_grew(ACT);
     }
 
     /// A column command; gives the cycle in which the access is done.
@@ -148,7 +217,7 @@ impl Banks {
         let t = &self.timing;
         let column = t.tBURST.max(t.tCCD);
         let rank = bank >> self.rank_shift;
-        let same = &mut self.banks[bank].next;
+        let same = &mut self.banks[bank % MOST].next;
         // What other ranks of the channel, and this one, may do next.
         let (reads, writes, far_reads, far_writes, done);
         if command == READ {
@@ -170,31 +239,33 @@ impl Banks {
         }
         if closes {
             same[ACT] = same[ACT].max(same[PRE] + t.tRP);
-            self.banks[bank].row = None;
+            self.bank_mut(bank).row = None;
         }
-        for (index, other) in self.ranks.iter_mut().enumerate() {
+        let limits = &mut self.limits[..self.rank_count.min(MOST)];
+        for (index, next) in limits.iter_mut().enumerate() {
             let (read, write) = match index == rank {
                 true => (reads, writes),
                 false => (far_reads, far_writes),
             };
-            other.next[READ] = other.next[READ].max(cycle + read.max(1));
-            other.next[WRITE] = other.next[WRITE].max(cycle + write.max(1));
+            next[READ] = next[READ].max(cycle + read.max(1));
+            next[WRITE] = next[WRITE].max(cycle + write.max(1));
         }
+        self.wanting[command % 4] &= !(1 << bank);
+        self.limits_grew(READ);
+        self.limits_grew(WRITE);
         cycle + done + self.timing.off_chip
     }
 
-    /// The next command that a refresh needs, if it may go at `cycle` or might have gone before.
+    /// Whether the medium is refreshed at all.
     #[inline]
-    pub fn refresh(&mut self, cycle: u64, busy: u64) -> Option<(usize, u64, CommandKind)> {
-        match self.timing.tREFI {
-            0 => None,
-            _ => self.refresh_due(cycle, busy),
-        }
+    pub fn refreshes(&self) -> bool {
+        self.timing.tREFI != 0
     }
 
-    fn refresh_due(&mut self, cycle: u64, busy: u64) -> Option<(usize, u64, CommandKind)> {
+    /// The next command that a refresh needs, if it may go at `cycle` or might have gone before.
+    pub fn refresh(&mut self, cycle: u64, busy: u64) -> Option<(usize, u64, CommandKind)> {
         let mut first: Option<(u64, usize, CommandKind)> = None;
-        for index in 0..self.ranks.len() {
+        for index in 0..self.rank_count {
             if self.ranks[index].refresh_due > cycle {
                 continue;
             }
@@ -250,7 +321,7 @@ impl Banks {
 
     fn next_refresh_due(&self, busy: u64) -> u64 {
         let mut next = NEVER;
-        for (index, rank) in self.ranks.iter().enumerate() {
+        for (index, rank) in self.ranks[..self.rank_count].iter().enumerate() {
             let banks = index * self.per_rank..(index + 1) * self.per_rank;
             if busy & mask(&banks) != 0 && rank.refresh_due <= self.bus_used {
                 continue; // its banks' commands come first and wake the channel

@@ -1,18 +1,47 @@
 //! The bytes as the controller sees them: what is in flight over what is in the array.
 
+use std::cell::Cell;
+
 use super::overlay::Overlay;
 use super::steps::Step;
 use crate::line::{Line, Place};
 use crate::medium::image::Image;
+use crate::medium::layout::Region;
+
+/// Hints between asking for a line's page and asking for the line: by then the page is there.
+const HINT_DELAY: usize = 8;
 
 /// The overlay over the image.
 pub(crate) struct Contents {
     pub overlay: Overlay,
     pub image: Image,
     pub forwarding: bool,
+    /// The last hints, a ring.
+    hints: [Cell<u64>; HINT_DELAY],
+    turn: Cell<usize>,
 }
 
 impl Contents {
+    pub fn new(image: Image, forwarding: bool) -> Contents {
+        Contents {
+            overlay: Overlay::default(),
+            image,
+            forwarding,
+            hints: Default::default(),
+            turn: Cell::new(0),
+        }
+    }
+
+    /// Asks for the memory of a line that will be read, without waiting for any of it.
+    #[inline]
+    pub fn touch_ahead(&self, place: Place) {
+        self.image.touch_page_ahead(place);
+        let turn = self.turn.get();
+        self.turn.set((turn + 1) % HINT_DELAY);
+        let earlier = self.hints[turn].replace(place.0);
+        self.image.touch_ahead(Place(earlier), false);
+    }
+
     /// The newest bytes of a line, `None` if it has never been written.
     #[inline]
     pub fn newest(&self, place: Place) -> Option<Line> {
@@ -28,5 +57,28 @@ impl Contents {
         let in_flight = self.overlay.get(place).filter(|f| f.writer != Step::PAST);
         let in_flight = in_flight.and_then(|f| self.overlay.payload(f.payload).sideband);
         in_flight.or_else(|| self.image.sideband(place))
+    }
+
+    /// Places of `region` that have been written or are on their way, in order.
+    pub fn written(&self, region: &Region) -> Vec<Place> {
+        let mut places = self.image.written_in(region);
+        let end = region.first.0 + region.lines;
+        let here = |place: &Place| (region.first.0..end).contains(&place.0);
+        places.extend(self.overlay.written().filter(here));
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    /// How many lines have a sideband, and the greatest of them as a number.
+    pub fn greatest_sideband(&self) -> (u64, u64) {
+        let mut places: Vec<Place> = self.image.with_sideband().collect();
+        places.extend(self.overlay.written());
+        places.sort_unstable();
+        places.dedup();
+        let beside = places.into_iter().filter_map(|p| self.newest_sideband(p));
+        beside.fold((0, 0), |(count, greatest), bytes| {
+            (count + 1, greatest.max(u64::from_le_bytes(bytes)))
+        })
     }
 }

@@ -8,11 +8,14 @@ pub(crate) mod booking;
 pub(crate) mod channel;
 mod constraints;
 pub(crate) mod contents;
+mod heads;
+pub mod journal;
 pub mod log;
 pub(crate) mod overlay;
 mod queue;
 mod slots;
 pub mod steps;
+pub mod untimed;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -26,9 +29,10 @@ use crate::units::Time;
 use booking::Requests;
 use channel::{Channel, Decoder, NEVER, Slots};
 use contents::Contents;
-use overlay::Overlay;
+use heads::Heads;
+use journal::Journal;
 use slots::Waiting;
-use steps::{Action, State, Step, Steps};
+use steps::{Action, LEAVES, State, Step, Steps};
 
 /// A request as the ingress sees it.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +57,18 @@ pub struct Answer {
     /// When it was admitted.
     pub admitted: Time,
     /// When it was answered (a read) or done (a write).
+    pub at: Time,
+}
+
+/// A request that was admitted by [`Engine::admit_announced`] is accepted: what it wrote is in the
+/// persistence domain, a write of a group with its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acceptance {
+    /// Which core's request.
+    pub core: u32,
+    /// The core's own name for it.
+    pub tag: u64,
+    /// When.
     pub at: Time,
 }
 
@@ -81,20 +97,26 @@ pub struct Engine {
     timers: BinaryHeap<Reverse<(Time, Token)>>,
     new_timers: Vec<(Time, Token)>,
     channels: Vec<Channel>,
-    /// When each source next has something: channels, returning reads, finished writes, units,
-    /// forwarded reads.
-    heads: Vec<u64>,
+    /// When each source next has something: channels; returning reads, finished writes, units,
+    /// forwarded reads, whose `results` wait in queues.
+    heads: Heads,
     results: Vec<VecDeque<(u64, Step)>>,
     unit_free: [u64; Unit::ALL.len()],
     now: u64,
+    /// A memory cycle, in picoseconds, and one not after the present: its number and its start.
+    clock: u64,
+    cycle: u64,
+    cycle_began: u64,
     waiting: Waiting,
     accepted: u64,
     ready: Vec<Step>,
     requests: Requests,
     in_ingress: usize,
     answers: Vec<Answer>,
+    acceptances: Vec<Acceptance>,
     ledger: Ledger,
     service: [Service; 2],
+    journal: Option<Box<Journal>>,
 }
 
 impl Engine {
@@ -107,31 +129,32 @@ impl Engine {
     pub fn with_image(params: &EngineParams, image: Image) -> Engine {
         let medium = &params.medium;
         let channels = medium.geometry.channels as usize;
-        let sources = channels * 3 + Unit::ALL.len() + 1;
+        let sources = channels * 2 + Unit::ALL.len() + 1;
         Engine {
             decoder: Decoder::new(medium),
             steps: Steps::new(),
-            contents: Contents {
-                overlay: Overlay::default(),
-                image,
-                forwarding: medium.queues.forwarding,
-            },
+            contents: Contents::new(image, medium.queues.forwarding),
             groups: Vec::new(),
             timers: BinaryHeap::new(),
             new_timers: Vec::new(),
             channels: (0..channels).map(|i| Channel::new(i, medium)).collect(),
-            heads: vec![NEVER; sources],
+            heads: Heads::new(channels, sources),
             results: vec![VecDeque::new(); sources],
             unit_free: [0; Unit::ALL.len()],
             now: 0,
+            clock: medium.timing.clock.ps(),
+            cycle: 0,
+            cycle_began: 0,
             waiting: Waiting::new(channels),
             accepted: 0,
             ready: Vec::new(),
             requests: Requests::default(),
             in_ingress: 0,
             answers: Vec::new(),
+            acceptances: Vec::new(),
             ledger: Ledger::default(),
             service: [Service::default(); 2],
+            journal: None,
             params: params.clone(),
         }
     }
@@ -151,20 +174,60 @@ impl Engine {
     /// the plan is timed from here on. It gives when a write is accepted and done, or, for a read,
     /// twice the step of its answer.
     pub fn admit(&mut self, request: Request, now: Time, handle: impl FnOnce(&mut Plan) -> Stored) {
+        self.admit_as(false, request, now, handle);
+    }
+
+    /// The same, and its acceptance will be among [`Engine::acceptances`]: what a fence waits for.
+    pub fn admit_announced(
+        &mut self,
+        request: Request,
+        now: Time,
+        handle: impl FnOnce(&mut Plan) -> Stored,
+    ) {
+        self.admit_as(true, request, now, handle);
+    }
+
+    fn admit_as(
+        &mut self,
+        announced: bool,
+        request: Request,
+        now: Time,
+        handle: impl FnOnce(&mut Plan) -> Stored,
+    ) {
         self.now = self.now.max(now.ps());
         let held = [Step::PAST; 3];
         let purpose = Purpose::of(Cause::Data);
         let first = self.steps.create(Action::Request, purpose, held, true);
+        let handled = self.journal.as_ref().map_or(0, |j| j.handled.len());
         let stored = self.plan(handle);
         self.steps.depend_more(first, stored.done, 0);
-        let leaves = [stored.accepted, Step::PAST, Step::PAST];
-        let leave = self.steps.create(Action::Leave, purpose, leaves, false);
-        let index = self.requests.add(request, self.now, first, leave);
+        // Most requests leave by a dependency alone; a step of its own tells others of it.
+        let told = announced || self.journal.is_some();
+        let leaves = if told {
+            let action = match announced {
+                true => Action::Announce,
+                false => Action::Leave,
+            };
+            let after = [stored.accepted, Step::PAST, Step::PAST];
+            let leave = self.steps.create(action, purpose, after, false);
+            if announced {
+                let record = self.steps.get_mut(leave);
+                (record.place, record.link) = (u64::from(request.core), request.tag);
+            }
+            if let Some(journal) = &mut self.journal {
+                journal.handled_until(handled, leave);
+            }
+            true
+        } else {
+            self.steps.depend_more(first, stored.accepted, LEAVES)
+        };
+        let last = Step(self.steps.upcoming().0 - 1);
+        let index = self.requests.add(request, self.now, first, last);
         self.steps.get_mut(first).link = index;
         if self.steps.release(first) {
             self.steps.fresh.push(first);
         }
-        self.in_ingress += 1;
+        self.in_ingress += usize::from(leaves);
         self.start_fresh();
     }
 
@@ -175,16 +238,35 @@ impl Engine {
         value
     }
 
+    /// Runs `handle` over a plan that takes effect at once, without steps, time or cost: for what the
+    /// medium holds before a run begins. Wear is counted; see [`Engine::forget_figures`].
+    ///
+    /// # Panics
+    /// If anything is in flight.
+    pub fn at_once<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
+        assert!(
+            self.contents.overlay.is_empty(),
+            "only a medium at rest can be changed at once"
+        );
+        self.steps.at_once = true;
+        let value = self.plan(handle);
+        self.steps.at_once = false;
+        value
+    }
+
     fn plan<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
         let value = handle(&mut Plan {
             steps: &mut self.steps,
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.new_timers,
+            journal: self.journal.as_deref_mut(),
             now: Time::from_ps(self.now),
             purpose: Purpose::of(Cause::Data),
         });
-        self.timers.extend(self.new_timers.drain(..).map(Reverse));
+        if !self.new_timers.is_empty() {
+            self.timers.extend(self.new_timers.drain(..).map(Reverse));
+        }
         value
     }
 
@@ -195,6 +277,7 @@ impl Engine {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.new_timers,
+            journal: self.journal.as_deref_mut(),
             now: Time::from_ps(self.now),
             purpose: Purpose::of(Cause::Data),
         });
@@ -203,7 +286,7 @@ impl Engine {
     /// When the next thing happens, [`Time::NEVER`] if nothing will.
     #[inline]
     pub fn next_event(&self) -> Time {
-        let next = self.heads.iter().copied().min().unwrap_or(NEVER);
+        let next = self.heads.time();
         match self.timers.peek() {
             Some(Reverse((time, _))) => Time::from_ps(next).min(*time),
             None => Time::from_ps(next),
@@ -212,12 +295,7 @@ impl Engine {
 
     /// Lets the next thing happen; gives a token whose timer has run out, for the controller.
     pub fn advance(&mut self) -> Option<Token> {
-        let (mut source, mut next) = (0, NEVER);
-        for (index, head) in self.heads.iter().enumerate() {
-            if *head < next {
-                (source, next) = (index, *head);
-            }
-        }
+        let next = self.heads.time();
         if let Some(Reverse((time, token))) = self.timers.peek().copied()
             && time.ps() < next
         {
@@ -229,13 +307,14 @@ impl Engine {
             return None;
         }
         self.now = next;
-        if source < self.channels.len() {
-            self.channel_acts(source);
+        if let Some(channel) = self.heads.channel() {
+            self.channel_acts(channel);
         } else {
-            let (_, step) = self.results[source]
-                .pop_front()
-                .expect("a head has a result");
-            self.heads[source] = self.results[source].front().map_or(NEVER, |r| r.0);
+            let source = self.heads.source();
+            let results = &mut self.results[source];
+            let (_, step) = results.pop_front().expect("a head has a result");
+            let next = results.front().map_or(NEVER, |result| result.0);
+            self.heads.set_result(source, next);
             self.finish(step);
         }
         None
@@ -316,6 +395,16 @@ impl Engine {
         !self.answers.is_empty()
     }
 
+    /// Announced requests accepted since the last call, in order.
+    pub fn acceptances(&mut self) -> std::vec::Drain<'_, Acceptance> {
+        self.acceptances.drain(..)
+    }
+
+    /// Whether any has been accepted since the last call of [`Engine::acceptances`].
+    pub fn has_acceptances(&self) -> bool {
+        !self.acceptances.is_empty()
+    }
+
     /// What everything has cost, by cause.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
@@ -341,6 +430,23 @@ impl Engine {
         self.ledger = Ledger::default();
         self.service = [Service::default(); 2];
         self.contents.image.forget_wear();
+    }
+
+    /// Keeps a journal from now on.
+    pub fn keep_journal(&mut self) {
+        self.journal = Some(Box::default());
+    }
+
+    /// The journal being kept, for the marks of whoever drives the cores.
+    pub fn journal(&mut self) -> Option<&mut Journal> {
+        self.journal.as_deref_mut()
+    }
+
+    /// Ends the journal and gives it up.
+    pub fn take_journal(&mut self) -> Option<Box<Journal>> {
+        let mut journal = self.journal.take()?;
+        journal.close();
+        Some(journal)
     }
 
     /// Keeps a log of all commands from now on.
@@ -385,7 +491,10 @@ impl Engine {
 
     /// Finishes one step; what becomes ready waits in `ready`.
     fn end(&mut self, step: Step) {
-        let record = *self.steps.get(step);
+        if self.journal.is_some() {
+            self.note_end(step, self.steps.get(step).action);
+        }
+        let record = self.steps.get(step);
         let place = Place(record.place);
         match record.action {
             Action::Read => self.contents.overlay.leave(place, None),
@@ -400,10 +509,48 @@ impl Engine {
             Action::Coalesced => self.contents.overlay.leave(place, Some(Step(step.0 - 1))),
             Action::Request => self.answer(step),
             Action::Leave => self.in_ingress -= 1,
+            Action::Announce => {
+                self.in_ingress -= 1;
+                self.acceptances.push(Acceptance {
+                    core: record.place as u32,
+                    tag: record.link,
+                    at: Time::from_ps(self.now),
+                });
+            }
             Action::Join | Action::Unit(_) | Action::Accept => {}
         }
-        self.steps
-            .finish(step, Time::from_ps(self.now), &mut self.ready);
+        self.steps.finish(step, &mut self.ready);
+        self.in_ingress -= std::mem::take(&mut self.steps.left);
+    }
+
+    #[cold]
+    fn note_end(&mut self, step: Step, action: Action) {
+        let now = Time::from_ps(self.now);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        match action {
+            Action::Store => journal.done(now, Step(step.0 - 1)),
+            Action::Join => journal.on_chip(now, step),
+            Action::Leave | Action::Announce => journal.left(now, step),
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn note_ready(&mut self, accept: Step, into: Option<Step>) {
+        let now = Time::from_ps(self.now);
+        let record = self.steps.get(accept);
+        let payload = self.contents.overlay.payload(record.link as u32);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        journal.ready(now, accept, Place(record.place), payload, into);
+    }
+
+    #[cold]
+    fn note_begun(&mut self, store: Step) {
+        let now = Time::from_ps(self.now);
+        let record = self.steps.get(store);
+        let payload = self.contents.overlay.payload(record.link as u32);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        journal.begun(now, Step(store.0 - 1), Place(record.place), payload);
     }
 
     /// A step that is ready begins, or waits for a slot.
@@ -411,13 +558,19 @@ impl Engine {
         let now = self.now;
         let record = self.steps.get_mut(step);
         (record.ready, record.state) = (now, State::Started);
-        let record = *record;
         match record.action {
-            Action::Join | Action::Request | Action::Leave | Action::Coalesced => {
-                self.steps.get_mut(step).begun = now;
+            Action::Join
+            | Action::Request
+            | Action::Leave
+            | Action::Announce
+            | Action::Coalesced => {
+                record.begun = now;
                 self.end(step);
             }
-            Action::Unit(unit) => self.start_unit(step, unit as usize, record.purpose),
+            Action::Unit(unit) => {
+                let purpose = record.purpose;
+                self.start_unit(step, unit as usize, purpose);
+            }
             Action::Read => {
                 let writer = Step(record.link);
                 if writer != Step::PAST && !self.steps.is_finished(Step(writer.0 + 1)) {
@@ -426,7 +579,10 @@ impl Engine {
                     self.want_slot(step, Slots::Read);
                 }
             }
-            Action::Accept if record.group > 0 => self.group_member_ready(record.group),
+            Action::Accept if record.group > 0 => {
+                let group = record.group;
+                self.group_member_ready(group);
+            }
             Action::Accept => {
                 if !self.coalesce(step) {
                     let slots = self.write_slots(step);
@@ -434,8 +590,9 @@ impl Engine {
                 }
             }
             Action::Store => {
+                let sequence = record.sequence;
                 let slots = self.write_slots(Step(step.0 - 1));
-                self.enqueue(step, slots, record.sequence);
+                self.enqueue(step, slots, sequence);
             }
         }
     }
@@ -449,7 +606,7 @@ impl Engine {
         account.unit_uses += 1;
         self.steps.get_mut(step).begun = begun;
         let done = begun + params.latency.ps();
-        let source = self.channels.len() * 3 + unit;
+        let source = self.channels.len() * 2 + unit;
         if done == self.now {
             self.end(step);
         } else {
@@ -464,7 +621,7 @@ impl Engine {
         self.service[Kind::Read as usize].short_cuts += 1;
         // One memory cycle to find and copy the entry (assumed).
         let done = now + self.params.medium.timing.clock.ps();
-        self.result(self.heads.len() - 1, done, step);
+        self.result(self.results.len() - 1, done, step);
     }
 
     /// `step` will be finished at `done`, by a source whose times only grow.
@@ -474,7 +631,7 @@ impl Engine {
         debug_assert!(results.back().is_none_or(|last| last.0 <= done));
         results.push_back((done, step));
         if results.len() == 1 {
-            self.heads[source] = done;
+            self.heads.set_result(source, done);
         }
     }
 
@@ -482,31 +639,44 @@ impl Engine {
     fn enqueue(&mut self, step: Step, slots: Slots, sequence: u64) {
         let place = Place(self.steps.get(step).place);
         let index = self.decoder.channel(place);
-        self.channels[index].insert(step, place, slots, sequence);
-        self.wake_channel(index);
+        if self.channels[index].insert(step, place, slots, sequence) {
+            self.wake_channel(index);
+        }
     }
 
     /// A request is not eligible in the cycle in which it arrives.
     fn wake_channel(&mut self, index: usize) {
-        let clock = self.params.medium.timing.clock.ps();
-        let next = (self.now / clock + 1) * clock;
-        self.heads[index] = self.heads[index].min(next);
+        let ahead = self.now - self.cycle_began;
+        if ahead >= self.clock {
+            self.cycle += ahead / self.clock;
+            self.cycle_began = self.now - ahead % self.clock;
+        }
+        self.act_at(index, self.cycle + 1, self.cycle_began + self.clock);
+    }
+
+    fn act_at(&mut self, index: usize, cycle: u64, time: u64) {
+        if time < self.heads.act(index) {
+            self.channels[index].next_act = cycle;
+            self.heads.set_act(index, time);
+        }
     }
 
     fn channel_acts(&mut self, index: usize) {
-        let clock = self.params.medium.timing.clock.ps();
-        let cycle = self.now / clock;
+        let clock = self.clock;
+        let cycle = self.channels[index].next_act;
+        (self.cycle, self.cycle_began) = (cycle, self.now);
         let channel = &mut self.channels[index];
         let outcome = channel.act(cycle);
         let next = channel.next_action(cycle);
-        self.heads[index] = next.saturating_mul(clock);
-        if let Some((transaction, done)) = outcome.issued {
-            let source = self.channels.len() * (1 + transaction.direction) + index;
-            self.issued(transaction, done * clock, source);
+        channel.next_act = next;
+        self.heads.set_act(index, next.saturating_mul(clock));
+        if let Some(issued) = outcome.issued {
+            let source = self.channels.len() * issued.direction + index;
+            self.issued(&issued, issued.done * clock, source);
         }
-        if let Some(transaction) = outcome.selected {
-            self.steps.get_mut(transaction.step).begun = self.now;
-            self.slot_is_free(index, transaction.slots);
+        if let Some((step, slots)) = outcome.selected {
+            self.steps.get_mut(step).begun = self.now;
+            self.slot_is_free(index, slots);
             self.settle();
         }
         if outcome.drained {
@@ -516,18 +686,21 @@ impl Engine {
         }
     }
 
-    fn issued(&mut self, transaction: channel::Transaction, done: u64, source: usize) {
-        let record = *self.steps.get(transaction.step);
+    fn issued(&mut self, access: &channel::Issued, done: u64, source: usize) {
+        if self.journal.is_some() && access.direction == Kind::Write as usize {
+            self.note_begun(access.step);
+        }
+        let record = self.steps.get(access.step);
         let energy = &self.params.medium.energy;
         let begun = match record.begun {
             0 => self.now, // selected and issued in the same cycle
             begun => begun,
         };
         let account = self.ledger.of(record.purpose);
-        let service = &mut self.service[transaction.direction];
-        if transaction.direction == Kind::Read as usize {
+        let service = &mut self.service[access.direction];
+        if access.direction == Kind::Read as usize {
             account.medium_reads += 1;
-            account.energy += match transaction.hit {
+            account.energy += match access.hit {
                 true => energy.row_hit_read,
                 false => energy.read,
             };
@@ -535,13 +708,13 @@ impl Engine {
             account.medium_writes += 1;
             account.energy += energy.write;
             // Its old bytes and its wear are wanted when it is done.
-            let place = Place(transaction.place);
+            let place = Place(access.place);
             self.contents.image.touch_ahead(place, true);
         }
         service.accesses += 1;
-        service.row_hits += u64::from(transaction.hit);
+        service.row_hits += u64::from(access.hit);
         service.queued += Time::from_ps(begun - record.queued);
         service.total += Time::from_ps(done - record.queued);
-        self.result(source, done, transaction.step);
+        self.result(source, done, access.step);
     }
 }

@@ -101,6 +101,19 @@ impl Overlay {
         self.free.push(index);
     }
 
+    /// Nothing is in flight any more.
+    pub fn forget(&mut self) {
+        self.flights.clear();
+        self.payloads.clear();
+        self.free.clear();
+    }
+
+    /// Lines with a write in flight, in no order.
+    pub fn written(&self) -> impl Iterator<Item = Place> + '_ {
+        let writes = self.flights.iter().filter(|(_, f)| f.writer != Step::PAST);
+        writes.map(|(place, _)| Place(*place))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.flights.is_empty()
     }

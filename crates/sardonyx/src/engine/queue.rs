@@ -2,6 +2,7 @@
 //! oldest access that hits its open row, so that the scheduler looks at two entries a bank.
 
 use super::channel::Slots;
+use super::constraints::MOST;
 use super::steps::Step;
 
 /// No entry.
@@ -52,17 +53,17 @@ const EMPTY: List = List {
 pub(crate) struct Lists {
     entries: Vec<Entry>,
     free: Vec<u16>,
-    lists: Vec<List>,
+    lists: Box<[List; MOST]>,
     banks: u64,
     len: usize,
 }
 
 impl Lists {
-    pub fn new(banks: usize) -> Lists {
+    pub fn new() -> Lists {
         Lists {
             entries: Vec::new(),
             free: Vec::new(),
-            lists: vec![EMPTY; banks],
+            lists: Box::new([EMPTY; MOST]),
             banks: 0,
             len: 0,
         }
@@ -81,18 +82,18 @@ impl Lists {
 
     #[inline]
     pub fn head(&self, bank: usize) -> u16 {
-        self.lists[bank].head
+        self.lists[bank % MOST].head
     }
 
     /// The oldest entry that hits the open row.
     #[inline]
     pub fn hit(&self, bank: usize) -> u16 {
-        self.lists[bank].hit
+        self.lists[bank % MOST].hit
     }
 
     /// The oldest entry that does not hit `row`.
     pub fn miss(&self, bank: usize, row: u64) -> u16 {
-        self.first(self.lists[bank].head, |entry| entry.row != row)
+        self.first(self.lists[bank % MOST].head, |entry| entry.row != row)
     }
 
     #[inline]
@@ -110,7 +111,7 @@ impl Lists {
         let mut banks = banks & self.banks;
         let mut best = (u64::MAX, NONE);
         while banks != 0 {
-            let head = self.lists[banks.trailing_zeros() as usize].head;
+            let head = self.lists[banks.trailing_zeros() as usize % MOST].head;
             banks &= banks - 1;
             best = best.min((self.sequence(head), head));
         }
@@ -120,13 +121,13 @@ impl Lists {
     #[inline]
     pub fn insert(&mut self, bank: usize, mut entry: Entry, open: Option<u64>) {
         entry.bank = bank as u8;
-        let mut before = self.lists[bank].tail;
+        let mut before = self.lists[bank % MOST].tail;
         while before != NONE && self.entries[before as usize].sequence > entry.sequence {
             before = self.entries[before as usize].before;
         }
         entry.before = before;
         entry.after = match before {
-            NONE => self.lists[bank].head,
+            NONE => self.lists[bank % MOST].head,
             before => self.entries[before as usize].after,
         };
         let index = match self.free.pop() {
@@ -139,9 +140,9 @@ impl Lists {
         self.entries[index as usize] = entry;
         self.link(bank, entry.before, index);
         self.link_back(bank, entry.after, index);
-        let hit = self.lists[bank].hit;
+        let hit = self.lists[bank % MOST].hit;
         if open == Some(entry.row) && (hit == NONE || self.sequence(hit) > entry.sequence) {
-            self.lists[bank].hit = index;
+            self.lists[bank % MOST].hit = index;
         }
         self.banks |= 1 << bank;
         self.len += 1;
@@ -152,10 +153,10 @@ impl Lists {
         let bank = entry.bank as usize;
         self.link(bank, entry.before, entry.after);
         self.link_back(bank, entry.after, entry.before);
-        if self.lists[bank].hit == index {
-            self.lists[bank].hit = self.first(entry.after, |e| Some(e.row) == open);
+        if self.lists[bank % MOST].hit == index {
+            self.lists[bank % MOST].hit = self.first(entry.after, |e| Some(e.row) == open);
         }
-        if self.lists[bank].head == NONE {
+        if self.lists[bank % MOST].head == NONE {
             self.banks &= !(1 << bank);
         }
         self.free.push(index);
@@ -165,12 +166,13 @@ impl Lists {
 
     /// The bank's row is, or will be, `row`.
     pub fn row_changed(&mut self, bank: usize, row: u64) {
-        self.lists[bank].hit = self.first(self.lists[bank].head, |entry| entry.row == row);
+        self.lists[bank % MOST].hit =
+            self.first(self.lists[bank % MOST].head, |entry| entry.row == row);
     }
 
     /// The bank has no row.
     pub fn row_closed(&mut self, bank: usize) {
-        self.lists[bank].hit = NONE;
+        self.lists[bank % MOST].hit = NONE;
     }
 
     fn first(&self, from: u16, wanted: impl Fn(&Entry) -> bool) -> u16 {
@@ -184,7 +186,7 @@ impl Lists {
     #[inline]
     fn link(&mut self, bank: usize, before: u16, to: u16) {
         match before {
-            NONE => self.lists[bank].head = to,
+            NONE => self.lists[bank % MOST].head = to,
             before => self.entries[before as usize].after = to,
         }
     }
@@ -192,7 +194,7 @@ impl Lists {
     #[inline]
     fn link_back(&mut self, bank: usize, after: u16, to: u16) {
         match after {
-            NONE => self.lists[bank].tail = to,
+            NONE => self.lists[bank % MOST].tail = to,
             after => self.entries[after as usize].before = to,
         }
     }

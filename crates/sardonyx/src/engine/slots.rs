@@ -10,6 +10,7 @@ use super::steps::{Action, Critical, State, Step};
 use crate::line::Place;
 use crate::plan::merged;
 use crate::stats::Kind;
+use crate::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiter {
@@ -88,6 +89,9 @@ impl Engine {
             self.enqueue(step, slots, sequence);
             return;
         }
+        if self.journal.is_some() {
+            self.note_ready(step, None);
+        }
         let store = Step(step.0 + 1);
         let group = self.steps.get(step).group;
         let record = self.steps.get_mut(store);
@@ -145,7 +149,7 @@ impl Engine {
     pub(super) fn group_member_ready(&mut self, group: u32) {
         let members = &self.groups[group as usize - 1];
         let ready = |member: &Step| self.steps.get(*member).state == State::Started;
-        if !members.iter().all(ready) {
+        if !members.iter().all(ready) || self.coalesce_group(group) {
             return;
         }
         let queues = self.queues_of(group);
@@ -193,29 +197,75 @@ impl Engine {
 
     fn group_taken(&mut self, group: u32) {
         let members = std::mem::take(&mut self.groups[group as usize - 1]);
+        if let Some(journal) = &mut self.journal {
+            journal.open_group();
+        }
         for member in members {
             let slots = self.write_slots(member);
             self.slot_taken(member, slots);
         }
+        self.close_group();
     }
 
-    /// Merges a write with the queued write of its line, if there is one that may take it: it holds
-    /// its slot, has not left its queue, and neither is in a group.
-    pub(super) fn coalesce(&mut self, accept: Step) -> bool {
-        let record = *self.steps.get(accept);
-        let before = Step(record.sequence);
-        if !self.params.medium.queues.coalescing || before == Step::PAST {
+    fn close_group(&mut self) {
+        let now = Time::from_ps(self.now);
+        if let Some(journal) = &mut self.journal {
+            journal.close_group(now);
+        }
+    }
+
+    /// Merges a whole group with queued writes of its lines, if each of its members has one that
+    /// may take it; or none of them.
+    fn coalesce_group(&mut self, group: u32) -> bool {
+        let members = &self.groups[group as usize - 1];
+        if !members.iter().all(|m| self.mergeable(*m).is_some()) {
             return false;
+        }
+        let members = std::mem::take(&mut self.groups[group as usize - 1]);
+        if let Some(journal) = &mut self.journal {
+            journal.open_group();
+        }
+        for member in members {
+            let target = self.mergeable(member).expect("each has its own line");
+            self.merge(member, target);
+        }
+        self.close_group();
+        true
+    }
+
+    /// Merges a write with the queued write of its line, if there is one that may take it: neither
+    /// is in a group.
+    pub(super) fn coalesce(&mut self, accept: Step) -> bool {
+        match self.mergeable(accept) {
+            Some(target) if self.steps.get(target).group == 0 => {
+                self.merge(accept, target);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The store step of the queued write of the same line, if it holds its slot and has not left
+    /// its queue.
+    fn mergeable(&self, accept: Step) -> Option<Step> {
+        let before = Step(self.steps.get(accept).sequence);
+        if !self.params.medium.queues.coalescing || before == Step::PAST {
+            return None;
         }
         let target = Step(before.0 + 1);
         if self.steps.is_finished(target) {
-            return false;
+            return None;
         }
-        let old = *self.steps.get(target);
-        let alone = old.group == 0;
-        if old.action != Action::Store || old.begun != 0 || old.queued == 0 || !alone {
-            return false;
+        let old = self.steps.get(target);
+        (old.action == Action::Store && old.begun == 0 && old.queued != 0).then_some(target)
+    }
+
+    /// Merges the write of `accept` with the queued one of `target`.
+    fn merge(&mut self, accept: Step, target: Step) {
+        if self.journal.is_some() {
+            self.note_ready(accept, Some(Step(target.0 - 1)));
         }
+        let (record, old) = (*self.steps.get(accept), *self.steps.get(target));
         let (from, to) = (record.link as u32, old.link as u32);
         let new = *self.contents.overlay.payload(from);
         let kept = self.contents.overlay.payload_mut(to);
@@ -233,6 +283,5 @@ impl Engine {
         self.steps.get_mut(store).action = Action::Coalesced;
         self.end(accept);
         self.release_store(store);
-        true
     }
 }

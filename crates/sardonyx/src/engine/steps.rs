@@ -4,7 +4,6 @@
 //! The ring's base follows the oldest unfinished step: everything before it is the past.
 
 use crate::stats::{Cause, Purpose};
-use crate::units::Time;
 
 /// A thing that happens once: a place in one global, growing sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,8 +31,10 @@ pub(crate) enum Action {
     Coalesced,
     /// A request is answered.
     Request,
-    /// A request leaves the ingress.
+    /// A request leaves the ingress, and the journal is told.
     Leave,
+    /// The same, and the core is told.
+    Announce,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(crate) struct Critical {
 }
 
 pub(crate) const DEPENDENCIES: usize = 3;
+/// A request's dependency slot for the step with which it leaves the ingress.
+pub(crate) const LEAVES: usize = 1;
 /// The dependency slot for the line's order; waiting for it is booked under `hazard`.
 pub(crate) const HAZARD: usize = 2;
 
@@ -62,10 +65,9 @@ pub(crate) struct Record {
     /// A write of an encryption counter, for the counter write queue.
     pub counter: bool,
     pub purpose: Purpose,
-    /// When it could begin, when it did, and when it was finished, in picoseconds.
+    /// When it could begin and when it did, in picoseconds.
     pub ready: u64,
     pub begun: u64,
-    pub finished: u64,
     pub critical: Critical,
     /// When a medium access entered its queue, in picoseconds; 0 before.
     pub queued: u64,
@@ -96,7 +98,6 @@ impl Record {
             purpose,
             ready: 0,
             begun: 0,
-            finished: 0,
             critical: Critical {
                 step: Step::PAST,
                 purpose: NO_PURPOSE,
@@ -117,6 +118,10 @@ pub(crate) struct Steps {
     next: u64,
     /// Steps created with nothing to wait for.
     pub fresh: Vec<Step>,
+    /// Plans take effect at once and make no steps.
+    pub at_once: bool,
+    /// Requests that have left the ingress since somebody looked.
+    pub left: usize,
 }
 
 impl Steps {
@@ -127,6 +132,8 @@ impl Steps {
             base: 1,
             next: 1,
             fresh: Vec::new(),
+            at_once: false,
+            left: 0,
         }
     }
 
@@ -190,15 +197,15 @@ impl Steps {
         true
     }
 
-    /// Adds a dependency to a step that is still held, by a free slot.
-    pub fn depend_more(&mut self, step: Step, on: Step, slot: usize) {
+    /// Adds a dependency to a step that is still held, by a free slot; false if `on` is finished.
+    pub fn depend_more(&mut self, step: Step, on: Step, slot: usize) -> bool {
         assert!(
             self.get(step).pending > 0 && self.get(step).next[slot] == 0,
             "a step takes dependencies only while it is held"
         );
-        if self.depend(step, on, slot) {
-            self.get_mut(step).pending += 1;
-        }
+        let waits = self.depend(step, on, slot);
+        self.get_mut(step).pending += u8::from(waits);
+        waits
     }
 
     /// Lets a held step go; true if that made it ready.
@@ -208,20 +215,21 @@ impl Steps {
         record.pending == 0
     }
 
-    /// Finishes `step` at `now` and appends to `ready` those that waited for nothing else.
+    /// Finishes `step` and appends to `ready` those that waited for nothing else.
     #[inline]
-    pub fn finish(&mut self, step: Step, now: Time, ready: &mut Vec<Step>) {
+    pub fn finish(&mut self, step: Step, ready: &mut Vec<Step>) {
         let record = self.get_mut(step);
         debug_assert_ne!(record.state, State::Finished);
         record.state = State::Finished;
-        record.finished = now.ps();
         let purpose = record.purpose;
         let mut link = std::mem::take(&mut record.waiters);
+        let mut left = 0;
         while link != 0 {
             let (waiter, slot) = (Step(link >> 2), (link & 3) as usize);
             let record = self.get_mut(waiter);
             link = std::mem::take(&mut record.next[slot]);
             record.pending -= 1;
+            left += usize::from(slot == LEAVES && record.action == Action::Request);
             if record.pending == 0 {
                 let hazard = Purpose::of(Cause::Hazard);
                 let ordered = slot == HAZARD && record.action != Action::Coalesced;
@@ -234,6 +242,13 @@ impl Steps {
                 ready.push(waiter);
             }
         }
+        self.left += left;
+    }
+
+    /// Takes every step for finished: for plans that nobody times.
+    pub fn forget(&mut self) {
+        self.base = self.next;
+        self.fresh.clear();
     }
 
     /// Unfinished steps, for the message when nothing can happen any more.

@@ -6,7 +6,7 @@ use memmap2::MmapMut;
 use rustc_hash::FxHashMap;
 use sardonyx_prefetch::prefetch;
 
-use super::layout::SPARSE_START;
+use super::layout::{Region, SPARSE_START};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 const FRAME_LINES: u64 = 64;
@@ -36,6 +36,8 @@ impl Segment {
 pub struct Wear {
     /// Array writes in all.
     pub writes: u64,
+    /// Bytes that those writes carried: whole 8-byte words and what lies beside the lines.
+    pub bytes: u64,
     /// Bits that changed.
     pub bits_flipped: u64,
     /// Writes of the line written most.
@@ -45,8 +47,9 @@ pub struct Wear {
 /// The bytes in the array.
 #[derive(Default)]
 pub struct Image {
-    table: Vec<u32>,   // page -> frame + 1
-    written: Vec<u64>, // frame -> which of its lines have been written
+    /// For each page: which of its lines have been written, and its frame plus one.
+    pages: Vec<[u64; 2]>,
+    frames: usize,
     segments: Vec<Segment>,
     sparse: FxHashMap<u64, u32>,
     sparse_lines: Vec<(Line, u32)>,
@@ -60,17 +63,27 @@ impl Image {
         Image::default()
     }
 
+    /// Another array with the same bytes, not worn.
+    pub fn copy(&self) -> Image {
+        let mut copy = Image::new();
+        for (place, line) in self.written_lines() {
+            copy.write(place, &line, 0xff, self.sideband(place));
+        }
+        copy.forget_wear();
+        copy
+    }
+
     /// The line at `place`, `None` if it has never been written.
     pub fn read(&self, place: Place) -> Option<Line> {
         if place.0 >= SPARSE_START {
             let slot = *self.sparse.get(&place.0)?;
             return Some(self.sparse_lines[slot as usize].0);
         }
-        let frame = self.frame(place)?;
-        if self.written[frame] >> (place.0 % FRAME_LINES) & 1 == 0 {
+        let [written, frame] = *self.pages.get((place.0 / FRAME_LINES) as usize)?;
+        if written >> (place.0 % FRAME_LINES) & 1 == 0 {
             return None;
         }
-        let (segment, offset) = locate(frame, place);
+        let (segment, offset) = locate(frame as usize - 1, place);
         let bytes = &self.segments[segment].bytes[offset..offset + LINE_BYTES];
         Some(bytes.try_into().expect("a line's bytes"))
     }
@@ -87,6 +100,7 @@ impl Image {
             let old = self.sidebands.insert(place.0, beside).unwrap_or_default();
             let flips = u64::from_le_bytes(old) ^ u64::from_le_bytes(beside);
             self.wear.bits_flipped += u64::from(flips.count_ones());
+            self.wear.bytes += 8;
         }
         let (old, writes): (&mut Line, &mut u32) = if place.0 >= SPARSE_START {
             let next = self.sparse_lines.len() as u32;
@@ -98,7 +112,6 @@ impl Image {
             (old, writes)
         } else {
             let frame = self.touch(place);
-            self.written[frame] |= 1 << (place.0 % FRAME_LINES);
             let (segment, offset) = locate(frame, place);
             let segment = &mut self.segments[segment];
             let old = &mut segment.bytes[offset..offset + LINE_BYTES];
@@ -108,6 +121,7 @@ impl Image {
         *writes = writes.saturating_add(1);
         self.wear.max_line_writes = self.wear.max_line_writes.max(*writes);
         self.wear.writes += 1;
+        self.wear.bytes += u64::from(words.count_ones()) * 8;
         let mut flips = 0;
         for word in 0..8 {
             if words >> word & 1 == 1 {
@@ -139,7 +153,11 @@ impl Image {
 
     /// Lines written at least once, in order of place.
     pub fn written_lines(&self) -> impl Iterator<Item = (Place, Line)> + '_ {
-        let dense = self.table.iter().enumerate().filter(|(_, f)| **f != 0);
+        let dense = self
+            .pages
+            .iter()
+            .enumerate()
+            .filter(|(_, page)| page[0] != 0);
         let dense = dense.flat_map(|(page, _)| {
             (0..FRAME_LINES).map(move |line| Place(page as u64 * FRAME_LINES + line))
         });
@@ -148,6 +166,38 @@ impl Image {
         dense
             .chain(sparse.into_iter().map(Place))
             .filter_map(|place| Some((place, self.read(place)?)))
+    }
+
+    /// Lines of `region` written at least once, in order of place.
+    pub fn written_in(&self, region: &Region) -> Vec<Place> {
+        let (first, end) = (region.first.0, region.first.0 + region.lines);
+        if first >= SPARSE_START {
+            let here = self
+                .sparse
+                .keys()
+                .filter(|place| (first..end).contains(place));
+            let mut places: Vec<Place> = here.copied().map(Place).collect();
+            places.sort_unstable();
+            return places;
+        }
+        let pages = (self.pages.len() as u64).min(end.div_ceil(FRAME_LINES));
+        let mut places = Vec::new();
+        for page in first / FRAME_LINES..pages {
+            let [mut written, _] = self.pages[page as usize];
+            while written != 0 {
+                let place = page * FRAME_LINES + u64::from(written.trailing_zeros());
+                written &= written - 1;
+                if (first..end).contains(&place) {
+                    places.push(Place(place));
+                }
+            }
+        }
+        places
+    }
+
+    /// Lines that have a sideband, in no order.
+    pub fn with_sideband(&self) -> impl Iterator<Item = Place> + '_ {
+        self.sidebands.keys().copied().map(Place)
     }
 
     /// Asks for the memory that holds `place`, without waiting for it: its bytes, and before a
@@ -168,28 +218,39 @@ impl Image {
         }
     }
 
+    /// Asks for what [`Image::touch_ahead`] will need.
     #[inline]
-    fn frame(&self, place: Place) -> Option<usize> {
-        let entry = *self.table.get((place.0 / FRAME_LINES) as usize)?;
-        (entry != 0).then(|| entry as usize - 1)
+    pub fn touch_page_ahead(&self, place: Place) {
+        if let Some(page) = self.pages.get((place.0 / FRAME_LINES) as usize) {
+            prefetch(page);
+        }
     }
 
+    #[inline]
+    fn frame(&self, place: Place) -> Option<usize> {
+        let [_, frame] = *self.pages.get((place.0 / FRAME_LINES) as usize)?;
+        (frame != 0).then(|| frame as usize - 1)
+    }
+
+    /// The line's frame, one that is new if need be; the line has been written.
     fn touch(&mut self, place: Place) -> usize {
         let page = (place.0 / FRAME_LINES) as usize;
-        if page >= self.table.len() {
+        if page >= self.pages.len() {
             // A fresh zeroed table costs no memory until it is touched; growing in place would.
-            let mut table = vec![0; (page + 1).next_power_of_two()];
-            table[..self.table.len()].copy_from_slice(&self.table);
-            self.table = table;
+            let mut pages = vec![[0; 2]; (page + 1).next_power_of_two()];
+            pages[..self.pages.len()].copy_from_slice(&self.pages);
+            self.pages = pages;
         }
-        if self.table[page] == 0 {
-            self.written.push(0);
-            self.table[page] = self.written.len() as u32;
-            if self.written.len() > self.segments.len() * SEGMENT_FRAMES {
+        let [written, frame] = &mut self.pages[page];
+        *written |= 1 << (place.0 % FRAME_LINES);
+        if *frame == 0 {
+            self.frames += 1;
+            *frame = self.frames as u64;
+            if self.frames > self.segments.len() * SEGMENT_FRAMES {
                 self.segments.push(Segment::new());
             }
         }
-        self.table[page] as usize - 1
+        *frame as usize - 1
     }
 }
 

@@ -227,8 +227,34 @@ pub struct CoreParams {
     pub width: u64,
     /// Reorder-buffer entries.
     pub window: u64,
-    /// Read misses in flight.
+    /// Read misses in flight; with caches simulated, misses of loads and stores.
     pub mshrs: usize,
+    /// Stores that have missed and wait for their line.
+    pub store_queue: usize,
     /// Latency of the caches on the way to memory, added to a read that missed them all.
     pub cache_latency: Time,
+}
+
+/// One level of the processor's caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheLevel {
+    /// Capacity in bytes.
+    pub bytes: u64,
+    /// Ways of a set.
+    pub ways: usize,
+    /// From asking this level to its answer.
+    pub latency: Time,
+}
+
+/// The processor's caches, for what is simulated from the core down (`cpu`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CachesParams {
+    /// Private data cache of each core.
+    pub l1: CacheLevel,
+    /// Private second level of each core; 0 bytes for none.
+    pub l2: CacheLevel,
+    /// Shared last level.
+    pub llc: CacheLevel,
+    /// The last level's bytes are for each core, as is its sharing.
+    pub llc_per_core: bool,
 }

@@ -4,8 +4,14 @@
 //! stalls the core and so delays what it does next. [`outcome`] turns the state into figures.
 
 pub mod outcome;
+mod port;
+pub mod programs;
+mod system;
+pub mod traces;
 
 use std::time::Instant;
+
+use serde_json::json;
 
 use crate::config::Machine;
 use crate::controller::designs::{self, UnknownDesign};
@@ -18,7 +24,10 @@ use crate::plan::{At, Step, Stored, Token};
 use crate::stats::Kind;
 use crate::trace::Source;
 use crate::units::Time;
+use outcome::Finished;
 pub use outcome::Outcome;
+pub use port::{Event, Watch};
+pub use system::{Ground, System, Warmup};
 
 /// Accesses that are announced to the controller before they come, for the host's caches' sake.
 const HINT_AHEAD: usize = 12;
@@ -41,16 +50,44 @@ pub enum SimError {
         trace: String,
     },
     /// Everything went to the warm-up.
-    #[error(
-        "{trace}: the warm-up of {warmup} requests leaves none of its {requests}; lower --warmup"
-    )]
+    #[error("{trace}: the warm-up of {warmup} {unit} leaves none of its {all}; lower --warmup")]
     OnlyWarmup {
         /// The trace's name.
         trace: String,
-        /// Requests asked to be warm-up.
+        /// How much was to be warm-up.
         warmup: u64,
-        /// Requests that there are.
-        requests: u64,
+        /// Of what.
+        unit: &'static str,
+        /// How much there is.
+        all: u64,
+    },
+    /// The program's specification is wrong.
+    #[error(transparent)]
+    Program(#[from] crate::workload::SpecError),
+    /// More cores than the caches can tell apart, or none.
+    #[error(
+        "{cores} cores; give 1 to {} for what is simulated from the core down",
+        crate::cpu::MAX_CORES
+    )]
+    Cores {
+        /// How many were asked for.
+        cores: usize,
+    },
+    /// The programs' regions do not fit.
+    #[error(
+        "{program}: {cores} regions of {} MiB do not fit in the machine's {} MiB; \
+         give a smaller footprint, fewer transactions or cores, or a larger machine",
+        .region >> 14, .machine >> 14
+    )]
+    Region {
+        /// The program.
+        program: String,
+        /// Regions wanted.
+        cores: usize,
+        /// Lines of one.
+        region: u64,
+        /// Lines that there are.
+        machine: u64,
     },
     /// Somebody asked for the run to end.
     #[error("cancelled")]
@@ -171,11 +208,36 @@ impl<'m> Simulation<'m> {
             return Err(SimError::OnlyWarmup {
                 trace,
                 warmup: self.options.warmup,
-                requests: self.admitted,
+                unit: "requests",
+                all: self.admitted,
             });
         }
         progress(self.admitted);
-        Ok(outcome::of(self, started.elapsed()))
+        Ok(outcome::of(&self.finished(), started.elapsed()))
+    }
+
+    fn finished(&self) -> Finished<'_> {
+        let streams = || self.cores.iter().map(Core::stream);
+        let retired = self.cores.iter().map(Core::retire_time).max();
+        let skipped: u64 = streams().map(Stream::skipped).sum();
+        let known = self.cores.iter().all(|core| core.instructions().is_some());
+        Finished {
+            machine: self.machine,
+            engine: &self.engine,
+            controller: &self.controller,
+            cores: self.cores.len(),
+            reads: &self.reads,
+            writes: &self.writes,
+            admitted: self.admitted,
+            counted_from: self.counted_from,
+            last_answer: self.last_answer,
+            retired: retired.unwrap_or(Time::ZERO),
+            instructions: known.then(|| self.instructions()),
+            pages: streams().map(Stream::pages).sum(),
+            own: [("skipped_fences_and_flushes".to_owned(), json!(skipped))]
+                .into_iter()
+                .collect(),
+        }
     }
 
     fn next_arrival(&self) -> Option<(Time, usize)> {

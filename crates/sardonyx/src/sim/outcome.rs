@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::Simulation;
 use crate::config::Machine;
+use crate::controller::{Controller, designs};
+use crate::engine::Engine;
 use crate::latency::Latencies;
 use crate::stats::{Cause, Kind, Purpose};
 use crate::units::Time;
@@ -28,7 +29,29 @@ pub struct Outcome {
     pub read_latency_cdf: Vec<(f64, f64)>,
 }
 
-pub(super) fn of(sim: &Simulation, took: Duration) -> Outcome {
+/// A run that is over.
+pub(super) struct Finished<'s> {
+    pub machine: &'s Machine,
+    pub engine: &'s Engine,
+    pub controller: &'s Controller,
+    pub cores: usize,
+    pub reads: &'s Latencies,
+    pub writes: &'s Latencies,
+    /// Requests, those not counted included.
+    pub admitted: u64,
+    /// When and after how many instructions counting began.
+    pub counted_from: (Time, u64),
+    pub last_answer: Time,
+    /// When the last core had retired everything.
+    pub retired: Time,
+    /// `None` if nobody knows.
+    pub instructions: Option<u64>,
+    pub pages: u64,
+    /// What only one kind of run has.
+    pub own: Map<String, Value>,
+}
+
+pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
     Outcome {
         metrics: metrics(sim, took),
         causes: causes(sim),
@@ -37,7 +60,7 @@ pub(super) fn of(sim: &Simulation, took: Duration) -> Outcome {
     }
 }
 
-fn metrics(sim: &Simulation, took: Duration) -> Map<String, Value> {
+fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
     let mut m = Map::new();
     let (reads, writes) = (sim.reads.count(), sim.writes.count());
     let ledger = sim.engine.ledger();
@@ -68,7 +91,10 @@ fn metrics(sim: &Simulation, took: Duration) -> Map<String, Value> {
     latencies(&mut put, "write", &sim.writes);
     latencies(&mut put, "read", &sim.reads);
     put("simulated_ns", json!(simulated.ns()));
-    let instructions = sim.instructions() - sim.counted_from.1;
+    let instructions = sim
+        .instructions
+        .unwrap_or(0)
+        .saturating_sub(sim.counted_from.1);
     put("instructions", json!(instructions));
     put("ipc", ipc(sim, instructions));
     put("energy_nj", json!(total.energy.nj()));
@@ -95,19 +121,20 @@ fn metrics(sim: &Simulation, took: Duration) -> Map<String, Value> {
     let wear = sim.engine.image().wear();
     put("max_line_writes", json!(wear.max_line_writes));
     put("bits_flipped", json!(wear.bits_flipped));
+    put("medium_write_bytes", json!(wear.bytes));
     let [ideal, none] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
     put("lifetime_ideal_years", ideal);
     put("lifetime_none_years", none);
-    let pages: u64 = sim.cores.iter().map(|core| core.stream().pages()).sum();
-    put("footprint_pages", json!(pages));
-    let skipped: u64 = sim.cores.iter().map(|core| core.stream().skipped()).sum();
-    put("skipped_fences_and_flushes", json!(skipped));
+    put("footprint_pages", json!(sim.pages));
     put(
         "requests_per_second",
         json!(sim.admitted as f64 / took.as_secs_f64()),
     );
     for (name, value) in figures {
         put(name, json!(value));
+    }
+    for (name, value) in &sim.own {
+        put(name, value.clone());
     }
     m
 }
@@ -131,14 +158,13 @@ fn latencies(put: &mut impl FnMut(&str, Value), name: &str, all: &Latencies) {
 }
 
 /// Instructions a core cycle, the mean of the cores; null for a trace that counts cycles.
-fn ipc(sim: &Simulation, instructions: u64) -> Value {
-    let took = sim.cores.iter().map(|core| core.retire_time()).max();
-    let took = took.unwrap_or(Time::ZERO).since(sim.counted_from.0);
+fn ipc(sim: &Finished, instructions: u64) -> Value {
+    let took = sim.retired.since(sim.counted_from.0);
     let cycles = took.ps() as f64 / sim.machine.core.clock.ps() as f64;
-    if sim.cores.iter().any(|core| core.instructions().is_none()) {
+    if sim.instructions.is_none() {
         return Value::Null;
     }
-    share(instructions as f64 / sim.cores.len() as f64, cycles)
+    share(instructions as f64 / sim.cores as f64, cycles)
 }
 
 /// Years until cells wear out at this rate: with every line worn alike, and with none moved.
@@ -152,7 +178,7 @@ fn lifetimes(machine: &Machine, took: Time, writes: u64, max_line_writes: u32) -
     ]
 }
 
-fn causes(sim: &Simulation) -> Map<String, Value> {
+fn causes(sim: &Finished) -> Map<String, Value> {
     let ledger = sim.engine.ledger();
     let mut causes = Map::new();
     for cause in Cause::ALL {
@@ -192,17 +218,18 @@ fn causes(sim: &Simulation) -> Map<String, Value> {
 
 /// The assumed parameters that a run of `design` depends on.
 pub fn assumed<'m>(machine: &'m Machine, design: &str) -> Vec<&'m str> {
-    let own = design.replace('-', "_");
+    let (mapping, policy) = designs::composition(design).unwrap_or(("identity", "per-line"));
     let foreign = |key: &str| {
         let of = |prefix: &str| key.starts_with(prefix);
-        (of("esd.") && !own.starts_with("esd"))
-            || (of("dedup_sha1.") && own != "dedup_sha1")
-            || (of("dewrite.") && own != "dewrite")
-            || (of("units.sha1.") && own != "dedup_sha1")
-            || (of("units.crc32.") && own != "dewrite")
-            || ((of("units.aes.") || of("encryption.")) && own == "no_encryption")
+        (of("esd.") && !mapping.starts_with("esd"))
+            || (of("dedup_sha1.") && mapping != "dedup-sha1")
+            || (of("dewrite.") && mapping != "dewrite")
+            || (of("units.sha1.") && mapping != "dedup-sha1")
+            || (of("units.crc32.") && mapping != "dewrite")
+            || ((of("units.aes.") || of("encryption.")) && policy == "no-encryption")
+            || (of("encryption.mark_stride") && policy == "per-line")
             || ((of("units.compare.") || of("units.fingerprints.") || of("units.metadata."))
-                && matches!(own.as_str(), "baseline" | "no_encryption"))
+                && mapping == "identity")
     };
     let keys = machine.assumed.iter().map(|a| a.parameter.as_str());
     keys.filter(|key| !foreign(key)).collect()

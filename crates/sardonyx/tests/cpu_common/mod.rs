@@ -14,7 +14,7 @@ pub fn record(gap: u32, op: Op, line: u64, byte: u8) -> Record {
         thread: 0,
         op,
         line: Virtual(line),
-        data: op.is_write().then_some([byte; 64]),
+        data: op.has_data().then_some([byte; 64]),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Left out: the on-chip units, whose timing belongs to the engine.
 
 use crate::config::kinds::{Key, Kind, Value};
-use crate::controller::params::{Collision, EfitPolicy, Reclaim};
+use crate::controller::params::{Collision, EfitPolicy, Reclaim, Siblings, Survival};
 use crate::ecc::Matrix;
 
 const fn cache_bytes() -> Kind {
@@ -17,11 +17,26 @@ const fn ways() -> Kind {
     Kind::Int { min: 1, max: 1024 }
 }
 
-pub(super) static ENCRYPTION: [Key; 3] = [
+pub(super) static ENCRYPTION: [Key; 7] = [
     flag!(
         "encryption.enabled",
         controller.encrypted,
         "Lines are encrypted in the medium"
+    ),
+    word!("encryption.siblings", controller.counter_mode.siblings, {
+        "accepted" => Siblings::Accepted, "ride-along" => Siblings::RideAlong
+    }, "Which other counters a line of counters carries with the one it is written for"),
+    word!("encryption.global_counter", controller.counter_mode.global.survival, {
+        "high-water" => Survival::HighWater, "paper" => Survival::Paper
+    }, "How the global counter survives a power cut: by a persisted mark, or from what is shown"),
+    int!(
+        "encryption.mark_stride",
+        Kind::Int {
+            min: 2,
+            max: 1 << 40
+        },
+        controller.counter_mode.global.stride as u64,
+        "Writes between two marks of the global counter"
     ),
     int!(
         "encryption.counter_cache.bytes",
@@ -34,6 +49,11 @@ pub(super) static ENCRYPTION: [Key; 3] = [
         ways(),
         controller.counter_mode.cache.ways as usize,
         "Ways of the counter cache"
+    ),
+    flag!(
+        "encryption.counter_cache.per_core",
+        controller.counter_mode.cache_per_core,
+        "Its bytes are for each core: N cores share N times as much"
     ),
 ];
 

@@ -1,12 +1,11 @@
-//! Counter-mode encryption: a line is its plaintext XOR a pad of (key, place, counter), and the
-//! counter grows with every write. Source: SCA (HPCA 2018) Sec. 2, NIST SP 800-38A for the mode.
-//! Left out: integrity (no MACs, no tree) and split counters.
+//! Counter-mode encryption with counters in lines of their own, eight to a line, behind a counter
+//! cache; and the policies of when a line's counter persists with it. Source: SCA (HPCA 2018).
+//! Left out: integrity (no MACs, no tree), split counters, and counters beside their lines.
 
-use aes::Aes128;
-use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
-
+use super::global_counter::GlobalCounter;
+use super::pad::Pads;
 use crate::controller::metadata_cache::MetadataCache;
-use crate::controller::params::CounterModeParams;
+use crate::controller::params::{CounterModeParams, Siblings};
 use crate::controller::{Class, Figures, Layer, Persist};
 use crate::line::{Line, Place};
 use crate::medium::layout::{Layout, Region};
@@ -14,65 +13,94 @@ use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::stats::Cause;
 
-/// The processor's key. A simulator keeps no secrets: it is fixed so that results repeat.
-pub const KEY: [u8; 16] = *b"sardonyx-aes-128";
-
 /// Counters in a line of the counter region.
 const PER_LINE: u64 = 8;
 
+/// Which writes are counter-atomic: one group of the line and its counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomicity {
+    /// Those that demand it (SCA's selective counter-atomicity).
+    Marked,
+    /// All (SCA's full counter-atomicity).
+    Every,
+    /// None, and nobody writes counters back on demand: they leave the cache when they are evicted.
+    Never,
+    /// None is needed: whatever the array shows, its counter is known (SCA's ideal).
+    Free,
+}
+
+/// Where the next counter of a line comes from.
+enum Numbers {
+    PerLine,
+    Global(GlobalCounter),
+}
+
 /// Counter mode over the medium.
 pub struct CounterMode {
-    cipher: Aes128,
+    pads: Pads,
     region: Region,
     cache: MetadataCache,
+    numbers: Numbers,
+    atomicity: Atomicity,
+    siblings: Siblings,
     /// Lines that have a counter.
     counted: u64,
     wasted: u64,
 }
 
 impl CounterMode {
-    /// Over the data lines of `layout`; their counters get a region of their own.
-    pub fn new(params: &CounterModeParams, layout: &mut Layout) -> CounterMode {
+    /// Each line counts its own writes; marked writes are counter-atomic.
+    pub fn per_line(params: &CounterModeParams, layout: &mut Layout) -> CounterMode {
         let lines = layout.data_lines().div_ceil(PER_LINE);
         CounterMode {
-            cipher: Aes128::new(&Array::from(KEY)),
+            pads: Pads::new(),
             region: layout.reserve("counters", lines),
             cache: MetadataCache::new(params.cache, Unit::Counters, Queue::Counter),
+            numbers: Numbers::PerLine,
+            atomicity: Atomicity::Marked,
+            siblings: params.siblings,
             counted: 0,
             wasted: 0,
         }
+    }
+
+    /// All lines draw from one global counter.
+    pub fn global(
+        params: &CounterModeParams,
+        atomicity: Atomicity,
+        layout: &mut Layout,
+    ) -> CounterMode {
+        let mut mode = CounterMode::per_line(params, layout);
+        mode.numbers = Numbers::Global(GlobalCounter::new(&params.global, layout));
+        mode.atomicity = atomicity;
+        mode
     }
 
     fn counter_line(&self, a: Place) -> Place {
         self.region.line(a.0 / PER_LINE)
     }
 
-    fn crypt(&self, a: Place, counter: u64, line: &Line) -> Line {
-        crypt(&self.cipher, initial_value(a, counter), line)
+    /// The counter under which the newest content of `a` was encrypted.
+    fn counter(&self, cached: &Line, a: Place, plan: &Plan) -> u64 {
+        match self.atomicity {
+            Atomicity::Free => plan.peek_sideband(a).map_or(0, u64::from_le_bytes),
+            _ => counter_of(cached, a),
+        }
     }
-}
 
-/// The initial value of a line's four blocks: the counter, then the place, then the block's number,
-/// which is what a carry-free increment of the last byte counts.
-fn initial_value(a: Place, counter: u64) -> [u8; 16] {
-    let mut iv = [0; 16];
-    iv[..8].copy_from_slice(&counter.to_be_bytes());
-    iv[8..].copy_from_slice(&(a.0 << 8).to_be_bytes());
-    iv
-}
+    /// When a counter just changed may leave the chip: after its data, or whenever it likes.
+    fn ripe(&self, stored: Stored, known: Step) -> Step {
+        let waits = self.siblings == Siblings::Accepted && self.atomicity != Atomicity::Never;
+        if waits { stored.accepted } else { known }
+    }
 
-/// AES-CTR of four blocks whose counter block's last two bits start at zero or do not carry out.
-fn crypt(cipher: &Aes128, iv: [u8; 16], line: &Line) -> Line {
-    let mut blocks = [Array::from(iv); 4];
-    for (number, block) in blocks.iter_mut().enumerate() {
-        *block = Array::from((u128::from_be_bytes(iv) + number as u128).to_be_bytes());
+    fn is_paired(&self, order: Persist) -> bool {
+        match self.atomicity {
+            Atomicity::Marked => order == Persist::CounterAtomic,
+            Atomicity::Every => true,
+            Atomicity::Never | Atomicity::Free => false,
+        }
     }
-    cipher.encrypt_blocks(&mut blocks);
-    let mut out = *line;
-    for (bytes, pad) in out.iter_mut().zip(blocks.iter().flatten()) {
-        *bytes ^= pad;
-    }
-    out
 }
 
 fn counter_of(line: &Line, a: Place) -> u64 {
@@ -89,13 +117,13 @@ impl Layer for CounterMode {
         let got = self
             .cache
             .get(place, after, &mut plan.because(Cause::Counter));
-        let counter = counter_of(self.cache.line(got), a);
+        let counter = self.counter(self.cache.line(got), a, plan);
         let Some(line) = stored.value.filter(|_| counter != 0) else {
             return At::new(None, plan.both(stored.at, got.at));
         };
         let pad = plan.because(Cause::Encryption).unit(Unit::Aes, got.at);
         let at = plan.both(stored.at, pad);
-        At::new(Some(self.crypt(a, counter, &line)), at)
+        At::new(Some(self.pads.crypt(a, counter, &line)), at)
     }
 
     fn write(
@@ -111,31 +139,45 @@ impl Layer for CounterMode {
         let got = self
             .cache
             .get(place, data.at, &mut plan.because(Cause::Counter));
-        let counter = counter_of(self.cache.line(got), a) + 1;
-        self.counted += u64::from(counter == 1);
-        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, got.at);
+        let old = self.counter(self.cache.line(got), a, plan);
+        self.counted += u64::from(old == 0);
+        let (counter, known, gate) = match &mut self.numbers {
+            Numbers::PerLine => (old + 1, got.at, gate),
+            Numbers::Global(global) => {
+                // A miss does not stall the write: its counter is a new one.
+                let next = global.next(&mut plan.because(Cause::Counter));
+                (next.value, data.at, plan.both(gate, next.at))
+            }
+        };
+        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, known);
         let at = plan.both(data.at, pad);
-        let line = self.crypt(a, counter, data.value);
-        let stored = plan.write(a, At::new(&line, at), gate);
-
-        // A sibling may be written back any time, so this counter leaves only after its data.
-        let word = (a.0 % PER_LINE) as usize;
+        let line = self.pads.crypt(a, counter, data.value);
         let bytes = counter.to_le_bytes();
+        let beside = (self.atomicity == Atomicity::Free).then_some(bytes);
+        let line = At::new(&line, at);
+        let stored = plan.write_words(a, line, 0xff, beside, gate, Queue::Data);
+
+        let word = (a.0 % PER_LINE) as usize;
+        let ripe = self.ripe(stored, got.at);
         let mut plan = plan.because(Cause::Counter);
-        self.cache
-            .set_bytes(got, word * 8, &bytes, stored.accepted, &mut plan);
-        if order == Persist::CounterAtomic {
-            let line = At::new(self.cache.line(got), got.at);
-            let words = 1 << word;
-            let counter = plan.write_words(place, line, words, None, gate, Queue::Counter);
-            self.cache.clean(got, words);
-            plan.group(&[stored, counter]);
-            return Stored {
-                accepted: stored.accepted,
-                done: plan.both(stored.done, counter.done),
-            };
+        self.cache.set_bytes(got, word * 8, &bytes, ripe, &mut plan);
+        if !self.is_paired(order) {
+            plan.sealed(stored, a, counter, data.value, None);
+            return stored;
         }
-        stored
+        let words = match self.siblings {
+            Siblings::Accepted => 1 << word,
+            Siblings::RideAlong => self.cache.dirty(got),
+        };
+        let line = At::new(self.cache.line(got), got.at);
+        let paired = plan.write_words(place, line, words, None, gate, Queue::Counter);
+        self.cache.clean(got, words);
+        plan.group(&[stored, paired]);
+        plan.sealed(stored, a, counter, data.value, Some(paired));
+        Stored {
+            accepted: stored.accepted,
+            done: plan.both(stored.done, paired.done),
+        }
     }
 
     fn waste(&mut self, a: Place, data: Step, plan: &mut Plan) {
@@ -146,7 +188,11 @@ impl Layer for CounterMode {
         plan.unit(Unit::Aes, got.at);
     }
 
+    /// `counter_cache_writeback()`: writes a dirty hit whole and keeps it; always ready.
     fn persist_metadata(&mut self, a: Place, after: Step, plan: &mut Plan) -> Stored {
+        if matches!(self.atomicity, Atomicity::Never | Atomicity::Free) {
+            return Stored::at(after);
+        }
         let place = self.counter_line(a);
         self.cache
             .persist(place, after, &mut plan.because(Cause::Counter))
@@ -157,13 +203,20 @@ impl Layer for CounterMode {
     }
 
     fn recover(&mut self, plan: &mut Plan) {
-        self.counted = 0;
-        for index in 0..self.region.lines {
-            let Some(line) = plan.peek(self.region.line(index)) else {
-                continue;
-            };
-            let counters = (0..PER_LINE).map(|word| counter_of(&line, Place(word)));
-            self.counted += counters.filter(|counter| *counter != 0).count() as u64;
+        let (mut counted, mut greatest) = (0, 0);
+        for place in plan.written(&self.region) {
+            let line = plan.peek(place).expect("it has been written");
+            for counter in (0..PER_LINE).map(|word| counter_of(&line, Place(word))) {
+                counted += u64::from(counter != 0);
+                greatest = greatest.max(counter);
+            }
+        }
+        if self.atomicity == Atomicity::Free {
+            (counted, greatest) = plan.greatest_sideband();
+        }
+        self.counted = counted;
+        if let Numbers::Global(global) = &mut self.numbers {
+            global.recover(|_| greatest, plan);
         }
     }
 
@@ -181,42 +234,5 @@ impl Layer for CounterMode {
         out.push(("counter_cache_hit_rate", self.cache.hit_rate()));
         out.push(("counter_bytes", (self.counted * 8) as f64));
         out.push(("wasted_encryptions", self.wasted as f64));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bytes<const N: usize>(hex: &str) -> [u8; N] {
-        let digits = hex.as_bytes().as_chunks::<2>().0;
-        let byte = |d: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(d).unwrap(), 16).unwrap();
-        let all: Vec<u8> = digits.iter().map(byte).collect();
-        all.try_into().unwrap()
-    }
-
-    /// NIST SP 800-38A, F.5.1.
-    #[test]
-    fn the_mode_is_nists() {
-        let cipher = Aes128::new(&Array::from(bytes("2b7e151628aed2a6abf7158809cf4f3c")));
-        let iv = bytes("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff");
-        let plain = "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51\
-                     30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710";
-        let secret = "874d6191b620e3261bef6864990db6ce9806f66b7970fdff8617187bb9fffdff\
-                      5ae4df3edbd5d35e5b4f09020db03eab1e031dda2fbe03d1792170a0f3009cee";
-        assert_eq!(crypt(&cipher, iv, &bytes(plain)), bytes(secret));
-    }
-
-    #[test]
-    fn pads_differ_by_place_counter_and_block() {
-        let cipher = Aes128::new(&Array::from(KEY));
-        let mut pads = std::collections::HashSet::new();
-        for place in [0, 1, 1 << 40] {
-            for counter in [1, 2, u64::MAX] {
-                let pad = crypt(&cipher, initial_value(Place(place), counter), &[0; 64]);
-                pads.extend(pad.as_chunks::<16>().0.iter().copied());
-            }
-        }
-        assert_eq!(pads.len(), 3 * 3 * 4);
     }
 }

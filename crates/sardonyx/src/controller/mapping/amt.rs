@@ -19,15 +19,18 @@ pub const SATURATED: u8 = u8::MAX;
 pub struct Amt {
     region: Region,
     per_line: u64,
-    entry: usize,
+    entry_bytes: usize,
     recent: Vec<Step>,
     mapped: u64,
+    /// An entry beyond them is no mapping (a power cut may have torn it).
+    places: u64,
 }
 
 impl Amt {
     /// A table for the data lines of `layout`: ten entries a line with a count beside each, of the
     /// references to the *place* of that number, or twelve without.
     pub fn new(counted: bool, layout: &mut Layout) -> Amt {
+        let places = layout.data_lines();
         let (per_line, entry) = if counted {
             (10, ENTRY + 1)
         } else {
@@ -37,9 +40,10 @@ impl Amt {
         Amt {
             region: layout.reserve("mapping", lines),
             per_line,
-            entry,
+            entry_bytes: entry,
             recent: vec![Step::PAST; RECENT],
             mapped: 0,
+            places,
         }
     }
 
@@ -53,9 +57,13 @@ impl Amt {
         64.0 / self.per_line as f64
     }
 
+    fn entry(&self, line: &Line, from: usize) -> Option<Place> {
+        number(line, from).filter(|n| *n < self.places).map(Place)
+    }
+
     fn spot(&self, number: u64) -> (Place, usize) {
         let line = self.region.line(number / self.per_line);
-        (line, (number % self.per_line) as usize * self.entry)
+        (line, (number % self.per_line) as usize * self.entry_bytes)
     }
 
     /// Looks up where `line` lies, for a write that will change it.
@@ -68,7 +76,7 @@ impl Amt {
     ) -> (Option<Place>, Got) {
         let (place, from) = self.spot(line.0);
         let got = cache.get(place, after, &mut plan.because(Cause::Mapping));
-        (entry(cache.line(got), from), got)
+        (self.entry(cache.line(got), from), got)
     }
 
     /// Looks up where `line` lies, for a read: after the newest mapping of it is decided.
@@ -95,7 +103,7 @@ impl Amt {
         plan: &mut Plan,
     ) {
         let (_, from) = self.spot(line.0);
-        self.mapped += u64::from(entry(cache.line(got), from).is_none());
+        self.mapped += u64::from(self.entry(cache.line(got), from).is_none());
         let mut plan = plan.because(Cause::Mapping);
         cache.set_bytes(got, from, &to_bytes(place), ripe, &mut plan);
         let recent = &mut self.recent[line.0 as usize % RECENT];
@@ -137,7 +145,7 @@ impl Amt {
     /// Where `line` lies if that is known on chip, and nothing done in hardware.
     pub fn peek(&self, cache: &MetadataCache, line: Logical) -> Option<Place> {
         let (place, from) = self.spot(line.0);
-        entry(cache.peek(place)?, from)
+        self.entry(cache.peek(place)?, from)
     }
 
     /// Fetches what a look-up of `line` will touch into the host's caches; gives the place where it
@@ -145,7 +153,7 @@ impl Amt {
     pub fn touch_ahead(&self, cache: &MetadataCache, line: Logical, plan: &Plan) -> Place {
         let (place, from) = self.spot(line.0);
         let known = match cache.peek(place) {
-            Some(bytes) => entry(bytes, from),
+            Some(bytes) => self.entry(bytes, from),
             None => {
                 plan.touch_ahead(place);
                 None
@@ -157,14 +165,37 @@ impl Amt {
     /// Reads the whole table from the medium's bytes; calls `each` with every mapping.
     pub fn scan(&mut self, plan: &Plan, mut each: impl FnMut(Logical, Place)) {
         self.mapped = 0;
-        for index in 0..self.region.lines {
-            let Some(line) = plan.peek(self.region.line(index)) else {
-                continue;
-            };
+        for place in plan.written(&self.region) {
+            let index = place.0 - self.region.first.0;
+            let line = plan.peek(place).expect("it has been written");
             for number in 0..self.per_line {
-                if let Some(place) = entry(&line, number as usize * self.entry) {
+                if let Some(place) = self.entry(&line, number as usize * self.entry_bytes) {
                     self.mapped += 1;
                     each(Logical(index * self.per_line + number), place);
+                }
+            }
+        }
+    }
+}
+
+impl Amt {
+    /// Puts right, in the cache, the counts that differ from `lines_at` (logical lines at a place).
+    pub fn recount(
+        &self,
+        cache: &mut MetadataCache,
+        lines_at: &super::places::Paged<u32>,
+        plan: &mut Plan,
+    ) {
+        for place in plan.written(&self.region) {
+            let index = place.0 - self.region.first.0;
+            for number in 0..self.per_line {
+                let spot = Place(index * self.per_line + number);
+                let line = plan.peek(place).expect("it has been written");
+                let stored = line[number as usize * self.entry_bytes + ENTRY];
+                let true_count = lines_at.get(spot.0).min(u32::from(SATURATED)) as u8;
+                if stored != true_count {
+                    let (_, got) = self.count(cache, spot, Step::PAST, plan);
+                    self.set_count(cache, (spot, got), true_count, Step::PAST, plan);
                 }
             }
         }
@@ -182,10 +213,6 @@ pub(super) fn number(line: &Line, from: usize) -> Option<u64> {
 pub(super) fn number_bytes(number: u64) -> [u8; ENTRY] {
     let bytes = (number + 1).to_le_bytes();
     bytes[..ENTRY].try_into().expect("5 bytes")
-}
-
-fn entry(line: &Line, from: usize) -> Option<Place> {
-    number(line, from).map(Place)
 }
 
 fn to_bytes(place: Place) -> [u8; ENTRY] {

@@ -141,7 +141,8 @@ impl Layer for DedupSha1 {
             (digest, known) = (Some(hash), found.at);
             if let Some(found) = found.value {
                 let steps = (known, plan.both(known, gate));
-                return self.tables.share((a, got), old, &found, steps, plan);
+                let shared = self.tables.share((a, got), old, &found, steps, plan);
+                return self.tables.demanded(a, shared, order, plan);
             }
         }
         let (place, unmapped, old, got) = self.tables.allocate(a, (old, got), known, plan);
@@ -149,8 +150,9 @@ impl Layer for DedupSha1 {
         let data = At::new(data.value, known);
         let kept = self.below.write(place, data, gate, class, order, plan);
         let spots = (old, place);
-        self.tables
-            .keep((a, got), spots, digest, (known, kept), plan)
+        let steps = (known, kept);
+        let stored = self.tables.keep((a, got), spots, digest, steps, plan);
+        self.tables.demanded(a, stored, order, plan)
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {

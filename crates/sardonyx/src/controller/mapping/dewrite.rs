@@ -109,7 +109,8 @@ impl Layer for Dewrite {
                     self.below.waste(Place(a.0), data.at, plan);
                 }
                 let steps = (known, plan.both(known, gate));
-                return self.tables.share((a, got), old, &found, steps, plan);
+                let shared = self.tables.share((a, got), old, &found, steps, plan);
+                return self.tables.demanded(a, shared, order, plan);
             }
             ready = if guess { known } else { data.at };
         }
@@ -119,8 +120,9 @@ impl Layer for Dewrite {
         let data = At::new(data.value, ready);
         let kept = self.below.write(place, data, gate, class, order, plan);
         let spots = (old, place);
-        self.tables
-            .keep((a, got), spots, digest, (known, kept), plan)
+        let steps = (known, kept);
+        let stored = self.tables.keep((a, got), spots, digest, steps, plan);
+        self.tables.demanded(a, stored, order, plan)
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {

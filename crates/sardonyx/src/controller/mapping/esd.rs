@@ -47,6 +47,8 @@ pub struct Esd {
     lines_at: Paged<u32>,
     leaked: u64,
     counts: Counts,
+    /// Every mapping persists with its line, and every write below is counter-atomic.
+    sound: bool,
     below: Encryption,
 }
 
@@ -63,8 +65,18 @@ impl Esd {
             lines_at: Paged::new(),
             leaked: 0,
             counts: Counts::default(),
+            sound: false,
             below,
         }
+    }
+
+    /// The same, made to survive a power cut: a write is accepted when its line, its counter and
+    /// then its mapping are; a place is used again when its last unmapping is; counts are counted
+    /// anew by a recovery.
+    pub fn sound(params: &EsdParams, below: Encryption, layout: &mut Layout) -> Esd {
+        let mut esd = Esd::new(params, below, layout);
+        esd.sound = true;
+        esd
     }
 
     /// Whether the content is in the medium already, and the step after which that is known.
@@ -104,21 +116,24 @@ impl Esd {
         At::new(Found::Unique(entering), known)
     }
 
-    /// Maps `line` to `place`, and settles who refers to what.
+    /// Maps `line` to `place`, and settles who refers to what. A mapping that must persist with its
+    /// line is written back at once.
     fn remap(
         &mut self,
         (line, got): (Logical, Got),
         (old, place): (Option<Place>, Place),
         fresh: bool,
         (decided, ripe): (Step, Step),
+        order: Persist,
         plan: &mut Plan,
-    ) -> Step {
+    ) -> Stored {
         let mapped = plan.because(Cause::Mapping).both(got.at, ripe);
-        if old == Some(place) {
-            // Its own content again; or, in a full medium, the place that it has just given up.
-            if !fresh {
-                return mapped;
-            }
+        if old == Some(place) && !fresh {
+            // Its own content again (a fresh one: the place that it has given up in a full medium).
+            return match order {
+                Persist::Relaxed => Stored::at(mapped),
+                Persist::CounterAtomic => self.persist_mapping(line, mapped, plan),
+            };
         }
         let cache = &mut self.cache;
         let steps = (decided, mapped);
@@ -129,10 +144,13 @@ impl Esd {
             *lines += 1;
             if let Some(old) = old {
                 let lines = self.lines_at.at(old.0);
-                *lines -= 1;
+                *lines = lines.saturating_sub(1);
                 self.leaked += u64::from(*lines == 0);
             }
-            return mapped;
+            return match order {
+                Persist::Relaxed => Stored::at(mapped),
+                Persist::CounterAtomic => self.persist_mapping(line, mapped, plan),
+            };
         }
         let (count, got) = self.amt.count(cache, place, decided, plan);
         let new = if fresh { 1 } else { count.saturating_add(1) };
@@ -140,16 +158,32 @@ impl Esd {
             self.leaked += u64::from(new == SATURATED);
             self.amt.set_count(cache, (place, got), new, mapped, plan);
         }
+        let stored = match order {
+            Persist::Relaxed => Stored::at(mapped),
+            Persist::CounterAtomic => self.persist_mapping(line, mapped, plan),
+        };
         if let Some(old) = old {
-            self.unrefer(old, (decided, mapped), plan);
+            self.unrefer(old, (decided, stored.accepted), plan);
         }
-        mapped
+        stored
+    }
+
+    /// Writes the table line of `line` back, after `after`.
+    fn persist_mapping(&mut self, line: Logical, after: Step, plan: &mut Plan) -> Stored {
+        let (table, mut plan) = (self.amt.table_line(line), plan.because(Cause::Mapping));
+        let stored = self.cache.persist(table, after, &mut plan);
+        // Nothing to write: what was written before is in the same line's order.
+        Stored {
+            accepted: plan.both(stored.accepted, after),
+            done: plan.both(stored.done, after),
+        }
     }
 
     /// One line less refers to `place`.
     fn unrefer(&mut self, place: Place, (after, unmapped): (Step, Step), plan: &mut Plan) {
         let (count, got) = self.amt.count(&mut self.cache, place, after, plan);
-        if count == SATURATED {
+        // A count of 0 is one that a power cut took: the place stays used.
+        if count == SATURATED || count == 0 {
             return;
         }
         let spot = (place, got);
@@ -186,6 +220,11 @@ impl Layer for Esd {
         order: Persist,
         plan: &mut Plan,
     ) -> Stored {
+        let order = if self.sound {
+            Persist::CounterAtomic
+        } else {
+            order
+        };
         let (mut old, mut got) = self.amt.find(&mut self.cache, a, data.at, plan);
         let found = match class {
             Class::Data => self.search(data, plan),
@@ -193,9 +232,9 @@ impl Layer for Esd {
         };
         let entering = match found.value {
             Found::Duplicate(place) => {
-                let ripe = plan.both(found.at, gate);
-                let steps = (found.at, ripe);
-                return Stored::at(self.remap((a, got), (old, place), false, steps, plan));
+                // The demand moves to the mapping.
+                let steps = (found.at, plan.both(found.at, gate));
+                return self.remap((a, got), (old, place), false, steps, order, plan);
             }
             Found::Unique(entering) => entering,
         };
@@ -220,10 +259,10 @@ impl Layer for Esd {
             Entering::Instead(hit) => self.efit.replace(hit, place, found.at),
         }
         let steps = (found.at, kept.accepted);
-        let accepted = self.remap((a, got), (old, place), true, steps, plan);
+        let mapped = self.remap((a, got), (old, place), true, steps, order, plan);
         Stored {
-            accepted,
-            done: plan.both(kept.done, accepted),
+            accepted: mapped.accepted,
+            done: plan.both(kept.done, mapped.done),
         }
     }
 
@@ -254,6 +293,9 @@ impl Layer for Esd {
             places.take(place);
             *lines_at.at(place.0) += 1;
         });
+        if self.sound && self.params.reclaim == Reclaim::Counted {
+            self.amt.recount(&mut self.cache, &self.lines_at, plan);
+        }
         self.below.recover(plan);
     }
 

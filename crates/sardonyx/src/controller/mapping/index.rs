@@ -66,6 +66,8 @@ pub struct Index {
     per_bucket: usize,
     /// A new entry takes the slot of one with the same digest whose count is full.
     moves: bool,
+    /// A power cut may have taken what the other tables speak of.
+    recovered: bool,
     /// Its cache on chip.
     pub cache: MetadataCache,
     entries: u64,
@@ -81,6 +83,7 @@ impl Index {
             entry,
             per_bucket: OVERFLOW / entry,
             moves: false,
+            recovered: false,
             cache: MetadataCache::new(cache, Unit::Fingerprints, Queue::Data),
             entries: 0,
         }
@@ -216,6 +219,9 @@ impl Index {
         (after, ripe): (Step, Step),
         plan: &mut Plan,
     ) -> bool {
+        if self.recovered && bucket >= self.region.lines {
+            return false;
+        }
         let mut plan = plan.because(Cause::Reclaim);
         let got = self
             .cache
@@ -224,8 +230,10 @@ impl Index {
         let slot =
             (0..self.per_bucket).find(|slot| number(&line, self.place(*slot)) == Some(place.0));
         let Some(slot) = slot else {
-            assert!(self.moves, "the inverse table knows where the entry lies");
-            return false; // its count was full, and its entry has moved to a fresh copy
+            // Its count was full, and its entry has moved to a fresh copy; or a power cut took it.
+            let may_be = self.moves || self.recovered;
+            assert!(may_be, "the inverse table knows where the entry lies");
+            return false;
         };
         let count = line[self.count(slot)];
         if count == SATURATED {
@@ -247,7 +255,7 @@ impl Index {
             at = got.at;
             let beyond = self.cache.line(got)[OVERFLOW];
             if beyond != u8::MAX {
-                let less = [beyond - 1];
+                let less = [beyond.saturating_sub(1)]; // 0 only after a power cut
                 self.cache.set_bytes(got, OVERFLOW, &less, ripe, &mut plan);
             }
             passed = self.after(passed);
@@ -257,6 +265,9 @@ impl Index {
 
     /// The places that the newest bytes of a bucket speak of, with their counts.
     pub fn peek(&self, bucket: u64, plan: &Plan) -> Vec<(Place, u8)> {
+        if bucket >= self.region.lines {
+            return Vec::new(); // torn by a power cut
+        }
         let line = plan.peek(self.region.line(bucket)).unwrap_or([0; 64]);
         let slots = 0..self.per_bucket;
         let entry = |slot| {
@@ -271,6 +282,7 @@ impl Index {
     /// How many entries there are, learnt from elsewhere (the inverse table).
     pub fn set_entries(&mut self, entries: u64) {
         self.entries = entries;
+        self.recovered = true;
     }
 
     fn home(&self, digest: &Digest) -> u64 {

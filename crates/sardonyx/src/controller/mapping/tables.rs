@@ -5,9 +5,9 @@
 use super::amt::{Amt, SATURATED, number, number_bytes};
 use super::index::{Digest, Index, Match};
 use super::places::Allocator;
-use crate::controller::Encryption;
 use crate::controller::metadata_cache::{Got, MetadataCache};
 use crate::controller::params::CacheParams;
+use crate::controller::{Encryption, Persist};
 use crate::line::{Logical, Place};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
@@ -165,6 +165,25 @@ impl Tables {
         (line, (place.0 % PER_LINE) as usize * ENTRY)
     }
 
+    /// A counter-atomic write of `line` is accepted when its mapping is, too.
+    pub fn demanded(
+        &mut self,
+        line: Logical,
+        stored: Stored,
+        order: Persist,
+        plan: &mut Plan,
+    ) -> Stored {
+        if order == Persist::Relaxed {
+            return stored;
+        }
+        let (table, mut plan) = (self.amt.table_line(line), plan.because(Cause::Mapping));
+        let map = self.cache.persist(table, stored.accepted, &mut plan);
+        Stored {
+            accepted: plan.both(map.accepted, stored.accepted),
+            done: plan.both(map.done, stored.done),
+        }
+    }
+
     /// Writes back what belongs to `line`, in these tables and below.
     pub fn persist(
         &mut self,
@@ -199,10 +218,9 @@ impl Tables {
         let places = &mut self.places;
         self.amt.scan(plan, |_, place| places.take(place));
         let mut entries = 0;
-        for index in 0..self.inverse.lines {
-            let Some(line) = plan.peek(self.inverse.line(index)) else {
-                continue;
-            };
+        for place in plan.written(&self.inverse) {
+            let index = place.0 - self.inverse.first.0;
+            let line = plan.peek(place).expect("it has been written");
             for number_in in 0..PER_LINE {
                 let place = Place(index * PER_LINE + number_in);
                 let Some(bucket) = number(&line, number_in as usize * ENTRY) else {

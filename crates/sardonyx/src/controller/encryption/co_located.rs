@@ -1,0 +1,137 @@
+//! Counter mode with the counter beside its line: 72 bytes in one access of a 72-bit bus, so that
+//! the two persist together by themselves. Source: SCA (HPCA 2018) Sec. 3.2.1, Fig. 5(a) and (b).
+//! Left out: what eight more pins cost.
+
+use super::counter_tags::CounterTags;
+use super::global_counter::GlobalCounter;
+use super::pad::Pads;
+use crate::controller::params::CounterModeParams;
+use crate::controller::{Class, Figures, Layer, Persist};
+use crate::line::{Line, Place};
+use crate::medium::layout::Layout;
+use crate::medium::params::Unit;
+use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::stats::Cause;
+
+/// Counter mode over a medium of 72-byte lines.
+pub struct CoLocated {
+    pads: Pads,
+    global: GlobalCounter,
+    /// Counters on chip; without them decryption begins when the line is there.
+    cache: Option<CounterTags>,
+    counted: u64,
+    wasted: u64,
+}
+
+impl CoLocated {
+    /// Without a counter cache (Fig. 5(a)).
+    pub fn new(params: &CounterModeParams, layout: &mut Layout) -> CoLocated {
+        CoLocated {
+            pads: Pads::new(),
+            global: GlobalCounter::new(&params.global, layout),
+            cache: None,
+            counted: 0,
+            wasted: 0,
+        }
+    }
+
+    /// With one (Fig. 5(b)).
+    pub fn cached(params: &CounterModeParams, layout: &mut Layout) -> CoLocated {
+        let mut design = CoLocated::new(params, layout);
+        design.cache = Some(CounterTags::new(params.cache));
+        design
+    }
+}
+
+impl Layer for CoLocated {
+    type Addr = Place;
+
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+        let stored = plan.read(a, after);
+        let beside = plan.peek_sideband(a).map_or(0, u64::from_le_bytes);
+        let known = match &mut self.cache {
+            None => stored.at,
+            Some(cache) => {
+                let mut plan = plan.because(Cause::Counter);
+                let look = plan.unit(Unit::Counters, after);
+                match cache.find(a) {
+                    Some(fetched) => plan.both(look, fetched),
+                    None => {
+                        // The counter comes with its line only, so the line is fetched again.
+                        let again = plan.read(a, look).at;
+                        cache.insert(a, again);
+                        again
+                    }
+                }
+            }
+        };
+        let Some(line) = stored.value.filter(|_| beside != 0) else {
+            return At::new(None, plan.both(stored.at, known));
+        };
+        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, known);
+        let at = plan.both(stored.at, pad);
+        At::new(Some(self.pads.crypt(a, beside, &line)), at)
+    }
+
+    fn write(
+        &mut self,
+        a: Place,
+        data: At<&Line>,
+        gate: Step,
+        _class: Class,
+        _order: Persist,
+        plan: &mut Plan,
+    ) -> Stored {
+        self.counted += u64::from(plan.peek_sideband(a).is_none());
+        let next = self.global.next(&mut plan.because(Cause::Counter));
+        if let Some(cache) = &mut self.cache {
+            let look = plan.because(Cause::Counter).unit(Unit::Counters, data.at);
+            cache.insert(a, look);
+        }
+        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, data.at);
+        let at = plan.both(data.at, pad);
+        let gate = plan.both(gate, next.at);
+        let line = self.pads.crypt(a, next.value, data.value);
+        let (line, beside) = (At::new(&line, at), Some(next.value.to_le_bytes()));
+        let stored = plan.write_words(a, line, 0xff, beside, gate, Queue::Data);
+        plan.sealed(stored, a, next.value, data.value, None);
+        stored
+    }
+
+    fn waste(&mut self, _a: Place, data: Step, plan: &mut Plan) {
+        self.wasted += 1;
+        plan.because(Cause::Encryption).unit(Unit::Aes, data);
+    }
+
+    /// Counters went with their lines.
+    fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
+        Stored::at(after)
+    }
+
+    fn flush(&mut self, _plan: &mut Plan) {}
+
+    fn recover(&mut self, plan: &mut Plan) {
+        let (counted, greatest) = plan.greatest_sideband();
+        self.counted = counted;
+        self.global.recover(|_| greatest, plan);
+    }
+
+    fn hint(&self, a: Place, plan: &Plan) {
+        plan.touch_ahead(a);
+    }
+
+    fn forget_figures(&mut self) {
+        if let Some(cache) = &mut self.cache {
+            cache.forget_figures();
+        }
+        self.wasted = 0;
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        if let Some(cache) = &self.cache {
+            out.push(("counter_cache_hit_rate", cache.hit_rate()));
+        }
+        out.push(("counter_bytes", (self.counted * 8) as f64));
+        out.push(("wasted_encryptions", self.wasted as f64));
+    }
+}

@@ -1,0 +1,121 @@
+//! A counter cache whose counters come one at a time, each with its line (SCA's co-located design
+//! with a counter cache): eight counters share a tag, each is there or not. Nothing is ever dirty.
+//! Left out: the counters' values, which the medium's newest view has.
+
+use crate::controller::metadata_cache::{rate, spread};
+use crate::controller::params::CacheParams;
+use crate::line::{LINE_BYTES, Place};
+use crate::plan::Step;
+
+const PER_TAG: u64 = 8;
+
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Which eight lines, plus one; 0 is empty.
+    tag: u64,
+    used: u64,
+    /// When each counter was there.
+    fetched: [Option<Step>; PER_TAG as usize],
+}
+
+const EMPTY: Entry = Entry {
+    tag: 0,
+    used: 0,
+    fetched: [None; PER_TAG as usize],
+};
+
+/// The cache: set-associative, LRU.
+pub struct CounterTags {
+    ways: usize,
+    sets: u64,
+    entries: Vec<Entry>,
+    clock: u64,
+    lookups: u64,
+    hits: u64,
+}
+
+impl CounterTags {
+    /// An empty cache of `params.bytes / 8` counters.
+    pub fn new(params: CacheParams) -> CounterTags {
+        let ways = params.ways.max(1);
+        let sets = (params.bytes / LINE_BYTES as u64 / ways as u64).max(1);
+        CounterTags {
+            ways,
+            sets,
+            entries: vec![EMPTY; sets as usize * ways],
+            clock: 0,
+            lookups: 0,
+            hits: 0,
+        }
+    }
+
+    /// Looks the counter of `a` up; gives the step after which it is there.
+    pub fn find(&mut self, a: Place) -> Option<Step> {
+        self.lookups += 1;
+        self.clock += 1;
+        let clock = self.clock;
+        let entry = self.set(a).iter_mut().find(|e| e.tag == tag(a))?;
+        entry.used = clock;
+        let fetched = entry.fetched[(a.0 % PER_TAG) as usize];
+        self.hits += u64::from(fetched.is_some());
+        fetched
+    }
+
+    /// The counter of `a` is there after `at`.
+    pub fn insert(&mut self, a: Place, at: Step) {
+        self.clock += 1;
+        let clock = self.clock;
+        let set = self.set(a);
+        let known = set.iter().position(|e| e.tag == tag(a));
+        let oldest = || (0..set.len()).min_by_key(|way| set[*way].used);
+        let way = known.or_else(oldest).expect("a set has ways");
+        if known.is_none() {
+            set[way] = Entry {
+                tag: tag(a),
+                ..EMPTY
+            };
+        }
+        set[way].used = clock;
+        set[way].fetched[(a.0 % PER_TAG) as usize] = Some(at);
+    }
+
+    /// The part of the look-ups that found their counter.
+    pub fn hit_rate(&self) -> f64 {
+        rate(self.hits, self.lookups)
+    }
+
+    /// Starts counting look-ups anew.
+    pub fn forget_figures(&mut self) {
+        (self.lookups, self.hits) = (0, 0);
+    }
+
+    fn set(&mut self, a: Place) -> &mut [Entry] {
+        let first = spread(a.0 / PER_TAG, self.sets) as usize * self.ways;
+        &mut self.entries[first..first + self.ways]
+    }
+}
+
+fn tag(a: Place) -> u64 {
+    a.0 / PER_TAG + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_neighbours_counter_is_not_there_and_the_oldest_eight_go() {
+        let mut cache = CounterTags::new(CacheParams {
+            bytes: 128,
+            ways: 2,
+        });
+        cache.insert(Place(3), Step::PAST);
+        assert_eq!(cache.find(Place(3)), Some(Step::PAST));
+        assert_eq!(cache.find(Place(4)), None);
+        cache.insert(Place(80), Step::PAST);
+        cache.find(Place(3));
+        cache.insert(Place(160), Step::PAST);
+        assert!(cache.find(Place(3)).is_some() && cache.find(Place(80)).is_none());
+        assert_eq!(cache.hit_rate(), 3.0 / 5.0);
+    }
+}

@@ -1,0 +1,98 @@
+//! One-time pads: AES-128 in counter mode over (key, place, counter).
+//! Source: SCA (HPCA 2018) Eq. 1-3, NIST SP 800-38A for the mode.
+//! Left out: where counters come from and when they persist.
+
+use aes::Aes128;
+use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+
+use crate::line::{Line, Place};
+
+/// The processor's key. A simulator keeps no secrets: it is fixed so that results repeat.
+pub const KEY: [u8; 16] = *b"sardonyx-aes-128";
+
+/// Makes pads.
+#[derive(Clone)]
+pub struct Pads {
+    cipher: Aes128,
+}
+
+impl Pads {
+    /// Pads under [`KEY`].
+    pub fn new() -> Pads {
+        Pads {
+            cipher: Aes128::new(&Array::from(KEY)),
+        }
+    }
+
+    /// `line` under the pad of (`a`, `counter`), or from under it.
+    pub fn crypt(&self, a: Place, counter: u64, line: &Line) -> Line {
+        crypt(&self.cipher, initial_value(a, counter), line)
+    }
+}
+
+impl Default for Pads {
+    fn default() -> Pads {
+        Pads::new()
+    }
+}
+
+/// The initial value of a line's four blocks: the counter, then the place, then the block's number,
+/// which is what a carry-free increment of the last byte counts.
+fn initial_value(a: Place, counter: u64) -> [u8; 16] {
+    let mut iv = [0; 16];
+    iv[..8].copy_from_slice(&counter.to_be_bytes());
+    iv[8..].copy_from_slice(&(a.0 << 8).to_be_bytes());
+    iv
+}
+
+/// AES-CTR of four blocks whose counter block's last two bits start at zero or do not carry out.
+fn crypt(cipher: &Aes128, iv: [u8; 16], line: &Line) -> Line {
+    let mut blocks = [Array::from(iv); 4];
+    for (number, block) in blocks.iter_mut().enumerate() {
+        *block = Array::from((u128::from_be_bytes(iv) + number as u128).to_be_bytes());
+    }
+    cipher.encrypt_blocks(&mut blocks);
+    let mut out = *line;
+    for (bytes, pad) in out.as_chunks_mut::<16>().0.iter_mut().zip(&blocks) {
+        let pad = u128::from_ne_bytes((*pad).into());
+        *bytes = (u128::from_ne_bytes(*bytes) ^ pad).to_ne_bytes();
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<const N: usize>(hex: &str) -> [u8; N] {
+        let digits = hex.as_bytes().as_chunks::<2>().0;
+        let byte = |d: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(d).unwrap(), 16).unwrap();
+        let all: Vec<u8> = digits.iter().map(byte).collect();
+        all.try_into().unwrap()
+    }
+
+    /// NIST SP 800-38A, F.5.1.
+    #[test]
+    fn the_mode_is_nists() {
+        let cipher = Aes128::new(&Array::from(bytes("2b7e151628aed2a6abf7158809cf4f3c")));
+        let iv = bytes("f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff");
+        let plain = "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51\
+                     30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710";
+        let secret = "874d6191b620e3261bef6864990db6ce9806f66b7970fdff8617187bb9fffdff\
+                      5ae4df3edbd5d35e5b4f09020db03eab1e031dda2fbe03d1792170a0f3009cee";
+        assert_eq!(crypt(&cipher, iv, &bytes(plain)), bytes(secret));
+    }
+
+    #[test]
+    fn pads_differ_by_place_counter_and_block() {
+        let cipher = Aes128::new(&Array::from(KEY));
+        let mut pads = std::collections::HashSet::new();
+        for place in [0, 1, 1 << 40] {
+            for counter in [1, 2, u64::MAX] {
+                let pad = crypt(&cipher, initial_value(Place(place), counter), &[0; 64]);
+                pads.extend(pad.as_chunks::<16>().0.iter().copied());
+            }
+        }
+        assert_eq!(pads.len(), 3 * 3 * 4);
+    }
+}

@@ -1,0 +1,245 @@
+//! The processor's caches, with the bytes in them: private levels over a shared, inclusive last one;
+//! write-back, write-allocate, LRU. Lines are 64 bytes.
+//!
+//! There is one copy of a line's bytes, in the last level, and one mark that it is dirty. Hence any
+//! core sees any other's stores at once, and what has to be right is who is charged for what: a
+//! store takes the line out of the other cores' private levels. A level's LRU sees the accesses that
+//! reach the level. Left out: instructions, prefetching, the time of coherence messages.
+
+mod private;
+mod shared;
+
+use private::Private;
+use shared::Shared;
+
+use crate::line::{Line, Logical};
+use crate::medium::params::CachesParams;
+use crate::plan::Step;
+
+/// Most cores: the last level has a bit for each.
+pub const MAX_CORES: usize = 64;
+
+/// Which cache answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Level {
+    /// The core's first.
+    L1 = 0,
+    /// The core's second.
+    L2 = 1,
+    /// The shared last one.
+    Llc = 2,
+}
+
+/// A line found; good until the next call that changes the caches.
+#[derive(Clone, Copy, Debug)]
+pub struct Hit {
+    slot: u32,
+    /// Who had it.
+    pub level: Level,
+    /// The read that still brings it, as named at [`Caches::fill`]; 0 if it is there.
+    pub filling: u32,
+}
+
+/// A dirty line on its way to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteBack {
+    /// The line.
+    pub line: Logical,
+    /// Its bytes.
+    pub data: Line,
+    /// When they are there.
+    pub at: Step,
+    /// A counter-atomic variable in it has been stored since the last time.
+    pub atomic: bool,
+}
+
+/// All cores' caches.
+pub struct Caches {
+    l1: Vec<Private>,
+    l2: Vec<Private>,
+    llc: Shared,
+}
+
+impl Caches {
+    /// Empty caches of `cores` cores.
+    ///
+    /// # Panics
+    /// If `cores` are more than [`MAX_CORES`].
+    pub fn new(params: &CachesParams, cores: usize) -> Caches {
+        assert!(cores <= MAX_CORES, "at most {MAX_CORES} cores");
+        let levels = |level| (0..cores).map(|_| Private::new(level)).collect();
+        Caches {
+            l1: levels(params.l1),
+            l2: match params.l2.bytes {
+                0 => Vec::new(),
+                _ => levels(params.l2),
+            },
+            llc: Shared::new(params.llc),
+        }
+    }
+
+    /// Looks `line` up for `core`; a level below hands it up.
+    #[inline]
+    pub fn find(&mut self, core: usize, line: Logical) -> Option<Hit> {
+        if let Some(slot) = self.l1[core].find(line.0) {
+            let filling = self.llc.state(slot).filling;
+            let level = Level::L1;
+            return Some(Hit {
+                slot,
+                level,
+                filling,
+            });
+        }
+        self.find_below(core, line.0)
+    }
+
+    fn find_below(&mut self, core: usize, line: u64) -> Option<Hit> {
+        let (slot, level) = match self.l2.get_mut(core).and_then(|l2| l2.find(line)) {
+            Some(slot) => (slot, Level::L2),
+            None => {
+                let slot = self.llc.find(line)?;
+                self.llc.state_mut(slot).sharers |= 1 << core;
+                if let Some(l2) = self.l2.get_mut(core) {
+                    l2.insert(line, slot);
+                }
+                (slot, Level::Llc)
+            }
+        };
+        self.l1[core].insert(line, slot);
+        let filling = self.llc.state(slot).filling;
+        Some(Hit {
+            slot,
+            level,
+            filling,
+        })
+    }
+
+    /// Takes `line`, which is nowhere here, for `core`; its bytes are there after `at`, brought by the
+    /// read `filling`. Gives the hit, and the line that had to go if it was dirty.
+    pub fn fill(
+        &mut self,
+        core: usize,
+        line: Logical,
+        data: &Line,
+        at: Step,
+        filling: u32,
+    ) -> (Hit, Option<WriteBack>) {
+        debug_assert!(self.llc.peek(line.0).is_none());
+        let slot = self.llc.victim(line.0);
+        let gone = self.llc.tag(slot).and_then(|old| {
+            let written = self.take_dirt(slot, old);
+            self.leave_private(slot, old, 0);
+            written
+        });
+        self.llc.put(slot, line.0, data, at, filling);
+        self.llc.state_mut(slot).sharers = 1 << core;
+        self.l1[core].insert(line.0, slot);
+        if let Some(l2) = self.l2.get_mut(core) {
+            l2.insert(line.0, slot);
+        }
+        let level = Level::Llc;
+        (
+            Hit {
+                slot,
+                level,
+                filling,
+            },
+            gone,
+        )
+    }
+
+    /// The read `filling` has brought `line`.
+    pub fn filled(&mut self, line: Logical, filling: u32) {
+        if let Some(slot) = self.llc.peek(line.0) {
+            let state = self.llc.state_mut(slot);
+            if state.filling == filling {
+                state.filling = 0;
+            }
+        }
+    }
+
+    /// The bytes of a line found.
+    pub fn line(&self, hit: Hit) -> &Line {
+        self.llc.bytes(hit.slot)
+    }
+
+    /// Stores `bytes` from byte `from` of a line that `core` has found.
+    #[inline]
+    pub fn store(&mut self, core: usize, hit: Hit, from: u8, bytes: &[u8], atomic: bool) {
+        let from = usize::from(from);
+        self.llc.bytes_mut(hit.slot)[from..from + bytes.len()].copy_from_slice(bytes);
+        let state = self.llc.state_mut(hit.slot);
+        state.dirty = true;
+        state.atomic |= atomic;
+        if state.sharers != 1 << core {
+            let line = self.llc.tag(hit.slot).expect("a hit is a line");
+            self.leave_private(hit.slot, line, 1 << core);
+        }
+    }
+
+    /// Whether `line` has been stored to since it came or was last written back.
+    pub fn is_dirty(&self, line: Logical) -> bool {
+        let slot = self.llc.peek(line.0);
+        slot.is_some_and(|slot| self.llc.state(slot).dirty)
+    }
+
+    /// The line's bytes for memory if it is dirty; it stays, clean (`clwb`).
+    pub fn write_back(&mut self, line: Logical) -> Option<WriteBack> {
+        let slot = self.llc.peek(line.0)?;
+        self.take_dirt(slot, line.0)
+    }
+
+    /// The same, and the line goes (`clflush`, non-temporal stores).
+    pub fn flush(&mut self, line: Logical) -> Option<WriteBack> {
+        let slot = self.llc.peek(line.0)?;
+        let written = self.take_dirt(slot, line.0);
+        self.leave_private(slot, line.0, 0);
+        self.llc.clear(slot);
+        written
+    }
+
+    /// All dirty lines, by number, as reserve power would drain them (`eadr`).
+    pub fn dirty_lines(&self) -> Vec<WriteBack> {
+        let occupied = self.llc.occupied();
+        let dirty = occupied.filter(|(slot, _)| self.llc.state(*slot).dirty);
+        let mut dirty: Vec<WriteBack> = dirty.map(|(slot, line)| self.copy(slot, line)).collect();
+        dirty.sort_unstable_by_key(|written| written.line);
+        dirty
+    }
+
+    fn copy(&self, slot: u32, line: u64) -> WriteBack {
+        let state = self.llc.state(slot);
+        WriteBack {
+            line: Logical(line),
+            data: *self.llc.bytes(slot),
+            at: state.at,
+            atomic: state.atomic,
+        }
+    }
+
+    fn take_dirt(&mut self, slot: u32, line: u64) -> Option<WriteBack> {
+        if !self.llc.state(slot).dirty {
+            return None;
+        }
+        let written = self.copy(slot, line);
+        let state = self.llc.state_mut(slot);
+        (state.dirty, state.atomic) = (false, false);
+        Some(written)
+    }
+
+    /// Takes `line` out of the private levels of all cores but those in `keep`.
+    fn leave_private(&mut self, slot: u32, line: u64, keep: u64) {
+        let state = self.llc.state_mut(slot);
+        let mut leaving = state.sharers & !keep;
+        state.sharers &= keep;
+        while leaving != 0 {
+            let core = leaving.trailing_zeros() as usize;
+            leaving &= leaving - 1;
+            self.l1[core].remove(line);
+            if let Some(l2) = self.l2.get_mut(core) {
+                l2.remove(line);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! One core's private level: tags in order of use, and where the last level holds each line's bytes.
+//! Left out: bytes and dirt, of which the last level has the only copy.
+
+use crate::medium::params::CacheLevel;
+
+/// A set-associative LRU cache of tags.
+pub(super) struct Private {
+    sets: Sets,
+    /// Line + 1, 0 for none; the most recent of a set first.
+    tags: Vec<u64>,
+    slots: Vec<u32>,
+}
+
+impl Private {
+    pub fn new(level: CacheLevel) -> Private {
+        let sets = Sets::new(level);
+        Private {
+            tags: vec![0; sets.slots()],
+            slots: vec![0; sets.slots()],
+            sets,
+        }
+    }
+
+    /// Where the last level holds `line`, which is then the most recent, if it is here.
+    #[inline]
+    pub fn find(&mut self, line: u64) -> Option<u32> {
+        let first = self.sets.first(line);
+        let tags = &mut self.tags[first..first + self.sets.ways];
+        let way = tags.iter().position(|tag| *tag == line + 1)?;
+        if way == 0 {
+            return Some(self.slots[first]);
+        }
+        tags[..=way].rotate_right(1);
+        let slots = &mut self.slots[first..=first + way];
+        slots.rotate_right(1);
+        Some(slots[0])
+    }
+
+    /// Takes a line that is not here, dropping the least recent one.
+    pub fn insert(&mut self, line: u64, slot: u32) {
+        let first = self.sets.first(line);
+        let set = first..first + self.sets.ways;
+        let (tags, slots) = (&mut self.tags[set.clone()], &mut self.slots[set]);
+        let way = tags.iter().position(|tag| *tag == 0);
+        let way = way.unwrap_or(tags.len() - 1);
+        tags[..=way].rotate_right(1);
+        slots[..=way].rotate_right(1);
+        (tags[0], slots[0]) = (line + 1, slot);
+    }
+
+    /// Drops `line` if it is here.
+    pub fn remove(&mut self, line: u64) {
+        let first = self.sets.first(line);
+        let tags = &mut self.tags[first..first + self.sets.ways];
+        if let Some(way) = tags.iter().position(|tag| *tag == line + 1) {
+            tags[way] = 0;
+            tags[way..].rotate_left(1);
+            self.slots[first + way..first + self.sets.ways].rotate_left(1);
+        }
+    }
+}
+
+/// How lines fall into sets: by their number, as in hardware.
+pub(super) struct Sets {
+    pub ways: usize,
+    sets: u64,
+    power_of_two: bool,
+}
+
+impl Sets {
+    pub fn new(level: CacheLevel) -> Sets {
+        let ways = level.ways.max(1);
+        let sets = (level.bytes / crate::line::LINE_BYTES as u64 / ways as u64).max(1);
+        Sets {
+            ways,
+            sets,
+            power_of_two: sets.is_power_of_two(),
+        }
+    }
+
+    pub fn slots(&self) -> usize {
+        self.sets as usize * self.ways
+    }
+
+    /// The first slot of the set of `line`.
+    #[inline]
+    pub fn first(&self, line: u64) -> usize {
+        let set = match self.power_of_two {
+            true => line & (self.sets - 1),
+            false => line % self.sets,
+        };
+        set as usize * self.ways
+    }
+}

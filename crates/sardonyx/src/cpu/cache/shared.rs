@@ -1,0 +1,134 @@
+//! The shared last level: the bytes of every line that any core has, and who has it.
+
+use super::private::Sets;
+use crate::line::{LINE_BYTES, Line};
+use crate::medium::params::CacheLevel;
+use crate::plan::Step;
+
+/// What is known of a line besides its bytes.
+#[derive(Clone, Copy)]
+pub(super) struct State {
+    /// Cores whose private levels may hold it, a bit each.
+    pub sharers: u64,
+    /// When its bytes are there.
+    pub at: Step,
+    /// The read that brings it, by the reader's own name; 0 for none.
+    pub filling: u32,
+    pub dirty: bool,
+    /// A counter-atomic variable in it has been stored.
+    pub atomic: bool,
+}
+
+const EMPTY: State = State {
+    sharers: 0,
+    at: Step::PAST,
+    filling: 0,
+    dirty: false,
+    atomic: false,
+};
+
+pub(super) struct Shared {
+    sets: Sets,
+    /// Line + 1; 0 for none.
+    tags: Vec<u64>,
+    /// When it was last used.
+    used: Vec<u64>,
+    states: Vec<State>,
+    bytes: Vec<u8>,
+    clock: u64,
+}
+
+impl Shared {
+    pub fn new(level: CacheLevel) -> Shared {
+        let sets = Sets::new(level);
+        let slots = sets.slots();
+        Shared {
+            sets,
+            tags: vec![0; slots],
+            used: vec![0; slots],
+            states: vec![EMPTY; slots],
+            bytes: vec![0; slots * LINE_BYTES],
+            clock: 0,
+        }
+    }
+
+    /// Where `line` is, and nothing else.
+    #[inline]
+    pub fn peek(&self, line: u64) -> Option<u32> {
+        let first = self.sets.first(line);
+        let tags = &self.tags[first..first + self.sets.ways];
+        let way = tags.iter().position(|tag| *tag == line + 1)?;
+        Some((first + way) as u32)
+    }
+
+    /// Where `line` is; it is then the most recent.
+    pub fn find(&mut self, line: u64) -> Option<u32> {
+        let slot = self.peek(line)?;
+        self.touch(slot);
+        Some(slot)
+    }
+
+    /// The slot that `line` will take: an empty one, or that of the least recent line.
+    pub fn victim(&self, line: u64) -> u32 {
+        let first = self.sets.first(line);
+        let set = first..first + self.sets.ways;
+        let oldest = set.min_by_key(|slot| match self.tags[*slot] {
+            0 => 0,
+            _ => self.used[*slot],
+        });
+        oldest.expect("a set has ways") as u32
+    }
+
+    /// Puts `line` in `slot`.
+    pub fn put(&mut self, slot: u32, line: u64, bytes: &Line, at: Step, filling: u32) {
+        self.tags[slot as usize] = line + 1;
+        self.states[slot as usize] = State {
+            at,
+            filling,
+            ..EMPTY
+        };
+        *self.bytes_mut(slot) = *bytes;
+        self.touch(slot);
+    }
+
+    pub fn clear(&mut self, slot: u32) {
+        self.tags[slot as usize] = 0;
+    }
+
+    /// The line in `slot`, if there is one.
+    #[inline]
+    pub fn tag(&self, slot: u32) -> Option<u64> {
+        self.tags[slot as usize].checked_sub(1)
+    }
+
+    #[inline]
+    pub fn state(&self, slot: u32) -> &State {
+        &self.states[slot as usize]
+    }
+
+    #[inline]
+    pub fn state_mut(&mut self, slot: u32) -> &mut State {
+        &mut self.states[slot as usize]
+    }
+
+    #[inline]
+    pub fn bytes(&self, slot: u32) -> &Line {
+        &self.bytes.as_chunks::<LINE_BYTES>().0[slot as usize]
+    }
+
+    #[inline]
+    pub fn bytes_mut(&mut self, slot: u32) -> &mut Line {
+        &mut self.bytes.as_chunks_mut::<LINE_BYTES>().0[slot as usize]
+    }
+
+    /// Slots with a line in them.
+    pub fn occupied(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let tags = self.tags.iter().enumerate();
+        tags.filter_map(|(slot, tag)| Some((slot as u32, tag.checked_sub(1)?)))
+    }
+
+    fn touch(&mut self, slot: u32) {
+        self.clock += 1;
+        self.used[slot as usize] = self.clock;
+    }
+}

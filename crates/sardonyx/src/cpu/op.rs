@@ -1,0 +1,171 @@
+//! What a core executes at the `cpu` level: loads, stores and persist instructions, in batches whose
+//! bytes lie side by side. Recorded traces and persistent programs make the same stream.
+
+use super::CpuError;
+use crate::line::{LINE_BYTES, Line, Logical};
+
+/// Where a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mark {
+    /// Its number, counted from 1.
+    pub transaction: u64,
+    /// How far it is.
+    pub phase: Phase,
+}
+
+/// How far a transaction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Phase {
+    /// It begins: it may not be visible after a power cut.
+    Begin,
+    /// Its commit begins: from here on it may be visible.
+    Committing,
+    /// Its last fence has passed: it must be visible.
+    Committed,
+}
+
+/// One operation and the instructions before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// Instructions since the operation before.
+    pub gap: u32,
+    /// What it does.
+    pub kind: OpKind,
+    /// Its line; of a mark, the transaction.
+    pub line: Logical,
+}
+
+/// What an operation does; `bytes` is where its bytes begin in the [`Batch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    /// Reads `len` bytes of the line from byte `from` on, eight an instruction.
+    Load {
+        /// First byte.
+        from: u8,
+        /// How many.
+        len: u8,
+    },
+    /// Writes `len` bytes of the line from byte `from` on, eight an instruction.
+    Store {
+        /// First byte.
+        from: u8,
+        /// How many.
+        len: u8,
+        /// The mark of a counter-atomic variable.
+        atomic: bool,
+        /// Where the bytes are.
+        bytes: u32,
+    },
+    /// One instruction after whose store the whole line holds these 64 bytes (recorded traces).
+    StoreLine {
+        /// Where the bytes are.
+        bytes: u32,
+    },
+    /// Writes the whole line past the caches.
+    NonTemporal {
+        /// Where the bytes are.
+        bytes: u32,
+    },
+    /// `clwb`: writes the line back and keeps it.
+    WriteBack,
+    /// `clflush`, `clflushopt`: writes the line back and drops it.
+    Flush,
+    /// `sfence`.
+    Fence,
+    /// `counter_cache_writeback()`.
+    CounterWriteBack,
+    /// What follows needs everything that has been loaded.
+    Depend,
+    /// Where a transaction is.
+    Mark(Phase),
+}
+
+/// Operations and their bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    ops: Vec<Op>,
+    bytes: Vec<u8>,
+    gap: u32,
+}
+
+impl Batch {
+    /// Forgets all, for the next batch; instructions after the last operation carry over.
+    pub fn clear(&mut self) {
+        self.ops.clear();
+        self.bytes.clear();
+    }
+
+    /// Operations, in order.
+    #[inline]
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// The `len` bytes at `bytes`.
+    #[inline]
+    pub fn bytes(&self, bytes: u32, len: u8) -> &[u8] {
+        &self.bytes[bytes as usize..bytes as usize + usize::from(len)]
+    }
+
+    /// The whole line at `bytes`.
+    #[inline]
+    pub fn line(&self, bytes: u32) -> &Line {
+        let line = &self.bytes[bytes as usize..bytes as usize + LINE_BYTES];
+        line.try_into().expect("a line's bytes")
+    }
+
+    /// Instructions that touch no memory.
+    pub fn compute(&mut self, instructions: u32) {
+        self.gap = self.gap.saturating_add(instructions);
+    }
+
+    /// Instructions after the last operation.
+    pub fn trailing_gap(&self) -> u32 {
+        self.gap
+    }
+
+    /// An operation without bytes.
+    pub fn push(&mut self, kind: OpKind, line: Logical) {
+        let gap = std::mem::take(&mut self.gap);
+        self.ops.push(Op { gap, kind, line });
+    }
+
+    /// A store of `bytes` into `line` from byte `from` on.
+    pub fn store(&mut self, line: Logical, from: u8, bytes: &[u8], atomic: bool) {
+        let (at, len) = (self.keep(bytes), bytes.len() as u8);
+        let kind = OpKind::Store {
+            from,
+            len,
+            atomic,
+            bytes: at,
+        };
+        self.push(kind, line);
+    }
+
+    /// Keeps `bytes` and says where.
+    pub fn keep(&mut self, bytes: &[u8]) -> u32 {
+        let at = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(bytes);
+        at
+    }
+}
+
+/// Where a core's operations come from.
+pub trait OpSource: Send {
+    /// What reports call it.
+    fn name(&self) -> &str;
+
+    /// Puts the next operations into `batch`, which has been cleared; false at the end.
+    ///
+    /// # Errors
+    /// A trace is broken, or does not fit.
+    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError>;
+
+    /// Lines that hold logs.
+    fn log_lines(&self) -> std::ops::Range<u64> {
+        0..0
+    }
+
+    /// 4 KiB pages touched so far.
+    fn pages(&self) -> u64;
+}

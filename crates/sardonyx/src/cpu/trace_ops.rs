@@ -1,0 +1,122 @@
+//! A recorded trace of level `cpu` as a core's operations: all threads' on one core, in the order of
+//! the recording. Several cores play copies, as [`super::Stream`] has it.
+
+use super::stream::{contents_key, keyed};
+use super::{Batch, Copies, CpuError, Frames, OpKind, OpSource};
+use crate::line::{Line, Logical};
+use crate::trace::{GapUnit, Level, Op, Record, Source};
+
+/// Records that are translated at a time.
+const CHUNK: usize = 256;
+/// Bytes of a load whose size was not recorded.
+const LOADED: u8 = 8;
+
+/// The operations of a trace.
+pub struct TraceOps {
+    source: Source,
+    frames: Frames,
+    space: u32,
+    key: Option<Line>,
+    records: Vec<Record>,
+    next: usize,
+    ended: bool,
+}
+
+impl TraceOps {
+    /// The records of `source` as those of one of `copies` on a machine with `capacity_lines` lines.
+    ///
+    /// # Errors
+    /// The trace is of another level, or counts cycles.
+    pub fn new(source: Source, copies: Copies, capacity_lines: u64) -> Result<TraceOps, CpuError> {
+        let provenance = source.provenance();
+        let refuse = |problem: &str, remedy| {
+            Err(CpuError::Level {
+                trace: source.name().to_owned(),
+                problem: problem.to_owned(),
+                remedy,
+            })
+        };
+        if provenance.level != Level::Cpu {
+            return refuse(
+                "was taken below the caches",
+                "only a trace of level cpu can be played through caches",
+            );
+        }
+        if provenance.gap_unit != GapUnit::Instructions {
+            let remedy = "record the instructions between operations";
+            return refuse("is of level cpu and counts cycles", remedy);
+        }
+        Ok(TraceOps {
+            frames: Frames::share(capacity_lines, copies.copy, copies.of),
+            space: copies.copy,
+            key: (copies.distinct && copies.copy > 0).then(|| contents_key(copies.copy)),
+            source,
+            records: Vec::new(),
+            next: 0,
+            ended: false,
+        })
+    }
+
+    fn translate(&mut self, record: &Record, batch: &mut Batch) -> Result<(), CpuError> {
+        batch.compute(record.gap);
+        let mut bytes = || {
+            let data = record.data.expect("sources refuse a store without bytes");
+            batch.keep(&self.key.map_or(data, |key| keyed(&data, &key)))
+        };
+        let kind = match record.op {
+            Op::Load => OpKind::Load {
+                from: 0,
+                len: LOADED,
+            },
+            Op::Store => OpKind::StoreLine { bytes: bytes() },
+            Op::NonTemporalWrite => OpKind::NonTemporal { bytes: bytes() },
+            Op::Clwb => OpKind::WriteBack,
+            Op::ClflushOpt | Op::Clflush => OpKind::Flush,
+            Op::Fence => {
+                batch.push(OpKind::Fence, Logical(0));
+                return Ok(());
+            }
+            Op::FinalDirty | Op::Changed => return Ok(()),
+            Op::ReadMiss | Op::DirtyEviction | Op::FlushWriteBack => {
+                return Err(CpuError::Level {
+                    trace: self.source.name().to_owned(),
+                    problem: format!("op {} in a trace of level cpu", record.op.code()),
+                    remedy: "misses and evictions are for the simulated caches to make; say level \
+                             memory if it was taken below caches",
+                });
+            }
+        };
+        let line = self.frames.map(self.space, record.line);
+        let line = line.map_err(|why| CpuError::Memory {
+            trace: self.source.name().to_owned(),
+            why,
+        })?;
+        batch.push(kind, line);
+        Ok(())
+    }
+}
+
+impl OpSource for TraceOps {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError> {
+        if self.next == self.records.len() {
+            self.next = 0;
+            self.ended = !self.source.next_batch(&mut self.records)?;
+        }
+        let records = std::mem::take(&mut self.records);
+        let end = records.len().min(self.next + CHUNK);
+        for record in &records[self.next..end] {
+            self.translate(record, batch)?;
+        }
+        self.records = records;
+        self.next = end;
+        Ok(!self.ended)
+    }
+
+    fn pages(&self) -> u64 {
+        self.frames.used()
+    }
+}

@@ -1,0 +1,438 @@
+//! One cut after the other: a fresh controller over what survived, the program's recovery, and a
+//! look at what the cut has changed. What it has not changed was looked at before.
+//!
+//! By induction every line is as it should be at every cut: a line's content after recovery can
+//! differ from the last cut's only if its bytes or its counter's changed, if recovery put it back
+//! then or now, or if another transaction is the last visible one. Those lines are compared. In
+//! full, by reading all and checking the structure, only a sample of cuts is.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use super::history::History;
+use super::nested;
+use super::platform::{Changed, Platform, Survivors};
+use super::view::{View, read};
+use super::violation::{Kind, Tally, Violation};
+use crate::controller::designs::Guarantee;
+use crate::controller::{Class, Controller};
+use crate::cpu::Batch;
+use crate::engine::journal::{Event, Mark};
+use crate::line::Line;
+use crate::plan::{At, Step};
+use crate::workload::{Fault, Program, Recovered, mix};
+
+/// In full at one position in so many, and at the first.
+const FULL_ONE_IN: u64 = 509;
+/// Lines written of late that are compared where it is not known which lines a place is about.
+const LATE: usize = 48;
+
+/// How much has been looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Covered {
+    /// Cuts: positions.
+    pub cuts: u64,
+    /// Of them, with bytes that no earlier cut left.
+    pub states: u64,
+    /// Of those, looked at in full.
+    pub full: u64,
+    /// Cuts within recovery.
+    pub recovery_cuts: u64,
+}
+
+impl Covered {
+    /// Both together.
+    pub fn add(&mut self, other: Covered) {
+        self.cuts += other.cuts;
+        self.states += other.states;
+        self.full += other.full;
+        self.recovery_cuts += other.recovery_cuts;
+    }
+}
+
+/// What is known of one core's program.
+struct Known {
+    program: Box<dyn Program>,
+    /// Transactions up to it must be visible.
+    required: u64,
+    /// None beyond it may be.
+    allowed: u64,
+    /// The last one visible at the last state.
+    visible: u64,
+    /// Lines that recovery put back at the last state.
+    restored: Vec<u64>,
+    /// Lines that were wrong at the last state.
+    wrong: BTreeSet<u64>,
+    /// What recovery or the structure's check said at the last state.
+    fault: Option<(Kind, Fault)>,
+}
+
+/// Goes through the cuts of a history in order.
+pub struct Checker<'h> {
+    history: &'h History,
+    platform: Platform,
+    survivors: Survivors<'h>,
+    known: Vec<Known>,
+    /// The newest accepted write request of a line, and the request that it was last seen to be of.
+    accepted: FxHashMap<u64, u32>,
+    seen: FxHashMap<u64, Option<u32>>,
+    /// Lines that read as no accepted write of them.
+    lost: BTreeSet<u64>,
+    /// Secrets given away by recovery at the last state.
+    secrets: Vec<Violation>,
+    handled: usize,
+    recovery_cuts: u64,
+    /// Recoveries that are to be cut themselves.
+    due: Vec<(usize, Batch)>,
+    changed: Vec<Changed>,
+    /// What has been found.
+    pub tally: Tally,
+    /// What has been looked at.
+    pub covered: Covered,
+}
+
+impl<'h> Checker<'h> {
+    /// Before the first event; recovery is itself cut at one state in `recovery_cuts`, 0 for none.
+    pub fn new(history: &'h History, platform: Platform, recovery_cuts: u64) -> Checker<'h> {
+        let known = |spec: &crate::workload::ProgramSpec| Known {
+            program: spec.build().expect("it has been run"),
+            required: 0,
+            allowed: 0,
+            visible: 0,
+            restored: Vec::new(),
+            wrong: BTreeSet::new(),
+            fault: None,
+        };
+        let image = history.image.copy();
+        Checker {
+            history,
+            platform,
+            survivors: Survivors::new(&history.journal, image, platform, history.seed),
+            known: history.programs.iter().map(|p| known(p.spec())).collect(),
+            accepted: FxHashMap::default(),
+            seen: FxHashMap::default(),
+            lost: BTreeSet::new(),
+            secrets: Vec::new(),
+            handled: 0,
+            recovery_cuts,
+            due: Vec::new(),
+            changed: Vec::new(),
+            tally: Tally::default(),
+            covered: Covered::default(),
+        }
+    }
+
+    /// Lets events happen up to `position` without looking.
+    pub fn skip_to(&mut self, position: u64) {
+        self.seen.clear();
+        while self.survivors.position() < position {
+            self.happen();
+        }
+    }
+
+    /// Looks at the cut at the present position in full, whatever was seen before.
+    pub fn look(&mut self) {
+        self.lost.clear();
+        self.verify(true);
+        self.judge();
+    }
+
+    /// Lets one event happen and looks at the cut after it.
+    pub fn step(&mut self) {
+        self.happen();
+        if !self.changed.is_empty() {
+            let full = self.survivors.position().is_multiple_of(FULL_ONE_IN);
+            self.verify(full);
+        }
+        self.judge();
+    }
+
+    fn happen(&mut self) {
+        self.changed.clear();
+        let event = self.survivors.advance(&mut self.changed);
+        let journal = &self.history.journal;
+        match event {
+            Event::Accepted(index) => {
+                let line = journal.handled[index as usize].line.0;
+                let newest = self.accepted.entry(line).or_insert(index);
+                *newest = index.max(*newest);
+                let older = |seen: &Option<u32>| seen.is_none_or(|seen| seen < index);
+                if self.history.guarantee == Guarantee::EveryLine
+                    && self.platform != Platform::None
+                    && self.seen.get(&line).is_some_and(older)
+                {
+                    self.lost.insert(line);
+                }
+            }
+            Event::Ready { from, count } => {
+                let newest = &journal.writes[(from + count) as usize - 1];
+                while (journal.handled.get(self.handled)).is_some_and(|h| h.order <= newest.order) {
+                    self.handled += 1;
+                }
+            }
+            Event::Mark { core, mark } => {
+                let known = &mut self.known[core as usize];
+                match mark {
+                    Mark::Committing(number) => known.allowed = number,
+                    Mark::Committed(number) => known.required = number,
+                    Mark::Fence | Mark::Begin(_) => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The lines that may differ from the last state's.
+    fn affected(&self) -> BTreeSet<u64> {
+        let mut lines = BTreeSet::new();
+        for (place, words) in &self.changed {
+            let Some(about) = self.history.lines_of(*place, *words) else {
+                let from = self.handled.saturating_sub(LATE);
+                let late = &self.history.journal.handled[from..self.handled];
+                lines.extend(late.iter().map(|handled| handled.line.0));
+                lines.extend(self.known.iter().flat_map(|k| &k.restored).copied());
+                continue;
+            };
+            lines.extend(about);
+        }
+        lines
+    }
+
+    fn verify(&mut self, full: bool) {
+        let torn = match self.platform {
+            Platform::None => self.survivors.tear(),
+            _ => Vec::new(),
+        };
+        self.covered.states += 1;
+        self.covered.full += u64::from(full);
+        let mut lines = self.affected();
+        if full {
+            let regions = self.history.programs.iter().map(|p| p.region());
+            lines.extend(regions.flatten());
+        }
+        // A mapping's change may be about anybody's line.
+        let anybody =
+            full || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
+        let drained = self.survivors.drained();
+        let untimed = &mut self.survivors.untimed;
+        let mut controller = self.history.recover(untimed);
+        for (line, data, order) in &drained {
+            let data = At::past(data);
+            untimed
+                .plan(|plan| controller.write(*line, data, Step::PAST, Class::Data, *order, plan));
+        }
+        let sealed_before = untimed.sealed().len();
+        if self.history.guarantee == Guarantee::EveryLine {
+            self.every_line(&mut controller, &lines);
+        }
+        for core in 0..self.known.len() {
+            let region = self.history.programs[core].region();
+            if anybody || lines.range(region).next().is_some() {
+                self.program(core, &mut controller, &lines, full);
+            }
+        }
+        self.secrets(sealed_before);
+        self.survivors.untimed.forget();
+        self.cut_recoveries();
+        self.survivors.mend(torn);
+    }
+
+    /// Each of `lines` must read as the newest accepted write of it, or a later one.
+    fn every_line(&mut self, controller: &mut Controller, lines: &BTreeSet<u64>) {
+        for line in lines.iter().chain(&self.lost.clone()) {
+            // What a processor's cache drained need not be a write request's.
+            let drained = self.survivors.is_cached(*line);
+            if drained || self.history.core_of(*line).is_none() {
+                self.seen.remove(line);
+                self.lost.remove(line);
+                continue;
+            }
+            let content = read(controller, &mut self.survivors.untimed, *line);
+            let seen = self.request_of(*line, &content);
+            match seen {
+                Some(request) => {
+                    self.seen.insert(*line, request);
+                    self.lost.remove(line);
+                }
+                None => {
+                    self.lost.insert(*line);
+                }
+            }
+        }
+    }
+
+    /// The newest request that wrote `content`, none for setup; nothing if it is older than the
+    /// newest accepted.
+    fn request_of(&self, line: u64, content: &Line) -> Option<Option<u32>> {
+        let accepted = self.accepted.get(&line).copied();
+        let requests = self.history.requests.get(&line);
+        let handled = &self.history.journal.handled;
+        let late = requests.into_iter().flatten().rev().copied();
+        let mut late = late.take_while(|index| accepted.is_none_or(|a| *index >= a));
+        match late.find(|index| handled[*index as usize].data == *content) {
+            Some(index) => Some(Some(index)),
+            None if accepted.is_none() && self.history.initial(line) == content => Some(None),
+            None => None,
+        }
+    }
+
+    /// Runs the recovery of one core's program and compares its lines.
+    fn program(
+        &mut self,
+        core: usize,
+        controller: &mut Controller,
+        affected: &BTreeSet<u64>,
+        full: bool,
+    ) {
+        let golden = &self.history.programs[core];
+        let (region, log) = (golden.region(), golden.log());
+        let known = &mut self.known[core];
+        let position = self.survivors.position();
+        let untimed = &mut self.survivors.untimed;
+        let mut view = View::new(untimed, controller, region.start, log.clone());
+        let drawn = mix(position).checked_rem(self.recovery_cuts) == Some(0);
+        if drawn && self.platform == Platform::Adr {
+            view.record();
+        }
+        known.fault = None;
+        let recovered = match known.program.recover(&mut view) {
+            Ok(recovered) => recovered,
+            Err(fault) => {
+                known.fault = Some((Kind::Unrecoverable, fault));
+                known.restored.clear();
+                return;
+            }
+        };
+        let Recovered { visible, restored } = recovered;
+        let stored = view.stored();
+        let mut compared: BTreeSet<u64> = affected.range(region.clone()).copied().collect();
+        compared.extend(&known.restored);
+        compared.extend(&stored);
+        compared.extend(&known.wrong);
+        compared.extend(golden.between(known.visible, visible));
+        known.wrong.clear();
+        for line in compared.into_iter().filter(|line| !log.contains(line)) {
+            if view.line(line) != *golden.content(line, visible) {
+                known.wrong.insert(line);
+            }
+        }
+        (known.visible, known.restored) = (visible, stored);
+        if full && known.wrong.is_empty() {
+            let broken = known.program.check(&mut view).err();
+            known.fault = broken.map(|fault| (Kind::Broken, fault));
+        }
+        if let Some(batch) = view.take_record().filter(|_| restored > 0) {
+            self.due.push((core, batch));
+        }
+    }
+
+    /// Cuts the recoveries that are due.
+    fn cut_recoveries(&mut self) {
+        for (core, batch) in std::mem::take(&mut self.due) {
+            let known = &self.known[core];
+            let window = (known.required, known.allowed);
+            let survivors = (self.survivors.position(), self.survivors.untimed.image());
+            let program = (&*known.program, window);
+            let found = nested::cut((self.history, core), survivors, program, batch);
+            self.covered.recovery_cuts += found.cuts;
+            for violation in &found.violations {
+                self.tally.add(violation);
+            }
+        }
+    }
+
+    /// What recovery has written must not be covered by a pad that covers something else.
+    fn secrets(&mut self, from: usize) {
+        self.secrets.clear();
+        let position = self.survivors.position();
+        let sealed = &self.survivors.untimed.sealed();
+        let Some(sealed) = sealed.get(from..).filter(|sealed| !sealed.is_empty()) else {
+            return;
+        };
+        let violation = |kind, place, what| Violation {
+            kind,
+            position,
+            recovery_cut: None,
+            core: None,
+            line: None,
+            place: Some(place),
+            what,
+        };
+        let pads = &self.history.pads;
+        if let Some(reused) = sealed.iter().find(|s| pads.is_reused(s, position)) {
+            let what = format!(
+                "recovery encrypts place {} under counter {}, whose pad covers another content",
+                reused.place.0, reused.counter
+            );
+            self.secrets
+                .push(violation(Kind::PadReused, reused.place, what));
+        }
+        let first = &sealed[0];
+        let within_reach = pads.within_reach(first.counter, position);
+        if within_reach > 0 {
+            let what = format!(
+                "the counter goes on at {}, {within_reach} below what the array shows",
+                first.counter
+            );
+            self.secrets
+                .push(violation(Kind::PadWithinReach, first.place, what));
+        }
+    }
+
+    /// Counts what is wrong at this cut.
+    fn judge(&mut self) {
+        self.covered.cuts += 1;
+        let position = self.survivors.position();
+        let violation = |kind, core, line, what| Violation {
+            kind,
+            position,
+            recovery_cut: None,
+            core,
+            line,
+            place: None,
+            what,
+        };
+        if let Some(line) = self.lost.first().copied() {
+            let what = format!("line {line} reads as no accepted write of it");
+            let core = self.history.core_of(line);
+            self.tally
+                .add(&violation(Kind::LineLost, core, Some(line), what));
+        }
+        for (core, known) in self.known.iter().enumerate() {
+            let (visible, mut tell) = (known.visible, |kind, line, what| {
+                self.tally.add(&violation(kind, Some(core), line, what));
+            });
+            if let Some((kind, fault)) = &known.fault {
+                let line = self.history.programs[core].region().start + fault.at / 64;
+                tell(*kind, Some(line), fault.what.clone());
+                continue;
+            }
+            if visible < known.required {
+                let what = format!(
+                    "transaction {} had committed, and {visible} is the last visible",
+                    known.required
+                );
+                tell(Kind::Lost, None, what);
+            } else if visible > known.allowed {
+                let what = format!(
+                    "transaction {visible} is visible, and {} is the last that had begun to commit",
+                    known.allowed
+                );
+                tell(Kind::Early, None, what);
+            }
+            if let Some(line) = known.wrong.first() {
+                let what = format!(
+                    "{} of its lines differ from what transaction {visible} left",
+                    known.wrong.len()
+                );
+                tell(Kind::WrongLine, Some(*line), what);
+            }
+        }
+        for secret in &self.secrets {
+            let mut secret = secret.clone();
+            secret.position = position;
+            self.tally.add(&secret);
+        }
+    }
+}

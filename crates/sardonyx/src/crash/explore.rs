@@ -1,0 +1,183 @@
+//! All cuts of a history, on as many threads as there are: the work is cut into pieces of fixed
+//! size, so that the same is found whoever does which.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::audit;
+use super::check::{Checker, Covered};
+use super::history::History;
+use super::platform::Platform;
+use super::secrecy;
+use super::violation::{Kind, Tally, Violation};
+
+/// Positions of a piece.
+const PIECE: u64 = 4096;
+
+/// Which cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cuts {
+    /// At every position.
+    All,
+    /// At so many, drawn from the seed.
+    Sample(u64),
+}
+
+/// How to explore.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What reserve power drains.
+    pub platform: Platform,
+    /// Which cuts.
+    pub cuts: Cuts,
+    /// Of states whose recovery puts something back, one in so many has its recovery cut; 0: none.
+    pub recovery_cuts: u64,
+    /// Threads; 0 for one a processor.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            platform: Platform::Adr,
+            cuts: Cuts::All,
+            recovery_cuts: 64,
+            threads: 0,
+        }
+    }
+}
+
+/// What exploring has shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Explored {
+    /// What has been looked at.
+    pub covered: Covered,
+    /// What was wrong.
+    pub tally: Tally,
+}
+
+/// Cuts `history` as `options` say; `progress` is told the cuts done and may end it by answering
+/// false, which gives nothing.
+pub fn explore(
+    history: &History,
+    options: &Options,
+    progress: &(dyn Fn(u64) -> bool + Sync),
+) -> Option<Explored> {
+    audit::array_writes_change_nothing(history);
+    let pieces = match options.cuts {
+        Cuts::All => history.positions().div_ceil(PIECE),
+        Cuts::Sample(count) => count.div_ceil(PIECE),
+    };
+    let sample = match options.cuts {
+        Cuts::All => Vec::new(),
+        Cuts::Sample(count) => drawn(history, count),
+    };
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    let cancelled = AtomicBool::new(false);
+    let found: Mutex<Vec<(u64, Explored)>> = Mutex::new(Vec::new());
+    let work = || {
+        let mut checker = Checker::new(history, options.platform, options.recovery_cuts);
+        loop {
+            let piece = next.fetch_add(1, Ordering::Relaxed);
+            if piece >= pieces || cancelled.load(Ordering::Relaxed) {
+                return;
+            }
+            let (from, to) = (piece * PIECE, (piece + 1) * PIECE);
+            match options.cuts {
+                Cuts::All => {
+                    checker.skip_to(from);
+                    checker.look();
+                    for _ in from + 1..to.min(history.positions()) {
+                        checker.step();
+                    }
+                }
+                Cuts::Sample(_) => {
+                    for position in sample.iter().take(to as usize).skip(from as usize) {
+                        checker.skip_to(*position);
+                        checker.look();
+                    }
+                }
+            }
+            let explored = Explored {
+                covered: std::mem::take(&mut checker.covered),
+                tally: std::mem::take(&mut checker.tally),
+            };
+            let cuts = explored.covered.cuts;
+            found
+                .lock()
+                .expect("no thread panics")
+                .push((piece, explored));
+            if !progress(done.fetch_add(cuts, Ordering::Relaxed) + cuts) {
+                cancelled.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(pieces as usize) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    if cancelled.into_inner() {
+        return None;
+    }
+    let mut found = found.into_inner().expect("no thread panics");
+    found.sort_unstable_by_key(|(piece, _)| *piece);
+    let mut all = Explored::default();
+    for (_, piece) in found {
+        all.covered.add(piece.covered);
+        all.tally.append(piece.tally);
+    }
+    whole_run(history, &mut all.tally);
+    Some(all)
+}
+
+/// What the run as a whole shows, without any cut.
+fn whole_run(history: &History, tally: &mut Tally) {
+    for violation in audit::pairs(history) {
+        tally.add(&violation);
+    }
+    let end = history.positions() - 1;
+    let mut tell = |kind, place, what| {
+        tally.add(&Violation {
+            kind,
+            position: end,
+            recovery_cut: None,
+            core: None,
+            line: None,
+            place: Some(place),
+            what,
+        });
+    };
+    for reuse in &history.pads.reused {
+        let what = format!(
+            "counter {} covers two contents within the run",
+            reuse.counter
+        );
+        tell(Kind::PadReused, reuse.place, what);
+    }
+    for place in secrecy::plaintext_in(&history.journal) {
+        tell(
+            Kind::Plaintext,
+            place,
+            "a content, or its check bits, as they are".into(),
+        );
+    }
+}
+
+/// `count` positions in order, drawn from the history's seed.
+fn drawn(history: &History, count: u64) -> Vec<u64> {
+    let mut random = ChaCha8Rng::seed_from_u64(history.seed);
+    let mut drawn: Vec<u64> = (0..count)
+        .map(|_| random.next_u64() % history.positions())
+        .collect();
+    drawn.sort_unstable();
+    drawn
+}

@@ -1,0 +1,226 @@
+//! One timed run of programs on a design, with all that a power cut could leave of it: the medium
+//! as setup left it, the journal, and what every line should hold.
+
+use super::cores::Cores;
+use super::golden::{Expected, Golden};
+use super::secrecy::Pads;
+use rustc_hash::FxHashMap;
+
+use crate::config::Machine;
+use crate::controller::designs::{self, Guarantee, UnknownDesign};
+use crate::controller::params::{CacheParams, ControllerParams};
+use crate::controller::{Class, Controller, Persist};
+use crate::cpu::OpSource;
+use crate::engine::journal::Journal;
+use crate::engine::untimed::Untimed;
+use crate::line::{Line, Logical, Place};
+use crate::medium::image::Image;
+use crate::medium::layout::{Layout, Region};
+use crate::plan::{At, Step};
+use crate::workload::{ProgramSpec, SpecError};
+
+/// Regions of different cores lie so far apart at least: a page, and lines of counters.
+const APART: u64 = 64;
+
+/// Why there is no run to cut.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// No such design.
+    #[error(transparent)]
+    Design(#[from] UnknownDesign),
+    /// The program cannot be made.
+    #[error(transparent)]
+    Program(#[from] SpecError),
+}
+
+/// A run.
+pub struct History {
+    /// The design's name.
+    pub design: String,
+    /// What it promises.
+    pub guarantee: Guarantee,
+    /// The machine, its medium cut down to what the programs need.
+    pub machine: Machine,
+    /// The seed of evictions and delays.
+    pub seed: u64,
+    /// The medium as setup left it.
+    pub image: Image,
+    /// What happened.
+    pub journal: Box<Journal>,
+    /// What each core's lines should hold.
+    pub programs: Vec<Expected>,
+    /// Which pads were used when.
+    pub pads: Pads,
+    /// The write requests of each line, in the order of handling.
+    pub requests: FxHashMap<u64, Vec<u32>>,
+    counters: Option<Region>,
+    is_identity: bool,
+}
+
+impl History {
+    /// Runs `specs`, one a core, on `design`.
+    ///
+    /// # Errors
+    /// The design or a program does not exist.
+    pub fn record(
+        machine: &Machine,
+        design: &str,
+        specs: &[ProgramSpec],
+        seed: u64,
+    ) -> Result<History, HistoryError> {
+        let guarantee = designs::guarantee(design)?;
+        let (mapping, policy) = designs::composition(design)?;
+        let mut base = 0;
+        let mut programs = Vec::new();
+        for spec in specs {
+            let golden = Golden::new(spec, Logical(base))?;
+            base = golden.expected().region().end.next_multiple_of(APART);
+            programs.push(golden);
+        }
+        let mut machine = machine.with_cores(specs.len());
+        shrink(&mut machine, base * 2); // a deduplicating design writes out of place
+        let (image, setup) = set_up(&machine, design, &programs)?;
+        let mut layout = Layout::new(machine.engine.medium.geometry.lines());
+        let controller = designs::build(design, &machine.controller, &mut layout)?;
+        let sources = programs.iter_mut().map(|p| p as &mut dyn OpSource);
+        let (copy, sources) = (image.copy(), sources.collect());
+        let journal = Cores::new(&machine, controller, copy, sources, seed).run();
+        let region = |name| layout.regions().iter().find(|r| r.name == name).cloned();
+        let mut requests: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+        for (index, handled) in journal.handled.iter().enumerate() {
+            requests
+                .entry(handled.line.0)
+                .or_default()
+                .push(index as u32);
+        }
+        let global = !matches!(policy, "no-encryption" | "per-line");
+        Ok(History {
+            design: design.to_owned(),
+            guarantee,
+            seed,
+            image,
+            pads: Pads::new(&setup, &journal, global),
+            journal,
+            programs: programs.iter().map(|p| p.expected().clone()).collect(),
+            requests,
+            counters: region("counters"),
+            is_identity: mapping == "identity",
+            machine,
+        })
+    }
+
+    /// Positions at which the power can be cut: before the first event, and after each.
+    pub fn positions(&self) -> u64 {
+        self.journal.events.len() as u64 + 1
+    }
+
+    /// What each line held after setup.
+    pub fn initial(&self, line: u64) -> &Line {
+        let program = &self.programs[self.core_of(line).expect("a line of a program")];
+        &program.initial()[(line - program.region().start) as usize]
+    }
+
+    /// A controller that knows nothing yet, with small caches: how large they are does not change
+    /// what is read, and one is built for every cut.
+    pub fn controller(&self) -> Controller {
+        let mut layout = Layout::new(self.machine.engine.medium.geometry.lines());
+        let params = fresh(&self.machine.controller);
+        designs::build(&self.design, &params, &mut layout).expect("the design exists")
+    }
+
+    /// A fresh controller over what `untimed` holds, which is all that it gets to know.
+    pub fn recover(&self, untimed: &mut Untimed) -> Controller {
+        let mut controller = self.controller();
+        untimed.plan(|plan| controller.recover(plan));
+        controller
+    }
+
+    /// The lines that the words `words` of the line at `place` are about; `None` if any may be.
+    pub fn lines_of(&self, place: Place, words: u8) -> Option<Vec<u64>> {
+        if !self.is_identity {
+            return None;
+        }
+        let data = self.machine.engine.medium.geometry.lines();
+        if place.0 < data {
+            return Some(vec![place.0]);
+        }
+        let covered = self.covered(place, words);
+        Some(covered.into_iter().map(|place| place.0).collect())
+    }
+
+    /// The places whose counters the words `words` of the line at `place` are; none if it is not
+    /// a line of counters.
+    pub fn covered(&self, place: Place, words: u8) -> Vec<Place> {
+        let counters = self.counters.as_ref();
+        let region = counters.filter(|r| (r.first.0..r.first.0 + r.lines).contains(&place.0));
+        let Some(region) = region else {
+            return Vec::new();
+        };
+        let first = (place.0 - region.first.0) * 8;
+        let covered = (0..8).filter(|word| words >> word & 1 == 1);
+        covered.map(|word| Place(first + word)).collect()
+    }
+
+    /// Where the counter of the line at `place` is kept, if it has a line of its own.
+    pub fn counter_place(&self, place: Place) -> Option<Place> {
+        let region = self.counters.as_ref()?;
+        Some(Place(region.first.0 + place.0 / 8))
+    }
+
+    /// The core whose region `line` is in.
+    pub fn core_of(&self, line: u64) -> Option<usize> {
+        self.programs
+            .iter()
+            .position(|p| p.region().contains(&line))
+    }
+}
+
+/// A medium that holds `lines` lines and no more than is needed: what is not touched tells nothing,
+/// and a recovery that scans its tables should scan what there is.
+fn shrink(machine: &mut Machine, lines: u64) {
+    let geometry = &mut machine.engine.medium.geometry;
+    let row = geometry.lines() / geometry.rows;
+    geometry.rows = geometry.rows.min(lines.div_ceil(row) + 1);
+}
+
+fn fresh(params: &ControllerParams) -> ControllerParams {
+    let cache = CacheParams {
+        bytes: 4096,
+        ways: 4,
+    };
+    let mut params = params.clone();
+    params.counter_mode.cache = cache;
+    params.esd.amt_cache = cache;
+    params.esd.efit_bytes = params.esd.efit_bytes.min(1024);
+    params.dedup_sha1.fingerprint_cache = cache;
+    params.dedup_sha1.mapping_cache = cache;
+    params.dewrite.fingerprint_cache = cache;
+    params.dewrite.mapping_cache = cache;
+    params
+}
+
+/// The medium after all programs' setup and an orderly shutdown, and what was encrypted.
+fn set_up(
+    machine: &Machine,
+    design: &str,
+    programs: &[Golden],
+) -> Result<(Image, Vec<crate::engine::journal::Sealed>), UnknownDesign> {
+    let mut layout = Layout::new(machine.engine.medium.geometry.lines());
+    let mut controller = designs::build(design, &machine.controller, &mut layout)?;
+    let mut untimed = Untimed::new(Image::new());
+    untimed.plan(|plan| {
+        for program in programs.iter().map(Golden::expected) {
+            for (line, data) in program.region().zip(program.initial()) {
+                let class = match program.log().contains(&line) {
+                    true => Class::Log,
+                    false => Class::Data,
+                };
+                let (line, data, order) = (Logical(line), At::past(data), Persist::Relaxed);
+                controller.write(line, data, Step::PAST, class, order, plan);
+            }
+        }
+        controller.flush(plan);
+    });
+    let sealed = untimed.settle();
+    Ok((untimed.into_image(), sealed))
+}

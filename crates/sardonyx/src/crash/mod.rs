@@ -1,0 +1,26 @@
+//! Power cuts: one timed run writes a journal; a cut is a position in it. What survives is given
+//! to a fresh controller and to the program's own recovery, and then looked at.
+//!
+//! `docs/crash.md` says what is held against what. Faults that are possible here: a power cut, at
+//! any position, also within recovery; on the platform `none` a torn line. Not bit flips, not lost
+//! reserve power, not an attacker who writes.
+
+pub mod audit;
+mod check;
+mod cores;
+mod explore;
+mod golden;
+mod history;
+mod jitter;
+mod nested;
+mod platform;
+pub mod secrecy;
+mod view;
+mod violation;
+
+pub use check::{Checker, Covered};
+pub use explore::{Cuts, Explored, Options, explore};
+pub use golden::Expected;
+pub use history::{History, HistoryError};
+pub use platform::Platform;
+pub use violation::{Kind, Tally, Violation};

@@ -1,0 +1,150 @@
+//! A cut within recovery: what recovery did is done again by a timed core over what survived, and
+//! the power goes once more at every position of that. On the platform `adr`.
+
+use super::cores::Cores;
+use super::history::History;
+use super::platform::{Platform, Survivors};
+use super::secrecy::Pads;
+use super::view::View;
+use super::violation::{Kind, Violation};
+use crate::cpu::{Batch, CpuError, OpSource};
+use crate::medium::image::Image;
+use crate::workload::Program;
+
+/// What cutting one recovery has shown.
+pub struct Found {
+    /// Cuts.
+    pub cuts: u64,
+    /// What was wrong, at most one thing a cut.
+    pub violations: Vec<Violation>,
+}
+
+/// Operations that are there already.
+struct Once {
+    batch: Option<Batch>,
+    log: std::ops::Range<u64>,
+}
+
+impl OpSource for Once {
+    fn name(&self) -> &str {
+        "recovery"
+    }
+
+    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError> {
+        let Some(once) = self.batch.take() else {
+            return Ok(false);
+        };
+        *batch = once;
+        Ok(true)
+    }
+
+    fn log_lines(&self) -> std::ops::Range<u64> {
+        self.log.clone()
+    }
+
+    fn pages(&self) -> u64 {
+        0
+    }
+}
+
+/// Cuts the recovery `batch` of core `core`'s program, which began with `image` after a cut at
+/// `position`; transactions `window.0` to `window.1` must or may be visible.
+pub fn cut(
+    (history, core): (&History, usize),
+    (position, image): (u64, &Image),
+    (program, window): (&dyn Program, (u64, u64)),
+    batch: Batch,
+) -> Found {
+    let golden = &history.programs[core];
+    let mut once = Once {
+        batch: Some(batch),
+        log: golden.log(),
+    };
+    let seed = history.seed ^ position;
+    let controller = history.controller();
+    let sources = vec![&mut once as &mut dyn OpSource];
+    let journal = Cores::new(&history.machine, controller, image.copy(), sources, seed).run();
+    let pads = Pads::new(&[], &journal, false);
+    let mut survivors = Survivors::new(&journal, image.copy(), Platform::Adr, seed);
+    let (mut changed, mut found) = (
+        Vec::new(),
+        Found {
+            cuts: 0,
+            violations: Vec::new(),
+        },
+    );
+    let mut standing: Option<Violation> = None;
+    for (index, _) in journal.events.iter().enumerate() {
+        changed.clear();
+        survivors.advance(&mut changed);
+        found.cuts += 1;
+        let recovery_cut = index as u64 + 1;
+        if !changed.is_empty() {
+            let wrong = verify((history, core), &mut survivors, (program, window));
+            let sealed = survivors.untimed.sealed();
+            let reused = sealed
+                .iter()
+                .find(|s| history.pads.is_reused(s, position) || pads.is_reused(s, recovery_cut));
+            let reused = reused.map(|s| {
+                let what = format!(
+                    "a second recovery encrypts place {} under counter {}, used before",
+                    s.place.0, s.counter
+                );
+                (Kind::PadReused, None, Some(s.place), what)
+            });
+            let wrong = wrong.map(|(kind, line, what)| (kind, line, None, what));
+            standing = wrong.or(reused).map(|(kind, line, place, what)| Violation {
+                kind,
+                position,
+                recovery_cut: None,
+                core: Some(core),
+                line,
+                place,
+                what: format!("after a cut within recovery: {what}"),
+            });
+            survivors.untimed.forget();
+        }
+        if let Some(violation) = &mut standing {
+            violation.recovery_cut = Some(recovery_cut);
+            found.violations.push(violation.clone());
+        }
+    }
+    found
+}
+
+/// Recovers once more, and compares the lines of every transaction in question.
+fn verify(
+    (history, core): (&History, usize),
+    survivors: &mut Survivors,
+    (program, (required, allowed)): (&dyn Program, (u64, u64)),
+) -> Option<(Kind, Option<u64>, String)> {
+    let golden = &history.programs[core];
+    let (region, log) = (golden.region(), golden.log());
+    let mut controller = history.recover(&mut survivors.untimed);
+    let untimed = &mut survivors.untimed;
+    let mut view = View::new(untimed, &mut controller, region.start, log.clone());
+    let visible = match program.recover(&mut view) {
+        Ok(recovered) => recovered.visible,
+        Err(fault) => {
+            let line = region.start + fault.at / 64;
+            return Some((Kind::Unrecoverable, Some(line), fault.what));
+        }
+    };
+    if visible < required || visible > allowed {
+        let kind = if visible < required {
+            Kind::Lost
+        } else {
+            Kind::Early
+        };
+        let what = format!("transaction {visible} is the last, of {required} to {allowed}");
+        return Some((kind, None, what));
+    }
+    // The lines that this recovery, or the one that was cut, may have touched.
+    let mut lines = view.stored();
+    lines.extend(golden.between(required, allowed + 1));
+    let differs =
+        |line: &u64| !log.contains(line) && view.line(*line) != *golden.content(*line, visible);
+    let wrong = lines.into_iter().find(differs)?;
+    let what = format!("line {wrong} is not what transaction {visible} left");
+    Some((Kind::WrongLine, Some(wrong), what))
+}

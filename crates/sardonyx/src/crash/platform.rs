@@ -1,0 +1,177 @@
+//! What a power cut leaves, position by position: the array, and what the platform's reserve power
+//! drains into it. One image that only ever moves forward, an event at a time.
+
+use rustc_hash::FxHashMap;
+
+use crate::controller::Persist;
+use crate::engine::journal::{Event, Journal, Write};
+use crate::engine::untimed::Untimed;
+use crate::line::{Line, Logical, Place};
+use crate::medium::image::Image;
+use crate::workload::mix;
+
+/// What reserve power drains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Platform {
+    /// The write queues' ready entries.
+    #[default]
+    Adr,
+    /// Those, the processors' caches and the controller's metadata caches.
+    Eadr,
+    /// Nothing; a line that is being programmed is torn at 8-byte granularity.
+    None,
+}
+
+impl Platform {
+    /// All, by their names on the command line.
+    pub const ALL: [(&'static str, Platform); 3] = [
+        ("adr", Platform::Adr),
+        ("eadr", Platform::Eadr),
+        ("none", Platform::None),
+    ];
+}
+
+/// A place whose bytes differ from what they were a position before, and which of its words.
+pub type Changed = (Place, u8);
+
+/// The image that a cut at the present position would leave.
+pub struct Survivors<'h> {
+    journal: &'h Journal,
+    seed: u64,
+    platform: Platform,
+    position: u64,
+    /// The image, and room to recover over it.
+    pub untimed: Untimed,
+    /// `eadr`: how new the words of on-chip lines are.
+    versions: FxHashMap<u64, [u64; 8]>,
+    /// `eadr`: dirty lines of the processors' caches.
+    cached: FxHashMap<u64, (Line, Persist)>,
+    /// `none`: array writes that have begun.
+    programming: Vec<u32>,
+}
+
+impl<'h> Survivors<'h> {
+    /// A cut before the first event of `journal`, which began with `image`; `seed` tears lines.
+    pub fn new(journal: &'h Journal, image: Image, platform: Platform, seed: u64) -> Survivors<'h> {
+        Survivors {
+            journal,
+            seed,
+            platform,
+            position: 0,
+            untimed: Untimed::new(image),
+            versions: FxHashMap::default(),
+            cached: FxHashMap::default(),
+            programming: Vec::new(),
+        }
+    }
+
+    /// How many events have happened.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Lets the next event happen; appends what it changed of what a cut would leave.
+    pub fn advance(&mut self, changed: &mut Vec<Changed>) -> Event {
+        let journal = self.journal;
+        let (now, event) = journal.events[self.position as usize];
+        self.position += 1;
+        match (event, self.platform) {
+            (Event::Ready { from, count }, Platform::Adr | Platform::Eadr) => {
+                for write in &journal.writes[from as usize..(from + count) as usize] {
+                    self.apply(write, changed);
+                }
+                // What waited on chip for this acceptance is drained from the same instant on.
+                let later = &journal.events[self.position as usize..];
+                for (at, event) in later {
+                    match event {
+                        Event::OnChip(index) if *at == now && self.platform == Platform::Eadr => {
+                            self.apply(&journal.on_chip[*index as usize], changed);
+                        }
+                        _ => break,
+                    }
+                }
+            }
+            (Event::OnChip(index), Platform::Eadr) => {
+                self.apply(&journal.on_chip[index as usize], changed);
+            }
+            (Event::Store(index), Platform::Eadr) => {
+                let stored = &journal.stores[index as usize];
+                let kept = (stored.data, stored.persist);
+                self.cached.insert(stored.line.0, kept);
+                changed.push((Place(stored.line.0), 0xff));
+            }
+            (Event::Accepted(index), Platform::Eadr) => {
+                let handled = &journal.handled[index as usize];
+                let same = |(line, _): &(Line, Persist)| *line == handled.data;
+                if self.cached.get(&handled.line.0).is_some_and(same) {
+                    self.cached.remove(&handled.line.0);
+                }
+            }
+            (Event::Begun(index), Platform::None) => {
+                self.programming.push(index);
+                let write = &journal.array[index as usize];
+                changed.push((write.place, write.words));
+            }
+            (Event::Done(index), Platform::None) => {
+                self.programming.retain(|other| *other != index);
+                self.apply(&journal.array[index as usize], changed);
+            }
+            _ => {}
+        }
+        event
+    }
+
+    /// Makes the write's words the image's, if they are newer.
+    fn apply(&mut self, write: &Write, changed: &mut Vec<Changed>) {
+        let mut words = write.words;
+        if self.platform == Platform::Eadr {
+            let versions = self.versions.entry(write.place.0).or_default();
+            for word in 0..8 {
+                let newer = write.order >= versions[word];
+                if words >> word & 1 == 1 && newer {
+                    versions[word] = write.order;
+                }
+                words &= !(u8::from(!newer) << word);
+            }
+        }
+        let image = self.untimed.image_mut();
+        image.write(write.place, &write.line, words, write.sideband);
+        changed.push((write.place, words));
+    }
+
+    /// Whether `line` is drained from a processor's cache.
+    pub fn is_cached(&self, line: u64) -> bool {
+        self.cached.contains_key(&line)
+    }
+
+    /// Lines of the processors' caches that are drained, in order.
+    pub fn drained(&self) -> Vec<(Logical, Line, Persist)> {
+        let mut lines: Vec<_> = self.cached.iter().collect();
+        lines.sort_unstable_by_key(|(line, _)| **line);
+        let each =
+            |(line, (data, persist)): (&u64, &(Line, Persist))| (Logical(*line), *data, *persist);
+        lines.into_iter().map(each).collect()
+    }
+
+    /// Tears the lines that are being programmed; gives what [`Survivors::mend`] needs.
+    pub fn tear(&mut self) -> Vec<(Place, Line, Option<[u8; 8]>)> {
+        let mut whole = Vec::new();
+        for index in &self.programming {
+            let write = &self.journal.array[*index as usize];
+            let image = self.untimed.image_mut();
+            let old = image.read(write.place).unwrap_or([0; 64]);
+            whole.push((write.place, old, image.sideband(write.place)));
+            let dice = mix(self.seed ^ mix(self.position) ^ u64::from(*index) << 40);
+            let beside = write.sideband.filter(|_| dice >> 8 & 1 == 1);
+            image.write(write.place, &write.line, write.words & dice as u8, beside);
+        }
+        whole
+    }
+
+    /// Makes torn lines what they were.
+    pub fn mend(&mut self, whole: Vec<(Place, Line, Option<[u8; 8]>)>) {
+        for (place, line, beside) in whole.into_iter().rev() {
+            self.untimed.image_mut().write(place, &line, 0xff, beside);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Memory as a program finds it after a power cut: a fresh controller over what survived. What the
+//! program writes goes through the controller, and nowhere else.
+
+use rustc_hash::FxHashMap;
+
+use crate::controller::{Class, Controller, Persist};
+use crate::cpu::{Batch, OpKind};
+use crate::engine::untimed::Untimed;
+use crate::line::{LINE_BYTES, Line, Logical};
+use crate::plan::{At, Step};
+use crate::workload::{Memory, mix};
+
+struct Cached {
+    line: Line,
+    dirty: bool,
+    persist: Persist,
+    /// Written since the cut.
+    stored: bool,
+}
+
+/// One program's region, through a controller.
+pub struct View<'v> {
+    untimed: &'v mut Untimed,
+    controller: &'v mut Controller,
+    base: u64,
+    log: std::ops::Range<u64>,
+    cache: FxHashMap<u64, Cached>,
+    /// What has been done, for a timed run that does it again.
+    batch: Option<Batch>,
+}
+
+impl<'v> View<'v> {
+    /// The region that begins at line `base`; lines of `log` are log lines.
+    pub fn new(
+        untimed: &'v mut Untimed,
+        controller: &'v mut Controller,
+        base: u64,
+        log: std::ops::Range<u64>,
+    ) -> View<'v> {
+        View {
+            untimed,
+            controller,
+            base,
+            log,
+            cache: FxHashMap::default(),
+            batch: None,
+        }
+    }
+
+    /// Writes down what is done from now on.
+    pub fn record(&mut self) {
+        self.batch = Some(Batch::default());
+    }
+
+    /// What has been done since [`View::record`].
+    pub fn take_record(&mut self) -> Option<Batch> {
+        self.batch.take()
+    }
+
+    /// Lines written since the cut.
+    pub fn stored(&self) -> Vec<u64> {
+        let stored = self.cache.iter().filter(|(_, cached)| cached.stored);
+        let mut lines: Vec<u64> = stored.map(|(line, _)| *line).collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    /// The line as the program sees it.
+    pub fn line(&mut self, line: u64) -> Line {
+        match self.cache.get(&line) {
+            Some(cached) => cached.line,
+            None => read(self.controller, self.untimed, line),
+        }
+    }
+
+    fn fetch(&mut self, line: u64) -> &mut Cached {
+        let (controller, untimed) = (&mut *self.controller, &mut *self.untimed);
+        self.cache.entry(line).or_insert_with(|| Cached {
+            line: read(controller, untimed, line),
+            dirty: false,
+            persist: Persist::Relaxed,
+            stored: false,
+        })
+    }
+
+    fn write(&mut self, at: u64, bytes: &[u8], atomic: bool) {
+        let mut done = 0;
+        while done < bytes.len() {
+            let here = at + done as u64;
+            let (line, from) = (
+                self.base + here / LINE_BYTES as u64,
+                here as usize % LINE_BYTES,
+            );
+            let part = &bytes[done..bytes.len().min(done + LINE_BYTES - from)];
+            let cached = self.fetch(line);
+            cached.line[from..from + part.len()].copy_from_slice(part);
+            (cached.dirty, cached.stored) = (true, true);
+            if atomic {
+                cached.persist = Persist::CounterAtomic;
+            }
+            if let Some(batch) = &mut self.batch {
+                batch.store(Logical(line), from as u8, part, atomic);
+            }
+            done += part.len();
+        }
+    }
+
+    fn note(&mut self, kind: OpKind, line: u64) {
+        if let Some(batch) = &mut self.batch {
+            batch.push(kind, Logical(line));
+        }
+    }
+
+    fn line_at(&self, at: u64) -> u64 {
+        self.base + at / LINE_BYTES as u64
+    }
+}
+
+/// What `line` reads as. One that the controller takes for never written has whatever content the
+/// cells have: noise, the same for the same line.
+pub fn read(controller: &mut Controller, untimed: &mut Untimed, line: u64) -> Line {
+    let read = untimed.plan(|plan| controller.read(Logical(line), Class::Data, Step::PAST, plan));
+    read.value.unwrap_or_else(|| noise(line))
+}
+
+/// The content of cells that nobody has written.
+pub fn noise(line: u64) -> Line {
+    let mut bytes = [0; LINE_BYTES];
+    for (index, word) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *word = mix(!line ^ (index as u64) << 56).to_le_bytes();
+    }
+    bytes
+}
+
+impl Memory for View<'_> {
+    fn load(&mut self, at: u64, bytes: &mut [u8]) {
+        let mut done = 0;
+        while done < bytes.len() {
+            let here = at + done as u64;
+            let (line, from) = (self.line_at(here), here as usize % LINE_BYTES);
+            let len = (bytes.len() - done).min(LINE_BYTES - from);
+            let cached = self.fetch(line);
+            bytes[done..done + len].copy_from_slice(&cached.line[from..from + len]);
+            done += len;
+        }
+    }
+
+    fn store(&mut self, at: u64, bytes: &[u8]) {
+        self.write(at, bytes, false);
+    }
+
+    fn store_counter_atomic(&mut self, at: u64, bytes: &[u8]) {
+        self.write(at, bytes, true);
+    }
+
+    fn flush(&mut self, at: u64) {
+        let line = self.line_at(at);
+        self.note(OpKind::WriteBack, line);
+        let Some(cached) = self.cache.get_mut(&line) else {
+            return;
+        };
+        if !std::mem::take(&mut cached.dirty) {
+            return;
+        }
+        let (data, order) = (cached.line, std::mem::take(&mut cached.persist));
+        let class = match self.log.contains(&line) {
+            true => Class::Log,
+            false => Class::Data,
+        };
+        let controller = &mut *self.controller;
+        self.untimed.plan(|plan| {
+            let data = At::past(&data);
+            controller.write(Logical(line), data, Step::PAST, class, order, plan)
+        });
+    }
+
+    fn fence(&mut self) {
+        self.note(OpKind::Fence, 0);
+    }
+
+    fn counter_cache_writeback(&mut self, at: u64) {
+        let line = self.line_at(at);
+        self.note(OpKind::CounterWriteBack, line);
+        let controller = &mut *self.controller;
+        self.untimed
+            .plan(|plan| controller.persist_metadata(Logical(line), Step::PAST, plan));
+    }
+}

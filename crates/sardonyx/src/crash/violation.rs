@@ -1,0 +1,121 @@
+//! What a cut may reveal, and how often it did.
+
+use std::collections::BTreeMap;
+
+use crate::line::Place;
+
+/// What is wrong after a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The program's recovery gave up: its log makes no sense.
+    Unrecoverable,
+    /// A transaction whose commit fence had retired is not there.
+    Lost,
+    /// A transaction is there that was not yet at its commit.
+    Early,
+    /// After the program's recovery a line holds another content than it should.
+    WrongLine,
+    /// A design that promises every line lost one: it reads as no accepted write of it.
+    LineLost,
+    /// After the program's recovery the structure's invariants do not hold.
+    Broken,
+    /// The fresh controller, or the program over it, failed altogether.
+    Panicked,
+    /// A counter persists before the line that it is for, or one half of a pair without the other.
+    HalfAPair,
+    /// Two contents under one pad.
+    PadReused,
+    /// A pad that was used will be drawn again.
+    PadWithinReach,
+    /// A content, or its check bits, in the medium as they are.
+    Plaintext,
+}
+
+impl Kind {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Unrecoverable => "unrecoverable",
+            Kind::Lost => "lost-transaction",
+            Kind::Early => "early-transaction",
+            Kind::WrongLine => "wrong-line",
+            Kind::LineLost => "line-lost",
+            Kind::Broken => "broken-structure",
+            Kind::Panicked => "panicked",
+            Kind::HalfAPair => "half-a-pair",
+            Kind::PadReused => "pad-reused",
+            Kind::PadWithinReach => "pad-within-reach",
+            Kind::Plaintext => "plaintext",
+        }
+    }
+
+    /// Whether it is about secrecy, and not about recoverability.
+    pub fn is_secrecy(self) -> bool {
+        matches!(
+            self,
+            Kind::PadReused | Kind::PadWithinReach | Kind::Plaintext
+        )
+    }
+}
+
+/// One thing wrong at one cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// What.
+    pub kind: Kind,
+    /// The cut.
+    pub position: u64,
+    /// The cut within the recovery from that cut, if it was recovery that was cut.
+    pub recovery_cut: Option<u64>,
+    /// The core whose program it is about.
+    pub core: Option<usize>,
+    /// The line it is about, as the processor knows it.
+    pub line: Option<u64>,
+    /// The place it is about, where that is what is known.
+    pub place: Option<Place>,
+    /// In words.
+    pub what: String,
+}
+
+/// How many violations to keep of each kind.
+const KEPT: usize = 2;
+
+/// Violations by kind: how many cuts had one, and the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Cuts with a violation of that kind, and the first few.
+    pub kinds: BTreeMap<Kind, (u64, Vec<Violation>)>,
+}
+
+impl Tally {
+    /// One more cut with `violation`.
+    pub fn add(&mut self, violation: &Violation) {
+        let (count, first) = self.kinds.entry(violation.kind).or_default();
+        *count += 1;
+        if first.len() < KEPT {
+            first.push(violation.clone());
+        }
+    }
+
+    /// All of `later`, whose cuts come after these.
+    pub fn append(&mut self, later: Tally) {
+        for (kind, (more, violations)) in later.kinds {
+            let (count, first) = self.kinds.entry(kind).or_default();
+            *count += more;
+            first.extend(violations);
+            first.truncate(KEPT);
+        }
+    }
+
+    /// Violations of recoverability, or of secrecy.
+    pub fn count(&self, secrecy: bool) -> u64 {
+        let kinds = self.kinds.iter();
+        let wanted = kinds.filter(|(kind, _)| kind.is_secrecy() == secrecy);
+        wanted.map(|(_, (count, _))| *count).sum()
+    }
+
+    /// The first of each kind.
+    pub fn first(&self) -> impl Iterator<Item = &Violation> {
+        self.kinds.values().filter_map(|(_, first)| first.first())
+    }
+}

@@ -1,0 +1,145 @@
+//! When each source of events next has one, and which comes first.
+//!
+//! Channels act several times for each result, and most machines have one; so they stand apart from
+//! the other sources, which play a tournament.
+
+use super::channel::NEVER;
+
+/// Low bits of a key for the source, so that the least key names it; equal times go in the order
+/// of the sources. It leaves 54 bits for picoseconds: five hours.
+const SOURCE_BITS: u32 = 10;
+
+/// The next event of each source.
+pub(crate) struct Heads {
+    /// The channels' times, [`NEVER`] for one that has nothing to do, and the first of them.
+    acts: Vec<u64>,
+    first_act: (u64, usize),
+    /// The winner of the whole at 1; the winner of 2i and 2i + 1 at i; the other sources' keys in the
+    /// upper half.
+    results: Vec<u64>,
+}
+
+impl Heads {
+    /// `channels` and other `sources`, with nothing to come.
+    pub fn new(channels: usize, sources: usize) -> Heads {
+        assert!(sources < 1 << SOURCE_BITS, "fewer sources of events");
+        Heads {
+            acts: vec![NEVER; channels],
+            first_act: (NEVER, 0),
+            results: vec![NEVER; sources.next_power_of_two().max(2) * 2],
+        }
+    }
+
+    /// When anything happens, [`NEVER`] if nothing will.
+    #[inline]
+    pub fn time(&self) -> u64 {
+        self.first_act.0.min(time(self.results[1]))
+    }
+
+    /// The channel that acts at [`Heads::time`], if that is what happens first.
+    #[inline]
+    pub fn channel(&self) -> Option<usize> {
+        let (time, channel) = self.first_act;
+        (time <= self.time()).then_some(channel)
+    }
+
+    /// The source other than a channel that comes first.
+    #[inline]
+    pub fn source(&self) -> usize {
+        self.results[1] as usize & ((1 << SOURCE_BITS) - 1)
+    }
+
+    /// When `channel` acts.
+    #[inline]
+    pub fn act(&self, channel: usize) -> u64 {
+        self.acts[channel]
+    }
+
+    /// `channel` acts at `time`.
+    #[inline]
+    pub fn set_act(&mut self, channel: usize, time: u64) {
+        self.acts[channel] = time;
+        if let [only] = self.acts[..] {
+            self.first_act = (only, 0);
+        } else {
+            let acts = self
+                .acts
+                .iter()
+                .zip(0..)
+                .map(|(time, channel)| (*time, channel));
+            self.first_act = acts.min().unwrap_or((NEVER, 0));
+        }
+    }
+
+    /// `source` has its next result at `time`.
+    #[inline]
+    pub fn set_result(&mut self, source: usize, time: u64) {
+        let mut winner = match time {
+            NEVER => NEVER,
+            time => {
+                assert!(time >> (64 - SOURCE_BITS) == 0, "a run of over five hours");
+                time << SOURCE_BITS | source as u64
+            }
+        };
+        let keys = &mut self.results[..];
+        let mut at = keys.len() / 2 + source;
+        keys[at] = winner;
+        while at > 1 {
+            winner = winner.min(keys[at ^ 1]);
+            at /= 2;
+            if keys[at] == winner {
+                break;
+            }
+            keys[at] = winner;
+        }
+    }
+}
+
+#[inline]
+fn time(key: u64) -> u64 {
+    match key {
+        NEVER => NEVER,
+        key => key >> SOURCE_BITS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against a look at all of them.
+    #[test]
+    fn the_earliest_comes_first_and_channels_before_results() {
+        for channels in [1, 2, 5] {
+            let mut heads = Heads::new(channels, 9);
+            let (mut acts, mut results) = (vec![NEVER; channels], [NEVER; 9]);
+            let mut state = 1u64;
+            for _ in 0..10_000 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let draw = state >> 40 & 15;
+                let time = if draw == 0 { NEVER } else { draw };
+                let source = (state >> 33) as usize % 9;
+                if state >> 60 & 1 == 1 {
+                    acts[source % channels] = time;
+                    heads.set_act(source % channels, time);
+                } else {
+                    results[source] = time;
+                    heads.set_result(source, time);
+                }
+                let act = *acts.iter().min().unwrap();
+                let result = *results.iter().min().unwrap();
+                assert_eq!(heads.time(), act.min(result));
+                let first = acts.iter().position(|time| *time == act);
+                assert_eq!(heads.channel(), first.filter(|_| act <= result));
+                if act > result {
+                    assert_eq!(
+                        results.iter().position(|t| *t == result),
+                        Some(heads.source())
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Persistent memory as a program sees it: bytes at addresses, and the instructions that make them
+//! persistent. Source: SCA (HPCA 2018) Sec. 4.3 over Intel's clwb and sfence.
+//! Left out: where the bytes are; caches and time, a fresh controller after a power cut, or an array.
+
+pub use crate::cpu::{Mark, Phase};
+use crate::line::LINE_BYTES;
+
+/// Bytes that one line of encryption counters covers: eight lines (SCA Sec. 5.2.1).
+pub const COUNTER_SPAN: u64 = 8 * LINE_BYTES as u64;
+
+/// Memory that survives a power cut, as far as it has been told to.
+///
+/// Addresses are bytes from the start of the program's own region. An access may span lines. After
+/// a power cut any byte may be anything: a program that recovers must believe no length, no index
+/// and no pointer before it has checked it.
+pub trait Memory {
+    /// Reads `bytes.len()` bytes at `at`.
+    fn load(&mut self, at: u64, bytes: &mut [u8]);
+
+    /// Writes `bytes` at `at`; they are persistent once their lines are flushed and a fence has
+    /// passed.
+    fn store(&mut self, at: u64, bytes: &[u8]);
+
+    /// The same for a variable that decides what recovery sees (`CounterAtomic`): whatever writes
+    /// the line back, now or later, writes it with its encryption counter or not at all.
+    fn store_counter_atomic(&mut self, at: u64, bytes: &[u8]);
+
+    /// Writes the line of `at` back without invalidating it (`clwb`).
+    fn flush(&mut self, at: u64);
+
+    /// Goes on when everything flushed and every counter written back is persistent (`sfence`).
+    fn fence(&mut self);
+
+    /// Writes the encryption counters of the [`COUNTER_SPAN`] bytes around `at` back
+    /// (`counter_cache_writeback`); persistent at the next fence.
+    fn counter_cache_writeback(&mut self, at: u64);
+
+    /// Says where a transaction is; costs nothing.
+    fn mark(&mut self, _mark: Mark) {}
+
+    /// Computes for `instructions` instructions.
+    fn compute(&mut self, _instructions: u32) {}
+
+    /// What follows depends on what has been loaded (an address, a branch nobody could foresee).
+    fn depend(&mut self) {}
+}
+
+/// Numbers in memory, little-endian.
+pub trait MemoryExt: Memory {
+    /// The 8-byte number at `at`.
+    fn load_u64(&mut self, at: u64) -> u64 {
+        let mut bytes = [0; 8];
+        self.load(at, &mut bytes);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// Writes the 8-byte number `value` at `at`.
+    fn store_u64(&mut self, at: u64, value: u64) {
+        self.store(at, &value.to_le_bytes());
+    }
+}
+
+impl<M: Memory + ?Sized> MemoryExt for M {}

@@ -1,0 +1,26 @@
+//! Persistent programs: five data structures written once against [`Memory`], each operation an
+//! undo-log transaction (SCA, HPCA 2018, Fig. 9 and Sec. 6.2). They run functionally, ahead of the
+//! timed cores, which play the operations that they make. `docs/programs.md` adds one.
+
+mod flat;
+mod memory;
+mod program;
+pub(crate) mod random;
+mod run;
+mod structures;
+mod transaction;
+mod undo_log;
+
+pub use flat::Flat;
+pub use memory::{COUNTER_SPAN, Mark, Memory, MemoryExt, Phase};
+pub use program::{Fault, Mutant, Program, ProgramSpec, Recovered};
+pub(crate) use random::mix;
+pub use run::{Delta, LineChange, ProgramRun, SpecError};
+pub use structures::Known;
+pub use transaction::Transaction;
+pub use undo_log::UndoLog;
+
+/// Every program.
+pub fn all() -> &'static [Known] {
+    structures::PROGRAMS
+}

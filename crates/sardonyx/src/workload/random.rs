@@ -1,0 +1,61 @@
+//! Choices and contents that follow from numbers alone, so that a transaction is the same whoever
+//! runs it. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+
+use super::{Fault, Memory};
+
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A stream of numbers.
+pub struct Random(u64);
+
+impl Random {
+    /// The stream of `seed` for transaction (or setup step) `number`.
+    pub fn new(seed: u64, number: u64) -> Random {
+        Random(mix(seed.wrapping_add(STEP)) ^ mix(number))
+    }
+
+    /// The next number.
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(STEP);
+        mix(self.0)
+    }
+
+    /// A number below `end`, which is not 0.
+    pub fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.draw()) * u128::from(end)) >> 64) as u64
+    }
+}
+
+/// SplitMix64's output function.
+pub fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The bytes of item `id`: its number, then words that follow from it.
+pub fn item(id: u64, bytes: &mut [u8]) {
+    for (i, word) in bytes.chunks_exact_mut(8).enumerate() {
+        let value = match i {
+            0 => id,
+            _ => mix(id.wrapping_add(STEP.wrapping_mul(i as u64))),
+        };
+        word.copy_from_slice(&value.to_le_bytes());
+    }
+}
+
+/// The number of the item at `at`, whose bytes must follow from it.
+pub fn check_item(memory: &mut dyn Memory, at: u64, len: u64) -> Result<u64, Fault> {
+    let mut found = vec![0; len as usize];
+    memory.load(at, &mut found);
+    let id = u64::from_le_bytes(found[..8].try_into().expect("8 bytes"));
+    let mut expected = vec![0; len as usize];
+    item(id, &mut expected);
+    match found.iter().zip(&expected).position(|(a, b)| a != b) {
+        None => Ok(id),
+        Some(byte) => Err(Fault {
+            at: at + byte as u64,
+            what: format!("the content of item {id:#x} is not its own"),
+        }),
+    }
+}

@@ -1,0 +1,303 @@
+//! A persistent B-tree of minimum degree 8 that keeps its items beside it; a transaction inserts a
+//! random key, splitting full nodes on the way down (Cormen et al., Introduction to Algorithms).
+//! Invariants: keys in order, 7 to 15 a node (the root has fewer), all leaves at one depth.
+
+use std::ops::Range;
+
+use super::{LINE, OPERATION, Parts, STEP, fault, to_bytes, words};
+use crate::workload::random::{Random, check_item, item};
+use crate::workload::{Fault, Memory, MemoryExt, Program, ProgramSpec, Recovered, Transaction};
+
+/// Offsets in the root line: the root node, keys in the tree, the first free byte of the heap.
+const TOP: u64 = 0;
+const COUNT: u64 = 8;
+const FREE: u64 = 16;
+
+const DEGREE: usize = 8;
+const MOST: usize = 2 * DEGREE - 1;
+/// A node: its count and whether it is a leaf, 15 keys; 15 addresses of items; 16 of children.
+const KEYS: u64 = 8;
+const ITEMS: u64 = 128;
+const CHILDREN: u64 = 256;
+const NODE: u64 = 384;
+const LEAF: u64 = 1 << 32;
+/// Node bytes a key in a tree of random keys, of which nodes hold about ten.
+const NODE_SHARE: u64 = 37;
+/// No tree is deeper: 2^64 keys, at least 7 a node.
+const DEEPEST: usize = 24;
+
+/// The tree.
+pub struct BTree {
+    spec: ProgramSpec,
+    parts: Parts,
+    filled: u64,
+}
+
+/// The first two lines of a node.
+struct Head {
+    at: u64,
+    leaf: bool,
+    keys: Vec<u64>,
+}
+
+impl Head {
+    /// # Errors
+    /// There are more keys than a node has.
+    fn load(memory: &mut dyn Memory, at: u64) -> Result<Head, Fault> {
+        let mut bytes = [0; ITEMS as usize];
+        memory.load(at, &mut bytes);
+        let [first, keys @ ..]: [u64; 1 + MOST] = words(&bytes);
+        let count = first & (LEAF - 1);
+        if count > MOST as u64 || first & !(LEAF | 0xf) != 0 {
+            return fault(at, format!("a node begins with {first:#x}"));
+        }
+        let keys = keys[..count as usize].to_vec();
+        let leaf = first & LEAF != 0;
+        Ok(Head { at, leaf, keys })
+    }
+
+    /// Writes the count and the keys from `from` on.
+    fn store(&self, memory: &mut dyn Memory, from: usize) {
+        let leaf = if self.leaf { LEAF } else { 0 };
+        memory.store_u64(self.at, self.keys.len() as u64 | leaf);
+        let at = self.at + KEYS + from as u64 * 8;
+        memory.store(at, &to_bytes(&self.keys[from..]));
+    }
+
+    fn full(&self) -> bool {
+        self.keys.len() == MOST
+    }
+}
+
+/// Puts `word` at index `index` of an array of `len` words at `at`.
+fn insert_word(memory: &mut dyn Memory, at: u64, index: usize, len: usize, word: u64) {
+    let mut bytes = vec![0; (len - index) * 8];
+    memory.load(at + index as u64 * 8, &mut bytes);
+    let mut after = word.to_le_bytes().to_vec();
+    after.append(&mut bytes);
+    memory.store(at + index as u64 * 8, &after);
+}
+
+fn copy(memory: &mut dyn Memory, from: u64, to: u64, words: usize) {
+    let mut bytes = vec![0; words * 8];
+    memory.load(from, &mut bytes);
+    memory.store(to, &bytes);
+}
+
+impl BTree {
+    pub fn new(spec: &ProgramSpec) -> BTree {
+        let filled = (spec.footprint / (spec.item_bytes + NODE_SHARE)).max(1);
+        // At worst seven keys a node, and some nodes that are not yet full enough.
+        let a_key = spec.item_bytes + NODE.div_ceil(DEGREE as u64 - 1);
+        let heap = (filled + spec.transactions) * a_key + DEEPEST as u64 * NODE;
+        BTree {
+            spec: spec.clone(),
+            parts: Parts::new(spec, heap),
+            filled,
+        }
+    }
+
+    fn key(&self, number: u64) -> u64 {
+        Random::new(self.spec.seed, number).draw()
+    }
+
+    fn allocate(&self, memory: &mut dyn Memory, bytes: u64) -> u64 {
+        let at = self.parts.root_u64(memory, FREE);
+        self.parts.set_root_u64(memory, FREE, at + bytes);
+        at
+    }
+
+    fn insert(&self, memory: &mut dyn Memory, key: u64) {
+        let sound = "the program's own memory is sound";
+        let mut at = self.parts.root_u64(memory, TOP);
+        memory.depend();
+        let mut node = Head::load(memory, at).expect(sound);
+        if node.full() {
+            let top = self.allocate(memory, NODE);
+            let (leaf, keys) = (false, Vec::new());
+            let mut above = Head {
+                at: top,
+                leaf,
+                keys,
+            };
+            memory.store_u64(top + CHILDREN, at);
+            self.split(memory, &mut above, 0, node);
+            self.parts.set_root_u64(memory, TOP, top);
+            node = above;
+        }
+        loop {
+            memory.compute(STEP);
+            memory.depend();
+            let mut index = node.keys.partition_point(|k| *k < key);
+            if node.keys.get(index) == Some(&key) {
+                return; // a key drawn before
+            }
+            if node.leaf {
+                return self.insert_in_leaf(memory, node, index, key);
+            }
+            at = memory.load_u64(node.at + CHILDREN + index as u64 * 8);
+            memory.depend();
+            let mut child = Head::load(memory, at).expect(sound);
+            if child.full() {
+                self.split(memory, &mut node, index, child);
+                index += usize::from(node.keys[index] < key);
+                if node.keys.get(index) == Some(&key) {
+                    return;
+                }
+                at = memory.load_u64(node.at + CHILDREN + index as u64 * 8);
+                child = Head::load(memory, at).expect(sound);
+            }
+            node = child;
+        }
+    }
+
+    fn insert_in_leaf(&self, memory: &mut dyn Memory, mut leaf: Head, index: usize, key: u64) {
+        let place = self.allocate(memory, self.spec.item_bytes);
+        let mut bytes = vec![0; self.spec.item_bytes as usize];
+        item(key, &mut bytes);
+        memory.store(place, &bytes);
+        insert_word(memory, leaf.at + ITEMS, index, leaf.keys.len(), place);
+        leaf.keys.insert(index, key);
+        leaf.store(memory, index);
+        let count = self.parts.root_u64(memory, COUNT);
+        self.parts.set_root_u64(memory, COUNT, count + 1);
+    }
+
+    /// Splits the full `child`, which is child `index` of `above`, around its middle key.
+    fn split(&self, memory: &mut dyn Memory, above: &mut Head, index: usize, mut child: Head) {
+        let right = self.allocate(memory, NODE);
+        let tail = DEGREE as u64 * 8;
+        copy(memory, child.at + ITEMS + tail, right + ITEMS, DEGREE - 1);
+        if !child.leaf {
+            copy(memory, child.at + CHILDREN + tail, right + CHILDREN, DEGREE);
+        }
+        let keys = child.keys.split_off(DEGREE);
+        let (at, leaf) = (right, child.leaf);
+        Head { at, leaf, keys }.store(memory, 0);
+        let middle = child.keys.pop().expect("a full node");
+        let middle_item = memory.load_u64(child.at + ITEMS + tail - 8);
+        child.store(memory, child.keys.len());
+
+        let len = above.keys.len();
+        insert_word(memory, above.at + ITEMS, index, len, middle_item);
+        insert_word(memory, above.at + CHILDREN, index + 1, len + 1, right);
+        above.keys.insert(index, middle);
+        above.store(memory, index);
+    }
+}
+
+/// A walk over a tree that may be anything.
+struct Walk<'a> {
+    tree: &'a BTree,
+    free: u64,
+    left: u64,
+    depth: Option<usize>,
+    last: Option<u64>,
+}
+
+impl Walk<'_> {
+    fn node(&mut self, memory: &mut dyn Memory, at: u64, depth: usize) -> Result<(), Fault> {
+        if !self.tree.parts.holds(at, NODE) || at >= self.free {
+            return fault(at, "no node can lie here");
+        }
+        if depth > DEEPEST {
+            return fault(at, "the tree is too deep: it goes in a circle");
+        }
+        let node = Head::load(memory, at)?;
+        if depth > 0 && node.keys.len() < DEGREE - 1 {
+            return fault(at, format!("a node of {} keys", node.keys.len()));
+        }
+        if node.leaf && *self.depth.get_or_insert(depth) != depth {
+            return fault(at, "leaves at different depths");
+        }
+        for index in 0..=node.keys.len() {
+            if !node.leaf {
+                let child = memory.load_u64(at + CHILDREN + index as u64 * 8);
+                self.node(memory, child, depth + 1)?;
+            }
+            if let Some(key) = node.keys.get(index) {
+                self.key(memory, at, index as u64, *key)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&mut self, memory: &mut dyn Memory, at: u64, i: u64, key: u64) -> Result<(), Fault> {
+        if self.last.is_some_and(|last| last >= key) {
+            return fault(at + KEYS + i * 8, format!("key {key:#x} is out of order"));
+        }
+        self.last = Some(key);
+        if self.left == 0 {
+            return fault(at, "more keys than were counted");
+        }
+        self.left -= 1;
+        let place = memory.load_u64(at + ITEMS + i * 8);
+        let bytes = self.tree.spec.item_bytes;
+        if !self.tree.parts.holds(place, bytes) || place >= self.free {
+            return fault(at + ITEMS + i * 8, format!("no item can lie at {place:#x}"));
+        }
+        match check_item(memory, place, bytes)? == key {
+            true => Ok(()),
+            false => fault(place, format!("key {key:#x} has another key's item")),
+        }
+    }
+}
+
+impl Program for BTree {
+    fn region_bytes(&self) -> u64 {
+        self.parts.end
+    }
+
+    fn log_bytes(&self) -> Range<u64> {
+        self.parts.log.bytes()
+    }
+
+    fn setup(&mut self, memory: &mut dyn Memory) {
+        let top = self.parts.heap;
+        self.parts.set_root_u64(memory, TOP, top);
+        self.parts.set_root_u64(memory, FREE, top + NODE);
+        memory.store_u64(top, LEAF);
+        for number in 0..self.filled {
+            self.insert(memory, self.key(u64::MAX - number));
+        }
+    }
+
+    fn transaction(&mut self, number: u64, memory: &mut dyn Memory) {
+        let key = self.key(number);
+        let mut tx = Transaction::begin(memory, self.parts.log, number, self.spec.mutant);
+        tx.compute(OPERATION);
+        self.insert(&mut tx, key);
+        tx.commit();
+    }
+
+    fn recover(&self, memory: &mut dyn Memory) -> Result<Recovered, Fault> {
+        self.parts.log.recover(memory, self.parts.data())
+    }
+
+    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+        let free = self.parts.root_u64(memory, FREE);
+        let count = self.parts.root_u64(memory, COUNT);
+        if free % LINE != 0 || free > self.parts.end {
+            return fault(
+                self.parts.root + FREE,
+                format!("the heap ends at {free:#x}"),
+            );
+        }
+        let mut walk = Walk {
+            tree: self,
+            free,
+            left: count,
+            depth: None,
+            last: None,
+        };
+        let top = self.parts.root_u64(memory, TOP);
+        walk.node(memory, top, 0)?;
+        match walk.left {
+            0 => Ok(()),
+            n => fault(
+                self.parts.root + COUNT,
+                format!("{n} of {count} keys are missing"),
+            ),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! A persistent red-black tree whose nodes hold their items; a transaction inserts a random key
+//! and restores the colours (Cormen et al., Introduction to Algorithms). Invariants: keys in order,
+//! no red child of a red node, as many black nodes on every way down, parents right.
+
+use std::ops::Range;
+
+use super::{LINE, OPERATION, Parts, STEP, fault, words};
+use crate::workload::random::{Random, check_item, item};
+use crate::workload::{Fault, Memory, MemoryExt, Program, ProgramSpec, Recovered, Transaction};
+
+/// Offsets in the root line: the root node, keys in the tree, the first free byte of the heap.
+const TOP: u64 = 0;
+const COUNT: u64 = 8;
+const FREE: u64 = 16;
+
+/// Offsets in a node's header line; its item follows. Address 0 is no node.
+const KEY: u64 = 0;
+const CHILD: [u64; 2] = [8, 16];
+const PARENT: u64 = 24;
+const RED: u64 = 32;
+/// No tree is deeper: twice the logarithm of 2^64 keys.
+const DEEPEST: usize = 128;
+
+/// The tree.
+pub struct RedBlackTree {
+    spec: ProgramSpec,
+    parts: Parts,
+    filled: u64,
+}
+
+impl RedBlackTree {
+    pub fn new(spec: &ProgramSpec) -> RedBlackTree {
+        let node = LINE + spec.item_bytes;
+        let filled = (spec.footprint / node).max(1);
+        RedBlackTree {
+            spec: spec.clone(),
+            parts: Parts::new(spec, (filled + spec.transactions) * node),
+            filled,
+        }
+    }
+
+    fn key(&self, number: u64) -> u64 {
+        Random::new(self.spec.seed, number).draw()
+    }
+
+    fn insert(&self, memory: &mut dyn Memory, key: u64) {
+        let mut parent = 0;
+        let mut side = 0;
+        let mut at = self.parts.root_u64(memory, TOP);
+        while at != 0 {
+            memory.compute(STEP);
+            memory.depend();
+            let here = memory.load_u64(at + KEY);
+            if here == key {
+                return; // a key drawn before
+            }
+            side = usize::from(here < key);
+            (parent, at) = (at, memory.load_u64(at + CHILD[side]));
+        }
+        let node = self.parts.root_u64(memory, FREE);
+        let next = node + LINE + self.spec.item_bytes;
+        self.parts.set_root_u64(memory, FREE, next);
+        let count = self.parts.root_u64(memory, COUNT);
+        self.parts.set_root_u64(memory, COUNT, count + 1);
+        let mut bytes = vec![0; self.spec.item_bytes as usize];
+        item(key, &mut bytes);
+        memory.store(node + LINE, &bytes);
+        memory.store_u64(node + KEY, key);
+        memory.store_u64(node + CHILD[0], 0);
+        memory.store_u64(node + CHILD[1], 0);
+        memory.store_u64(node + PARENT, parent);
+        memory.store_u64(node + RED, 1);
+        match parent {
+            0 => self.parts.set_root_u64(memory, TOP, node),
+            _ => memory.store_u64(parent + CHILD[side], node),
+        }
+        self.rebalance(memory, node);
+    }
+
+    /// Restores the colours above the new red node `at`.
+    fn rebalance(&self, memory: &mut dyn Memory, mut at: u64) {
+        loop {
+            let mut parent = memory.load_u64(at + PARENT);
+            memory.depend();
+            if parent == 0 {
+                memory.store_u64(at + RED, 0);
+                return;
+            }
+            if memory.load_u64(parent + RED) == 0 {
+                return;
+            }
+            memory.compute(STEP);
+            let above = memory.load_u64(parent + PARENT); // red, so not the root
+            memory.depend();
+            let side = usize::from(memory.load_u64(above + CHILD[1]) == parent);
+            let uncle = memory.load_u64(above + CHILD[1 - side]);
+            memory.depend();
+            if uncle != 0 && memory.load_u64(uncle + RED) == 1 {
+                memory.store_u64(parent + RED, 0);
+                memory.store_u64(uncle + RED, 0);
+                memory.store_u64(above + RED, 1);
+                at = above;
+                continue;
+            }
+            if memory.load_u64(parent + CHILD[1 - side]) == at {
+                self.rotate(memory, parent, side);
+                parent = at;
+            }
+            memory.store_u64(parent + RED, 0);
+            memory.store_u64(above + RED, 1);
+            self.rotate(memory, above, 1 - side);
+            return;
+        }
+    }
+
+    /// Moves `at` down to `side` (0 is left), its other child up.
+    fn rotate(&self, memory: &mut dyn Memory, at: u64, side: usize) {
+        let up = memory.load_u64(at + CHILD[1 - side]);
+        let moved = memory.load_u64(up + CHILD[side]);
+        let parent = memory.load_u64(at + PARENT);
+        memory.store_u64(at + CHILD[1 - side], moved);
+        if moved != 0 {
+            memory.store_u64(moved + PARENT, at);
+        }
+        memory.store_u64(up + PARENT, parent);
+        match parent {
+            0 => self.parts.set_root_u64(memory, TOP, up),
+            _ => {
+                let side = usize::from(memory.load_u64(parent + CHILD[1]) == at);
+                memory.store_u64(parent + CHILD[side], up);
+            }
+        }
+        memory.store_u64(up + CHILD[side], at);
+        memory.store_u64(at + PARENT, up);
+    }
+}
+
+/// A walk over a tree that may be anything.
+struct Walk<'a> {
+    tree: &'a RedBlackTree,
+    free: u64,
+    left: u64,
+    last: Option<u64>,
+}
+
+impl Walk<'_> {
+    /// Black nodes on each way down from `at`.
+    fn node(
+        &mut self,
+        memory: &mut dyn Memory,
+        at: u64,
+        above: (u64, bool),
+        depth: usize,
+    ) -> Result<u32, Fault> {
+        if at == 0 {
+            return Ok(0);
+        }
+        let bytes = self.tree.spec.item_bytes;
+        if !self.tree.parts.holds(at, LINE + bytes) || at >= self.free {
+            return fault(at, "no node can lie here");
+        }
+        if depth > DEEPEST {
+            return fault(at, "the tree is too deep: it goes in a circle");
+        }
+        let mut header = [0; 40];
+        memory.load(at, &mut header);
+        let [key, left, right, parent, red] = words(&header);
+        if red > 1 || parent != above.0 {
+            return fault(at, format!("parent {parent:#x}, colour {red:#x}"));
+        }
+        if red == 1 && above.1 {
+            return fault(at, "a red child of a red node");
+        }
+        let here = (at, red == 1);
+        let blacks = self.node(memory, left, here, depth + 1)?;
+        if self.last.is_some_and(|last| last >= key) {
+            return fault(at, format!("key {key:#x} is out of order"));
+        }
+        self.last = Some(key);
+        if self.left == 0 {
+            return fault(at, "more keys than were counted");
+        }
+        self.left -= 1;
+        if check_item(memory, at + LINE, bytes)? != key {
+            return fault(at, format!("key {key:#x} has another key's item"));
+        }
+        match self.node(memory, right, here, depth + 1)? == blacks {
+            true => Ok(blacks + u32::from(red == 0)),
+            false => fault(at, "more black nodes on one side than on the other"),
+        }
+    }
+}
+
+impl Program for RedBlackTree {
+    fn region_bytes(&self) -> u64 {
+        self.parts.end
+    }
+
+    fn log_bytes(&self) -> Range<u64> {
+        self.parts.log.bytes()
+    }
+
+    fn setup(&mut self, memory: &mut dyn Memory) {
+        self.parts.set_root_u64(memory, FREE, self.parts.heap);
+        for number in 0..self.filled {
+            self.insert(memory, self.key(u64::MAX - number));
+        }
+    }
+
+    fn transaction(&mut self, number: u64, memory: &mut dyn Memory) {
+        let key = self.key(number);
+        let mut tx = Transaction::begin(memory, self.parts.log, number, self.spec.mutant);
+        tx.compute(OPERATION);
+        self.insert(&mut tx, key);
+        tx.commit();
+    }
+
+    fn recover(&self, memory: &mut dyn Memory) -> Result<Recovered, Fault> {
+        self.parts.log.recover(memory, self.parts.data())
+    }
+
+    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+        let free = self.parts.root_u64(memory, FREE);
+        let count = self.parts.root_u64(memory, COUNT);
+        let top = self.parts.root_u64(memory, TOP);
+        if free % LINE != 0 || free > self.parts.end {
+            return fault(
+                self.parts.root + FREE,
+                format!("the heap ends at {free:#x}"),
+            );
+        }
+        let mut walk = Walk {
+            tree: self,
+            free,
+            left: count,
+            last: None,
+        };
+        walk.node(memory, top, (0, true), 0)?; // the root may not be red either
+        match walk.left {
+            0 => Ok(()),
+            n => fault(
+                self.parts.root + COUNT,
+                format!("{n} of {count} keys are missing"),
+            ),
+        }
+    }
+}
