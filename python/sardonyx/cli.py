@@ -16,7 +16,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core, api, api_jobs, cli_trace
+from sardonyx import _core, api, api_jobs, cli_record, cli_trace
 from sardonyx import reproduce as reproduction
 from sardonyx.claims import ClaimRow
 from sardonyx.cli_common import (
@@ -43,6 +43,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+cli_trace.app.command(**cli_record.SETTINGS)(cli_record.record)
 app.add_typer(cli_trace.app, name="trace")
 
 JSON_HELP = "Write the same numbers as JSON to this file, or to standard output for -."

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 mod machines;
 mod progress;
+mod recorder;
 mod simulate;
 mod traces;
 
@@ -25,9 +26,13 @@ mod _core {
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]
+    use super::recorder::{Recording, trace_record};
+    #[pymodule_export]
     use super::simulate::{designs, simulate};
     #[pymodule_export]
-    use super::traces::{ladder, trace_check, trace_convert, trace_cut, trace_info, trace_synth};
+    use super::traces::{
+        ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,
+    };
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
