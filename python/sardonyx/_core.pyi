@@ -36,8 +36,15 @@ def simulate(
     """One run: ``trace``, ``design``, ``machine``, ``copies``, ``variant``, ``metrics``,
     ``causes``, ``write_latency_cdf``, ``read_latency_cdf``, ``assumed``.
 
-    ``trace`` is a path or ``synth:NAME[:RECORDS[:SEED]]`` for a rung of the locality ladder.
+    ``trace`` is a path, ``synth:NAME[:RECORDS[:SEED]]`` for a rung of the locality ladder, or
+    ``program:NAME:ITEM_BYTES:FOOTPRINT:TRANSACTIONS:SEED`` for a program on ``copies`` cores.
     """
+
+def programs() -> str:
+    """``name`` and ``line`` of every persistent program."""
+
+def check_program(source: str, machine: str, overrides: list[tuple[str, str]], cores: int) -> None:
+    """An error unless the program of ``source`` fits on so many cores of the machine."""
 
 def trace_info(trace: str, limit: int | None, progress: Progress | None) -> str:
     """What is in a trace: numbers, ``locality`` and ``collisions``."""
@@ -88,3 +95,32 @@ def machine(name_or_path: str, overrides: list[tuple[str, str]]) -> str:
 
 def designs() -> str:
     """``name``, ``source`` and ``line`` of every design."""
+
+def crash(
+    program: str,
+    design: str,
+    machine: str,
+    overrides: list[tuple[str, str]],
+    cores: int,
+    transactions: int,
+    item_bytes: int,
+    footprint: int,
+    mutant: str | None,
+    seed: int,
+    platform: str,
+    cuts: int | None,
+    cut: int | None,
+    recovery_cuts: int,
+    threads: int,
+    progress: Progress | None,
+) -> str:
+    """What cutting the power of one run shows: counts, ``fails`` and ``violations``.
+
+    Every position is cut, or ``cuts`` of them, or the one at ``cut``. Progress counts cuts.
+    """
+
+def programs() -> str:
+    """``programs`` (``name``, ``line``) and ``mutants`` (``name``, ``meaning``)."""
+
+def guarantee(design: str) -> str:
+    """What a design, or ``MAPPING+POLICY``, promises of the lines that a power cut leaves."""

@@ -3,7 +3,9 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
+mod crash;
 mod machines;
+mod programs;
 mod progress;
 mod recorder;
 mod simulate;
@@ -22,7 +24,11 @@ mod _core {
     #[pymodule_export]
     use super::SardonyxError;
     #[pymodule_export]
+    use super::crash::{crash, guarantee, programs};
+    #[pymodule_export]
     use super::machines::{machine, machines};
+    #[pymodule_export]
+    use super::programs::{check_program, programs};
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]

@@ -11,6 +11,7 @@ use sardonyx::trace::{self, Format, ImportOptions, Source, Spec, Synth, TraceErr
 use serde_json::json;
 
 use crate::SardonyxError;
+use crate::programs;
 use crate::progress::Progress;
 
 /// What marks a generated trace where a path may stand.
@@ -118,6 +119,9 @@ pub fn trace_info(
     limit: Option<u64>,
     progress: Option<&Progress>,
 ) -> PyResult<String> {
+    if let Some(spec) = programs::spec(trace)? {
+        return answer(&programs::info(&spec));
+    }
     let source = source(trace, limit)?;
     answer(&detached(py, progress, |tell| trace::info(source, tell))?)
 }

@@ -36,6 +36,9 @@ pub enum Persist {
     CounterAtomic,
 }
 
+/// Lines whose metadata are written back together, aligned: eight counters to a line (SCA Sec. 5.2.1).
+pub const SPAN: u64 = 8;
+
 /// Named figures of a layer, in the order in which a report shows them.
 pub type Figures = Vec<(&'static str, f64)>;
 
@@ -68,7 +71,9 @@ pub trait Layer: Send {
     /// Does what a write would compute and throws it away: a wasted speculation.
     fn waste(&mut self, _a: Self::Addr, _data: Step, _plan: &mut Plan) {}
 
-    /// Writes back the metadata that belongs to `a` (`counter_cache_writeback()` and its kin).
+    /// Writes back the metadata that belong to the [`SPAN`] lines around `a`, as many as a line of
+    /// counters is about (`counter_cache_writeback()` and its kin); what of them is on its way
+    /// already is waited for.
     fn persist_metadata(&mut self, a: Self::Addr, after: Step, plan: &mut Plan) -> Stored;
 
     /// Writes all dirty metadata back, as an orderly shutdown does.

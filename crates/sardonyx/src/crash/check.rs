@@ -81,11 +81,16 @@ pub struct Checker<'h> {
     lost: BTreeSet<u64>,
     /// Secrets given away by recovery at the last state.
     secrets: Vec<Violation>,
+    /// Write requests that the controller may have begun to carry out, and those of them that are
+    /// not accepted.
     handled: usize,
+    pending: BTreeSet<u32>,
     recovery_cuts: u64,
     /// Recoveries that are to be cut themselves.
     due: Vec<(usize, Batch)>,
     changed: Vec<Changed>,
+    /// `eadr`: lines stored to since the last state.
+    stored: Vec<u64>,
     /// What has been found.
     pub tally: Tally,
     /// What has been looked at.
@@ -115,9 +120,11 @@ impl<'h> Checker<'h> {
             lost: BTreeSet::new(),
             secrets: Vec::new(),
             handled: 0,
+            pending: BTreeSet::new(),
             recovery_cuts,
             due: Vec::new(),
             changed: Vec::new(),
+            stored: Vec::new(),
             tally: Tally::default(),
             covered: Covered::default(),
         }
@@ -154,6 +161,9 @@ impl<'h> Checker<'h> {
         let journal = &self.history.journal;
         match event {
             Event::Accepted(index) => {
+                self.pending.extend(self.handled as u32..=index);
+                self.handled = self.handled.max(index as usize + 1);
+                self.pending.remove(&index);
                 let line = journal.handled[index as usize].line.0;
                 let newest = self.accepted.entry(line).or_insert(index);
                 *newest = index.max(*newest);
@@ -168,8 +178,15 @@ impl<'h> Checker<'h> {
             Event::Ready { from, count } => {
                 let newest = &journal.writes[(from + count) as usize - 1];
                 while (journal.handled.get(self.handled)).is_some_and(|h| h.order <= newest.order) {
+                    self.pending.insert(self.handled as u32);
                     self.handled += 1;
                 }
+            }
+            Event::Store(index) if self.platform == Platform::Eadr => {
+                let line = journal.stores[index as usize].line.0;
+                self.seen.remove(&line);
+                self.lost.remove(&line);
+                self.stored.push(line);
             }
             Event::Mark { core, mark } => {
                 let known = &mut self.known[core as usize];
@@ -185,12 +202,14 @@ impl<'h> Checker<'h> {
 
     /// The lines that may differ from the last state's.
     fn affected(&self) -> BTreeSet<u64> {
-        let mut lines = BTreeSet::new();
+        let mut lines: BTreeSet<u64> = self.stored.iter().copied().collect();
         for (place, words) in &self.changed {
             let Some(about) = self.history.lines_of(*place, *words) else {
                 let from = self.handled.saturating_sub(LATE);
                 let late = &self.history.journal.handled[from..self.handled];
                 lines.extend(late.iter().map(|handled| handled.line.0));
+                let pending = self.pending.iter().map(|index| *index as usize);
+                lines.extend(pending.map(|index| self.history.journal.handled[index].line.0));
                 lines.extend(self.known.iter().flat_map(|k| &k.restored).copied());
                 continue;
             };
@@ -207,6 +226,7 @@ impl<'h> Checker<'h> {
         self.covered.states += 1;
         self.covered.full += u64::from(full);
         let mut lines = self.affected();
+        self.stored.clear();
         if full {
             let regions = self.history.programs.iter().map(|p| p.region());
             lines.extend(regions.flatten());

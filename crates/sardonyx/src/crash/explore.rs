@@ -24,6 +24,19 @@ pub enum Cuts {
     All,
     /// At so many, drawn from the seed.
     Sample(u64),
+    /// At this one.
+    One(u64),
+}
+
+impl Cuts {
+    /// How many that is.
+    pub fn count(self, history: &History) -> u64 {
+        match self {
+            Cuts::All => history.positions(),
+            Cuts::Sample(count) => count,
+            Cuts::One(_) => 1,
+        }
+    }
 }
 
 /// How to explore.
@@ -67,13 +80,11 @@ pub fn explore(
     progress: &(dyn Fn(u64) -> bool + Sync),
 ) -> Option<Explored> {
     audit::array_writes_change_nothing(history);
-    let pieces = match options.cuts {
-        Cuts::All => history.positions().div_ceil(PIECE),
-        Cuts::Sample(count) => count.div_ceil(PIECE),
-    };
+    let pieces = options.cuts.count(history).div_ceil(PIECE);
     let sample = match options.cuts {
         Cuts::All => Vec::new(),
         Cuts::Sample(count) => drawn(history, count),
+        Cuts::One(position) => vec![position.min(history.positions() - 1)],
     };
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -98,7 +109,7 @@ pub fn explore(
                         checker.step();
                     }
                 }
-                Cuts::Sample(_) => {
+                Cuts::Sample(_) | Cuts::One(_) => {
                     for position in sample.iter().take(to as usize).skip(from as usize) {
                         checker.skip_to(*position);
                         checker.look();
@@ -135,7 +146,9 @@ pub fn explore(
         all.covered.add(piece.covered);
         all.tally.append(piece.tally);
     }
-    whole_run(history, &mut all.tally);
+    if !matches!(options.cuts, Cuts::One(_)) {
+        whole_run(history, &mut all.tally);
+    }
     Some(all)
 }
 

@@ -55,6 +55,7 @@ pub struct History {
     pub requests: FxHashMap<u64, Vec<u32>>,
     counters: Option<Region>,
     is_identity: bool,
+    is_encrypted: bool,
 }
 
 impl History {
@@ -105,6 +106,7 @@ impl History {
             requests,
             counters: region("counters"),
             is_identity: mapping == "identity",
+            is_encrypted: policy != "no-encryption",
             machine,
         })
     }
@@ -165,6 +167,11 @@ impl History {
     pub fn counter_place(&self, place: Place) -> Option<Place> {
         let region = self.counters.as_ref()?;
         Some(Place(region.first.0 + place.0 / 8))
+    }
+
+    /// Whether lines are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.is_encrypted
     }
 
     /// The core whose region `line` is in.

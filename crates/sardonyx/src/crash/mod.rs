@@ -8,19 +8,23 @@
 pub mod audit;
 mod check;
 mod cores;
+mod explain;
 mod explore;
 mod golden;
 mod history;
 mod jitter;
 mod nested;
 mod platform;
+mod report;
 pub mod secrecy;
 mod view;
 mod violation;
 
 pub use check::{Checker, Covered};
+pub use explain::explain;
 pub use explore::{Cuts, Explored, Options, explore};
 pub use golden::Expected;
 pub use history::{History, HistoryError};
 pub use platform::Platform;
+pub use report::Question;
 pub use violation::{Kind, Tally, Violation};

@@ -8,6 +8,7 @@ use crate::engine::journal::{Event, Journal, Write};
 use crate::engine::untimed::Untimed;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
+use crate::units::Time;
 use crate::workload::mix;
 
 /// What reserve power drains.
@@ -42,6 +43,8 @@ pub struct Survivors<'h> {
     position: u64,
     /// The image, and room to recover over it.
     pub untimed: Untimed,
+    /// `eadr`: events whose effect on the image is in it already.
+    drained_until: usize,
     /// `eadr`: how new the words of on-chip lines are.
     versions: FxHashMap<u64, [u64; 8]>,
     /// `eadr`: dirty lines of the processors' caches.
@@ -59,6 +62,7 @@ impl<'h> Survivors<'h> {
             platform,
             position: 0,
             untimed: Untimed::new(image),
+            drained_until: 0,
             versions: FxHashMap::default(),
             cached: FxHashMap::default(),
             programming: Vec::new(),
@@ -75,24 +79,14 @@ impl<'h> Survivors<'h> {
         let journal = self.journal;
         let (now, event) = journal.events[self.position as usize];
         self.position += 1;
+        if self.platform == Platform::Eadr {
+            self.drain_instant(now, changed);
+        }
         match (event, self.platform) {
-            (Event::Ready { from, count }, Platform::Adr | Platform::Eadr) => {
+            (Event::Ready { from, count }, Platform::Adr) => {
                 for write in &journal.writes[from as usize..(from + count) as usize] {
                     self.apply(write, changed);
                 }
-                // What waited on chip for this acceptance is drained from the same instant on.
-                let later = &journal.events[self.position as usize..];
-                for (at, event) in later {
-                    match event {
-                        Event::OnChip(index) if *at == now && self.platform == Platform::Eadr => {
-                            self.apply(&journal.on_chip[*index as usize], changed);
-                        }
-                        _ => break,
-                    }
-                }
-            }
-            (Event::OnChip(index), Platform::Eadr) => {
-                self.apply(&journal.on_chip[index as usize], changed);
             }
             (Event::Store(index), Platform::Eadr) => {
                 let stored = &journal.stores[index as usize];
@@ -119,6 +113,26 @@ impl<'h> Survivors<'h> {
             _ => {}
         }
         event
+    }
+
+    /// What is accepted and what changes on chip at one instant is drained as one: that the line is
+    /// accepted is what lets its counter and its mapping go.
+    fn drain_instant(&mut self, now: Time, changed: &mut Vec<Changed>) {
+        let journal = self.journal;
+        while let Some((at, event)) = journal.events.get(self.drained_until)
+            && *at <= now
+        {
+            self.drained_until += 1;
+            match *event {
+                Event::Ready { from, count } => {
+                    for write in &journal.writes[from as usize..(from + count) as usize] {
+                        self.apply(write, changed);
+                    }
+                }
+                Event::OnChip(index) => self.apply(&journal.on_chip[index as usize], changed),
+                _ => {}
+            }
+        }
     }
 
     /// Makes the write's words the image's, if they are newer.

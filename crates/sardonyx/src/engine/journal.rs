@@ -229,23 +229,6 @@ impl Journal {
         }
     }
 
-    /// Puts each on-chip change right after the acceptance that it waited for: the two are one, and
-    /// which of the same instant's events stands between them is chance.
-    pub(crate) fn close(&mut self) {
-        let mut ready = None;
-        for index in 0..self.events.len() {
-            let (at, event) = self.events[index];
-            match (event, ready) {
-                (Event::Ready { .. }, _) => ready = Some((at, index + 1)),
-                (Event::OnChip(_), Some((when, place))) if when == at => {
-                    self.events[place..=index].rotate_right(1);
-                    ready = Some((at, place + 1));
-                }
-                _ => {}
-            }
-        }
-    }
-
     pub(crate) fn left(&mut self, now: Time, leave: Step) {
         if let Some(index) = self.leaving.remove(&leave.0) {
             self.events.push((now, Event::Accepted(index)));

@@ -444,9 +444,7 @@ impl Engine {
 
     /// Ends the journal and gives it up.
     pub fn take_journal(&mut self) -> Option<Box<Journal>> {
-        let mut journal = self.journal.take()?;
-        journal.close();
-        Some(journal)
+        self.journal.take()
     }
 
     /// Keeps a log of all commands from now on.

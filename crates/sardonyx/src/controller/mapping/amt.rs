@@ -3,9 +3,10 @@
 //! Left out: the cache that it is read through, which its owner may use for other tables as well.
 
 use crate::controller::metadata_cache::{Got, MetadataCache};
+use crate::controller::{Encryption, SPAN};
 use crate::line::{Line, Logical, Place};
 use crate::medium::layout::{Layout, Region};
-use crate::plan::{At, Plan, Step};
+use crate::plan::{At, Plan, Step, Stored};
 use crate::stats::Cause;
 
 const ENTRY: usize = 5;
@@ -142,10 +143,41 @@ impl Amt {
         self.spot(line.0).0
     }
 
-    /// Where `line` lies if that is known on chip, and nothing done in hardware.
-    pub fn peek(&self, cache: &MetadataCache, line: Logical) -> Option<Place> {
-        let (place, from) = self.spot(line.0);
-        self.entry(cache.peek(place)?, from)
+    /// Writes back the mappings of the lines around `line`, and what the layer below keeps of the
+    /// places where they lie.
+    pub fn persist_span(
+        &self,
+        cache: &mut MetadataCache,
+        below: &mut Encryption,
+        (line, after): (Logical, Step),
+        plan: &mut Plan,
+    ) -> Stored {
+        let first = line.0 - line.0 % SPAN;
+        let (mut stored, mut tables, mut spans) = (Stored::at(after), Vec::new(), Vec::new());
+        let mut also = |more: Stored, plan: &mut Plan| {
+            stored.accepted = plan.both(stored.accepted, more.accepted);
+            stored.done = plan.both(stored.done, more.done);
+        };
+        for line in first..first + SPAN {
+            let (table, from) = self.spot(line.min(self.places - 1));
+            let got = match tables.iter().find(|(known, _)| *known == table) {
+                Some((_, got)) => *got,
+                None => {
+                    let mut plan = plan.because(Cause::Mapping);
+                    let got = cache.get(table, after, &mut plan);
+                    let map = cache.persist(table, got.at, &mut plan);
+                    also(map, &mut plan);
+                    tables.push((table, got));
+                    got
+                }
+            };
+            let place = self.entry(cache.line(got), from);
+            if let Some(place) = place.filter(|place| !spans.contains(&(place.0 / SPAN))) {
+                spans.push(place.0 / SPAN);
+                also(below.persist_metadata(place, got.at, plan), plan);
+            }
+        }
+        stored
     }
 
     /// Fetches what a look-up of `line` will touch into the host's caches; gives the place where it

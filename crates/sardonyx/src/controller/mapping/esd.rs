@@ -36,6 +36,17 @@ enum Found {
     Unique(Entering),
 }
 
+/// When a mapping leaves the chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Persistence {
+    /// When it is evicted, whatever the program asks for: the paper's reading.
+    Evicted,
+    /// Also with a counter-atomic write, and when the program writes metadata back.
+    OnDemand,
+    /// With its line, always.
+    Always,
+}
+
 /// ESD's mapping over an encryption.
 pub struct Esd {
     params: EsdParams,
@@ -47,8 +58,7 @@ pub struct Esd {
     lines_at: Paged<u32>,
     leaked: u64,
     counts: Counts,
-    /// Every mapping persists with its line, and every write below is counter-atomic.
-    sound: bool,
+    persistence: Persistence,
     below: Encryption,
 }
 
@@ -65,7 +75,7 @@ impl Esd {
             lines_at: Paged::new(),
             leaked: 0,
             counts: Counts::default(),
-            sound: false,
+            persistence: Persistence::OnDemand,
             below,
         }
     }
@@ -75,8 +85,25 @@ impl Esd {
     /// anew by a recovery.
     pub fn sound(params: &EsdParams, below: Encryption, layout: &mut Layout) -> Esd {
         let mut esd = Esd::new(params, below, layout);
-        esd.sound = true;
+        esd.persistence = Persistence::Always;
         esd
+    }
+
+    /// As published: mappings leave the chip when they are evicted, and a platform that drains them
+    /// at a power cut is taken for granted.
+    pub fn as_published(params: &EsdParams, below: Encryption, layout: &mut Layout) -> Esd {
+        let mut esd = Esd::new(params, below, layout);
+        esd.persistence = Persistence::Evicted;
+        esd
+    }
+
+    /// What a write below must keep, and what its mapping must.
+    fn demands(&self, order: Persist) -> (Persist, Persist) {
+        match self.persistence {
+            Persistence::Evicted => (order, Persist::Relaxed),
+            Persistence::OnDemand => (order, order),
+            Persistence::Always => (Persist::CounterAtomic, Persist::CounterAtomic),
+        }
     }
 
     /// Whether the content is in the medium already, and the step after which that is known.
@@ -192,6 +219,8 @@ impl Esd {
         if count == 1 {
             self.efit.forget(place);
             self.places.free(place, unmapped, plan);
+        } else {
+            self.places.let_go(place, unmapped, plan);
         }
     }
 }
@@ -220,11 +249,7 @@ impl Layer for Esd {
         order: Persist,
         plan: &mut Plan,
     ) -> Stored {
-        let order = if self.sound {
-            Persist::CounterAtomic
-        } else {
-            order
-        };
+        let (order, mapping) = self.demands(order);
         let (mut old, mut got) = self.amt.find(&mut self.cache, a, data.at, plan);
         let found = match class {
             Class::Data => self.search(data, plan),
@@ -234,7 +259,7 @@ impl Layer for Esd {
             Found::Duplicate(place) => {
                 // The demand moves to the mapping.
                 let steps = (found.at, plan.both(found.at, gate));
-                return self.remap((a, got), (old, place), false, steps, order, plan);
+                return self.remap((a, got), (old, place), false, steps, mapping, plan);
             }
             Found::Unique(entering) => entering,
         };
@@ -259,7 +284,7 @@ impl Layer for Esd {
             Entering::Instead(hit) => self.efit.replace(hit, place, found.at),
         }
         let steps = (found.at, kept.accepted);
-        let mapped = self.remap((a, got), (old, place), true, steps, order, plan);
+        let mapped = self.remap((a, got), (old, place), true, steps, mapping, plan);
         Stored {
             accepted: mapped.accepted,
             done: plan.both(kept.done, mapped.done),
@@ -267,19 +292,11 @@ impl Layer for Esd {
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
-        let line = self.amt.table_line(a);
-        let place = self.amt.peek(&self.cache, a);
-        let map = self
-            .cache
-            .persist(line, after, &mut plan.because(Cause::Mapping));
-        let below = match place {
-            Some(place) => self.below.persist_metadata(place, after, plan),
-            None => Stored::at(after),
-        };
-        Stored {
-            accepted: plan.both(map.accepted, below.accepted),
-            done: plan.both(map.done, below.done),
+        if self.persistence == Persistence::Evicted {
+            return Stored::at(after);
         }
+        let (cache, below) = (&mut self.cache, &mut self.below);
+        self.amt.persist_span(cache, below, (a, after), plan)
     }
 
     fn flush(&mut self, plan: &mut Plan) {
@@ -293,7 +310,7 @@ impl Layer for Esd {
             places.take(place);
             *lines_at.at(place.0) += 1;
         });
-        if self.sound && self.params.reclaim == Reclaim::Counted {
+        if self.params.reclaim == Reclaim::Counted {
             self.amt.recount(&mut self.cache, &self.lines_at, plan);
         }
         self.below.recover(plan);

@@ -130,8 +130,25 @@ impl Allocator {
         self.used.put(place, true);
     }
 
+    /// One line less refers to `place`, once `unmapped` is finished: whoever writes the place next
+    /// waits for it, whether this was the last line or not.
+    pub fn let_go(&mut self, place: Place, unmapped: Step, plan: &mut Plan) {
+        if plan.is_past(unmapped) {
+            return;
+        }
+        let all = match self.unmapped.get(&place.0) {
+            Some(earlier) => plan.both(*earlier, unmapped),
+            None => unmapped,
+        };
+        self.unmapped.insert(place.0, all);
+        if self.unmapped.len() > self.unmapped_limit {
+            self.unmapped.retain(|_, step| !plan.is_past(*step));
+            self.unmapped_limit = (self.unmapped.len() * 2).max(1024);
+        }
+    }
+
     /// Nobody refers to `place` any more, once `unmapped` is finished.
-    pub fn free(&mut self, place: Place, unmapped: Step, plan: &Plan) {
+    pub fn free(&mut self, place: Place, unmapped: Step, plan: &mut Plan) {
         debug_assert!(self.used.has(place), "freed twice");
         self.in_use -= 1;
         self.used.put(place, false);
@@ -139,14 +156,7 @@ impl Allocator {
             self.queued.put(place, true);
             self.freed.push_back(place);
         }
-        if plan.is_past(unmapped) {
-            return;
-        }
-        self.unmapped.insert(place.0, unmapped);
-        if self.unmapped.len() > self.unmapped_limit {
-            self.unmapped.retain(|_, step| !plan.is_past(*step));
-            self.unmapped_limit = (self.unmapped.len() * 2).max(1024);
-        }
+        self.let_go(place, unmapped, plan);
     }
 
     /// Whether `place` is in use.
@@ -168,12 +178,12 @@ mod tests {
     #[test]
     fn home_then_freed_then_the_top() {
         let mut bench = Bench::new();
-        let plan = bench.plan();
+        let mut plan = bench.plan();
         let mut places = Allocator::new(4);
         let at = |p: &mut Allocator, home| p.allocate(Place(home)).map(|(place, _)| place.0);
         assert_eq!(at(&mut places, 1), Some(1));
         assert_eq!(at(&mut places, 1), Some(3));
-        places.free(Place(1), Step::PAST, &plan);
+        places.free(Place(1), Step::PAST, &mut plan);
         assert_eq!(at(&mut places, 3), Some(1));
         assert_eq!(at(&mut places, 3), Some(2));
         assert_eq!(at(&mut places, 3), Some(0));
@@ -188,7 +198,21 @@ mod tests {
         let mut places = Allocator::new(4);
         places.allocate(Place(0));
         let step = plan.unit(crate::medium::params::Unit::Metadata, Step::PAST);
-        places.free(Place(0), step, &plan);
+        places.free(Place(0), step, &mut plan);
         assert_eq!(places.allocate(Place(0)), Some((Place(0), step)));
+    }
+
+    #[test]
+    fn a_place_that_was_shared_waits_for_all_who_let_it_go() {
+        let mut bench = Bench::new();
+        let mut plan = bench.plan();
+        let mut places = Allocator::new(4);
+        places.allocate(Place(0));
+        let unit = crate::medium::params::Unit::Metadata;
+        let (first, last) = (plan.unit(unit, Step::PAST), plan.unit(unit, Step::PAST));
+        places.let_go(Place(0), first, &mut plan);
+        places.free(Place(0), last, &mut plan);
+        let (_, gate) = places.allocate(Place(0)).unwrap();
+        assert!(gate != first && gate != last && gate != Step::PAST, "both");
     }
 }

@@ -147,6 +147,8 @@ impl Tables {
         if last {
             self.mark(place, false, steps, plan);
             self.places.free(place, steps.1, plan);
+        } else {
+            self.places.let_go(place, steps.1, plan);
         }
     }
 
@@ -192,19 +194,8 @@ impl Tables {
         below: &mut Encryption,
         plan: &mut Plan,
     ) -> Stored {
-        let place = self.amt.peek(&self.cache, line);
-        let table = self.amt.table_line(line);
-        let map = self
-            .cache
-            .persist(table, after, &mut plan.because(Cause::Mapping));
-        let below = match place {
-            Some(place) => below.persist_metadata(place, after, plan),
-            None => Stored::at(after),
-        };
-        Stored {
-            accepted: plan.both(map.accepted, below.accepted),
-            done: plan.both(map.done, below.done),
-        }
+        let cache = &mut self.cache;
+        self.amt.persist_span(cache, below, (line, after), plan)
     }
 
     /// Writes all dirty lines back.

@@ -1,0 +1,114 @@
+//! The crash explorer for Python: one design, one program, all its cuts. Answers in JSON.
+use std::sync::atomic::Ordering;
+
+use pyo3::prelude::*;
+use sardonyx::config::Machine;
+use sardonyx::controller::designs;
+use sardonyx::crash::{Cuts, Options, Platform, Question};
+use sardonyx::workload::{self, Mutant, ProgramSpec};
+use serde_json::{Value, json};
+
+use crate::SardonyxError;
+use crate::progress::Progress;
+
+fn bad(error: impl std::fmt::Display) -> PyErr {
+    SardonyxError::new_err(error.to_string())
+}
+
+/// Cuts the power of one run of a program on a design; `cut` is one position instead of `cuts`.
+#[pyfunction]
+#[pyo3(signature = (
+    program, design, machine, overrides, cores, transactions, item_bytes, footprint, mutant, seed,
+    platform, cuts, cut, recovery_cuts, threads, progress
+))]
+#[allow(clippy::too_many_arguments)] // the stub names them; Python passes them by keyword
+pub fn crash(
+    py: Python<'_>,
+    program: &str,
+    design: &str,
+    machine: &str,
+    overrides: Vec<(String, String)>,
+    cores: u64,
+    transactions: u64,
+    item_bytes: u64,
+    footprint: u64,
+    mutant: Option<&str>,
+    seed: u64,
+    platform: &str,
+    cuts: Option<u64>,
+    cut: Option<u64>,
+    recovery_cuts: u64,
+    threads: usize,
+    progress: Option<&Progress>,
+) -> PyResult<String> {
+    let known = Platform::ALL.iter().find(|(name, _)| *name == platform);
+    let platform = known.map(|(_, platform)| *platform);
+    let platform = platform.ok_or_else(|| bad("--platform: give adr, eadr or none"))?;
+    let mutant = mutant.map(|name| {
+        let found = Mutant::ALL.iter().find(|mutant| mutant.name() == name);
+        found.copied().ok_or_else(|| {
+            let names: Vec<&str> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
+            bad(format!(
+                "--mutant {name}: there is none; they are {}",
+                names.join(", ")
+            ))
+        })
+    });
+    let mutant = mutant.transpose()?;
+    let spec = |core| ProgramSpec {
+        name: program.to_owned(),
+        item_bytes,
+        footprint,
+        transactions,
+        seed: seed.wrapping_mul(1024).wrapping_add(core),
+        mutant,
+    };
+    let question = Question {
+        machine: Machine::load(machine, &overrides).map_err(bad)?,
+        design: design.to_owned(),
+        specs: (0..cores.max(1)).map(spec).collect(),
+        seed,
+        options: Options {
+            platform,
+            cuts: match (cut, cuts) {
+                (Some(position), _) => Cuts::One(position),
+                (None, Some(count)) => Cuts::Sample(count),
+                (None, None) => Cuts::All,
+            },
+            recovery_cuts,
+            threads,
+        },
+    };
+    let counts = progress.map(|progress| progress.counts.clone());
+    let tell = |done, total| {
+        let Some(counts) = &counts else { return true };
+        counts.total.store(total, Ordering::Relaxed);
+        counts.done.store(done, Ordering::Relaxed);
+        !counts.cancelled.load(Ordering::Relaxed)
+    };
+    let answer = py.detach(|| question.answer(&tell)).map_err(bad)?;
+    let answer = answer.ok_or_else(|| bad("cancelled"))?;
+    Ok(answer.to_string())
+}
+
+/// Every program: `name` and `line`; and every mutant: `name` and `meaning`.
+#[pyfunction]
+pub fn programs() -> String {
+    let programs = workload::all();
+    let programs = programs
+        .iter()
+        .map(|p| json!({"name": p.name, "line": p.line}));
+    let mutants = Mutant::ALL.iter();
+    let mutants = mutants.map(|m| json!({"name": m.name(), "meaning": m.meaning()}));
+    json!({
+        "programs": programs.collect::<Vec<Value>>(),
+        "mutants": mutants.collect::<Vec<Value>>(),
+    })
+    .to_string()
+}
+
+/// What a design promises of a power cut; an error if there is none of that name.
+#[pyfunction]
+pub fn guarantee(design: &str) -> PyResult<&'static str> {
+    Ok(designs::guarantee(design).map_err(bad)?.name())
+}

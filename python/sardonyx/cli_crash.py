@@ -1,0 +1,193 @@
+"""``sardonyx crash``: cut the power everywhere and look; a thin call of the native explorer.
+
+Each design is one timed run and all its cuts. Exit status 1 if a design breaks its promise.
+Left out: everything that computes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx import _core, api_jobs
+from sardonyx.cli_common import (
+    CHECK_FAILED,
+    MOST,
+    check_json_target,
+    err,
+    for_people,
+    told,
+    write_json,
+)
+from sardonyx.progress import bar
+
+#: The designs of the SCA paper that promise something, and the one that promises nothing.
+DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"
+PLATFORMS = ("adr", "eadr", "none")
+
+
+def crash(
+    workload: Annotated[
+        str, typer.Argument(help="The program: array-swap, queue, hash, btree or rbtree.")
+    ],
+    designs: Annotated[
+        str,
+        typer.Option("--designs", "-d", help="Designs, or MAPPING+POLICY, separated by commas."),
+    ] = DESIGNS,
+    platform: Annotated[
+        str, typer.Option(help="What reserve power drains at a cut: adr, eadr or none.")
+    ] = "adr",
+    cuts: Annotated[
+        str, typer.Option(help="How many cuts: all, or a number of positions drawn from the seed.")
+    ] = "all",
+    cut: Annotated[
+        int | None, typer.Option(min=0, max=MOST, help="Replay the cut at this position only.")
+    ] = None,
+    cores: Annotated[
+        int, typer.Option(min=1, max=64, help="Cores, each with a structure of its own.")
+    ] = 1,
+    transactions: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="Transactions of each core.")
+    ] = 200,
+    item: Annotated[
+        int, typer.Option("--item-bytes", min=64, max=4096, help="Bytes of a transaction's item.")
+    ] = 64,
+    footprint: Annotated[
+        int, typer.Option(min=4096, max=2**30, help="Bytes of each structure after setup.")
+    ] = 16384,
+    mutant: Annotated[
+        str | None, typer.Option(help="Plant this mistake in the program's transactions.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**40, help="Of keys, evictions, delays and samples.")
+    ] = 1,
+    recovery_cuts: Annotated[
+        int,
+        typer.Option(min=0, max=MOST, help="Cut one recovery in so many as well; 0 for none."),
+    ] = 64,
+    machine: Annotated[
+        str, typer.Option("--machine", "-m", help="A machine's name, or its TOML file's path.")
+    ] = "sca",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", "-s", metavar="KEY=VALUE", help="Set a key of the machine; repeatable."
+        ),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=0, max=1024, help="Threads; 0 for one a processor.")
+    ] = 0,
+    json_to: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write the same as JSON; - for the output."),
+    ] = None,
+) -> None:
+    """Cut the power at every position of a run, recover, and look at what is left.
+
+    [bold]Examples[/bold]
+
+    sardonyx crash btree --designs sca,fca,no-atomicity
+
+    sardonyx crash queue --designs sca --cores 4 --mutant no-fence-after-log
+
+    sardonyx crash btree --designs sca --set encryption.global_counter=paper --json crash.json
+    """
+    with told():
+        chosen = [name.strip() for name in designs.split(",") if name.strip()]
+        chosen = api_jobs.check_designs(chosen)
+        if platform not in PLATFORMS:
+            unknown = api_jobs.unknown("platform", platform, PLATFORMS)
+            raise _core.SardonyxError(f"--platform: {unknown}")
+        count = _count(cuts)
+        overrides = api_jobs.parse_settings(settings or ())
+        check_json_target(json_to)
+        runs: list[dict[str, Any]] = []
+        for design in chosen:
+
+            def explore(progress: _core.Progress, design: str = design) -> str:
+                return _core.crash(
+                    program=workload,
+                    design=design,
+                    machine=machine,
+                    overrides=list(overrides),
+                    cores=cores,
+                    transactions=transactions,
+                    item_bytes=item,
+                    footprint=footprint,
+                    mutant=mutant,
+                    seed=seed,
+                    platform=platform,
+                    cuts=count,
+                    cut=cut,
+                    recovery_cuts=recovery_cuts,
+                    threads=jobs,
+                    progress=progress,
+                )
+
+            runs.append(json.loads(bar(err, design, explore)))
+        people = for_people(json_to)
+        people.print(_table(runs))
+        for run in runs:
+            for violation in run["violations"]:
+                _tell(people, run, violation)
+        write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
+        if any(run["fails"] for run in runs):
+            raise typer.Exit(CHECK_FAILED)
+
+
+def _count(cuts: str) -> int | None:
+    if cuts == "all":
+        return None
+    if cuts.isascii() and cuts.isdigit() and 0 < int(cuts) <= MOST:
+        return int(cuts)
+    raise _core.SardonyxError(f'--cuts {cuts}: give "all" or a number of cuts')
+
+
+def _table(runs: list[dict[str, Any]]) -> Table:
+    first = runs[0]
+    planted = f", mutant {first['mutant']}" if first["mutant"] else ""
+    table = Table(
+        title=f"{first['program']}, {first['cores']} core(s), {first['transactions']} "
+        f"transactions, {first['platform']}, seed {first['seed']}{planted}",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        header_style="dim",
+    )
+    for column in ("design", "promises"):
+        table.add_column(column)
+    for column in ("cuts", "states", "in recovery", "not recovered", "secrets", "cuts/s"):
+        table.add_column(column, justify="right")
+    table.add_column("")
+    for run in runs:
+        broken = run["recoverability_violations"] + run["secrecy_violations"]
+        verdict = Text("holds", style="green") if not broken else Text("broken", style="red")
+        if broken and not run["fails"]:
+            verdict = Text("caught", style="yellow")
+        table.add_row(
+            Text(run["design"]),
+            Text(run["guarantee"]),
+            f"{run['cuts']:,}",
+            f"{run['distinct_states']:,}",
+            f"{run['recovery_cuts']:,}",
+            f"{run['recoverability_violations']:,}",
+            f"{run['secrecy_violations']:,}",
+            f"{run['cuts_per_second']:,.0f}",
+            verdict,
+        )
+    return table
+
+
+def _tell(people: Any, run: dict[str, Any], violation: dict[str, Any]) -> None:
+    """The first violation of a kind: how often, where, and the history that led there."""
+    head, *story = violation["history"]
+    people.print()
+    people.print(Text(f"{head} ({violation['count']:,} cuts)", style="bold"))
+    for line in story:
+        people.print(Text(line), soft_wrap=True)
+    if violation["cut"] is not None:
+        people.print(Text(f"  replay: --designs {run['design']} --cut {violation['cut']}"))
