@@ -40,9 +40,6 @@ def simulate(
     ``program:NAME:ITEM_BYTES:FOOTPRINT:TRANSACTIONS:SEED`` for a program on ``copies`` cores.
     """
 
-def programs() -> str:
-    """``name`` and ``line`` of every persistent program."""
-
 def check_program(source: str, machine: str, overrides: list[tuple[str, str]], cores: int) -> None:
     """An error unless the program of ``source`` fits on so many cores of the machine."""
 

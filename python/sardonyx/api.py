@@ -106,7 +106,7 @@ def machines() -> list[dict[str, str]]:
 
 def programs() -> list[dict[str, str]]:
     """The persistent programs: name and a line."""
-    known: list[dict[str, str]] = json.loads(_core.programs())
+    known: list[dict[str, str]] = json.loads(_core.programs())["programs"]
     return known
 
 

@@ -114,7 +114,7 @@ def _stem(source: str) -> str:
 
 def resolved(sources: Sequence[str], program: ProgramSettings) -> list[str]:
     """The sources with names of programs, unless a file has that name, spelt out."""
-    known = [str(p["name"]) for p in json.loads(_core.programs())]
+    known = [str(p["name"]) for p in json.loads(_core.programs())["programs"]]
     return [
         program.source(source) if source in known and not Path(source).exists() else source
         for source in sources

@@ -28,7 +28,7 @@ mod _core {
     #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]
-    use super::programs::{check_program, programs};
+    use super::programs::check_program;
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Persistent programs for Python: which there are, and their names as sources of a run.
+//! Persistent programs for Python: their names as sources of a run.
 //! Left out: any logic; `sardonyx::workload` and `sardonyx::sim::programs` have it.
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
@@ -69,13 +69,4 @@ pub fn check_program(
     };
     let machine = Machine::load(machine, &overrides).map_err(bad)?;
     sim::programs::check(&machine, &spec, cores).map_err(bad)
-}
-
-/// Every program: `name` and `line`.
-#[pyfunction]
-pub fn programs() -> String {
-    let programs = workload::all()
-        .iter()
-        .map(|known| json!({"name": known.name, "line": known.line}));
-    Value::from_iter(programs).to_string()
 }
