@@ -197,7 +197,9 @@ impl<'s> Cores<'s> {
                 self.mark(core, mark);
             }
         }
-        if self.random.next_u32() % EVICT_ONE_IN == 0 || self.cores[core].order.len() > LINES {
+        if self.random.next_u32().is_multiple_of(EVICT_ONE_IN)
+            || self.cores[core].order.len() > LINES
+        {
             self.evict(core);
         }
     }
