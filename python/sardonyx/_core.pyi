@@ -36,8 +36,12 @@ def simulate(
     """One run: ``trace``, ``design``, ``machine``, ``copies``, ``variant``, ``metrics``,
     ``causes``, ``write_latency_cdf``, ``read_latency_cdf``, ``assumed``.
 
-    ``trace`` is a path or ``synth:NAME[:RECORDS[:SEED]]`` for a rung of the locality ladder.
+    ``trace`` is a path, ``synth:NAME[:RECORDS[:SEED]]`` for a rung of the locality ladder, or
+    ``program:NAME:ITEM_BYTES:FOOTPRINT:TRANSACTIONS:SEED`` for a program on ``copies`` cores.
     """
+
+def check_program(source: str, machine: str, overrides: list[tuple[str, str]], cores: int) -> None:
+    """An error unless the program of ``source`` fits on so many cores of the machine."""
 
 def trace_info(trace: str, limit: int | None, progress: Progress | None) -> str:
     """What is in a trace: numbers, ``locality`` and ``collisions``."""
@@ -60,6 +64,22 @@ def trace_synth(spec_json: str, dst: str, seed: int, progress: Progress | None) 
 
 def trace_cut(src: str, dst: str, skip: int, limit: int | None) -> str:
     """``records`` written to the stretch."""
+
+def trace_mix(sources: list[str], dst: str, progress: Progress | None) -> str:
+    """``records`` written to the mixed trace."""
+
+class Recording:
+    """How far a recording is."""
+
+    instructions: int
+    records: int
+    bytes: int
+    def __init__(self) -> None: ...
+    def stop(self) -> None:
+        """Ask the program to end; what was recorded is kept."""
+
+def trace_record(wanted_json: str, recording: Recording) -> str:
+    """``traces``, ``status``, ``signal`` and ``seconds`` of a program run and recorded."""
 
 def ladder() -> str:
     """The specifications of the locality ladder's rungs, each with ``name`` and ``records``."""

@@ -14,12 +14,15 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.api_jobs import (
     Job,
+    ProgramSettings,
     Settings,
     Watch,
     check_designs,
+    check_fits,
     check_machine,
     check_trace,
     named,
+    resolved,
     run,
 )
 from sardonyx.report.sweeps import AMT_BYTES, EFIT_BYTES, POLICY
@@ -40,13 +43,15 @@ def compare(
     warmup: int = 0,
     copies: int = 1,
     distinct: bool = False,
+    program: ProgramSettings | None = None,
     sensitivity: bool = False,
     jobs: int | None = None,
     watch: Watch | None = None,
 ) -> Results:
     """Run every design on every trace.
 
-    ``traces`` are files or ``synth:NAME[:RECORDS[:SEED]]``; ``machine`` is a preset's name or a
+    ``traces`` are files, ``synth:NAME[:RECORDS[:SEED]]`` or the names of programs, which
+    ``program`` sizes; ``machine`` is a preset's name or a
     TOML file's path; ``overrides`` sets its keys; ``limit`` ends each trace after so many records;
     ``warmup`` requests change state and count nowhere; ``copies`` cores run the trace at once,
     each in its own address space, with contents of its own if ``distinct``; ``sensitivity`` adds
@@ -56,7 +61,9 @@ def compare(
         (key, str(value).lower() if isinstance(value, bool) else str(value))
         for key, value in (overrides or {}).items()
     ]
-    settings = Settings(os.fspath(machine), texts, limit, warmup, copies, distinct)
+    settings = Settings(
+        os.fspath(machine), texts, limit, warmup, copies, distinct, program or ProgramSettings()
+    )
     planned, known = prepare(
         [os.fspath(trace) for trace in traces], designs, settings, sensitivity=sensitivity
     )
@@ -68,7 +75,7 @@ def prepare(
 ) -> tuple[list[Job], dict[str, Any]]:
     """The jobs of a comparison and its machine, all checked: nothing has run yet."""
     chosen = check_designs(designs)
-    sources = named(traces)
+    sources = named(resolved(traces, settings.program))
     planned = [Job(name, source, d) for name, source in sources.items() for d in chosen]
     if sensitivity and "esd" in chosen:
         planned += [
@@ -79,6 +86,7 @@ def prepare(
     machine = check_machine(settings, planned)
     for source in sources.values():
         check_trace(source)
+    check_fits(planned, settings)
     return planned, machine
 
 
@@ -93,6 +101,12 @@ def sensitivity_variants() -> list[dict[str, Scalar]]:
 def machines() -> list[dict[str, str]]:
     """The machines that come with the program: name and source."""
     known: list[dict[str, str]] = json.loads(_core.machines())
+    return known
+
+
+def programs() -> list[dict[str, str]]:
+    """The persistent programs: name and a line."""
+    known: list[dict[str, str]] = json.loads(_core.programs())["programs"]
     return known
 
 

@@ -21,6 +21,7 @@ from sardonyx import _core
 from sardonyx.results import Results, Scalar
 
 SYNTH = "synth:"
+PROGRAM = "program:"
 #: Seconds between two looks at how far the jobs are.
 LOOK_EVERY = 0.1
 
@@ -37,16 +38,36 @@ class Settings:
     warmup: int = 0
     copies: int = 1
     distinct: bool = False
+    program: ProgramSettings = field(default_factory=lambda: ProgramSettings())
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramSettings:
+    """What the programs among a comparison's sources share; sizes are bytes."""
+
+    transactions: int = 10_000
+    transaction_size: int = 64
+    footprint: int = 16 << 20
+    seed: int = 0
+
+    def source(self, name: str) -> str:
+        """The source of the program ``name`` with these settings."""
+        numbers = (self.transaction_size, self.footprint, self.transactions, self.seed)
+        return ":".join([f"{PROGRAM}{name}", *map(str, numbers)])
 
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """One run to be: ``trace`` is its name in results, ``source`` where it is read from."""
+    """One run to be: ``trace`` is its name in results, ``source`` where it is read from.
+
+    ``copies`` overrides the comparison's.
+    """
 
     trace: str
     source: str
     design: str
     variant: Mapping[str, Scalar] = field(default_factory=dict)
+    copies: int | None = None
     progress: _core.Progress = field(default_factory=_core.Progress)
     state: str = "waiting"
 
@@ -86,15 +107,34 @@ def named(sources: Sequence[str]) -> dict[str, str]:
 
 
 def _stem(source: str) -> str:
+    if source.startswith(PROGRAM):
+        return source.split(":")[1]
     return source if source.startswith(SYNTH) else Path(source).stem
+
+
+def resolved(sources: Sequence[str], program: ProgramSettings) -> list[str]:
+    """The sources with names of programs, unless a file has that name, spelt out."""
+    known = [str(p["name"]) for p in json.loads(_core.programs())["programs"]]
+    return [
+        program.source(source) if source in known and not Path(source).exists() else source
+        for source in sources
+    ]
+
+
+def check_fits(jobs: Sequence[Job], settings: Settings) -> None:
+    """An error unless every program fits its machine."""
+    for job in jobs:
+        if job.source.startswith(PROGRAM):
+            given = [*settings.overrides, *_texts(job.variant)]
+            _core.check_program(job.source, settings.machine, given, job.copies or settings.copies)
 
 
 def check_trace(source: str) -> None:
     """An error unless the trace can be opened and read, or the generator is known."""
     if source.startswith(SYNTH):
         _check_synth(source)
-    else:
-        check_file(source, f", or {SYNTH}NAME to generate one")
+    elif not source.startswith(PROGRAM):
+        check_file(source, f", a program, or {SYNTH}NAME to generate one")
     _core.trace_info(source, 1, None)
 
 
@@ -169,10 +209,10 @@ def run(
     """
     sources = {job.trace: job.source for job in jobs}
     with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
-        shared: dict[tuple[str, str, str], Future[dict[str, Any]]] = {}
+        shared: dict[tuple[object, ...], Future[dict[str, Any]]] = {}
         runs, own = [], []
         for job, effective in zip(jobs, _effective(jobs, settings), strict=True):
-            same = (job.source, job.design, effective)
+            same = (job.source, job.design, effective, job.copies)
             if same not in shared:
                 shared[same] = pool.submit(_simulate, job, settings)
                 own.append(job)
@@ -238,7 +278,7 @@ def _simulate(job: Job, settings: Settings) -> dict[str, Any]:
             [*settings.overrides, *_texts(job.variant)],
             settings.limit,
             settings.warmup,
-            settings.copies,
+            job.copies or settings.copies,
             settings.distinct,
             job.progress,
         )

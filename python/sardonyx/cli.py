@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core, api, api_jobs, cli_crash, cli_trace
+from sardonyx import _core, api, api_jobs, cli_crash, cli_record, cli_trace, reproduce_sca
 from sardonyx import reproduce as reproduction
 from sardonyx.claims import ClaimRow
 from sardonyx.cli_common import (
@@ -27,6 +28,7 @@ from sardonyx.cli_common import (
     for_people,
     out,
     output_directory,
+    size_in_bytes,
     told,
     write_json,
 )
@@ -43,6 +45,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+cli_trace.app.command(**cli_record.SETTINGS)(cli_record.record)
 app.add_typer(cli_trace.app, name="trace")
 app.command(name="crash")(cli_crash.crash)
 
@@ -89,7 +92,9 @@ def top(
 def compare(
     traces: Annotated[
         list[str],
-        typer.Argument(help="Trace files, or synth:NAME[:RECORDS[:SEED]] for generated ones."),
+        typer.Argument(
+            help="Trace files, programs (`sardonyx programs`), or synth:NAME[:RECORDS[:SEED]]."
+        ),
     ],
     designs: Annotated[
         str, typer.Option("--designs", "-d", help="Designs, separated by commas.")
@@ -101,12 +106,28 @@ def compare(
     copies: Annotated[
         int,
         typer.Option(
-            min=1, max=1024, help="Cores that run the trace, each in its own address space."
+            "--copies",
+            "--cores",
+            min=1,
+            max=1024,
+            help="Cores that run the trace or program, each in its own address space.",
         ),
     ] = 1,
     distinct: Annotated[
         bool, typer.Option("--distinct", help="Copies have contents of their own.")
     ] = False,
+    transactions: Annotated[
+        int, typer.Option(min=1, max=MOST, help="Transactions of each core's program.")
+    ] = 10_000,
+    transaction_size: Annotated[
+        str, typer.Option(metavar="BYTES", help="Size of a program's items: 64 to 4K.")
+    ] = "64",
+    footprint: Annotated[
+        str, typer.Option(metavar="BYTES", help="Size of each program's structure, as in 100M.")
+    ] = "16M",
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Seed of the programs' keys and choices.")
+    ] = 0,
     sensitivity: Annotated[
         bool, typer.Option(help="Also sweep ESD's cache sizes and policies (its Fig. 18).")
     ] = True,
@@ -123,10 +144,23 @@ def compare(
     sardonyx compare traces/redis.parquet --designs baseline,esd --set esd.efit_bytes=65536
 
     sardonyx compare synth:rung-60 --limit 100000 --no-sensitivity --json -
+
+    sardonyx compare btree queue --machine sca --designs no-encryption,fca,sca --cores 4
     """
     with told():
         shared = api_jobs.Settings(
-            machine, api_jobs.parse_settings(settings or ()), limit, warmup, copies, distinct
+            machine,
+            api_jobs.parse_settings(settings or ()),
+            limit,
+            warmup,
+            copies,
+            distinct,
+            api_jobs.ProgramSettings(
+                transactions,
+                size_in_bytes("--transaction-size", transaction_size),
+                size_in_bytes("--footprint", footprint),
+                seed,
+            ),
         )
         chosen = [name.strip() for name in designs.split(",") if name.strip()]
         planned, known = api.prepare(traces, chosen, shared, sensitivity=sensitivity)
@@ -143,58 +177,124 @@ def compare(
 
 @app.command()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The paper: esd.")],
+    paper: Annotated[str, typer.Argument(help="The paper: esd or sca.")],
     traces: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Recordings that stand in for its programs; default: traces/*.parquet."
+            help="esd: recordings that stand in for its programs; default: traces/*.parquet."
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer points and at most 100,000 records a trace.")
+        bool, typer.Option("--quick", help="Fewer points; shorter traces, smaller programs.")
     ] = False,
-    machine: Machine = "esd",
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", "-m", help="Default: the machine of the paper's name."),
+    ] = None,
     settings: Set = None,
     limit: Limit = None,
-    warmup: Warmup = 0,
-    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Seed of the generated traces.")] = 0,
+    warmup: Annotated[
+        int | None,
+        typer.Option(
+            "--warmup", min=0, max=MOST, help="Requests, or transactions, that count nowhere."
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Seed of generated traces and of programs.")
+    ] = 0,
     jobs: Workers = None,
-    directory: Out = Path("results/esd"),
+    directory: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Directory of the results; default: results/PAPER."),
+    ] = None,
     json_to: JsonTo = None,
 ) -> None:
     """Print every claim of a paper beside our figure, and draw its figures.
 
-    [bold]Example[/bold]: sardonyx reproduce esd --quick --out results/esd
+    [bold]Examples[/bold]
+
+    sardonyx reproduce esd --quick --out results/esd
+
+    sardonyx reproduce sca --quick
     """
     with told():
-        if paper != "esd":
-            raise _core.SardonyxError(api_jobs.unknown("paper to reproduce", paper, ["esd"]))
-        if quick and limit is None:
-            limit = 100_000
-        shared = api_jobs.Settings(machine, api_jobs.parse_settings(settings or ()), limit, warmup)
-        files = traces or sorted(str(path) for path in Path("traces").glob("*.parquet"))
-        rungs = [(rung["name"], rung["records"]) for rung in json.loads(_core.ladder())]
-        generated = {name: f"synth:{name}:{records}:{seed}" for name, records in rungs}
-        recordings = api_jobs.named(files) if files else {}
-        sources = recordings | generated
-        plan = reproduction.esd_plan(list(recordings), list(generated), quick)
-        planned = [api_jobs.Job(r.trace, sources[r.trace], r.design, r.variant) for r in plan]
+        if paper not in REPRODUCTIONS:
+            raise _core.SardonyxError(
+                api_jobs.unknown("paper to reproduce", paper, list(REPRODUCTIONS))
+            )
+        given = api_jobs.parse_settings(settings or ())
+        shared = api_jobs.Settings(machine or paper, given, limit, warmup or 0)
+        prepared = REPRODUCTIONS[paper](traces or [], shared, warmup, quick, seed)
+        planned, shared = prepared.jobs, prepared.settings
         known = api_jobs.check_machine(shared, planned)
-        for source in sources.values():
+        for source in dict.fromkeys(job.source for job in planned):
             api_jobs.check_trace(source)
+        api_jobs.check_fits(planned, shared)
         check_json_target(json_to)
-        with output_directory(directory):
+        target = directory or Path("results") / paper
+        with output_directory(target):
             with Watcher(err) as watch:
                 results = api_jobs.run(planned, shared, known, jobs, watch)
-            workloads = reproduction.esd_workloads(recordings, generated)
-            rows = reproduction.esd_claims(results, workloads)
-            note = reproduction.stand_ins(workloads)
-            report = _save(results, directory, rows, note)
+            rows = prepared.claims(results)
+            report = _save(results, target, rows, prepared.note)
         people = for_people(json_to)
         people.print(claims_table(rows, people.width))
-        people.print(Text(note, style="dim"))
-        write_json(json_to, reproduction.esd_document(results, rows, workloads))
+        people.print(Text(prepared.note, style="dim"))
+        write_json(json_to, prepared.document(results, rows))
         people.print(f"report: {report}", soft_wrap=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reproduction:
+    """What a paper's reproduction runs and what it makes of it."""
+
+    jobs: list[api_jobs.Job]
+    settings: api_jobs.Settings
+    claims: Callable[[Results], list[ClaimRow]]
+    document: Callable[[Results, Sequence[ClaimRow]], dict[str, Any]]
+    note: str
+
+
+def _reproduce_esd(
+    traces: Sequence[str], shared: api_jobs.Settings, _: int | None, quick: bool, seed: int
+) -> _Reproduction:
+    if quick and shared.limit is None:
+        shared = replace(shared, limit=100_000)
+    files = traces or sorted(str(path) for path in Path("traces").glob("*.parquet"))
+    rungs = [(rung["name"], rung["records"]) for rung in json.loads(_core.ladder())]
+    generated = {name: f"synth:{name}:{records}:{seed}" for name, records in rungs}
+    recordings = api_jobs.named(files) if files else {}
+    sources = recordings | generated
+    plan = reproduction.esd_plan(list(recordings), list(generated), quick)
+    workloads = reproduction.esd_workloads(recordings, generated)
+    return _Reproduction(
+        [api_jobs.Job(r.trace, sources[r.trace], r.design, r.variant) for r in plan],
+        shared,
+        lambda results: reproduction.esd_claims(results, workloads),
+        lambda results, rows: reproduction.esd_document(results, rows, workloads),
+        reproduction.stand_ins(workloads),
+    )
+
+
+def _reproduce_sca(
+    traces: Sequence[str], shared: api_jobs.Settings, warmup: int | None, quick: bool, seed: int
+) -> _Reproduction:
+    if traces:
+        raise _core.SardonyxError(f"{traces[0]}: sca runs programs of its own; name no trace")
+    scale = replace(reproduce_sca.QUICK if quick else reproduce_sca.FULL, seed=seed)
+    if warmup is not None:
+        scale = replace(scale, warmup=warmup)
+    return _Reproduction(
+        [point.job(scale) for point in reproduce_sca.plan(scale)],
+        replace(shared, warmup=scale.warmup),
+        reproduce_sca.claims,
+        lambda results, rows: reproduce_sca.document(results, rows, scale),
+        reproduce_sca.stand_ins(scale),
+    )
+
+
+#: The papers that can be reproduced.
+REPRODUCTIONS = {"esd": _reproduce_esd, "sca": _reproduce_sca}
 
 
 @app.command()
@@ -217,6 +317,14 @@ def designs(json_to: JsonTo = None) -> None:
     with told():
         check_json_target(json_to)
         _list(api.designs(), ("name", "line", "source"), json_to)
+
+
+@app.command()
+def programs(json_to: JsonTo = None) -> None:
+    """List the persistent programs that compare takes, each with a line."""
+    with told():
+        check_json_target(json_to)
+        _list(api.programs(), ("name", "line"), json_to)
 
 
 @app.command()

@@ -27,6 +27,8 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 #: The largest number of records, and the largest seed, that an option takes.
 MOST = 2**63 - 1
+#: What may follow the number of a size.
+SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 T = TypeVar("T")
 
 #: Figures and tables for people.
@@ -79,6 +81,16 @@ def output_directory(path: Path) -> Iterator[None]:
             for place in made:
                 place.rmdir()
         raise
+
+
+def size_in_bytes(option: str, text: str) -> int:
+    """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``."""
+    number, unit = text[:-1], text[-1:].upper()
+    if unit not in SUFFIXES:
+        number, unit = text, ""
+    if not (number.isascii() and number.isdigit() and len(number) < 16):
+        raise SardonyxError(f"{option} {text}: is no size; give bytes, as in 4096, 4K or 16M")
+    return int(number) * SUFFIXES[unit]
 
 
 def check_json_target(target: str | None) -> None:

@@ -20,6 +20,7 @@ from sardonyx.results_measures import (
     Comparison,
     Measure,
     assumed_by,
+    divide,
     written,
 )
 
@@ -35,6 +36,8 @@ def compare_table(results: Results, width: int = 100) -> RenderableType:
 
     ``width`` is the terminal's in columns; at 40 and more no figure is cut.
     """
+    if any(run.metric("transactions") for run in results.runs):
+        return _programs(results)
     comparison = Comparison(results)
     designs = [design for design in comparison.designs if design != BASELINE]
     if not designs or BASELINE not in comparison.designs:
@@ -155,6 +158,54 @@ def _plain_figures(results: Results) -> RenderableType:
         "Mean latencies. Add `baseline` and another design to --designs for speed-ups.", style="dim"
     )
     return Group(table, advice)
+
+
+def _programs(results: Results) -> RenderableType:
+    """Programs: how fast, beside the first design of the same program, and what was written."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("program", overflow="fold")
+    table.add_column("design", overflow="fold")
+    for heading in ("trans./s", "runtime", "writes", "bytes", "reads", "ctr hits"):
+        table.add_column(heading, justify="right")
+    first: dict[tuple[str, int, str], Run] = {}
+    for run in results.runs:
+        name = (run.trace, run.copies, run.variant_label)
+        base = first.setdefault(name, run)
+        label = " ".join(part for part in (run.trace, _cores(run), run.variant_label) if part)
+        runtime = divide(run.metric("runtime_ns"), base.metric("runtime_ns"))
+        table.add_row(
+            Text(label if base is run else "", style="bold"),
+            run.design,
+            _rate(run.metric("transactions_per_second")),
+            written(runtime, "x"),
+            *(
+                "–" if (value := _a_transaction(run, metric)) is None else f"{value:.4g}"
+                for metric in ("medium_writes", "medium_write_bytes", "medium_reads")
+            ),
+            written(run.metric("counter_cache_hit_rate"), "%"),
+        )
+    note = Text(
+        "Runtime beside the first design's; writes, bytes written and reads of the medium a "
+        "transaction; look-ups in the counter cache that hit.",
+        style="dim",
+    )
+    parts: list[RenderableType] = [table, note]
+    names = assumed_by(results.runs, "time")
+    if names:
+        parts.append(_assumed_names(names))
+    return Group(*parts)
+
+
+def _cores(run: Run) -> str:
+    return f"×{run.copies}" if run.copies > 1 else ""
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value / 1e6:.3f} M"
+
+
+def _a_transaction(run: Run, metric: str) -> float | None:
+    return divide(run.metric(metric), run.metric("transactions"))
 
 
 def _assumed_note(results: Results, runs: Sequence[Run]) -> list[RenderableType]:

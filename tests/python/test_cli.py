@@ -60,7 +60,8 @@ def test_says_its_version(sardonyx: Program) -> None:
 
 
 def test_help_of_every_command_has_no_error(sardonyx: Program) -> None:
-    commands = ["compare", "reproduce", "report", "designs", "machines", "show", "trace"]
+    commands = ["compare", "reproduce", "report", "designs", "machines", "programs", "show"]
+    commands.append("trace")
     tools = [["trace", name] for name in ("info", "check", "convert", "synth", "cut")]
     for command in [[name] for name in commands] + tools:
         assert sardonyx(*command, "--help").status == 0, command
@@ -100,6 +101,28 @@ def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace:
             "machine": "sca",
         }
     ]
+
+
+def test_compare_takes_programs_by_name(sardonyx: Program, core: FakeCore) -> None:
+    options = "--designs esd --cores 4 --transactions 70 --transaction-size 1K --footprint 2M"
+    ended = sardonyx(
+        "compare", "btree", *options.split(), "--seed", "5", "--no-sensitivity", "--machine", "sca"
+    )
+    assert ended.status == 0, ended.err
+    assert [call["trace"] for call in core.calls] == ["program:btree:1024:2097152:70:5"]
+    assert [call["copies"] for call in core.calls] == [4]
+
+
+def test_programs_that_cannot_run_are_refused(sardonyx: Program, core: FakeCore) -> None:
+    bad_input(sardonyx("compare", "btre"), "there is no such file", "a program")
+    bad_input(sardonyx("compare", "btree", "--footprint", "lots"), "--footprint lots", "16M")
+    bad_input(sardonyx("compare", "btree", "--cores", "65"), "65 cores", "1 to 64")
+    bad_input(sardonyx("compare", "btree", "--footprint", "60G"), "smaller footprint")
+    assert core.calls == []
+
+
+def test_programs_are_listed(sardonyx: Program) -> None:
+    assert "array-swap" in sardonyx("programs").out
 
 
 def test_compare_sweeps_esd_by_default(sardonyx: Program, core: FakeCore, trace: str) -> None:

@@ -78,6 +78,22 @@ def test_without_recordings_at_hand_the_ladder_stands_in(tmp_path: Path) -> None
     assert kinds == {"ladder"}
 
 
+def test_programs_are_compared(tmp_path: Path) -> None:
+    options = ("--machine", "sca", "--designs", "no-encryption,sca,fca", "--cores", "2")
+    small = ("--transactions", "200", "--footprint", "1M", "--warmup", "50")
+    ended = sardonyx("compare", "queue", "hash", *options, *small, "--json", "-", where=tmp_path)
+    runs = json.loads(ended.stdout)["runs"]
+    assert {run["trace"] for run in runs} == {"queue", "hash"}
+    assert len(runs) == 6
+    for run in runs:
+        assert run["metrics"]["transactions_per_second"] > 0
+        assert 290 <= run["metrics"]["transactions"] <= 300
+        assert "caches.llc.latency_ns" in run["assumed"]
+        assert "core.cache_latency_ns" not in run["assumed"]
+    ended = sardonyx("report", "results", where=tmp_path)
+    assert "trans./s" in ended.stdout
+
+
 def test_a_cut_is_a_sound_trace(tmp_path: Path) -> None:
     trace = str(TRACES / "redis.parquet")
     cut = ("cut.parquet", "--skip", "100", "--limit", "500")

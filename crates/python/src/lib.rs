@@ -5,7 +5,9 @@ use pyo3::prelude::*;
 
 mod crash;
 mod machines;
+mod programs;
 mod progress;
+mod recorder;
 mod simulate;
 mod traces;
 
@@ -26,11 +28,17 @@ mod _core {
     #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]
+    use super::programs::check_program;
+    #[pymodule_export]
     use super::progress::Progress;
+    #[pymodule_export]
+    use super::recorder::{Recording, trace_record};
     #[pymodule_export]
     use super::simulate::{designs, simulate};
     #[pymodule_export]
-    use super::traces::{ladder, trace_check, trace_convert, trace_cut, trace_info, trace_synth};
+    use super::traces::{
+        ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,
+    };
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

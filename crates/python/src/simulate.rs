@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
-use sardonyx::sim::{Options, Simulation, outcome};
+use sardonyx::sim::{self, Options, outcome};
 use serde_json::{Map, Value, json};
 
 use crate::SardonyxError;
 use crate::progress::Progress;
-use crate::traces;
+use crate::{programs, traces};
 
 fn bad(error: impl std::fmt::Display) -> PyErr {
     SardonyxError::new_err(error.to_string())
@@ -32,9 +32,19 @@ pub fn simulate(
     distinct: bool,
     progress: Option<&Progress>,
 ) -> PyResult<String> {
-    let sources = (0..copies.max(1)).map(|_| traces::source(trace, limit));
-    let sources = sources.collect::<PyResult<Vec<_>>>()?;
-    let total: u64 = sources.iter().filter_map(|source| source.total()).sum();
+    let program = programs::spec(trace)?;
+    let copies = copies.max(1);
+    let sources = match program {
+        Some(_) => Vec::new(),
+        None => {
+            let sources = (0..copies).map(|_| traces::source(trace, limit));
+            sources.collect::<PyResult<Vec<_>>>()?
+        }
+    };
+    let total: u64 = match &program {
+        Some(spec) => spec.transactions * u64::from(copies),
+        None => sources.iter().filter_map(|source| source.total()).sum(),
+    };
     let counts = progress.map(|progress| progress.counts.clone());
     if let Some(counts) = &counts {
         counts.total.store(total, Ordering::Relaxed);
@@ -47,8 +57,14 @@ pub fn simulate(
     py.detach(|| {
         let machine = Machine::load(machine, &overrides).map_err(bad)?;
         let options = Options { warmup, distinct };
-        let mut sim = Simulation::new(&machine, design, sources, options).map_err(bad)?;
-        let outcome = sim.run(&mut tell).map_err(bad)?;
+        let outcome = match &program {
+            Some(spec) => {
+                let cores = copies as usize;
+                sim::programs::run(&machine, design, spec, cores, warmup, &mut (), &mut tell)
+            }
+            None => sim::traces::run(&machine, design, sources, options, &mut tell),
+        };
+        let outcome = outcome.map_err(bad)?;
         let variant = overrides.iter().map(|(key, value)| {
             let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
             (key.clone(), value)
@@ -63,7 +79,7 @@ pub fn simulate(
             "causes": outcome.causes,
             "write_latency_cdf": outcome.write_latency_cdf,
             "read_latency_cdf": outcome.read_latency_cdf,
-            "assumed": outcome::assumed(&machine, design),
+            "assumed": outcome::assumed(&machine, design, outcome.from_the_core),
         })
         .to_string())
     })

@@ -11,6 +11,7 @@ use sardonyx::trace::{self, Format, ImportOptions, Source, Spec, Synth, TraceErr
 use serde_json::json;
 
 use crate::SardonyxError;
+use crate::programs;
 use crate::progress::Progress;
 
 /// What marks a generated trace where a path may stand.
@@ -118,6 +119,9 @@ pub fn trace_info(
     limit: Option<u64>,
     progress: Option<&Progress>,
 ) -> PyResult<String> {
+    if let Some(spec) = programs::spec(trace)? {
+        return answer(&programs::info(&spec));
+    }
     let source = source(trace, limit)?;
     answer(&detached(py, progress, |tell| trace::info(source, tell))?)
 }
@@ -204,6 +208,19 @@ pub fn trace_cut(
     let limit = limit.unwrap_or(u64::MAX);
     let cut = |tell: Told<'_>| trace::cut(src, dst, skip, limit, tell);
     Ok(json!({"records": detached(py, None, cut)?}).to_string())
+}
+
+/// Traces of several programs as one.
+#[pyfunction]
+#[pyo3(signature = (sources, dst, progress))]
+pub fn trace_mix(
+    py: Python<'_>,
+    sources: Vec<String>,
+    dst: &str,
+    progress: Option<&Progress>,
+) -> PyResult<String> {
+    let mix = |tell: Told<'_>| trace::mix(&sources, dst, tell);
+    Ok(json!({"records": detached(py, progress, mix)?}).to_string())
 }
 
 /// The specifications of the locality ladder.

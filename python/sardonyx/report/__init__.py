@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sardonyx.claims import ClaimRow
-from sardonyx.report import beside_paper, page, performance, sweeps, workloads
+from sardonyx.report import beside_paper, page, performance, persistence, sweeps, workloads
 from sardonyx.report.figure import Figure, Missing
 from sardonyx.report.page import Group
 from sardonyx.results import Results, as_results, write_text
@@ -49,6 +49,11 @@ def write_report(
 
 def _groups(results: Results) -> list[Group]:
     comparison = Comparison(results)
+    if any("program" in trace.other for trace in results.traces):
+        return [
+            Group("about-programs", "Persistent programs", persistence.figures(results)),
+            Group("about-energy", "Energy", [performance.energy(comparison)]),
+        ]
     return [
         Group(
             "about-workloads",

@@ -234,6 +234,7 @@ impl<'m> Simulation<'m> {
             retired: retired.unwrap_or(Time::ZERO),
             instructions: known.then(|| self.instructions()),
             pages: streams().map(Stream::pages).sum(),
+            from_the_core: false,
             own: [("skipped_fences_and_flushes".to_owned(), json!(skipped))]
                 .into_iter()
                 .collect(),

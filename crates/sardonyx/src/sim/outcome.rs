@@ -27,6 +27,8 @@ pub struct Outcome {
     pub write_latency_cdf: Vec<(f64, f64)>,
     /// The same of reads.
     pub read_latency_cdf: Vec<(f64, f64)>,
+    /// The cores' caches were simulated.
+    pub from_the_core: bool,
 }
 
 /// A run that is over.
@@ -47,6 +49,8 @@ pub(super) struct Finished<'s> {
     /// `None` if nobody knows.
     pub instructions: Option<u64>,
     pub pages: u64,
+    /// The cores' caches were simulated.
+    pub from_the_core: bool,
     /// What only one kind of run has.
     pub own: Map<String, Value>,
 }
@@ -57,6 +61,7 @@ pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
         causes: causes(sim),
         write_latency_cdf: sim.writes.cdf(CDF_POINTS),
         read_latency_cdf: sim.reads.cdf(CDF_POINTS),
+        from_the_core: sim.from_the_core,
     }
 }
 
@@ -216,12 +221,16 @@ fn causes(sim: &Finished) -> Map<String, Value> {
     causes
 }
 
-/// The assumed parameters that a run of `design` depends on.
-pub fn assumed<'m>(machine: &'m Machine, design: &str) -> Vec<&'m str> {
+/// The assumed parameters that a run of `design` depends on, one `from_the_core` down or one of a
+/// trace that was taken below caches.
+pub fn assumed<'m>(machine: &'m Machine, design: &str, from_the_core: bool) -> Vec<&'m str> {
     let (mapping, policy) = designs::composition(design).unwrap_or(("identity", "per-line"));
     let foreign = |key: &str| {
         let of = |prefix: &str| key.starts_with(prefix);
-        (of("esd.") && !mapping.starts_with("esd"))
+        (of("caches.") && !from_the_core)
+            || (of("core.store_queue") && !from_the_core)
+            || (of("core.cache_latency_ns") && from_the_core)
+            || (of("esd.") && !mapping.starts_with("esd"))
             || (of("dedup_sha1.") && mapping != "dedup-sha1")
             || (of("dewrite.") && mapping != "dewrite")
             || (of("units.sha1.") && mapping != "dedup-sha1")

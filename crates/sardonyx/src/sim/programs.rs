@@ -15,6 +15,27 @@ use crate::workload::{ProgramRun, ProgramSpec};
 const SKEW: u64 = 37;
 const FIRST: u64 = 20;
 
+/// Whether `spec` is right and fits on `cores` cores of `machine`.
+///
+/// # Errors
+/// What is wrong, and the remedy.
+pub fn check(machine: &Machine, spec: &ProgramSpec, cores: usize) -> Result<(), SimError> {
+    if !(1..=crate::cpu::MAX_CORES).contains(&cores) {
+        return Err(SimError::Cores { cores });
+    }
+    let lines = machine.engine.medium.geometry.lines();
+    let region = spec.build()?.region_bytes() / crate::line::LINE_BYTES as u64;
+    if region + (cores as u64 * SKEW + FIRST) * PAGE_LINES <= lines / cores as u64 {
+        return Ok(());
+    }
+    Err(SimError::Region {
+        program: spec.name.clone(),
+        cores,
+        region,
+        machine: lines,
+    })
+}
+
 /// The programs of `cores` cores, set up. Core `c` draws from the seed `spec.seed + c`.
 ///
 /// # Errors
@@ -24,20 +45,8 @@ pub fn set_up(
     spec: &ProgramSpec,
     cores: usize,
 ) -> Result<Vec<ProgramRun>, SimError> {
-    if !(1..=crate::cpu::MAX_CORES).contains(&cores) {
-        return Err(SimError::Cores { cores });
-    }
-    let lines = machine.engine.medium.geometry.lines();
-    let share = lines / cores as u64;
-    let region = spec.build()?.region_bytes() / crate::line::LINE_BYTES as u64;
-    if region + (cores as u64 * SKEW + FIRST) * PAGE_LINES > share {
-        return Err(SimError::Region {
-            program: spec.name.clone(),
-            cores,
-            region,
-            machine: lines,
-        });
-    }
+    check(machine, spec, cores)?;
+    let share = machine.engine.medium.geometry.lines() / cores as u64;
     let program = |core: u64| {
         let pages = core * (share / PAGE_LINES + SKEW) + FIRST;
         let base = Logical(pages * PAGE_LINES);

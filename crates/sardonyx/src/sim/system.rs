@@ -315,6 +315,7 @@ impl<'w> System<'w> {
                 .iter()
                 .map(|player| player.source().pages())
                 .sum(),
+            from_the_core: true,
             own: self.own_figures(retired),
         }
     }

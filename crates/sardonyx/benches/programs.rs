@@ -1,0 +1,112 @@
+//! Simulated memory operations a second of one core with caches, data and encryption on: each
+//! program under `sca` over 16 MiB, and loads that mostly hit. Setup is not counted. `make bench`
+//! runs it; `--transactions N` changes the length, `--design NAME` the design.
+
+use std::time::Instant;
+
+use sardonyx::config::Machine;
+use sardonyx::cpu::{Batch, CpuError, OpKind, OpSource};
+use sardonyx::line::Logical;
+use sardonyx::sim::{Ground, System, Warmup, programs};
+use sardonyx::workload::{self, ProgramSpec};
+
+/// Nine in ten operations on 256 hot lines, the others over 16 MiB; one in three a store.
+struct Mix {
+    left: u64,
+    state: u64,
+}
+
+impl OpSource for Mix {
+    fn name(&self) -> &str {
+        "mix"
+    }
+
+    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError> {
+        for _ in 0..self.left.min(256) {
+            self.state = self
+                .state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let draw = self.state >> 24;
+            let line = match draw % 10 {
+                0 => draw / 10 % (1 << 18),
+                _ => draw / 10 % 256,
+            };
+            batch.compute(3);
+            match draw % 3 {
+                0 => batch.store(Logical(line), 0, &draw.to_le_bytes(), false),
+                _ => batch.push(OpKind::Load { from: 0, len: 8 }, Logical(line)),
+            }
+        }
+        let more = self.left > 0;
+        self.left = self.left.saturating_sub(256);
+        Ok(more)
+    }
+
+    fn pages(&self) -> u64 {
+        1 << 12
+    }
+}
+
+fn timed(machine: &Machine, ground: Ground, source: Box<dyn OpSource>) -> (f64, f64) {
+    let mut nobody = ();
+    let system = System::new(
+        machine,
+        ground,
+        vec![source],
+        Warmup::default(),
+        &mut nobody,
+    );
+    let mut system = system.expect("a system");
+    let start = Instant::now();
+    let outcome = system.run(&mut |_| true).expect("a run");
+    let took = start.elapsed().as_secs_f64();
+    let figure = |name: &str| outcome.metrics[name].as_f64().expect("a number");
+    (
+        figure("memory_operations") / took / 1e6,
+        figure("requests") / figure("memory_operations"),
+    )
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let value = |name: &str| {
+        let at = args.iter().position(|arg| arg == name)?;
+        args.get(at + 1).cloned()
+    };
+    let transactions = value("--transactions").map_or(20_000, |n| n.parse().expect("a number"));
+    let design = value("--design").unwrap_or_else(|| "sca".into());
+    let none: [(&str, &str); 0] = [];
+    let machine = Machine::load("sca", &none).expect("a preset").with_cores(1);
+    println!("simulated memory operations a second, one core, {design}");
+    for known in workload::all() {
+        let spec = ProgramSpec {
+            name: known.name.into(),
+            item_bytes: 64,
+            footprint: 16 << 20,
+            transactions,
+            seed: 1,
+            mutant: None,
+        };
+        let mut set_up = programs::set_up(&machine, &spec, 1).expect("it fits");
+        let ground = programs::ground(&machine, &design, &set_up).expect("a design");
+        let program = set_up.pop().expect("one program");
+        let (rate, share) = timed(&machine, ground, Box::new(program));
+        let percent = 100.0 * share;
+        println!(
+            "{:<12} {rate:>6.2} M  {percent:>5.1} % of them requests to memory",
+            known.name
+        );
+    }
+    let ground = Ground::new(&machine, &design).expect("a design");
+    let mix = Mix {
+        left: transactions * 100,
+        state: 1,
+    };
+    let (rate, share) = timed(&machine, ground, Box::new(mix));
+    println!(
+        "{:<12} {rate:>6.2} M  {:>5.1} % of them requests to memory",
+        "mix",
+        100.0 * share
+    );
+}
