@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BUILT := $(VENV)/.built
 CARGO_FLAGS := --release --workspace --locked
+# The recorder's plugin for QEMU lies in the package, where `sardonyx trace record` looks for it.
+PLUGIN := libsardonyx_recorder.so
+CARGO_OUT := $(or $(CARGO_TARGET_DIR),target)
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml')
 
 # What maturin sets for a native module; set for all, so that no dependency is built for each.
@@ -16,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # However make was called, the interpreter for Rust's build scripts is the one of the environment.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: build run test test-rust test-python lint fmt bench browser clean
+.PHONY: build run test test-rust test-python lint fmt bench browser qemu corpus clean
 
 build: $(BUILT)
 
@@ -31,6 +34,9 @@ $(INSTALLED): requirements.lock
 $(BUILT): $(INSTALLED) pyproject.toml $(RUST)
 	@command -v cargo > /dev/null || { echo "make: no cargo; install Rust 1.90 or newer" >&2; exit 1; }
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --release --locked > /dev/null
+	cargo build --quiet --release --locked --package sardonyx-recorder
+	@cp $(CARGO_OUT)/release/$(PLUGIN) python/sardonyx/.$(PLUGIN).new
+	@mv python/sardonyx/.$(PLUGIN).new python/sardonyx/$(PLUGIN)
 	@touch $@
 
 run: build
@@ -38,10 +44,10 @@ run: build
 
 test: lint test-rust test-python
 
-test-rust: $(INSTALLED)
+test-rust: $(INSTALLED) qemu
 	cargo test $(CARGO_FLAGS)
 
-test-python: build browser
+test-python: build browser qemu
 	$(BIN)/python -m pytest
 
 lint: $(INSTALLED)
@@ -67,6 +73,18 @@ browser:
 	    as_root=; test "$$(id -u)" = 0 || as_root="sudo -n"; \
 	    { $$as_root apt-get update -qq && $$as_root apt-get install -qq --yes chromium > /dev/null; } \
 	    || { echo "make: could not install chromium; as root: apt-get install chromium" >&2; exit 1; }; }
+
+# Programs are recorded in QEMU's user-mode emulation, one of them with libpmemobj.
+qemu:
+	@{ command -v qemu-x86_64 && test -e /usr/include/libpmemobj.h; } > /dev/null || { \
+	    echo "make: no qemu-user or libpmemobj-dev, which the recorder's tests need; installing them" >&2; \
+	    as_root=; test "$$(id -u)" = 0 || as_root="sudo -n"; \
+	    { $$as_root apt-get update -qq && $$as_root apt-get install -qq --yes qemu-user libpmemobj-dev > /dev/null; } \
+	    || { echo "make: could not install them; as root: apt-get install qemu-user libpmemobj-dev" >&2; exit 1; }; }
+
+# Installs and records the programs of docs/corpus.md and writes its table.
+corpus: build
+	$(BIN)/python -m sardonyx.corpus --out corpus
 
 clean:
 	cargo clean

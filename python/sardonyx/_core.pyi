@@ -65,6 +65,22 @@ def trace_synth(spec_json: str, dst: str, seed: int, progress: Progress | None) 
 def trace_cut(src: str, dst: str, skip: int, limit: int | None) -> str:
     """``records`` written to the stretch."""
 
+def trace_mix(sources: list[str], dst: str, progress: Progress | None) -> str:
+    """``records`` written to the mixed trace."""
+
+class Recording:
+    """How far a recording is."""
+
+    instructions: int
+    records: int
+    bytes: int
+    def __init__(self) -> None: ...
+    def stop(self) -> None:
+        """Ask the program to end; what was recorded is kept."""
+
+def trace_record(wanted_json: str, recording: Recording) -> str:
+    """``traces``, ``status``, ``signal`` and ``seconds`` of a program run and recorded."""
+
 def ladder() -> str:
     """The specifications of the locality ladder's rungs, each with ``name`` and ``records``."""
 

@@ -17,7 +17,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core, api, api_jobs, cli_crash, cli_trace, reproduce_sca
+from sardonyx import _core, api, api_jobs, cli_crash, cli_record, cli_trace, reproduce_sca
 from sardonyx import reproduce as reproduction
 from sardonyx.claims import ClaimRow
 from sardonyx.cli_common import (
@@ -45,6 +45,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+cli_trace.app.command(**cli_record.SETTINGS)(cli_record.record)
 app.add_typer(cli_trace.app, name="trace")
 app.command(name="crash")(cli_crash.crash)
 

@@ -1,7 +1,7 @@
-"""The trace commands: look at a trace, check it, convert it, generate one, cut one.
+"""The trace commands: look at a trace, check it, convert it, generate one, cut one, mix several.
 
 Each is one native call with a bar; what a trace file holds stands in docs/trace-format.md. Left
-out: recording programs, which a plugin does.
+out: recording programs, which is in cli_record.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -28,7 +29,7 @@ from sardonyx.cli_common import (
 from sardonyx.progress import bar
 
 app = typer.Typer(
-    help="Look at traces, check, convert, generate and cut them.",
+    help="Record programs; look at traces, check, convert, generate, cut and mix them.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -59,7 +60,7 @@ def info(
         facts = json.loads(
             bar(err, trace, lambda progress: _core.trace_info(trace, limit, progress))
         )
-        _facts(trace, facts, json_to)
+        facts_of(trace, facts, json_to)
 
 
 @app.command()
@@ -119,7 +120,7 @@ def convert(
     with told():
         check_json_target(json_to)
         check_file(source)
-        _writable(target)
+        writable(target)
         read = _format("--from", from_format, source)
         write = _format("--to", to_format, str(target))
         if data not in FILLS:
@@ -129,7 +130,7 @@ def convert(
             source,
             lambda progress: _core.trace_convert(source, str(target), read, write, data, progress),
         )
-        _facts(str(target), json.loads(done), json_to)
+        facts_of(str(target), json.loads(done), json_to)
 
 
 def _format(option: str, given: str | None, path: str) -> str:
@@ -167,13 +168,13 @@ def synth(
     """
     with told():
         check_json_target(json_to)
-        _writable(target)
+        writable(target)
         stated = _spec(spec)
         if records is not None:
             stated["records"] = records
         text = json.dumps(stated)
         done = bar(err, spec, lambda progress: _core.trace_synth(text, str(target), seed, progress))
-        _facts(str(target), json.loads(done), json_to)
+        facts_of(str(target), json.loads(done), json_to)
 
 
 def _spec(name: str) -> dict[str, Any]:
@@ -208,21 +209,44 @@ def cut(
     with told():
         check_json_target(json_to)
         check_file(source)
-        _writable(target)
+        writable(target)
         done = bar(err, source, lambda _: _core.trace_cut(source, str(target), skip, limit))
-        _facts(str(target), json.loads(done), json_to)
+        facts_of(str(target), json.loads(done), json_to)
 
 
-def _writable(target: Path) -> None:
+@app.command()
+def mix(
+    sources: Annotated[list[str], typer.Argument(help="Trace files, two or more.")],
+    target: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    json_to: JsonTo = None,
+) -> None:
+    """Mix traces into one, as if each program had run on a core of its own at the same pace.
+
+    [bold]Example[/bold]: sardonyx trace mix redis.parquet cc1.parquet -o both.parquet
+    """
+    with told():
+        check_json_target(json_to)
+        for source in sources:
+            check_file(source)
+        writable(target)
+        title = " + ".join(sources)
+        done = bar(err, title, lambda progress: _core.trace_mix(sources, str(target), progress))
+        facts_of(str(target), json.loads(done), json_to)
+
+
+def writable(target: Path) -> None:
+    """An error unless the file can be written later."""
     if target.is_dir():
         raise _core.SardonyxError(f"{target}: is a directory; name a file in it")
     if not target.parent.is_dir():
         raise _core.SardonyxError(f"{target}: its directory does not exist; make it first")
 
 
-def _facts(title: str, facts: dict[str, Any], json_to: str | None) -> None:
+def facts_of(
+    title: str, facts: dict[str, Any], json_to: str | None, console: Console | None = None
+) -> None:
     """Numbers in a table, lists of alike things in a table each."""
-    people = for_people(json_to)
+    people = console or for_people(json_to)
     table = Table(title=Text(title), title_justify="left", box=None, show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(justify="right", overflow="fold")

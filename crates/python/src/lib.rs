@@ -7,6 +7,7 @@ mod crash;
 mod machines;
 mod programs;
 mod progress;
+mod recorder;
 mod simulate;
 mod traces;
 
@@ -31,9 +32,13 @@ mod _core {
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]
+    use super::recorder::{Recording, trace_record};
+    #[pymodule_export]
     use super::simulate::{designs, simulate};
     #[pymodule_export]
-    use super::traces::{ladder, trace_check, trace_convert, trace_cut, trace_info, trace_synth};
+    use super::traces::{
+        ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,
+    };
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -210,6 +210,19 @@ pub fn trace_cut(
     Ok(json!({"records": detached(py, None, cut)?}).to_string())
 }
 
+/// Traces of several programs as one.
+#[pyfunction]
+#[pyo3(signature = (sources, dst, progress))]
+pub fn trace_mix(
+    py: Python<'_>,
+    sources: Vec<String>,
+    dst: &str,
+    progress: Option<&Progress>,
+) -> PyResult<String> {
+    let mix = |tell: Told<'_>| trace::mix(&sources, dst, tell);
+    Ok(json!({"records": detached(py, progress, mix)?}).to_string())
+}
+
 /// The specifications of the locality ladder.
 #[pyfunction]
 pub fn ladder() -> PyResult<String> {

@@ -75,6 +75,7 @@ fn queues() -> impl Strategy<Value = Queues> {
             low_watermark: marks.1.index(high_watermark),
             idle_writes: flags[0],
             forwarding: flags[1],
+            forwarding_cycles: 1,
             coalescing: flags[2],
             refill_in_drain: flags[3],
             scheduler: match starvation {

@@ -360,6 +360,7 @@ fn blank() -> Machine {
                     low_watermark: 0,
                     idle_writes: false,
                     forwarding: false,
+                    forwarding_cycles: 0,
                     coalescing: false,
                     refill_in_drain: false,
                     scheduler: Scheduler::Fcfs,

@@ -617,8 +617,7 @@ impl Engine {
         let now = self.now;
         self.steps.get_mut(step).begun = now;
         self.service[Kind::Read as usize].short_cuts += 1;
-        // One memory cycle to find and copy the entry (assumed).
-        let done = now + self.params.medium.timing.clock.ps();
+        let done = now + self.params.medium.queues.forwarding_cycles * self.clock;
         self.result(self.results.len() - 1, done, step);
     }
 

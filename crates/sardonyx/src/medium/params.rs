@@ -114,6 +114,8 @@ pub struct Queues {
     pub idle_writes: bool,
     /// A read of a queued write's line is answered from the queue.
     pub forwarding: bool,
+    /// Memory cycles to find that line and copy it.
+    pub forwarding_cycles: u64,
     /// A write to a queued write's line replaces its bytes and takes no slot.
     pub coalescing: bool,
     /// A full write queue takes new writes during its drain; NVMain's does not.

@@ -124,6 +124,11 @@ impl TraceWriter {
         }
     }
 
+    /// What the file will say of itself; it can be added to until the end.
+    pub fn provenance_mut(&mut self) -> &mut Provenance {
+        &mut self.provenance
+    }
+
     /// Completes the file, gives it its name and returns how many records it holds. The provenance's
     /// `records` and `writes` say what was written.
     ///

@@ -135,7 +135,8 @@ impl UndoLog {
         for index in 0..header.entries {
             let at = self.address(index);
             let home = memory.load_u64(at);
-            if !region.contains(&home) || self.bytes().contains(&home) || home % LINE != 0 {
+            let data = region.contains(&home) && !self.bytes().contains(&home);
+            if !data || !home.is_multiple_of(LINE) {
                 let what = format!("log entry {index} is for {home:#x}, which is no line of data");
                 return Err(Fault { at, what });
             }

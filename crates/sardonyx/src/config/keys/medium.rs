@@ -129,7 +129,7 @@ pub(super) static TIMING: [Key; 18] = [
     ),
 ];
 
-pub(super) static QUEUES: [Key; 15] = [
+pub(super) static QUEUES: [Key; 16] = [
     int!(
         "medium.queues.reads",
         Kind::Int { min: 1, max: 4_096 },
@@ -169,6 +169,15 @@ pub(super) static QUEUES: [Key; 15] = [
         "medium.queues.forwarding",
         engine.medium.queues.forwarding,
         "A read of a queued write's line is answered from the queue"
+    ),
+    int!(
+        "medium.queues.forwarding_cycles",
+        Kind::Int {
+            min: 1,
+            max: 1_000_000
+        },
+        engine.medium.queues.forwarding_cycles as u64,
+        "Memory cycles to find a queued write's line and copy it"
     ),
     flag!(
         "medium.queues.coalescing",

@@ -1,0 +1,59 @@
+//! Recording for Python: one call that runs a program, and counters to look at meanwhile.
+//! Left out: any logic; `sardonyx_record` has it.
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pyo3::prelude::*;
+use sardonyx_record::{Live, Wanted, record};
+
+use crate::SardonyxError;
+
+/// How far a recording is.
+#[pyclass(frozen)]
+#[derive(Default)]
+pub struct Recording {
+    live: Arc<Live>,
+}
+
+#[pymethods]
+impl Recording {
+    #[new]
+    fn new() -> Recording {
+        Recording::default()
+    }
+
+    /// Instructions of the first process.
+    #[getter]
+    fn instructions(&self) -> u64 {
+        self.live.instructions.load(Ordering::Relaxed)
+    }
+
+    /// Records of all processes.
+    #[getter]
+    fn records(&self) -> u64 {
+        self.live.records.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that came from the plugin.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.live.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Ask the program to end; what was recorded is kept.
+    fn stop(&self) {
+        self.live.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Run a program and write its trace; what became of it as JSON.
+#[pyfunction]
+#[pyo3(signature = (wanted_json, recording))]
+pub fn trace_record(py: Python<'_>, wanted_json: &str, recording: &Recording) -> PyResult<String> {
+    let bad = |error: &dyn std::fmt::Display| SardonyxError::new_err(error.to_string());
+    let wanted: Wanted = serde_json::from_str(wanted_json).map_err(|e| bad(&e))?;
+    let request = wanted.request().map_err(|e| bad(&e))?;
+    let outcome = py.detach(|| record(&request, &recording.live));
+    let outcome = outcome.map_err(|e| bad(&e))?;
+    serde_json::to_string(&outcome).map_err(|e| bad(&e))
+}

@@ -1,0 +1,44 @@
+//! Records a program without Python, for those who work on the recorder: `record PLUGIN OUTPUT [key=value..] -- PROGRAM ARGS`.
+
+use std::sync::Arc;
+
+use sardonyx_record::{Geometry, Hierarchy, Level, Pages, Request, record, stream::Window};
+
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    let at = words.iter().position(|w| w == "--").expect("-- PROGRAM");
+    let geometry = |bytes, ways| Geometry { bytes, ways };
+    let has = |option: &str| words[3..at].iter().any(|w| w == option);
+    let request = Request {
+        program: words[at + 1..].iter().map(Into::into).collect(),
+        output: words[2].clone().into(),
+        environment: Vec::new(),
+        qemu: None,
+        plugin: words[1].clone().into(),
+        caches: Hierarchy {
+            l1: geometry(32 << 10, 8),
+            l2: geometry(256 << 10, 8),
+            llc: (!has("no-llc")).then_some(geometry(1 << 20, 16)),
+            inclusive: !has("non-inclusive"),
+            cores: 4,
+        },
+        level: if has("cpu") {
+            Level::Cpu
+        } else {
+            Level::Memory
+        },
+        pages: if has("frames") {
+            Pages::Sequential
+        } else {
+            Pages::Virtual
+        },
+        skip_instructions: 0,
+        window: Window::default(),
+        follow_fork: has("follow"),
+        read_data: has("reads"),
+    };
+    match record(&request, &Arc::default()) {
+        Ok(outcome) => println!("{outcome:?}"),
+        Err(e) => println!("error: {e}"),
+    }
+}

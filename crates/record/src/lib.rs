@@ -1,0 +1,35 @@
+//! The recorder's outer half: runs a program under QEMU with the plugin of `crates/recorder`, reads what it sends, and
+//! writes one trace file for each process.
+//!
+//! [`program`] finds what to run and refuses what cannot be; [`stream`] turns one process's events into records;
+//! [`pages`] gives pages frames; [`request`] reads options as people write them. `docs/recorder.md` tells the whole.
+
+pub mod pages;
+pub mod program;
+pub mod request;
+pub mod session;
+pub mod stream;
+
+pub use sardonyx_recorder::caches::{Geometry, Hierarchy};
+pub use sardonyx_recorder::options::Level;
+
+pub use pages::Pages;
+pub use request::Wanted;
+pub use session::{Live, Outcome, Request, record};
+
+/// Why a program cannot be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// What was asked for cannot be done; the message has the place and the remedy.
+    #[error("{0}")]
+    Request(String),
+    /// The trace cannot be written.
+    #[error(transparent)]
+    Trace(#[from] sardonyx::trace::TraceError),
+}
+
+impl RecordError {
+    fn new(message: impl Into<String>) -> RecordError {
+        RecordError::Request(message.into())
+    }
+}

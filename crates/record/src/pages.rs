@@ -1,0 +1,215 @@
+//! Where a recorded program's pages lie in memory: at their addresses, or in frames.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx_recorder::maps::FILES;
+
+/// Lines in a page of 4 KiB.
+pub const PAGE_LINES: u64 = 64;
+
+/// How pages get their frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// They get none: lines are those of the program's addresses.
+    Virtual,
+    /// The next free one, at the first touch.
+    Sequential,
+    /// Any of so many, by a seed.
+    Random {
+        /// Same seed, same frames.
+        seed: u64,
+        /// Frames of memory.
+        frames: u64,
+    },
+    /// What the kernel gave it, as it says in `/proc/PID/pagemap`.
+    PageMap,
+}
+
+/// The pages of one process.
+pub struct Mapper {
+    pages: Pages,
+    table: FxHashMap<u64, u64>,
+    /// Frames to use again, the last freed first.
+    free: Vec<u64>,
+    used: FxHashSet<u64>,
+    next: u64,
+    draws: u64,
+}
+
+/// No frame is left, or the kernel keeps them to itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoFrame(pub String);
+
+impl Mapper {
+    /// No page has a frame yet.
+    pub fn new(pages: Pages) -> Mapper {
+        Mapper {
+            pages,
+            table: FxHashMap::default(),
+            free: Vec::new(),
+            used: FxHashSet::default(),
+            next: 0,
+            draws: 0,
+        }
+    }
+
+    /// Whether pages have frames at all.
+    pub fn maps(&self) -> bool {
+        self.pages != Pages::Virtual
+    }
+
+    /// Where a line lies; the page's first touch gives it a frame.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn map(&mut self, line: u64) -> Result<u64, NoFrame> {
+        if !self.maps() {
+            return Ok(line);
+        }
+        let (page, offset) = (line / PAGE_LINES, line % PAGE_LINES);
+        let frame = match self.table.get(&page) {
+            Some(&frame) => frame,
+            None => {
+                let frame = self.frame(page)?;
+                self.table.insert(page, frame);
+                frame
+            }
+        };
+        Ok(frame * PAGE_LINES + offset)
+    }
+
+    fn frame(&mut self, page: u64) -> Result<u64, NoFrame> {
+        match self.pages {
+            Pages::Virtual => Ok(page),
+            Pages::Sequential => Ok(self.free.pop().unwrap_or_else(|| {
+                self.next += 1;
+                self.next - 1
+            })),
+            Pages::Random { seed, frames } => {
+                if self.used.len() as u64 >= frames {
+                    return Err(NoFrame(format!(
+                        "the program's pages do not fit in {} MiB of frames; give more with --memory",
+                        frames / 256
+                    )));
+                }
+                loop {
+                    self.draws += 1;
+                    let frame = mix(seed ^ mix(self.draws)) % frames;
+                    if self.used.insert(frame) {
+                        return Ok(frame);
+                    }
+                }
+            }
+            // Pages of shared files, and pages gone before the kernel was asked, get frames above all real ones.
+            Pages::PageMap => {
+                self.next += 1;
+                Ok((FILES / PAGE_LINES) + self.next)
+            }
+        }
+    }
+
+    /// The kernel says where a page lies.
+    ///
+    /// # Errors
+    /// It does not: it answers 0 to those without the right.
+    pub fn told(&mut self, page: u64, frame: u64) -> Result<(), NoFrame> {
+        if frame == 0 {
+            return Err(NoFrame(
+                "the kernel tells page frames only to root (CAP_SYS_ADMIN); use --pages random or sequential"
+                    .to_owned(),
+            ));
+        }
+        self.table.insert(page, frame);
+        Ok(())
+    }
+
+    /// The pages went; gives the first lines of the frames that they had, in order.
+    pub fn gone(&mut self, line: u64, lines: u64) -> Vec<u64> {
+        let (first, end) = (line / PAGE_LINES, (line + lines) / PAGE_LINES);
+        let mut pages: Vec<u64> = if end.saturating_sub(first) < self.table.len() as u64 {
+            (first..end)
+                .filter(|page| self.table.contains_key(page))
+                .collect()
+        } else {
+            self.table
+                .keys()
+                .copied()
+                .filter(|page| (first..end).contains(page))
+                .collect()
+        };
+        pages.sort_unstable();
+        let mut frames = Vec::with_capacity(pages.len());
+        for page in pages {
+            if let Entry::Occupied(entry) = self.table.entry(page) {
+                let frame = entry.remove();
+                self.used.remove(&frame);
+                if self.pages == Pages::Sequential {
+                    self.free.push(frame);
+                }
+                frames.push(frame * PAGE_LINES);
+            }
+        }
+        frames
+    }
+
+    /// Pages went elsewhere and took their frames along.
+    pub fn moved(&mut self, line: u64, lines: u64, from: u64) {
+        for page in 0..lines / PAGE_LINES {
+            if let Some(frame) = self.table.remove(&(from / PAGE_LINES + page)) {
+                self.table.insert(line / PAGE_LINES + page, frame);
+            }
+        }
+    }
+}
+
+/// SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014).
+fn mix(z: u64) -> u64 {
+    let z = z.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_follow_first_touch_and_are_used_again() {
+        let mut mapper = Mapper::new(Pages::Sequential);
+        assert_eq!(mapper.map(1000 * 64 + 3), Ok(3));
+        assert_eq!(mapper.map(7 * 64), Ok(64));
+        assert_eq!(mapper.map(1000 * 64), Ok(0));
+        mapper.moved(2000 * 64, 64, 1000 * 64);
+        assert_eq!(mapper.map(2000 * 64 + 5), Ok(5));
+        assert_eq!(mapper.map(1000 * 64), Ok(128));
+        assert_eq!(mapper.gone(0, 100 * 64), [64]);
+        assert_eq!(mapper.map(9 * 64), Ok(64));
+    }
+
+    #[test]
+    fn random_frames_are_distinct_and_repeat_with_the_seed() {
+        let draw = |seed| {
+            let mut mapper = Mapper::new(Pages::Random { seed, frames: 64 });
+            (0..64)
+                .map(|page| mapper.map(page * 64).unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        let distinct: FxHashSet<_> = draw(3).into_iter().collect();
+        assert_eq!(distinct.len(), 64);
+        let mut full = Mapper::new(Pages::Random { seed: 0, frames: 1 });
+        full.map(0).unwrap();
+        assert!(full.map(64).unwrap_err().0.contains("--memory"));
+    }
+
+    #[test]
+    fn a_kernel_that_keeps_its_frames_to_itself_is_an_error() {
+        assert!(Mapper::new(Pages::PageMap).told(5, 0).is_err());
+        let mut mapper = Mapper::new(Pages::PageMap);
+        mapper.told(5, 77).unwrap();
+        assert_eq!(mapper.map(5 * 64 + 1), Ok(77 * 64 + 1));
+    }
+}

@@ -1,0 +1,216 @@
+//! A request as the command line has it: sizes like `16M:16`, names like `random:7`.
+
+use std::path::PathBuf;
+
+use sardonyx_recorder::caches::{Geometry, Hierarchy};
+use sardonyx_recorder::options::Level;
+use serde::Deserialize;
+
+use crate::RecordError;
+use crate::pages::Pages;
+use crate::session::Request;
+use crate::stream::Window;
+
+/// The options of `sardonyx trace record`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    /// The trace.
+    pub output: PathBuf,
+    /// The plugin.
+    pub plugin: PathBuf,
+    /// QEMU.
+    pub qemu: Option<PathBuf>,
+    /// SIZE:WAYS.
+    pub l1: String,
+    /// SIZE:WAYS.
+    pub l2: String,
+    /// SIZE:WAYS or `none`.
+    pub llc: String,
+    /// The last level does not include the others.
+    pub non_inclusive: bool,
+    /// Cores with private caches.
+    pub cores: usize,
+    /// `memory` or `cpu`.
+    pub level: String,
+    /// `virtual`, `sequential`, `random[:SEED]` or `pagemap`.
+    pub pages: String,
+    /// SIZE of the memory that random frames are of.
+    pub memory: String,
+    /// Records left out.
+    pub skip: u64,
+    /// Records kept.
+    pub limit: Option<u64>,
+    /// Instructions left out.
+    pub skip_instructions: u64,
+    /// Instructions kept.
+    pub limit_instructions: Option<u64>,
+    /// Children too.
+    pub follow_fork: bool,
+    /// Contents of first reads.
+    pub read_data: bool,
+}
+
+/// Bytes from a number with K, M or G (powers of 1024).
+fn size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(['K', 'M', 'G']);
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+fn cache(option: &str, text: &str) -> Result<Geometry, RecordError> {
+    let parsed = text.split_once(':').and_then(|(bytes, ways)| {
+        Some(Geometry {
+            bytes: size(bytes)?,
+            ways: ways.parse().ok()?,
+        })
+    });
+    let geometry = parsed.ok_or_else(|| {
+        RecordError::new(format!("{option} {text}: is not SIZE:WAYS, as in 32K:8"))
+    })?;
+    geometry
+        .sets()
+        .map_err(|e| RecordError::new(format!("{option} {text}: {e}; choose others")))?;
+    Ok(geometry)
+}
+
+impl Wanted {
+    /// The request that is meant.
+    ///
+    /// # Errors
+    /// An option makes no sense; the message names it.
+    pub fn request(self) -> Result<Request, RecordError> {
+        let refuse = |message: String| Err(RecordError::new(message));
+        let level = match self.level.as_str() {
+            "memory" => Level::Memory,
+            "cpu" => Level::Cpu,
+            other => return refuse(format!("--level {other}: is none; known: memory, cpu")),
+        };
+        let frames = match size(&self.memory) {
+            Some(bytes @ 4096..) => bytes / 4096,
+            _ => {
+                return refuse(format!(
+                    "--memory {}: is not a SIZE, as in 16G",
+                    self.memory
+                ));
+            }
+        };
+        let random = |seed| Pages::Random { seed, frames };
+        let pages = match self
+            .pages
+            .split_once(':')
+            .map(|(kind, seed)| (kind, seed.parse()))
+        {
+            None if self.pages == "virtual" => Pages::Virtual,
+            None if self.pages == "sequential" => Pages::Sequential,
+            None if self.pages == "pagemap" => Pages::PageMap,
+            None if self.pages == "random" => random(0),
+            Some(("random", Ok(seed))) => random(seed),
+            _ => {
+                return refuse(format!(
+                    "--pages {}: is none; known: virtual, sequential, random, random:SEED, pagemap",
+                    self.pages
+                ));
+            }
+        };
+        if !(1..=64).contains(&self.cores) {
+            return refuse(format!("--cores {}: is not 1 to 64", self.cores));
+        }
+        Ok(Request {
+            program: self.program.into_iter().map(Into::into).collect(),
+            environment: Vec::new(),
+            output: self.output,
+            qemu: self.qemu,
+            plugin: self.plugin,
+            caches: Hierarchy {
+                l1: cache("--l1", &self.l1)?,
+                l2: cache("--l2", &self.l2)?,
+                llc: match self.llc.as_str() {
+                    "none" => None,
+                    llc => Some(cache("--llc", llc)?),
+                },
+                inclusive: !self.non_inclusive,
+                cores: self.cores,
+            },
+            level,
+            pages,
+            skip_instructions: self.skip_instructions,
+            window: Window {
+                skip: self.skip,
+                limit: self.limit,
+                instructions: self.limit_instructions,
+            },
+            follow_fork: self.follow_fork,
+            read_data: self.read_data,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(change: impl FnOnce(&mut Wanted)) -> Result<Request, String> {
+        let mut wanted: Wanted = serde_json::from_str(
+            r#"{"program": ["ls"], "output": "t.parquet", "plugin": "p.so", "qemu": null, "l1": "32K:8",
+                "l2": "256K:8", "llc": "16M:16", "non_inclusive": false, "cores": 4, "level": "memory",
+                "pages": "virtual", "memory": "16G", "skip": 0, "limit": null, "skip_instructions": 0,
+                "limit_instructions": null, "follow_fork": false, "read_data": false}"#,
+        )
+        .unwrap();
+        change(&mut wanted);
+        wanted.request().map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn options_mean_what_they_say() {
+        let request = wanted(|_| ()).unwrap();
+        let llc = Geometry {
+            bytes: 16 << 20,
+            ways: 16,
+        };
+        assert_eq!(request.caches.llc, Some(llc));
+        assert_eq!(
+            request.caches.l1,
+            Geometry {
+                bytes: 32 << 10,
+                ways: 8
+            }
+        );
+        assert!(request.caches.inclusive);
+        assert_eq!(wanted(|w| w.llc = "none".into()).unwrap().caches.llc, None);
+        let random = Pages::Random {
+            seed: 7,
+            frames: 1 << 22,
+        };
+        assert_eq!(
+            wanted(|w| w.pages = "random:7".into()).unwrap().pages,
+            random
+        );
+        assert_eq!(
+            wanted(|w| w.level = "cpu".into()).unwrap().level,
+            Level::Cpu
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        let problem = |change: fn(&mut Wanted)| wanted(change).unwrap_err();
+        assert!(problem(|w| w.l1 = "32K".into()).starts_with("--l1 32K: "));
+        assert!(problem(|w| w.l1 = "32KK:8".into()).starts_with("--l1 "));
+        assert!(problem(|w| w.llc = "3M:16".into()).contains("power of two"));
+        assert!(problem(|w| w.llc = "99999999999G:16".into()).starts_with("--llc "));
+        assert!(problem(|w| w.level = "disk".into()).contains("memory, cpu"));
+        assert!(problem(|w| w.pages = "random:x".into()).contains("random:SEED"));
+        assert!(problem(|w| w.memory = "4".into()).contains("16G"));
+        assert!(problem(|w| w.cores = 0).contains("--cores"));
+    }
+}

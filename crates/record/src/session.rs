@@ -1,0 +1,448 @@
+//! One recording from its start to the last process's end.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use sardonyx::trace::{self, Provenance};
+use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy};
+use sardonyx_recorder::options::{Level, Options};
+use sardonyx_recorder::ring::{FIRST, Ring, terminate};
+use serde_json::json;
+
+use crate::pages::Pages;
+use crate::stream::{Finished, Stream, Window};
+use crate::{RecordError, program};
+
+/// Bytes of the first process's ring.
+const RING: u64 = 16 << 20;
+/// Bytes read from a ring at a time.
+const CHUNK: usize = 1 << 20;
+/// How long to wait where there is nothing to read.
+const IDLE: Duration = Duration::from_millis(1);
+/// How long a program has to end by itself once the trace is long enough.
+const GRACE: Duration = Duration::from_secs(3);
+/// Where files are memory.
+const FOLDER_IN_MEMORY: &str = "/dev/shm";
+
+/// What to record, and how.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The program and its arguments.
+    pub program: Vec<OsString>,
+    /// Variables of its environment besides the recorder's own.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The trace of the first process; children's have a number before the suffix.
+    pub output: PathBuf,
+    /// QEMU, if not the one in `PATH`.
+    pub qemu: Option<PathBuf>,
+    /// The plugin's file.
+    pub plugin: PathBuf,
+    /// The caches.
+    pub caches: Hierarchy,
+    /// Where records are taken.
+    pub level: Level,
+    /// Where pages lie.
+    pub pages: Pages,
+    /// Instructions before the first record.
+    pub skip_instructions: u64,
+    /// What is kept.
+    pub window: Window,
+    /// Children too.
+    pub follow_fork: bool,
+    /// The first read of a line carries its bytes.
+    pub read_data: bool,
+}
+
+/// How far a recording is; anyone may look.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// Instructions of the first process.
+    pub instructions: AtomicU64,
+    /// Records of all processes.
+    pub records: AtomicU64,
+    /// Bytes that came from the plugin.
+    pub bytes: AtomicU64,
+    /// Somebody wants the recording to end; what there is is kept.
+    pub stop: AtomicBool,
+}
+
+/// What became of a recording.
+#[derive(Debug, serde::Serialize)]
+pub struct Outcome {
+    /// A trace for each process recorded, the first process's first.
+    pub traces: Vec<Finished>,
+    /// The first process's exit status.
+    pub status: Option<i32>,
+    /// The signal that killed it.
+    pub signal: Option<i32>,
+    /// Seconds from start to end.
+    pub seconds: f64,
+}
+
+/// A process being recorded.
+struct Recorded {
+    done: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Option<Finished>, RecordError>>,
+}
+
+/// Runs the program and writes its traces.
+///
+/// # Errors
+/// Nothing was written: QEMU or the program is not there or cannot run, or the trace cannot be written.
+pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordError> {
+    Caches::new(&request.caches).map_err(RecordError::new)?;
+    let qemu = program::qemu(request.qemu.as_deref())?;
+    let command = program::command(&request.program)?;
+    if !request.plugin.is_file() {
+        return Err(RecordError::new(format!(
+            "{}: the recorder's plugin is not there; make build makes it",
+            request.plugin.display()
+        )));
+    }
+    let session = Session {
+        folder: folder()?,
+        request,
+        live,
+    };
+    session.run(&qemu, &command)
+}
+
+/// A folder for the rings: in memory if there is room.
+fn folder() -> Result<tempfile::TempDir, RecordError> {
+    let mut made = tempfile::Builder::new();
+    made.prefix("sardonyx-record-");
+    made.tempdir_in(FOLDER_IN_MEMORY)
+        .or_else(|_| made.tempdir())
+        .map_err(|e| {
+            RecordError::new(format!(
+                "no temporary folder: {e}; set TMPDIR to one that can be written"
+            ))
+        })
+}
+
+struct Session<'a> {
+    folder: tempfile::TempDir,
+    request: &'a Request,
+    live: &'a Arc<Live>,
+}
+
+impl Session<'_> {
+    fn run(&self, qemu: &Path, command: &[OsString]) -> Result<Outcome, RecordError> {
+        let ring = Ring::create(&self.folder.path().join(FIRST), RING, std::process::id()).map_err(|e| {
+            RecordError::new(format!(
+                "{}: no room for {} MiB between the program and the recorder: {e}; make room there",
+                self.folder.path().display(),
+                RING >> 20
+            ))
+        })?;
+        let first = self.stream(0)?;
+        let started = Instant::now();
+        let mut child = self.start(qemu, command)?;
+        let mut recorded = vec![self.follow(ring, first, child.id(), true)];
+        let mut seen = BTreeSet::from([child.id()]);
+        let mut asked = None;
+        let mut status = None;
+        let mut problem = None;
+        loop {
+            for process in self.newcomers(&mut seen) {
+                let path = self.folder.path().join(Ring::name(process));
+                let index = recorded.len();
+                match self.stream(index) {
+                    Ok(stream) => match Ring::open(&path) {
+                        Ok(ring) => recorded.push(self.follow(ring, stream, process, false)),
+                        Err(_) => {
+                            seen.remove(&process); // not complete yet
+                        }
+                    },
+                    Err(e) => problem = Some(e),
+                }
+            }
+            if status.is_none() {
+                status = child.try_wait().ok().flatten();
+                if status.is_some() {
+                    recorded[0].done.store(true, Ordering::Release);
+                }
+            }
+            let failed = recorded[0].thread.is_finished() || problem.is_some();
+            if failed || self.live.stop.load(Ordering::Relaxed) {
+                end(&mut child, &mut asked, status.is_some());
+            }
+            if status.is_some() && recorded.iter().all(|r| r.thread.is_finished()) {
+                // A last look: a child may have begun just now.
+                if self.newcomers(&mut seen.clone()).is_empty() {
+                    break;
+                }
+            }
+            std::thread::sleep(IDLE);
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        let mut traces = Vec::new();
+        for one in recorded {
+            match one.thread.join().expect("a reader does not panic") {
+                Ok(trace) => traces.extend(trace),
+                Err(e) => problem = Some(problem.unwrap_or(e)),
+            }
+        }
+        match problem {
+            Some(e) => Err(e),
+            None => self.outcome(traces, status, seconds),
+        }
+    }
+
+    fn outcome(
+        &self,
+        traces: Vec<Finished>,
+        status: Option<ExitStatus>,
+        seconds: f64,
+    ) -> Result<Outcome, RecordError> {
+        let status = status.unwrap_or_default();
+        if traces.is_empty() {
+            let what = Path::new(&self.request.program[0]).display().to_string();
+            return Err(RecordError::new(format!(
+                "{what}: did not start under QEMU ({status}); what QEMU said stands above"
+            )));
+        }
+        Ok(Outcome {
+            traces,
+            status: status.code(),
+            signal: status.signal(),
+            seconds,
+        })
+    }
+
+    fn start(&self, qemu: &Path, command: &[OsString]) -> Result<Child, RecordError> {
+        let request = self.request;
+        let options = Options {
+            folder: self.folder.path().to_string_lossy().into_owned(),
+            reader: std::process::id(),
+            caches: request.caches,
+            level: request.level,
+            read_data: request.read_data,
+            follow_fork: request.follow_fork,
+            page_map: request.pages == Pages::PageMap,
+            skip: request.skip_instructions,
+        };
+        let plugin = request.plugin.to_string_lossy();
+        // A comma ends an argument of QEMU's, and two are one.
+        let plugin = format!("{},{}", plugin.replace(',', ",,"), options.arguments());
+        Command::new(qemu)
+            .args(["-cpu", "max", "-plugin", &plugin])
+            .args(command)
+            .envs(
+                request
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
+            .spawn()
+            .map_err(|e| {
+                RecordError::new(format!(
+                    "{}: cannot be run: {e}; reinstall it",
+                    qemu.display()
+                ))
+            })
+    }
+
+    fn stream(&self, index: usize) -> Result<Stream, RecordError> {
+        let request = self.request;
+        let window = match index {
+            0 => request.window,
+            _ => Window {
+                skip: 0,
+                ..request.window
+            },
+        };
+        Stream::create(
+            &self.path(index),
+            self.provenance(index),
+            request.pages,
+            window,
+        )
+    }
+
+    fn path(&self, index: usize) -> PathBuf {
+        let output = &self.request.output;
+        if index == 0 {
+            return output.clone();
+        }
+        let mut name = output.file_stem().unwrap_or_default().to_owned();
+        name.push(format!(".{index}"));
+        if let Some(suffix) = output.extension() {
+            name.push(".");
+            name.push(suffix);
+        }
+        output.with_file_name(name)
+    }
+
+    fn provenance(&self, index: usize) -> Provenance {
+        let request = self.request;
+        let words = request.program.iter();
+        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+        let cache = |g: Geometry| json!({"bytes": g.bytes, "ways": g.ways});
+        let caches = &request.caches;
+        let mut provenance = Provenance {
+            program: Path::new(&request.program[0])
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            description: words.join(" "),
+            level: match request.level {
+                Level::Memory => trace::Level::Memory,
+                Level::Cpu => trace::Level::Cpu,
+            },
+            ..Provenance::default()
+        };
+        let more = &mut provenance.more;
+        if request.level == Level::Memory {
+            let shown = json!({
+                "l1": cache(caches.l1), "l2": cache(caches.l2), "llc": caches.llc.map(cache),
+                "llc_policy": if caches.inclusive { "inclusive" } else { "non-inclusive" },
+                "cores": caches.cores, "replacement": "lru", "write": "back, allocate",
+            });
+            more.insert("caches".into(), shown);
+        }
+        let space = match request.pages {
+            Pages::Virtual => json!("virtual"),
+            Pages::Sequential => json!("frames in order of first touch"),
+            Pages::Random { seed, frames } => json!({"frames": frames, "seed": seed}),
+            Pages::PageMap => json!("frames of the kernel's page map"),
+        };
+        more.insert("address_space".into(), space);
+        more.insert("line_bytes".into(), 64.into());
+        more.insert("recorder".into(), env!("CARGO_PKG_VERSION").into());
+        if request.skip_instructions > 0 || request.window != Window::default() {
+            let shown = json!({
+                "skip_instructions": request.skip_instructions, "skip": request.window.skip,
+                "limit": request.window.limit, "limit_instructions": request.window.instructions,
+            });
+            more.insert("window".into(), shown);
+        }
+        if index > 0 {
+            more.insert("child".into(), index.into());
+        }
+        provenance
+    }
+
+    /// Processes whose rings are new.
+    fn newcomers(&self, seen: &mut BTreeSet<u32>) -> Vec<u32> {
+        let Ok(entries) = std::fs::read_dir(self.folder.path()) else {
+            return Vec::new();
+        };
+        let writers = entries.filter_map(|e| Ring::writer_of(&e.ok()?.file_name()));
+        let mut new: Vec<u32> = writers.filter(|&process| seen.insert(process)).collect();
+        new.sort_unstable();
+        new
+    }
+
+    fn follow(&self, ring: Ring, stream: Stream, process: u32, first: bool) -> Recorded {
+        let done = Arc::new(AtomicBool::new(false));
+        let reader = Reader {
+            ring,
+            stream,
+            live: self.live.clone(),
+            done: done.clone(),
+            process,
+            first,
+        };
+        let thread = std::thread::spawn(move || reader.run());
+        Recorded { done, thread }
+    }
+}
+
+/// Asks the program to end, and after a while makes it.
+fn end(child: &mut Child, asked: &mut Option<Instant>, ended: bool) {
+    if ended {
+        return;
+    }
+    match asked {
+        None => {
+            *asked = Some(Instant::now());
+            // Its own handler may end it in order; the number is a child's that was not waited for.
+            terminate(child.id());
+        }
+        Some(since) if since.elapsed() > GRACE => {
+            let _ = child.kill();
+        }
+        Some(_) => {}
+    }
+}
+
+/// What one thread does for one process.
+struct Reader {
+    ring: Ring,
+    stream: Stream,
+    live: Arc<Live>,
+    done: Arc<AtomicBool>,
+    process: u32,
+    first: bool,
+}
+
+impl Reader {
+    fn run(mut self) -> Result<Option<Finished>, RecordError> {
+        let mut bytes = Vec::with_capacity(CHUNK);
+        loop {
+            // Looked at before the ring is, so that nothing can come after the last look.
+            let ended = self.ended();
+            let read = self.ring.read(&mut bytes, CHUNK);
+            if let Err(e) = self.digest(&mut bytes) {
+                self.ring.header().stop.store(1, Ordering::Relaxed);
+                return Err(e);
+            }
+            self.live.bytes.fetch_add(read as u64, Ordering::Relaxed);
+            if self.first {
+                let instructions = self.ring.header().instructions.load(Ordering::Relaxed);
+                self.live
+                    .instructions
+                    .store(instructions, Ordering::Relaxed);
+            }
+            if self.stream.is_full() {
+                self.ring.header().stop.store(1, Ordering::Relaxed);
+                break;
+            }
+            match (read, ended) {
+                (0, true) => break,
+                (0, false) => std::thread::sleep(IDLE),
+                _ => {}
+            }
+        }
+        let nothing = self.first && self.stream.records() == 0;
+        if nothing && self.stream.has_ended() {
+            return Err(RecordError::new(
+                "the program ended before the first record that was to be kept; skip less",
+            ));
+        }
+        if nothing || self.ring.header().begun.load(Ordering::Acquire) == 0 {
+            return Ok(None);
+        }
+        Ok(Some(self.stream.finish(None)?))
+    }
+
+    fn digest(&mut self, bytes: &mut Vec<u8>) -> Result<(), RecordError> {
+        let before = self.stream.records();
+        self.stream.take(bytes)?;
+        let new = self.stream.records() - before;
+        self.live.records.fetch_add(new, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether the process writes no more. A child that nobody has waited for yet is still there, but no longer runs.
+    fn ended(&self) -> bool {
+        if self.first {
+            return self.done.load(Ordering::Acquire);
+        }
+        match std::fs::read_to_string(format!("/proc/{}/stat", self.process)) {
+            Ok(stat) => stat
+                .rsplit_once(") ")
+                .is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
+            Err(_) => true,
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! One process's events become one trace file.
+
+use std::path::{Path, PathBuf};
+
+use sardonyx::line::{Line, Virtual};
+use sardonyx::trace::{Op, Provenance, Record, TraceError, TraceWriter};
+use sardonyx_recorder::codec::{Decoder, Event, Undecodable};
+use serde_json::{Value, json};
+
+use crate::RecordError;
+use crate::pages::{Mapper, NoFrame, PAGE_LINES, Pages};
+
+/// zstd level of a recording: it must keep up with the program.
+const LEVEL: i32 = 1;
+
+/// Which part of the stream is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Records left out at the beginning.
+    pub skip: u64,
+    /// Records kept at most.
+    pub limit: Option<u64>,
+    /// Instructions kept at most, counted from where recording began.
+    pub instructions: Option<u64>,
+}
+
+/// A process's trace while it grows.
+pub struct Stream {
+    path: PathBuf,
+    writer: TraceWriter,
+    decoder: Decoder,
+    pages: Mapper,
+    window: Window,
+    /// Bytes that did not make an event yet.
+    left: Vec<u8>,
+    /// Records seen, kept or not, and instructions up to them.
+    seen: u64,
+    instructions: u64,
+    kept: u64,
+    threads: Vec<Value>,
+    files: Vec<Value>,
+    notes: Vec<String>,
+    ended: bool,
+}
+
+/// What became of a process's trace.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Finished {
+    /// The file.
+    pub path: PathBuf,
+    /// Its records.
+    pub records: u64,
+    /// Instructions from the first record's beginning to the last record.
+    pub instructions: u64,
+    /// The program ended in order, so that the last write of every line is there.
+    pub complete: bool,
+    /// What else there is to know.
+    pub notes: Vec<String>,
+}
+
+impl Stream {
+    /// A trace that will appear at `path`.
+    ///
+    /// # Errors
+    /// It cannot be written there.
+    pub fn create(
+        path: &Path,
+        provenance: Provenance,
+        pages: Pages,
+        window: Window,
+    ) -> Result<Stream, RecordError> {
+        Ok(Stream {
+            path: path.to_owned(),
+            writer: TraceWriter::with_level(path, provenance, LEVEL)?,
+            decoder: Decoder::default(),
+            pages: Mapper::new(pages),
+            window,
+            left: Vec::new(),
+            seen: 0,
+            instructions: 0,
+            kept: 0,
+            threads: Vec::new(),
+            files: Vec::new(),
+            notes: Vec::new(),
+            ended: false,
+        })
+    }
+
+    /// Records kept so far.
+    pub fn records(&self) -> u64 {
+        self.kept
+    }
+
+    /// Whether the program has ended in order.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether the window is full.
+    pub fn is_full(&self) -> bool {
+        self.window.limit.is_some_and(|limit| self.kept >= limit)
+            || self
+                .window
+                .instructions
+                .is_some_and(|limit| self.instructions >= limit)
+    }
+
+    /// The next bytes; `bytes` is left empty. What is beyond the window is dropped.
+    ///
+    /// # Errors
+    /// A full disk, no frame for a page, or bytes that no plugin of ours sends.
+    pub fn take(&mut self, bytes: &mut Vec<u8>) -> Result<(), RecordError> {
+        let mut all = std::mem::take(&mut self.left);
+        all.append(bytes);
+        let mut at = 0;
+        while !self.is_full() {
+            match self.decoder.next(&all[at..]) {
+                Ok((event, length)) => {
+                    at += length;
+                    self.event(event)?;
+                }
+                Err(Undecodable::Short) => break,
+                Err(Undecodable::Damaged) => {
+                    return Err(RecordError::new(format!(
+                        "{}: the plugin's stream is damaged after {} records; is the plugin of the same build?",
+                        self.path.display(),
+                        self.seen
+                    )));
+                }
+            }
+        }
+        if !self.is_full() {
+            self.left = all.split_off(at);
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), RecordError> {
+        match event {
+            Event::Record {
+                gap,
+                thread,
+                op,
+                line,
+                data,
+            } => self.record(gap, thread, op, line, data)?,
+            Event::Gone { line, lines } if self.pages.maps() => {
+                for first in self.pages.gone(line, lines) {
+                    self.changed(first, PAGE_LINES, None)?;
+                }
+            }
+            Event::Gone { line, lines } => self.changed(line, lines, None)?,
+            Event::Moved { line, lines, from } if self.pages.maps() => {
+                self.pages.moved(line, lines, from);
+            }
+            Event::Moved { line, lines, from } => self.changed(line, lines, Some(from))?,
+            Event::File { line, bytes, path } => self.files.push(json!({
+                "path": String::from_utf8_lossy(&path), "first_line": line, "bytes": bytes,
+            })),
+            Event::Frame { page, frame } => {
+                let told = self.pages.told(page, frame);
+                told.map_err(|NoFrame(problem)| RecordError::new(problem))?;
+            }
+            Event::Thread {
+                thread,
+                instructions,
+            } => self
+                .threads
+                .push(json!({"thread": thread, "instructions": instructions})),
+            Event::Note(text) => self.notes.push(String::from_utf8_lossy(&text).into_owned()),
+            Event::End => self.ended = true,
+        }
+        Ok(())
+    }
+
+    fn record(
+        &mut self,
+        mut gap: u64,
+        thread: u16,
+        op: u8,
+        line: u64,
+        data: Option<Line>,
+    ) -> Result<(), RecordError> {
+        self.seen += 1;
+        self.instructions += gap;
+        let op = Op::from_code(op)
+            .ok_or_else(|| RecordError::new(format!("the plugin sent operation {op}")))?;
+        if self.seen <= self.window.skip {
+            return Ok(());
+        }
+        while gap > u64::from(u32::MAX) {
+            self.carry(u32::MAX, thread)?;
+            gap -= u64::from(u32::MAX);
+        }
+        let line = match op {
+            Op::Fence => 0,
+            _ => self
+                .pages
+                .map(line)
+                .map_err(|NoFrame(problem)| RecordError::new(problem))?,
+        };
+        self.push(Record {
+            gap: gap as u32,
+            thread,
+            op,
+            line: Virtual(line),
+            data,
+        })
+    }
+
+    /// A gap too long for one record.
+    fn carry(&mut self, gap: u32, thread: u16) -> Result<(), RecordError> {
+        self.push(Record {
+            gap,
+            thread,
+            op: Op::Changed,
+            line: Virtual(0),
+            data: Some([0; 64]),
+        })
+    }
+
+    fn changed(&mut self, line: u64, lines: u64, from: Option<u64>) -> Result<(), RecordError> {
+        if self.seen == 0 || self.seen < self.window.skip {
+            return Ok(()); // nothing was said of these lines yet
+        }
+        let mut data = [0; 64];
+        data[..8].copy_from_slice(&lines.to_le_bytes());
+        data[8..16].copy_from_slice(&from.map_or(0, |from| from + 1).to_le_bytes());
+        self.push(Record {
+            gap: 0,
+            thread: 0,
+            op: Op::Changed,
+            line: Virtual(line),
+            data: Some(data),
+        })
+    }
+
+    fn push(&mut self, record: Record) -> Result<(), RecordError> {
+        self.kept += 1;
+        Ok(self.writer.push(&record)?)
+    }
+
+    /// Completes the file and gives it its name.
+    ///
+    /// # Errors
+    /// A full disk; the file then does not appear.
+    pub fn finish(mut self, note: Option<String>) -> Result<Finished, TraceError> {
+        let complete = self.ended && !self.is_full();
+        self.notes.extend(note);
+        let more = &mut self.writer.provenance_mut().more;
+        more.insert("complete".into(), complete.into());
+        for (key, list) in [("threads", self.threads), ("files", self.files)] {
+            if !list.is_empty() {
+                more.insert(key.into(), list.into());
+            }
+        }
+        if !self.notes.is_empty() {
+            more.insert("notes".into(), self.notes.clone().into());
+        }
+        Ok(Finished {
+            path: self.path,
+            records: self.writer.finish()?,
+            instructions: self.instructions,
+            complete,
+            notes: self.notes,
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! A persistent-memory program's file is what its trace says, header included.
+
+mod common;
+
+use common::{compile, image, records, request, run};
+use sardonyx::trace::{Op, TraceReader};
+
+#[test]
+fn a_pool_can_be_rebuilt_from_its_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let program = compile("pool", folder.path(), &["-lpmemobj", "-lpmem"]);
+    let (trace, pool) = (at("t.parquet"), at("pool.obj"));
+    // On an ordinary file libpmem uses flush instructions only if it is told that the file is persistent memory; the
+    // variable goes to the program alone.
+    let forced = "PMEM_IS_PMEM_FORCE=1";
+    let mut wanted = request(&trace, &[program.to_str().unwrap(), pool.to_str().unwrap()]);
+    wanted.environment = vec![
+        forced
+            .split_once('=')
+            .map(|(k, v)| (k.into(), v.into()))
+            .unwrap(),
+    ];
+    let outcome = run(&wanted);
+    assert_eq!(outcome.status, Some(0));
+
+    let reader = TraceReader::open(&trace).unwrap();
+    let files = reader.provenance().more["files"]
+        .as_array()
+        .unwrap()
+        .clone();
+    let path = pool.canonicalize().unwrap();
+    let file = files
+        .iter()
+        .find(|f| f["path"] == path.to_str().unwrap())
+        .expect("the pool is among the trace's files");
+    let first = file["first_line"].as_u64().unwrap();
+
+    let all = records(&trace);
+    let image = image(&all);
+    let bytes = std::fs::read(&pool).unwrap();
+    // The kernel made it of zeros; all else must be in the trace.
+    let mut rebuilt = vec![0; bytes.len()];
+    let mut known = 0;
+    for (i, line) in rebuilt.chunks_exact_mut(64).enumerate() {
+        if let Some(data) = image.get(&(first + i as u64)) {
+            line.copy_from_slice(data);
+            known += 1;
+        }
+    }
+    println!("{known} of {} lines known", bytes.len() / 64);
+    let differ = rebuilt.iter().zip(&bytes).position(|(a, b)| a != b);
+    assert_eq!(differ, None, "the first byte that differs");
+    assert!(known > 8_000, "{known}");
+    assert!(
+        image.contains_key(&first) && bytes[..8] != [0; 8],
+        "a pool has a header"
+    );
+    for op in [Op::Fence, Op::FlushWriteBack, Op::NonTemporalWrite] {
+        assert!(all.iter().any(|r| r.op == op), "no {op:?}");
+    }
+    assert!(
+        all.iter()
+            .any(|r| matches!(r.op, Op::Clwb | Op::ClflushOpt | Op::Clflush))
+    );
+}

@@ -1,0 +1,84 @@
+//! The last recorded data of each line is what the program's memory held at its end.
+
+mod common;
+
+use std::path::Path;
+
+use common::{compile, hold, records, request, run};
+use sardonyx::trace::Op;
+use sardonyx_record::{Geometry, Level};
+
+#[test]
+fn a_trace_holds_all_of_a_programs_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let program = compile("truth", folder.path(), &[]);
+    let (trace, dump) = (at("t.parquet"), at("dump"));
+    let words = [program.to_str().unwrap(), dump.to_str().unwrap(), "20"];
+    let mut wanted = request(&trace, &words);
+    wanted.follow_fork = true;
+    let outcome = run(&wanted);
+    assert_eq!(outcome.status, Some(0));
+    assert!(outcome.traces.iter().all(|t| t.complete), "{outcome:?}");
+    let lines = hold(&trace, &dump);
+    println!("{lines} lines hold");
+    assert!(lines >= 300_000);
+
+    // The children have traces of their own, and the first says what it held.
+    assert_eq!(outcome.traces.len(), 3);
+    hold(&at("t.1.parquet"), &at("dump.child"));
+
+    let all = records(&trace);
+    let threads: std::collections::BTreeSet<u16> = all.iter().map(|r| r.thread).collect();
+    assert!(threads.len() >= 5, "{threads:?}");
+    for op in [
+        Op::ReadMiss,
+        Op::DirtyEviction,
+        Op::NonTemporalWrite,
+        Op::FlushWriteBack,
+        Op::Fence,
+        Op::Clwb,
+        Op::ClflushOpt,
+        Op::Clflush,
+        Op::FinalDirty,
+        Op::Changed,
+    ] {
+        assert!(all.iter().any(|r| r.op == op), "no {op:?}");
+    }
+}
+
+fn small(name: &str, change: impl FnOnce(&mut sardonyx_record::Request)) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("truth", folder.path(), &[]);
+    let (trace, dump) = (folder.path().join(name), folder.path().join("dump"));
+    let words = [program.to_str().unwrap(), dump.to_str().unwrap(), "4"];
+    let mut wanted = request(Path::new(&trace), &words);
+    change(&mut wanted);
+    assert_eq!(run(&wanted).status, Some(0));
+    hold(&trace, &dump);
+}
+
+#[test]
+fn caches_that_include_nothing_lose_nothing() {
+    small("t.parquet", |r| r.caches.inclusive = false);
+}
+
+#[test]
+fn without_a_last_level_nothing_is_lost() {
+    small("t.parquet", |r| r.caches.llc = None);
+}
+
+#[test]
+fn tiny_caches_lose_nothing() {
+    small("t.parquet", |r| {
+        let bytes = |bytes| Geometry { bytes, ways: 1 };
+        (r.caches.l1, r.caches.l2) = (bytes(256), bytes(512));
+        r.caches.llc = Some(bytes(1024));
+        r.caches.cores = 2;
+    });
+}
+
+#[test]
+fn at_the_core_nothing_is_lost() {
+    small("t.parquet", |r| r.level = Level::Cpu);
+}

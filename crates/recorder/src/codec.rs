@@ -1,0 +1,334 @@
+//! The events that the plugin sends to the recorder, as bytes: a tag, variable-length numbers, 64 bytes of data.
+//!
+//! Lines are sent as the distance from the previous record's line, so most events without data have three to five bytes.
+//! Safe on any bytes: what does not decode is an error, for the plugin's process may die at any moment.
+
+/// The codes of `docs/trace-format.md`, as far as the plugin sends them.
+pub mod op {
+    /// A read that missed the last-level cache.
+    pub const READ: u8 = 0;
+    /// A dirty line evicted.
+    pub const EVICT: u8 = 1;
+    /// A line written past the caches.
+    pub const NON_TEMPORAL: u8 = 2;
+    /// A write-back forced by a flush instruction.
+    pub const WRITE_BACK: u8 = 3;
+    /// A fence.
+    pub const FENCE: u8 = 4;
+    /// clwb.
+    pub const CLWB: u8 = 5;
+    /// clflushopt.
+    pub const CLFLUSHOPT: u8 = 6;
+    /// clflush.
+    pub const CLFLUSH: u8 = 7;
+    /// A load by the core.
+    pub const LOAD: u8 = 8;
+    /// A store by the core.
+    pub const STORE: u8 = 9;
+    /// A line still dirty at the end.
+    pub const FINAL: u8 = 10;
+}
+
+/// What the plugin tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A row of the trace.
+    Record {
+        /// Instructions since the previous record.
+        gap: u64,
+        /// The thread.
+        thread: u16,
+        /// One of [`op`].
+        op: u8,
+        /// The line.
+        line: u64,
+        /// Its bytes.
+        data: Option<[u8; 64]>,
+    },
+    /// Lines whose contents are gone: unmapped, or mapped anew.
+    Gone {
+        /// The first.
+        line: u64,
+        /// How many.
+        lines: u64,
+    },
+    /// Lines that came, with their contents, from somewhere else.
+    Moved {
+        /// The first.
+        line: u64,
+        /// How many.
+        lines: u64,
+        /// Where the first was.
+        from: u64,
+    },
+    /// A shared mapping of a file: its lines are counted from `line` at the file's first byte.
+    File {
+        /// The line of the file's first byte.
+        line: u64,
+        /// The file's size in bytes.
+        bytes: u64,
+        /// Its path.
+        path: Vec<u8>,
+    },
+    /// The physical frame of a virtual page, as the kernel's page map has it.
+    Frame {
+        /// Number of the virtual page.
+        page: u64,
+        /// Number of the frame.
+        frame: u64,
+    },
+    /// Instructions of one thread, in all.
+    Thread {
+        /// The thread.
+        thread: u16,
+        /// Its instructions.
+        instructions: u64,
+    },
+    /// Something that people should know about the recording.
+    Note(Vec<u8>),
+    /// The program ended in order, and all that was dirty has been sent.
+    End,
+}
+
+const WITH_DATA: u8 = 0x10;
+const SAME_THREAD: u8 = 0x20;
+const GONE: u8 = 0xC0;
+const MOVED: u8 = 0xC1;
+const FILE: u8 = 0xC2;
+const FRAME: u8 = 0xC3;
+const THREAD: u8 = 0xC4;
+const NOTE: u8 = 0xC5;
+const END: u8 = 0xC6;
+
+/// The longest encoding of a record.
+pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 64;
+
+/// The longest path or note.
+pub const LONGEST_TEXT: usize = 4096;
+
+fn put(out: &mut [u8], at: &mut usize, mut value: u64) {
+    while value >= 0x80 {
+        out[*at] = value as u8 | 0x80;
+        *at += 1;
+        value >>= 7;
+    }
+    out[*at] = value as u8;
+    *at += 1;
+}
+
+fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+/// Turns events into bytes; remembers what the distances are from.
+#[derive(Clone, Debug, Default)]
+pub struct Encoder {
+    line: u64,
+    thread: u16,
+}
+
+impl Encoder {
+    /// The line of the last record.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Writes a record to the beginning of `out` and returns its length.
+    #[inline]
+    pub fn record(
+        &mut self,
+        out: &mut [u8; LONGEST_RECORD],
+        gap: u64,
+        thread: u16,
+        op: u8,
+        line: u64,
+        data: Option<&[u8; 64]>,
+    ) -> usize {
+        let same = thread == self.thread;
+        out[0] =
+            op | if data.is_some() { WITH_DATA } else { 0 } | if same { SAME_THREAD } else { 0 };
+        let mut at = 1;
+        put(out, &mut at, gap);
+        if !same {
+            put(out, &mut at, u64::from(thread));
+            self.thread = thread;
+        }
+        put(out, &mut at, zigzag(line.wrapping_sub(self.line) as i64));
+        self.line = line;
+        if let Some(data) = data {
+            out[at..at + 64].copy_from_slice(data);
+            at += 64;
+        }
+        at
+    }
+
+    /// Any event, in bytes of its own.
+    pub fn event(&mut self, event: &Event) -> Vec<u8> {
+        let mut out = [0; LONGEST_RECORD];
+        let mut numbers = |tag: u8, values: &[u64]| {
+            out[0] = tag;
+            let mut at = 1;
+            for &value in values {
+                put(&mut out, &mut at, value);
+            }
+            out[..at].to_vec()
+        };
+        match event {
+            Event::Record {
+                gap,
+                thread,
+                op,
+                line,
+                data,
+            } => {
+                let length = self.record(&mut out, *gap, *thread, *op, *line, data.as_ref());
+                out[..length].to_vec()
+            }
+            Event::Gone { line, lines } => numbers(GONE, &[*line, *lines]),
+            Event::Moved { line, lines, from } => numbers(MOVED, &[*line, *lines, *from]),
+            Event::File { line, bytes, path } => {
+                let path = &path[..path.len().min(LONGEST_TEXT)];
+                let mut all = numbers(FILE, &[*line, *bytes, path.len() as u64]);
+                all.extend_from_slice(path);
+                all
+            }
+            Event::Frame { page, frame } => numbers(FRAME, &[*page, *frame]),
+            Event::Thread {
+                thread,
+                instructions,
+            } => numbers(THREAD, &[u64::from(*thread), *instructions]),
+            Event::Note(text) => {
+                let text = &text[..text.len().min(LONGEST_TEXT)];
+                let mut all = numbers(NOTE, &[text.len() as u64]);
+                all.extend_from_slice(text);
+                all
+            }
+            Event::End => vec![END],
+        }
+    }
+}
+
+/// Why bytes are no event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undecodable {
+    /// They end within one.
+    Short,
+    /// They are of another kind.
+    Damaged,
+}
+
+/// Turns bytes into events.
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    line: u64,
+    thread: u16,
+}
+
+struct Bytes<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Bytes<'_> {
+    fn byte(&mut self) -> Result<u8, Undecodable> {
+        let byte = *self.bytes.get(self.at).ok_or(Undecodable::Short)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn number(&mut self) -> Result<u64, Undecodable> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let part = u64::from(byte & 0x7F);
+            if shift == 63 && part > 1 {
+                return Err(Undecodable::Damaged);
+            }
+            value |= part << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(Undecodable::Damaged)
+    }
+
+    fn thread(&mut self) -> Result<u16, Undecodable> {
+        u16::try_from(self.number()?).map_err(|_| Undecodable::Damaged)
+    }
+
+    fn take(&mut self, length: usize) -> Result<&[u8], Undecodable> {
+        let taken = self.bytes.get(self.at..self.at + length);
+        self.at += length;
+        taken.ok_or(Undecodable::Short)
+    }
+
+    fn text(&mut self) -> Result<Vec<u8>, Undecodable> {
+        match usize::try_from(self.number()?) {
+            Ok(length) if length <= LONGEST_TEXT => self.take(length).map(<[u8]>::to_vec),
+            _ => Err(Undecodable::Damaged),
+        }
+    }
+}
+
+impl Decoder {
+    /// The event at the beginning of `bytes` and its length.
+    ///
+    /// # Errors
+    /// The bytes end too early, in which case nothing is remembered of them, or are none of ours.
+    pub fn next(&mut self, bytes: &[u8]) -> Result<(Event, usize), Undecodable> {
+        let mut from = Bytes { bytes, at: 0 };
+        let tag = from.byte()?;
+        let event = match tag {
+            GONE => Event::Gone {
+                line: from.number()?,
+                lines: from.number()?,
+            },
+            MOVED => Event::Moved {
+                line: from.number()?,
+                lines: from.number()?,
+                from: from.number()?,
+            },
+            FILE => Event::File {
+                line: from.number()?,
+                bytes: from.number()?,
+                path: from.text()?,
+            },
+            FRAME => Event::Frame {
+                page: from.number()?,
+                frame: from.number()?,
+            },
+            THREAD => Event::Thread {
+                thread: from.thread()?,
+                instructions: from.number()?,
+            },
+            NOTE => Event::Note(from.text()?),
+            END => Event::End,
+            _ if tag & !(WITH_DATA | SAME_THREAD) <= op::FINAL => {
+                let gap = from.number()?;
+                let thread = match tag & SAME_THREAD {
+                    0 => from.thread()?,
+                    _ => self.thread,
+                };
+                let line = self.line.wrapping_add(unzigzag(from.number()?) as u64);
+                let data = match tag & WITH_DATA {
+                    0 => None,
+                    _ => Some(from.take(64)?.try_into().expect("64 bytes were taken")),
+                };
+                (self.line, self.thread) = (line, thread);
+                Event::Record {
+                    gap,
+                    thread,
+                    op: tag & !(WITH_DATA | SAME_THREAD),
+                    line,
+                    data,
+                }
+            }
+            _ => return Err(Undecodable::Damaged),
+        };
+        Ok((event, from.at))
+    }
+}

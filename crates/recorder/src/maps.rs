@@ -1,0 +1,153 @@
+//! Shared mappings of files. Their lines are named by file and offset, since a program may map a file twice
+//! (libpmemobj writes a pool's header through a second mapping) and since the file outlives the addresses.
+
+/// Lines of files begin here, above every address of a user program; a trace's lines end at 2^58.
+pub const FILES: u64 = 1 << 57;
+/// Lines set apart for one file (16 TiB).
+const FILE_LINES_LOG2: u32 = 38;
+/// Files that have room between [`FILES`] and 2^58.
+const MOST_FILES: usize = 1 << (57 - FILE_LINES_LOG2);
+
+/// One mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    /// The line that `start`'s is.
+    line: u64,
+}
+
+/// All shared mappings of files of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Maps {
+    /// In order of address, none overlapping.
+    mappings: Vec<Mapping>,
+    /// Device and inode, in order of first mapping.
+    files: Vec<(u64, u64)>,
+}
+
+impl Maps {
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.mappings.is_empty()
+    }
+
+    /// From the first byte mapped to the last, both 0 if there is none.
+    pub fn bounds(&self) -> (u64, u64) {
+        match (self.mappings.first(), self.mappings.last()) {
+            (Some(first), Some(last)) => (first.start, last.end),
+            _ => (0, 0),
+        }
+    }
+
+    /// The first line of a file, and whether it is new; `None` if there are too many files.
+    pub fn file(&mut self, device: u64, inode: u64) -> Option<(u64, bool)> {
+        let known = self.files.iter().position(|&f| f == (device, inode));
+        let number = known.unwrap_or(self.files.len());
+        if number == MOST_FILES {
+            return None;
+        }
+        if known.is_none() {
+            self.files.push((device, inode));
+        }
+        Some((
+            FILES + ((number as u64) << FILE_LINES_LOG2),
+            known.is_none(),
+        ))
+    }
+
+    /// Maps `length` bytes at `start` to the lines from `line` on. What was mapped there must have been removed.
+    pub fn add(&mut self, start: u64, length: u64, line: u64) {
+        let at = self.mappings.partition_point(|m| m.start < start);
+        let end = start.saturating_add(length);
+        self.mappings.insert(at, Mapping { start, end, line });
+    }
+
+    /// Removes `start..end`, splitting mappings that reach out of it; gives what was removed as address, length and line.
+    pub fn remove(&mut self, start: u64, end: u64) -> Vec<(u64, u64, u64)> {
+        let (mut kept, mut removed) = (Vec::with_capacity(self.mappings.len()), Vec::new());
+        for mapping in &self.mappings {
+            let (from, to) = (mapping.start.max(start), mapping.end.min(end));
+            if from >= to {
+                kept.push(*mapping);
+                continue;
+            }
+            let line_at = |address: u64| mapping.line + (address - mapping.start) / 64;
+            removed.push((from, to - from, line_at(from)));
+            if mapping.start < from {
+                kept.push(Mapping {
+                    end: from,
+                    ..*mapping
+                });
+            }
+            if to < mapping.end {
+                kept.push(Mapping {
+                    start: to,
+                    end: mapping.end,
+                    line: line_at(to),
+                });
+            }
+        }
+        self.mappings = kept;
+        removed
+    }
+
+    /// The line of the byte at `address`: of the file there, or of the address itself.
+    #[inline]
+    pub fn line(&self, address: u64) -> u64 {
+        let at = self.mappings.partition_point(|m| m.end <= address);
+        match self.mappings.get(at) {
+            Some(m) if m.start <= address => m.line + (address - m.start) / 64,
+            _ => address / 64,
+        }
+    }
+
+    /// An address where the line's bytes are now.
+    pub fn address(&self, line: u64) -> Option<u64> {
+        if line < FILES {
+            return Some(line * 64);
+        }
+        self.mappings.iter().find_map(|m| {
+            let bytes = line.checked_sub(m.line)?.checked_mul(64)?;
+            (bytes < m.end - m.start).then(|| m.start + bytes)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_mappings_of_a_file_are_the_same_lines() {
+        let mut maps = Maps::default();
+        let (pool, new) = maps.file(1, 7).unwrap();
+        assert!(new);
+        maps.add(0x10000, 0x2000, pool);
+        maps.add(0x40000, 0x1000, pool + 64);
+        assert_eq!(maps.file(1, 7), Some((pool, false)));
+        assert_eq!(maps.line(0x11040), maps.line(0x40040));
+        assert_ne!(maps.file(1, 8).unwrap().0, pool);
+        assert_eq!(maps.line(0x20000), 0x20000 / 64);
+        assert_eq!(maps.line(0x12000), 0x12000 / 64);
+        assert_eq!(maps.bounds(), (0x10000, 0x41000));
+    }
+
+    #[test]
+    fn a_hole_splits_a_mapping() {
+        let mut maps = Maps::default();
+        let (file, _) = maps.file(1, 7).unwrap();
+        maps.add(0x10000, 0x5000, file);
+        let removed = maps.remove(0x11000, 0x13000);
+        assert_eq!(removed, [(0x11000, 0x2000, file + 64)]);
+        assert_eq!(maps.line(0x10fc0), file + 63);
+        assert_eq!(maps.line(0x11000), 0x11000 / 64);
+        assert_eq!(maps.line(0x13000), file + 3 * 64);
+        assert_eq!(maps.address(file + 3 * 64), Some(0x13000));
+        assert_eq!(maps.address(file + 64), None);
+        assert_eq!(maps.address(12), Some(768));
+        assert_eq!(maps.remove(0, u64::MAX).len(), 2);
+        assert!(maps.is_empty());
+    }
+}

@@ -1,0 +1,192 @@
+//! The callback of every load and store, and of the few instructions that have none.
+
+use std::ffi::{c_uint, c_void};
+use std::sync::atomic::{Ordering, fence};
+
+use super::api::{GByteArray, MemInfo};
+use super::state::State;
+use super::{kernel, lock, state, threaded, unlock, with};
+use crate::insn::{Address, Segment};
+
+/// QEMU 7.2 keeps in these bits of an access's description whether it stores, and the logarithm of its size; asking the
+/// API each time costs as much as the rest. [`checked`] holds both against it.
+#[inline(always)]
+fn stores(info: MemInfo) -> bool {
+    info & 1 << 17 != 0
+}
+
+#[inline(always)]
+fn size(info: MemInfo) -> u64 {
+    1 << (info >> 4 & 7)
+}
+
+#[inline(always)]
+fn crosses(info: MemInfo, address: u64) -> bool {
+    address % 64 + size(info) > 64
+}
+
+#[inline(always)]
+fn checked(state: &mut State, info: MemInfo) -> (u64, bool) {
+    if state.to_check > 0 {
+        state.to_check -= 1;
+        check(state, info);
+    }
+    (size(info), stores(info))
+}
+
+#[cold]
+fn check(state: &State, info: MemInfo) {
+    let (bytes, store) = (
+        1 << (state.api.size_shift)(info),
+        (state.api.is_store)(info),
+    );
+    if (bytes, store) != (size(info), stores(info)) {
+        eprintln!("sardonyx-recorder: this QEMU describes accesses otherwise than 7.2 does");
+        std::process::abort();
+    }
+}
+
+/// Code translated while the program had one thread. QEMU drops it at the second thread, but not in the same moment.
+pub extern "C" fn alone(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
+    if threaded() {
+        return among_others(vcpu, info, address, std::ptr::null_mut());
+    }
+    // SAFETY: there is no other thread.
+    let state = unsafe { state() };
+    // SAFETY: the caches do not move.
+    if !crosses(info, address)
+        && address.wrapping_sub(state.files_from) >= state.files_span
+        && unsafe { state.first.hit(address / 64, stores(info)) }
+    {
+        return;
+    }
+    slow(state, vcpu, info, address);
+}
+
+#[inline(never)]
+fn slow(state: &mut State, vcpu: c_uint, info: MemInfo, address: u64) {
+    let (size, store) = checked(state, info);
+    state.access(vcpu, address, size, store);
+}
+
+/// From the second thread on.
+pub extern "C" fn among_others(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
+    if stores(info) {
+        // The store comes before the look at the tag, as the eviction's look at the bytes after the tag went.
+        fence(Ordering::SeqCst);
+    }
+    // SAFETY: these fields are set once, but for the bounds of files, which an access to a new mapping cannot overtake.
+    let (first, from, span) = unsafe {
+        let state = (*super::STATE.0.get()).assume_init_ref();
+        let core = vcpu as usize % state.firsts.len();
+        (state.firsts[core], state.files_from, state.files_span)
+    };
+    // SAFETY: the caches do not move.
+    if !crosses(info, address)
+        && address.wrapping_sub(from) >= span
+        && unsafe { first.hit(address / 64, stores(info)) }
+    {
+        return;
+    }
+    lock();
+    // SAFETY: the lock is held.
+    slow(unsafe { state() }, vcpu, info, address);
+    unlock();
+}
+
+/// At level `cpu`: every access is a record.
+pub extern "C" fn at_core(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
+    with(|state| {
+        let (size, store) = checked(state, info);
+        if info & 1 << 16 != 0 && store {
+            state.access(vcpu, address, size, false); // an atomic read and write
+        }
+        state.access(vcpu, address, size, store);
+    });
+}
+
+/// A store of an instruction that goes past the caches.
+pub extern "C" fn past_caches(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
+    with(|state| match checked(state, info) {
+        (size, true) => state.past_caches(vcpu, address, size),
+        (size, false) => state.access(vcpu, address, size, false),
+    });
+}
+
+/// Before sfence and mfence.
+pub extern "C" fn at_fence(vcpu: c_uint, _: *mut c_void) {
+    with(|state| state.fence(vcpu));
+}
+
+/// Before clwb, clflush and clflushopt.
+pub extern "C" fn at_flush(vcpu: c_uint, operand: *mut c_void) {
+    // SAFETY: `translate` hands over a leaked pair.
+    let (code, operand) = unsafe { *operand.cast::<(u8, Address)>() };
+    with(|state| {
+        let cpu = Registers::of(state, vcpu);
+        let address = operand.value(|r| cpu.general(r), |s| cpu.segment(s));
+        state.flush(vcpu, code, address);
+    });
+}
+
+/// Bytes of a signal's frame with the vector registers that QEMU has (3,200 seen), rounded up.
+const FRAME: u64 = 4096;
+
+/// Before the first block of a signal handler: a frame has just been written above its stack pointer.
+pub extern "C" fn at_handler(vcpu: c_uint, _: *mut c_void) {
+    with(|state| {
+        const RSP: u8 = 4;
+        let stack = Registers::of(state, vcpu).general(RSP);
+        kernel::touch(state, vcpu, stack, FRAME, true);
+    });
+}
+
+/// A thread's registers, through the interface that QEMU has for debuggers.
+struct Registers<'a> {
+    state: &'a State,
+    cpu: *mut c_void,
+}
+
+impl Registers<'_> {
+    fn of(state: &State, vcpu: c_uint) -> Registers<'_> {
+        let cpu = (state.api.cpu)(vcpu as i32);
+        Registers { state, cpu }
+    }
+
+    fn read(&self, number: i32) -> u64 {
+        thread_local!(static BYTES: std::cell::Cell<*mut GByteArray> = const { std::cell::Cell::new(std::ptr::null_mut()) });
+        let api = &self.state.api;
+        BYTES.with(|bytes| {
+            if bytes.get().is_null() {
+                bytes.set((api.new_bytes)());
+            }
+            (api.set_length)(bytes.get(), 0);
+            (api.read_register)(self.cpu, bytes.get(), number);
+            // SAFETY: the array is this thread's; QEMU has appended a register of at least 8 bytes if the length says so.
+            unsafe {
+                match (*bytes.get()).len {
+                    8.. => (*bytes.get()).data.cast::<u64>().read_unaligned(),
+                    _ => 0,
+                }
+            }
+        })
+    }
+
+    /// GDB's order is rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8..r15 (gdb/features/i386/64bit-core.xml).
+    fn general(&self, register: u8) -> u64 {
+        const GDB: [i32; 8] = [0, 2, 3, 1, 7, 6, 4, 5];
+        self.read(
+            GDB.get(usize::from(register))
+                .copied()
+                .unwrap_or(i32::from(register)),
+        )
+    }
+
+    fn segment(&self, segment: Segment) -> u64 {
+        // gdb/features/i386/64bit-segments.xml follows the 16 registers, rip, eflags and six selectors.
+        self.read(match segment {
+            Segment::Fs => 24,
+            Segment::Gs => 25,
+        })
+    }
+}

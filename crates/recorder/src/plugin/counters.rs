@@ -1,0 +1,62 @@
+//! Instructions of each thread. While there is one thread, QEMU adds to the first counter itself.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Threads that are told apart; later ones count with the last.
+pub const THREADS: usize = 1 << 14;
+
+#[repr(align(64))]
+struct Counter(AtomicU64);
+
+static COUNTERS: [Counter; THREADS] = [const { Counter(AtomicU64::new(0)) }; THREADS];
+static IN_USE: AtomicU32 = AtomicU32::new(1);
+
+/// The number under which a thread is kept.
+#[inline(always)]
+pub fn number(vcpu: u32) -> u16 {
+    vcpu.min(THREADS as u32 - 1) as u16
+}
+
+/// A thread is there.
+pub fn begin(vcpu: u32) {
+    IN_USE.fetch_max(u32::from(number(vcpu)) + 1, Ordering::Relaxed);
+}
+
+/// The first thread's counter, for QEMU to add to.
+pub fn first() -> *mut u64 {
+    COUNTERS[0].0.as_ptr()
+}
+
+/// Adds to a thread's counter, which that thread alone does.
+#[inline(always)]
+pub fn add(vcpu: u32, instructions: u64) {
+    let counter = &COUNTERS[usize::from(number(vcpu))].0;
+    counter.store(
+        counter.load(Ordering::Relaxed) + instructions,
+        Ordering::Relaxed,
+    );
+}
+
+/// Each thread's.
+pub fn each() -> impl Iterator<Item = u64> {
+    let in_use = IN_USE.load(Ordering::Relaxed) as usize;
+    COUNTERS[..in_use]
+        .iter()
+        .map(|c| c.0.load(Ordering::Relaxed))
+}
+
+/// All threads' together.
+#[inline(always)]
+pub fn all() -> u64 {
+    if !super::threaded() {
+        return COUNTERS[0].0.load(Ordering::Relaxed);
+    }
+    each().sum()
+}
+
+/// Begins anew, in a child.
+pub fn reset() {
+    for counter in &COUNTERS[..IN_USE.load(Ordering::Relaxed) as usize] {
+        counter.0.store(0, Ordering::Relaxed);
+    }
+}

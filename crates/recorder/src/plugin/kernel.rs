@@ -1,0 +1,395 @@
+//! System calls: what the kernel reads and writes for the program, which no memory callback sees, and what it does to
+//! the address space. Mappings are handled before the call, while the old contents can still be read.
+//!
+//! Sizes are those of the x86-64 system call interface (man 2 of each call, `include/uapi` of Linux 6.1). Marking more
+//! than was written costs a record that is true; marking less would lose a write.
+
+use std::ffi::c_uint;
+use std::os::unix::ffi::OsStrExt;
+
+use super::api::{Id, PAGE_READ};
+use super::state::State;
+use super::{THREADED, counters, with};
+use crate::codec::Event;
+
+const PAGE: u64 = 4096;
+/// The most that a buffer list of readv may have (`IOV_MAX`).
+const VECTORS: u64 = 1024;
+/// More than any argument of an ioctl that programs commonly use.
+const IOCTL: u64 = 256;
+
+fn page_up(address: u64) -> u64 {
+    address.saturating_add(PAGE - 1) & !(PAGE - 1)
+}
+
+#[allow(clippy::too_many_arguments)] // QEMU's
+pub extern "C" fn call(
+    _: Id,
+    vcpu: c_uint,
+    number: i64,
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
+    f: u64,
+    _: u64,
+    _: u64,
+) {
+    let arguments = [a, b, c, d, e, f];
+    with(|state| {
+        state.calls.insert(vcpu, arguments);
+        before(state, vcpu, number, arguments);
+    });
+}
+
+pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
+    with(|state| {
+        if let Some(arguments) = state.calls.remove(&vcpu) {
+            after(state, vcpu, number, arguments, result);
+        }
+    });
+}
+
+fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
+    match number {
+        libc::SYS_munmap => state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1]))),
+        libc::SYS_mmap if a[3] & libc::MAP_FIXED as u64 != 0 => {
+            state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1])));
+        }
+        libc::SYS_mremap => {
+            state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1])));
+            if a[3] & libc::MREMAP_FIXED as u64 != 0 {
+                state.vacate(vcpu, a[4], page_up(a[4].saturating_add(a[2])));
+            }
+        }
+        libc::SYS_madvise if drops(a[2]) => {
+            state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1])));
+        }
+        libc::SYS_mprotect if a[2] & libc::PROT_READ as u64 == 0 => {
+            state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1])));
+        }
+        libc::SYS_brk if a[0] != 0 && a[0] < state.heap_end => {
+            state.vacate(vcpu, page_up(a[0]), state.heap_end);
+        }
+        libc::SYS_clone if a[0] & libc::CLONE_VM as u64 != 0 => {
+            // QEMU makes CLONE_VM with CLONE_VFORK a fork.
+            if a[0] & libc::CLONE_VFORK as u64 == 0 {
+                THREADED.store(true, std::sync::atomic::Ordering::SeqCst);
+                state.caches.use_cores(usize::MAX);
+            }
+            if a[0] & libc::CLONE_CHILD_CLEARTID as u64 != 0 {
+                state.cleared.insert(a[3]);
+            }
+        }
+        libc::SYS_set_tid_address => {
+            state.cleared.insert(a[0]);
+        }
+        libc::SYS_rt_sigaction if a[1] != 0 => {
+            if let Some(handler) = word(state, a[1]) {
+                state.handlers.insert(handler);
+            }
+        }
+        libc::SYS_execve => before_exec(state, a[0]),
+        libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_sendto => load(state, vcpu, a[1], a[2]),
+        _ => {}
+    }
+}
+
+/// What the caches hold is sent, since after the call this process is another program, which runs without us.
+fn before_exec(state: &mut State, path: u64) {
+    let Some(path) = text(state, path) else {
+        return;
+    };
+    let Ok(c_path) = std::ffi::CString::new(path.clone()) else {
+        return;
+    };
+    // SAFETY: a C string.
+    if unsafe { libc::access(c_path.as_ptr(), libc::X_OK) } == 0 && state.out.on() {
+        let mut note = b"the program became ".to_vec();
+        note.extend_from_slice(&path);
+        note.extend_from_slice(b", which runs unrecorded");
+        state.out.tell(&Event::Note(note));
+        state.finish();
+    }
+}
+
+fn drops(advice: u64) -> bool {
+    const FREE: u64 = 8;
+    const REMOVE: u64 = 9;
+    advice == libc::MADV_DONTNEED as u64 || advice == FREE || advice == REMOVE
+}
+
+/// A word of the guest's.
+fn word(state: &State, address: u64) -> Option<u64> {
+    let readable = |at: u64| (state.api.page_flags)(at) & PAGE_READ != 0;
+    (readable(address) && readable(address + 7)).then(|| {
+        // SAFETY: both ends lie in pages that the guest has mapped readable.
+        unsafe {
+            let base = *state.api.guest_base;
+            (base.wrapping_add(address as usize) as *const u64).read_unaligned()
+        }
+    })
+}
+
+/// A C string of the guest's.
+fn text(state: &State, address: u64) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    while text.len() < PAGE as usize {
+        let at = (address + text.len() as u64) & !7;
+        let bytes = word(state, at)?.to_le_bytes();
+        for &byte in &bytes[((address + text.len() as u64) & 7) as usize..] {
+            if byte == 0 {
+                return Some(text);
+            }
+            text.push(byte);
+        }
+    }
+    None
+}
+
+/// The kernel read for the program.
+fn load(state: &mut State, vcpu: c_uint, address: u64, bytes: u64) {
+    touch(state, vcpu, address, bytes, false);
+}
+
+/// The kernel wrote for the program.
+fn store(state: &mut State, vcpu: c_uint, address: u64, bytes: u64) {
+    touch(state, vcpu, address, bytes, true);
+}
+
+/// An access by the kernel, as far as there are pages.
+pub fn touch(state: &mut State, vcpu: c_uint, address: u64, bytes: u64, write: bool) {
+    if address == 0 || bytes == 0 {
+        return;
+    }
+    // A wild length must not become a wild loop: pages that are not there end it.
+    let end = address.saturating_add(bytes);
+    let mut at = address;
+    while at < end && (state.api.page_flags)(at) & PAGE_READ != 0 {
+        let next = end.min((at | (PAGE - 1)) + 1);
+        state.access(vcpu, at, next - at, write);
+        at = next;
+    }
+}
+
+/// `total` bytes over the `count` buffers listed at `list`.
+fn store_list(state: &mut State, vcpu: c_uint, list: u64, count: u64, mut total: u64) {
+    for i in 0..count.min(VECTORS) {
+        let at = list + i * 16;
+        let (Some(base), Some(length)) = (word(state, at), word(state, at + 8)) else {
+            return;
+        };
+        store(state, vcpu, base, length.min(total));
+        total -= length.min(total);
+        if total == 0 {
+            return;
+        }
+    }
+}
+
+/// A `struct msghdr` that received `total` bytes.
+fn store_message(state: &mut State, vcpu: c_uint, header: u64, total: u64) {
+    let field = |state: &State, offset| word(state, header + offset).unwrap_or(0);
+    let (list, count) = (field(state, 16), field(state, 24));
+    store_list(state, vcpu, list, count, total);
+    let (name, length) = (field(state, 0), field(state, 8) & 0xFFFF_FFFF);
+    store(state, vcpu, name, length);
+    let (control, length) = (field(state, 32), field(state, 40));
+    store(state, vcpu, control, length);
+    store(state, vcpu, header, 56);
+}
+
+fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64) {
+    const STAT: u64 = 144;
+    let interrupted = matches!(number, libc::SYS_nanosleep | libc::SYS_clock_nanosleep);
+    if (-4095..0).contains(&result) && !interrupted {
+        return;
+    }
+    let got = result as u64;
+    // Which argument, how many bytes.
+    let fixed: &[(usize, u64)] = match number {
+        libc::SYS_read | libc::SYS_pread64 | libc::SYS_readlink | libc::SYS_getdents64 => {
+            &[(1, got)]
+        }
+        libc::SYS_getdents | libc::SYS_listxattr | libc::SYS_flistxattr => &[(1, got)],
+        libc::SYS_getrandom | libc::SYS_getcwd => &[(0, got)],
+        libc::SYS_readlinkat | libc::SYS_sched_getaffinity => &[(2, got)],
+        libc::SYS_getxattr | libc::SYS_lgetxattr | libc::SYS_fgetxattr => &[(2, got)],
+        libc::SYS_stat | libc::SYS_fstat | libc::SYS_lstat => &[(1, STAT)],
+        libc::SYS_newfstatat => &[(2, STAT)],
+        libc::SYS_statx => &[(4, 256)],
+        libc::SYS_statfs | libc::SYS_fstatfs => &[(1, 120)],
+        libc::SYS_uname => &[(0, 390)],
+        libc::SYS_sysinfo => &[(0, 112)],
+        libc::SYS_times => &[(0, 32)],
+        libc::SYS_getrusage => &[(1, 144)],
+        libc::SYS_gettimeofday => &[(0, 16), (1, 8)],
+        libc::SYS_clock_gettime | libc::SYS_clock_getres | libc::SYS_nanosleep => &[(1, 16)],
+        libc::SYS_clock_nanosleep => &[(3, 16)],
+        libc::SYS_time | libc::SYS_pipe | libc::SYS_pipe2 => &[(0, 8)],
+        libc::SYS_socketpair => &[(3, 8)],
+        libc::SYS_accept | libc::SYS_accept4 | libc::SYS_getsockname | libc::SYS_getpeername => {
+            &[(1, 128), (2, 4)]
+        }
+        libc::SYS_select | libc::SYS_pselect6 => &[(1, 128), (2, 128), (3, 128), (4, 16)],
+        libc::SYS_rt_sigaction => &[(2, 32)],
+        libc::SYS_rt_sigprocmask => &[(2, 8)],
+        libc::SYS_rt_sigpending => &[(0, 8)],
+        libc::SYS_sigaltstack => &[(1, 24)],
+        libc::SYS_rt_sigtimedwait => &[(1, 128)],
+        libc::SYS_wait4 => &[(1, 4), (3, 144)],
+        libc::SYS_waitid => &[(2, 128), (4, 144)],
+        libc::SYS_getitimer => &[(1, 32)],
+        libc::SYS_setitimer => &[(2, 32)],
+        libc::SYS_timer_create => &[(2, 4)],
+        libc::SYS_timer_gettime | libc::SYS_timerfd_gettime => &[(1, 32)],
+        libc::SYS_timer_settime | libc::SYS_timerfd_settime => &[(3, 32)],
+        libc::SYS_prlimit64 => &[(3, 16)],
+        libc::SYS_getrlimit => &[(1, 16)],
+        libc::SYS_sched_getparam => &[(1, 4)],
+        libc::SYS_getcpu => &[(0, 4), (1, 4)],
+        libc::SYS_getresuid | libc::SYS_getresgid => &[(0, 4), (1, 4), (2, 4)],
+        libc::SYS_capget => &[(1, 24)],
+        libc::SYS_ioctl => &[(2, IOCTL)],
+        libc::SYS_fcntl => match a[1] as i32 {
+            libc::F_GETLK => &[(2, 32)],
+            _ => &[],
+        },
+        libc::SYS_arch_prctl => &[(1, 8)],
+        libc::SYS_prctl => match a[0] as i32 {
+            libc::PR_GET_NAME => &[(1, 16)],
+            _ => &[],
+        },
+        libc::SYS_sendfile => &[(2, 8)],
+        libc::SYS_clone => match a[0] as i32 & libc::CLONE_PARENT_SETTID {
+            0 => &[],
+            _ => &[(2, 4)],
+        },
+        libc::SYS_poll | libc::SYS_ppoll => &[(0, a[1].saturating_mul(8))],
+        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => &[(1, got.saturating_mul(12))],
+        libc::SYS_getgroups => &[(1, got.saturating_mul(4))],
+        libc::SYS_msgrcv => &[(1, got.saturating_add(8))],
+        libc::SYS_mincore => &[(2, a[1].div_ceil(PAGE))],
+        _ => &[],
+    };
+    for &(argument, bytes) in fixed {
+        store(state, vcpu, a[argument], bytes);
+    }
+    match number {
+        libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 | libc::SYS_process_vm_readv => {
+            store_list(state, vcpu, a[1], a[2], got);
+        }
+        libc::SYS_recvfrom => {
+            store(state, vcpu, a[1], got);
+            store(state, vcpu, a[4], 128);
+            store(state, vcpu, a[5], 4);
+        }
+        libc::SYS_recvmsg => store_message(state, vcpu, a[1], got),
+        libc::SYS_recvmmsg => {
+            for i in 0..got.min(VECTORS) {
+                let header = a[1] + i * 64;
+                let length = word(state, header + 56).unwrap_or(0) & 0xFFFF_FFFF;
+                store_message(state, vcpu, header, length);
+                store(state, vcpu, header, 64);
+            }
+        }
+        libc::SYS_getsockopt => {
+            let length = word(state, a[4]).unwrap_or(0) & 0xFFFF_FFFF;
+            store(state, vcpu, a[3], length);
+            store(state, vcpu, a[4], 4);
+        }
+        _ => mapping(state, vcpu, number, a, got),
+    }
+}
+
+/// What the call did to the address space.
+fn mapping(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], got: u64) {
+    state.out.thread = counters::number(vcpu);
+    match number {
+        libc::SYS_munmap => state.gone(a[0], page_up(a[0].saturating_add(a[1]))),
+        libc::SYS_mmap => {
+            let end = page_up(got.saturating_add(a[1]));
+            if a[3] & libc::MAP_FIXED as u64 != 0 {
+                state.gone(got, end);
+            }
+            let shared = a[3] & libc::MAP_TYPE as u64 != libc::MAP_PRIVATE as u64;
+            if shared && a[3] & libc::MAP_ANONYMOUS as u64 == 0 {
+                map_file(state, got, end - got, a[4] as i32, a[5]);
+            }
+        }
+        libc::SYS_mremap => moved(state, a[0], page_up(a[1]), got, page_up(a[2])),
+        libc::SYS_madvise if drops(a[2]) => {
+            // Pages of a shared file come back as they were.
+            let end = page_up(a[0].saturating_add(a[1]));
+            if state.out.maps.clone().remove(a[0], end).is_empty() {
+                state.gone(a[0], end);
+            }
+        }
+        libc::SYS_brk => {
+            if got < state.heap_end {
+                state.gone(page_up(got), page_up(state.heap_end));
+            }
+            state.heap_end = got;
+        }
+        _ => {}
+    }
+}
+
+fn moved(state: &mut State, old: u64, old_length: u64, new: u64, new_length: u64) {
+    let files = state.out.maps.remove(old, old + old_length);
+    if !files.is_empty() {
+        for (at, length, line) in files {
+            let length = length.min(new_length.saturating_sub(at - old));
+            if length > 0 {
+                state.out.maps.add(new + (at - old), length, line);
+            }
+        }
+        // A file's mapping that grew goes on in the file.
+        if new_length > old_length {
+            let line = state.out.maps.line(new);
+            state.out.maps.remove(new, new + new_length);
+            state.out.maps.add(new, new_length, line);
+        }
+        return state.files_changed();
+    }
+    if new != old {
+        let kept = old_length.min(new_length) / 64;
+        state.gone(new, new + new_length);
+        let (line, from) = (new / 64, old / 64);
+        state.out.tell(&Event::Moved {
+            line,
+            lines: kept,
+            from,
+        });
+        state.gone(old, old + old_length);
+    } else if new_length < old_length {
+        state.gone(old + new_length, old + old_length);
+    }
+}
+
+/// Names the lines of a shared mapping by the file behind `descriptor`, which the guest shares with us.
+fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset: u64) {
+    // SAFETY: zeros are a valid `stat`, and the call fills it or fails.
+    let (stat, failed) = unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        let failed = libc::fstat(descriptor, &raw mut stat) != 0;
+        (stat, failed)
+    };
+    if failed || stat.st_mode & libc::S_IFMT != libc::S_IFREG {
+        return;
+    }
+    let Some((line, new)) = state.out.maps.file(stat.st_dev, stat.st_ino) else {
+        return;
+    };
+    if new {
+        let path = std::fs::read_link(format!("/proc/self/fd/{descriptor}")).unwrap_or_default();
+        state.out.tell(&Event::File {
+            line,
+            bytes: stat.st_size as u64,
+            path: path.as_os_str().as_bytes().to_vec(),
+        });
+    }
+    state.out.maps.add(start, length, line + offset / 64);
+    state.files_changed();
+}

@@ -1,0 +1,158 @@
+//! What QEMU calls. The state is one static; while the program has one thread nothing else can touch it, and from its
+//! second thread on (`threaded`) everything but a look at a core's own L1 happens under one lock.
+//!
+//! QEMU translates all code anew when a program gets its second thread, so each callback knows which of the two it is in.
+
+mod access;
+mod api;
+mod counters;
+mod kernel;
+mod out;
+mod state;
+mod translate;
+
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use api::{Api, Id, Info};
+use out::Out;
+use state::State;
+
+use crate::options::Options;
+use crate::ring::{FIRST, Ring};
+
+/// The version of the interface; QEMU looks at it before anything else.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+pub static qemu_plugin_version: c_int = 1;
+
+struct Global(UnsafeCell<MaybeUninit<State>>);
+
+// SAFETY: see the head of this file; nobody touches it but through `state`.
+unsafe impl Sync for Global {}
+
+static STATE: Global = Global(UnsafeCell::new(MaybeUninit::uninit()));
+static THREADED: AtomicBool = AtomicBool::new(false);
+static LOCK: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program has, or had, more than one thread.
+#[inline(always)]
+fn threaded() -> bool {
+    THREADED.load(Ordering::Relaxed)
+}
+
+/// The state.
+///
+/// # Safety
+/// The caller is the program's only thread or holds the lock, and keeps no other reference.
+#[inline(always)]
+unsafe fn state() -> &'static mut State {
+    // SAFETY: `qemu_plugin_install` has written it before any callback; exclusive by the caller's promise.
+    unsafe { (*STATE.0.get()).assume_init_mut() }
+}
+
+fn lock() {
+    let mut spins = 0u32;
+    while LOCK.swap(true, Ordering::Acquire) {
+        while LOCK.load(Ordering::Relaxed) {
+            spins += 1;
+            if spins.is_multiple_of(256) {
+                std::thread::yield_now();
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+fn unlock() {
+    LOCK.store(false, Ordering::Release);
+}
+
+/// Calls `work` with the state, alone.
+fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
+    lock();
+    // SAFETY: the lock is held, and the only user of the state without it runs while there is no other thread.
+    let result = work(unsafe { state() });
+    unlock();
+    result
+}
+
+extern "C" fn before_fork() {
+    lock();
+}
+
+extern "C" fn after_fork_in_parent() {
+    unlock();
+}
+
+extern "C" fn after_fork_in_child() {
+    // SAFETY: a new process has one thread, and its parent's lock is ours.
+    unsafe { state() }.restart_in_child();
+    unlock();
+}
+
+extern "C" fn at_exit(_: Id, _: *mut c_void) {
+    with(State::finish);
+}
+
+/// QEMU's first call.
+///
+/// # Safety
+/// QEMU calls it once, with `argc` C strings in `argv`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: Id,
+    info: *const Info,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    // SAFETY: as promised by QEMU.
+    let (target, arguments) = unsafe {
+        let arguments: Vec<String> = (0..argc as usize)
+            .map(|i| CStr::from_ptr(*argv.add(i)).to_string_lossy().into_owned())
+            .collect();
+        (CStr::from_ptr((*info).target_name), arguments)
+    };
+    match install(id, target, &arguments) {
+        Ok(()) => 0,
+        Err(problem) => {
+            eprintln!("sardonyx-recorder: {problem}");
+            1
+        }
+    }
+}
+
+fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
+    if target != c"x86_64" {
+        return Err("it records x86-64 programs only".to_owned());
+    }
+    let api = Api::find()?;
+    let options = Options::parse(arguments.iter().map(String::as_str))?;
+    let path = Path::new(&options.folder).join(FIRST);
+    let ring = Ring::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    ring.header()
+        .writer
+        .store(std::process::id(), Ordering::Relaxed);
+    ring.header().begun.store(1, Ordering::Release);
+    let out = Out::new(api, ring, options.skip, options.read_data, options.page_map);
+    let state = State::new(api, options, out)?;
+    // SAFETY: no callback is registered yet, so nobody else looks.
+    unsafe { (*STATE.0.get()).write(state) };
+    // SAFETY: the handlers are functions that live as long as the process.
+    unsafe {
+        libc::pthread_atfork(
+            Some(before_fork),
+            Some(after_fork_in_parent),
+            Some(after_fork_in_child),
+        );
+    }
+    (api.on_vcpu_init)(id, translate::vcpu_begins);
+    (api.on_translation)(id, translate::block);
+    (api.on_syscall)(id, kernel::call);
+    (api.on_return)(id, kernel::returned);
+    (api.on_exit)(id, at_exit, std::ptr::null_mut());
+    Ok(())
+}

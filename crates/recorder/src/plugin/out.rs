@@ -1,0 +1,223 @@
+//! What leaves the plugin: records with their gaps and bytes, into the ring.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::api::{Api, PAGE_READ};
+use super::counters;
+use crate::caches::Memory;
+use crate::codec::{Encoder, Event, LONGEST_RECORD, op};
+use crate::maps::{FILES, Maps};
+use crate::ring::Ring;
+
+/// How long to wait for room in the ring before looking again.
+const WAIT: Duration = Duration::from_micros(100);
+/// Waits between looks at whether the reader still lives.
+const LOOK: u32 = 1000;
+const PAGE_LINES: u64 = 64;
+
+/// Where records go, and what is known for them.
+pub struct Out {
+    api: Api,
+    ring: Option<Ring>,
+    encoder: Encoder,
+    /// Instructions at the last record.
+    last: u64,
+    /// Instructions before which nothing is sent.
+    pub skip: u64,
+    /// The thread that the next records are of.
+    pub thread: u16,
+    /// Shared mappings of files.
+    pub maps: Maps,
+    /// With `--read-data`: by page, the lines whose contents the trace has.
+    known: Option<HashMap<u64, u64>>,
+    /// With the kernel's page map: the pages whose frames were told.
+    told: Option<HashSet<u64>>,
+    /// Dirty lines that could not be read when they were evicted.
+    pub unreadable: u64,
+}
+
+impl Out {
+    pub fn new(api: Api, ring: Ring, skip: u64, read_data: bool, page_map: bool) -> Out {
+        Out {
+            api,
+            ring: Some(ring),
+            encoder: Encoder::default(),
+            last: skip,
+            skip,
+            thread: 0,
+            maps: Maps::default(),
+            known: read_data.then(HashMap::new),
+            told: page_map.then(HashSet::new),
+            unreadable: 0,
+        }
+    }
+
+    /// A child's: a ring of its own, or none, and nothing known yet.
+    pub fn restart(&mut self, ring: Option<Ring>) {
+        self.ring = ring;
+        self.encoder = Encoder::default();
+        (self.last, self.skip, self.unreadable) = (0, 0, 0);
+        if let Some(known) = &mut self.known {
+            known.clear();
+        }
+        if let Some(told) = &mut self.told {
+            told.clear();
+        }
+    }
+
+    /// Whether anybody listens.
+    pub fn on(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        let Some(ring) = &mut self.ring else { return };
+        let mut waits = 0u32;
+        while !ring.write(bytes) {
+            waits += 1;
+            let gone = waits.is_multiple_of(LOOK)
+                && !Ring::lives(ring.header().reader.load(Ordering::Relaxed));
+            if gone || ring.header().stop.load(Ordering::Relaxed) != 0 {
+                self.ring = None;
+                return;
+            }
+            std::thread::sleep(WAIT);
+        }
+    }
+
+    /// Something that is no record.
+    pub fn tell(&mut self, event: &Event) {
+        if self.on() {
+            let bytes = self.encoder.event(event);
+            self.send(&bytes);
+        }
+    }
+
+    /// A record.
+    #[inline]
+    pub fn record(&mut self, op: u8, line: u64, data: Option<&[u8; 64]>) {
+        let Some(ring) = &self.ring else { return };
+        let now = counters::all();
+        if now < self.skip {
+            return;
+        }
+        let header = ring.header();
+        header.instructions.store(now, Ordering::Relaxed);
+        if header.stop.load(Ordering::Relaxed) != 0 {
+            self.ring = None;
+            return;
+        }
+        let gap = now.saturating_sub(self.last);
+        self.last = now.max(self.last);
+        if self.told.is_some() {
+            self.tell_frame(line);
+        }
+        let mut bytes = [0; LONGEST_RECORD];
+        let length = self
+            .encoder
+            .record(&mut bytes, gap, self.thread, op, line, data);
+        self.send(&bytes[..length]);
+    }
+
+    /// A fence, which has no line.
+    pub fn fence(&mut self) {
+        self.record(op::FENCE, self.encoder.line(), None);
+    }
+
+    /// A record with the line's bytes as they are now; nothing if they cannot be read.
+    #[inline]
+    pub fn write(&mut self, op: u8, line: u64) {
+        match self.bytes(line) {
+            Some(data) => {
+                self.now_known(line);
+                self.record(op, line, Some(&data));
+            }
+            None => self.unreadable += 1,
+        }
+    }
+
+    /// A read, with the bytes if they are wanted and new.
+    pub fn read(&mut self, op: u8, line: u64) {
+        let data = if self.now_known(line) {
+            self.bytes(line)
+        } else {
+            None
+        };
+        self.record(op, line, data.as_ref());
+    }
+
+    /// With `--read-data`: whether the trace did not have the line's contents until now.
+    fn now_known(&mut self, line: u64) -> bool {
+        let Some(known) = &mut self.known else {
+            return false;
+        };
+        let lines = known.entry(line / PAGE_LINES).or_default();
+        let bit = 1 << (line % PAGE_LINES);
+        let new = *lines & bit == 0;
+        *lines |= bit;
+        new
+    }
+
+    /// The lines' contents are no longer what the trace says.
+    pub fn forget(&mut self, line: u64, lines: u64) {
+        let pages = line / PAGE_LINES..(line + lines).div_ceil(PAGE_LINES);
+        if let Some(known) = &mut self.known {
+            known.retain(|page, _| !pages.contains(page));
+        }
+        if let Some(told) = &mut self.told {
+            told.retain(|page| !pages.contains(page));
+        }
+    }
+
+    fn bytes(&self, line: u64) -> Option<[u8; 64]> {
+        let address = self.maps.address(line)?;
+        if (self.api.page_flags)(address) & PAGE_READ == 0 {
+            return None;
+        }
+        // SAFETY: the guest's page is mapped readable at this offset in our own address space, and unmapping is told
+        // before it happens. Another thread may be writing there; then the line is dirty again and is sent again.
+        unsafe {
+            let host = (*self.api.guest_base).wrapping_add(address as usize) as *const [u8; 64];
+            Some(host.read_volatile())
+        }
+    }
+
+    fn tell_frame(&mut self, line: u64) {
+        let page = line / PAGE_LINES;
+        let fresh = line < FILES && self.told.as_mut().is_some_and(|told| told.insert(page));
+        if fresh && let Some(frame) = self.frame(page) {
+            self.tell(&Event::Frame { page, frame });
+        }
+    }
+
+    /// The frame that the kernel gave a guest's page; 0 without the right to know.
+    fn frame(&self, page: u64) -> Option<u64> {
+        // SAFETY: QEMU's variable, set before any code of the guest ran.
+        let base = unsafe { *self.api.guest_base } as u64;
+        let mut entry = [0; 8];
+        let map = File::open("/proc/self/pagemap").ok()?;
+        map.read_exact_at(&mut entry, (base / 4096 + page) * 8)
+            .ok()?;
+        // Documentation/admin-guide/mm/pagemap.rst: bits 0-54, if bit 63 says that the page is present.
+        let entry = u64::from_le_bytes(entry);
+        (entry >> 63 == 1).then_some(entry & ((1 << 55) - 1))
+    }
+}
+
+impl Memory for Out {
+    fn read(&mut self, line: u64) {
+        Out::read(self, op::READ, line);
+    }
+
+    fn evict(&mut self, line: u64) {
+        if super::threaded() {
+            // A store that found its line dirty in a cache comes before the tag went, and so before these bytes.
+            std::sync::atomic::fence(Ordering::SeqCst);
+        }
+        self.write(op::EVICT, line);
+    }
+}

@@ -1,0 +1,262 @@
+//! Everything that the callbacks share: the caches, the write-combining buffers, the way out.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
+
+use super::api::Api;
+use super::counters;
+use super::out::Out;
+use crate::caches::{Caches, First, Want};
+use crate::codec::{Event, op};
+use crate::insn::Address;
+use crate::options::{Level, Options};
+use crate::ring::Ring;
+
+/// Lines that one thread can be writing past the caches at a time (Intel's processors have ten or twelve buffers).
+const BUFFERS: usize = 10;
+/// Accesses after which QEMU's descriptions are known to be as expected.
+const CHECKED: u32 = 100_000;
+/// Bytes of a child's ring.
+const CHILD_RING: u64 = 4 << 20;
+
+/// A line being written past the caches.
+struct Buffer {
+    thread: u16,
+    line: u64,
+    /// Bit i: byte i was written.
+    bytes: u64,
+}
+
+#[repr(C)]
+pub struct State {
+    /// The first core's L1, and where shared mappings of files lie: what every access looks at.
+    pub first: First,
+    pub files_from: u64,
+    pub files_span: u64,
+    /// Accesses whose description is still held against the API.
+    pub to_check: u32,
+    pub api: Api,
+    pub level: Level,
+    /// Each core's L1.
+    pub firsts: Vec<First>,
+    pub caches: Caches,
+    pub out: Out,
+    buffers: Vec<Buffer>,
+    pub options: Options,
+    /// Arguments of the system call that each thread is in.
+    pub calls: HashMap<u32, [u64; 6]>,
+    /// Signal handlers: where they begin, the kernel has just written a frame.
+    pub handlers: HashSet<u64>,
+    /// Where the kernel clears a thread's number when it ends.
+    pub cleared: BTreeSet<u64>,
+    pub heap_end: u64,
+    /// Addresses of flush instructions, which QEMU's translations point to.
+    pub operands: HashMap<(u8, u64), &'static (u8, Address)>,
+}
+
+impl State {
+    pub fn new(api: Api, options: Options, out: Out) -> Result<State, String> {
+        let mut caches = Caches::new(&options.caches)?;
+        let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
+        Ok(State {
+            first: firsts[0],
+            files_from: 0,
+            files_span: 0,
+            to_check: CHECKED,
+            api,
+            level: options.level,
+            firsts,
+            caches,
+            out,
+            buffers: Vec::new(),
+            options,
+            calls: HashMap::new(),
+            handlers: HashSet::new(),
+            cleared: BTreeSet::new(),
+            heap_end: 0,
+            operands: HashMap::new(),
+        })
+    }
+
+    /// A child begins with cold caches and a ring of its own, or records nothing.
+    pub fn restart_in_child(&mut self) {
+        counters::reset();
+        self.caches.clear();
+        self.buffers.clear();
+        let follow = self.options.follow_fork && self.out.on();
+        let process = std::process::id();
+        let ring = follow.then(|| self.child_ring(process)).flatten();
+        self.out.restart(ring);
+    }
+
+    fn child_ring(&self, process: u32) -> Option<Ring> {
+        use std::sync::atomic::Ordering;
+        let path = Path::new(&self.options.folder).join(Ring::name(process));
+        let ring = Ring::create(&path, CHILD_RING, self.options.reader).ok()?;
+        ring.header().writer.store(process, Ordering::Relaxed);
+        ring.header().begun.store(1, Ordering::Release);
+        Some(ring)
+    }
+
+    /// The mappings of files have changed.
+    pub fn files_changed(&mut self) {
+        let (from, end) = self.out.maps.bounds();
+        (self.files_from, self.files_span) = (from, end - from);
+    }
+
+    /// An access of `size` bytes; what it stored is in memory already.
+    pub fn access(&mut self, vcpu: u32, address: u64, size: u64, store: bool) {
+        self.out.thread = counters::number(vcpu);
+        if address % 64 + size <= 64 && self.files_span == 0 {
+            return self.line(vcpu, address / 64, store);
+        }
+        let end = address.saturating_add(size.max(1));
+        let mut at = address;
+        while at < end {
+            let line = self.out.maps.line(at);
+            self.line(vcpu, line, store);
+            at = (at | 63) + 1;
+        }
+    }
+
+    fn line(&mut self, vcpu: u32, line: u64, store: bool) {
+        if self.level == Level::Cpu {
+            return match store {
+                true => self.out.write(op::STORE, line),
+                false => self.out.read(op::LOAD, line),
+            };
+        }
+        if !self.buffers.is_empty() {
+            self.empty_buffers(|buffer| buffer.line == line);
+        }
+        let core = match vcpu {
+            0 => 0,
+            _ => vcpu as usize % self.firsts.len(),
+        };
+        let want = if store { Want::Store } else { Want::Load };
+        self.caches.access(core, line, want, &mut self.out);
+    }
+
+    /// A store past the caches: of a whole line sooner or later, as a rule.
+    pub fn past_caches(&mut self, vcpu: u32, address: u64, size: u64) {
+        let thread = counters::number(vcpu);
+        self.out.thread = thread;
+        for byte in address..address + size {
+            let (line, bit) = (self.out.maps.line(byte), 1 << (byte % 64));
+            let known = |b: &Buffer| b.line == line && b.thread == thread;
+            let at = self
+                .buffers
+                .iter()
+                .position(known)
+                .unwrap_or_else(|| self.new_buffer(thread, line));
+            self.buffers[at].bytes |= bit;
+            if self.buffers[at].bytes == u64::MAX {
+                self.empty_buffers(|b| known(b));
+            }
+        }
+    }
+
+    fn new_buffer(&mut self, thread: u16, line: u64) -> usize {
+        if self.level == Level::Memory && self.caches.flush(line, true) {
+            self.out.write(op::EVICT, line);
+        }
+        if self.buffers.iter().filter(|b| b.thread == thread).count() == BUFFERS {
+            let mut oldest = true;
+            self.empty_buffers(|b| b.thread == thread && std::mem::take(&mut oldest));
+        }
+        self.buffers.push(Buffer {
+            thread,
+            line,
+            bytes: 0,
+        });
+        self.buffers.len() - 1
+    }
+
+    /// Sends the buffers that `which` wants.
+    fn empty_buffers(&mut self, mut which: impl FnMut(&Buffer) -> bool) {
+        let out = &mut self.out;
+        self.buffers.retain(|buffer| {
+            let go = which(buffer);
+            if go {
+                out.write(op::NON_TEMPORAL, buffer.line);
+            }
+            !go
+        });
+    }
+
+    pub fn fence(&mut self, vcpu: u32) {
+        let thread = counters::number(vcpu);
+        self.out.thread = thread;
+        self.empty_buffers(|buffer| buffer.thread == thread);
+        self.out.fence();
+    }
+
+    pub fn flush(&mut self, vcpu: u32, code: u8, address: u64) {
+        self.out.thread = counters::number(vcpu);
+        let line = self.out.maps.line(address);
+        self.empty_buffers(|buffer| buffer.line == line);
+        self.out.record(code, line, None);
+        if self.level == Level::Memory && self.caches.flush(line, code != op::CLWB) {
+            if super::threaded() {
+                std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+            }
+            self.out.write(op::WRITE_BACK, line);
+        }
+    }
+
+    /// Evicts what the caches have of `first..end`, while it can still be read.
+    fn evict(&mut self, first: u64, end: u64) {
+        self.empty_buffers(|buffer| (first..end).contains(&buffer.line));
+        for line in self.caches.flush_range(first, end) {
+            self.out.write(op::EVICT, line);
+        }
+    }
+
+    /// The addresses `start..end` will no longer be readable, or be something else.
+    pub fn vacate(&mut self, vcpu: u32, start: u64, end: u64) {
+        self.out.thread = counters::number(vcpu);
+        self.evict(start / 64, end.div_ceil(64));
+        for (_, length, line) in self.out.maps.clone().remove(start, end) {
+            self.evict(line, line + length / 64);
+        }
+    }
+
+    /// What the trace knows of `start..end` is no longer so.
+    pub fn gone(&mut self, start: u64, end: u64) {
+        let (line, lines) = (start / 64, end.saturating_sub(start) / 64);
+        self.out.maps.remove(start, end);
+        self.files_changed();
+        self.out.forget(line, lines);
+        self.out.tell(&Event::Gone { line, lines });
+    }
+
+    /// The end, or what may be the end.
+    pub fn finish(&mut self) {
+        if !self.out.on() {
+            return;
+        }
+        self.empty_buffers(|_| true);
+        for address in std::mem::take(&mut self.cleared) {
+            self.access(0, address, 4, true);
+        }
+        if self.level == Level::Memory {
+            for line in self.caches.drain() {
+                self.out.write(op::FINAL, line);
+            }
+        }
+        for (thread, instructions) in counters::each().enumerate() {
+            self.out.tell(&Event::Thread {
+                thread: thread as u16,
+                instructions,
+            });
+        }
+        if self.out.unreadable > 0 {
+            let note = format!(
+                "{} dirty lines could not be read when they were evicted",
+                self.out.unreadable
+            );
+            self.out.tell(&Event::Note(note.into_bytes()));
+        }
+        self.out.tell(&Event::End);
+    }
+}

@@ -1,0 +1,64 @@
+//! What QEMU is asked to call for each block that it translates.
+
+use std::ffi::{c_uint, c_void};
+use std::ptr::null_mut;
+
+use super::api::{ADD_U64, Block, Id, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
+use super::{access, counters, threaded, with};
+use crate::insn::{self, Kind};
+use crate::options::Level;
+
+pub extern "C" fn vcpu_begins(_: Id, vcpu: c_uint) {
+    counters::begin(vcpu);
+}
+
+extern "C" fn count(vcpu: c_uint, instructions: *mut c_void) {
+    counters::add(vcpu, instructions as u64);
+}
+
+pub extern "C" fn block(_: Id, block: Block) {
+    with(|state| {
+        let api = state.api;
+        let insns = (api.insns)(block);
+        if threaded() {
+            (api.on_block)(block, count, NO_REGISTERS, insns as *mut c_void);
+        } else {
+            (api.count_block)(block, ADD_U64, counters::first().cast(), insns as u64);
+        }
+        if state.handlers.contains(&(api.block_address)(block)) {
+            (api.on_block)(block, access::at_handler, READS_REGISTERS, null_mut());
+        }
+        let plain = match (state.level, threaded()) {
+            (Level::Cpu, _) => access::at_core,
+            (Level::Memory, false) => access::alone,
+            (Level::Memory, true) => access::among_others,
+        };
+        for i in 0..insns {
+            let insn = (api.insn)(block, i);
+            // SAFETY: QEMU keeps the instruction's bytes until this call returns.
+            let bytes =
+                unsafe { std::slice::from_raw_parts((api.insn_data)(insn), (api.insn_size)(insn)) };
+            let address = (api.insn_address)(insn);
+            let on_access = match insn::kind(bytes, address) {
+                Kind::NonTemporal => access::past_caches,
+                _ => plain,
+            };
+            match insn::kind(bytes, address) {
+                Kind::Fence => (api.on_insn)(insn, access::at_fence, NO_REGISTERS, null_mut()),
+                Kind::Flush(code, operand) => {
+                    let known = state
+                        .operands
+                        .entry((code, address))
+                        .or_insert_with(|| Box::leak(Box::new((code, operand))));
+                    if known.1 != operand {
+                        *known = Box::leak(Box::new((code, operand))); // other code lies there by now
+                    }
+                    let kept = std::ptr::from_ref(*known).cast_mut().cast();
+                    (api.on_insn)(insn, access::at_flush, READS_REGISTERS, kept);
+                }
+                _ => {}
+            }
+            (api.on_access)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, null_mut());
+        }
+    });
+}

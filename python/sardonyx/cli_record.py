@@ -1,0 +1,183 @@
+"""``sardonyx trace record``: run a program, show how far it is, say what was written.
+
+What happens in between is native (crates/record, crates/recorder); docs/recorder.md explains it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from sardonyx import _core
+from sardonyx.cli_common import (
+    MOST,
+    check_json_target,
+    err,
+    told,
+)
+from sardonyx.cli_trace import JsonTo, facts_of, writable
+
+PLUGIN = Path(__file__).parent / "libsardonyx_recorder.so"
+#: Instructions a second of a program without us, for the live counter only (*assumed*: a core of
+#: 3 GHz at one instruction a cycle). docs/recorder.md has slowdowns that were measured.
+NATIVE_RATE = 3e9
+LOOK_EVERY = 0.25
+#: How the command line calls it: what follows the program's name is the program's.
+SETTINGS: dict[str, Any] = {
+    "context_settings": {"ignore_unknown_options": True, "allow_interspersed_args": False},
+    "epilog": "The program's input and output are its own; the trace appears when it has ended.",
+}
+
+
+def record(
+    program: Annotated[
+        list[str], typer.Argument(metavar="-- PROGRAM ARGS...", help="What to run, after --.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The trace; by default PROGRAM.parquet, here."),
+    ] = None,
+    level: Annotated[
+        str,
+        typer.Option(help="memory: below the last-level cache. cpu: every load and store."),
+    ] = "memory",
+    l1: Annotated[str, typer.Option(help="Each core's first level, SIZE:WAYS.")] = "32K:8",
+    l2: Annotated[str, typer.Option(help="Each core's second level, SIZE:WAYS.")] = "256K:8",
+    llc: Annotated[str, typer.Option(help="The shared last level, SIZE:WAYS, or none.")] = "16M:16",
+    non_inclusive: Annotated[
+        bool, typer.Option("--non-inclusive", help="The last level does not include the others.")
+    ] = False,
+    cores: Annotated[int, typer.Option(help="Cores; threads take turns on them.")] = 4,
+    pages: Annotated[
+        str,
+        typer.Option(
+            help="Where pages lie: virtual (the program's addresses), sequential (frames in order "
+            "of first touch), random[:SEED], or pagemap (the kernel's; needs root)."
+        ),
+    ] = "virtual",
+    memory: Annotated[str, typer.Option(help="Memory that random frames are of.")] = "16G",
+    skip: Annotated[int, typer.Option(min=0, max=MOST, help="Records left out first.")] = 0,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="Records kept; then the program is ended.")
+    ] = None,
+    skip_instructions: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Instructions before the first record.")
+    ] = 0,
+    limit_instructions: Annotated[
+        int | None,
+        typer.Option(min=1, max=MOST, help="Instructions kept; then the program is ended."),
+    ] = None,
+    follow_fork: Annotated[
+        bool,
+        typer.Option(
+            "--follow-fork", help="Record forked children too, in NAME.1.parquet and so on."
+        ),
+    ] = False,
+    read_data: Annotated[
+        bool, typer.Option("--read-data", help="The first read of a line has its contents.")
+    ] = False,
+    qemu: Annotated[
+        Path | None, typer.Option(help="QEMU, if it is not qemu-x86_64 in PATH.")
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Run a program and write down what it asks of memory, with the bytes.
+
+    Any x86-64 Linux program, unmodified; needs Debian's qemu-user. What the program executes with
+    exec runs unrecorded, so name the program itself: cc1, not gcc.
+
+    [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
+    """
+    with told():
+        check_json_target(json_to)
+        if program and program[0] == "--":
+            program = program[1:]
+        target = output or Path(f"{Path(program[0]).name if program else 'trace'}.parquet")
+        writable(target)
+        wanted = {
+            "program": program,
+            "output": str(target),
+            "plugin": str(PLUGIN),
+            "qemu": str(qemu) if qemu else None,
+            "l1": l1,
+            "l2": l2,
+            "llc": llc,
+            "non_inclusive": non_inclusive,
+            "cores": max(cores, 0),
+            "level": level,
+            "pages": pages,
+            "memory": memory,
+            "skip": skip,
+            "limit": limit,
+            "skip_instructions": skip_instructions,
+            "limit_instructions": limit_instructions,
+            "follow_fork": follow_fork,
+            "read_data": read_data,
+        }
+        outcome = run_recorded(wanted, err)
+        for trace in outcome["traces"]:
+            said = {key: trace[key] for key in ("records", "instructions", "complete")}
+            facts_of(trace["path"], said, None, err)
+            for note in trace["notes"]:
+                err.print(f"note: {note}", soft_wrap=True)
+        _say_how_it_ended(outcome, err)
+        facts_of("", outcome, json_to, Console(quiet=True))
+
+
+def _say_how_it_ended(outcome: dict[str, Any], console: Console) -> None:
+    if outcome["signal"] is not None:
+        console.print(
+            f"note: the program was ended by signal {outcome['signal']}; "
+            "the trace is whole up to there"
+        )
+    elif outcome["status"]:
+        console.print(f"note: the program ended with status {outcome['status']}")
+
+
+def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
+    """Record on another thread and show the counters; Ctrl-C ends the program, not the trace."""
+    recording = _core.Recording()
+    text = json.dumps(wanted)
+    interrupted: list[bool] = []
+    started = time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(_core.trace_record, text, recording)
+
+        def wait(show: Callable[[], None]) -> str:
+            while True:
+                try:
+                    return done.result(timeout=LOOK_EVERY)
+                except NotYet:
+                    show()
+                except KeyboardInterrupt:
+                    recording.stop()
+                    interrupted.append(True)
+
+        if console.is_terminal:
+            with Live(console=console, transient=True, auto_refresh=False) as live:
+                answer = wait(lambda: live.update(_counters(recording, started), refresh=True))
+        else:
+            answer = wait(lambda: None)
+    outcome: dict[str, Any] = json.loads(answer) | {"interrupted": bool(interrupted)}
+    return outcome
+
+
+def _counters(recording: _core.Recording, started: float) -> Text:
+    passed = max(time.monotonic() - started, 1e-3)
+    rate = recording.instructions / passed
+    slowdown = f"about {NATIVE_RATE / rate:.0f}x slower" if rate else "starting"
+    return Text(
+        f"{recording.instructions / 1e6:,.0f} M instructions · {recording.records:,} records · "
+        f"{recording.bytes / 1e6:,.0f} MB · {slowdown}",
+        style="dim",
+    )

@@ -1,0 +1,179 @@
+"""``sardonyx trace record`` and ``mix`` as a shell runs them; QEMU and a C compiler are there."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from test_cli_native import sardonyx
+
+pytestmark = pytest.mark.native
+
+
+def provenance(trace: Path) -> dict[str, object]:
+    metadata = pq.read_metadata(trace).metadata or {}
+    found: dict[str, object] = json.loads(metadata[b"sardonyx.trace"])
+    return found
+
+
+def compiled(where: Path, source: str, *options: str) -> str:
+    (where / "p.c").write_text(source)
+    subprocess.run(["cc", "-O1", "-o", "p", "p.c", *options], cwd=where, check=True)
+    return str(where / "p")
+
+
+def failure(*arguments: str, where: Path) -> str:
+    """One line, status 2, and no file that was not there."""
+    before = sorted(where.rglob("*"))
+    ended = sardonyx("trace", "record", *arguments, where=where, status=2)
+    assert ended.stderr.startswith("error: ") and ended.stderr.count("\n") == 1, ended.stderr
+    assert sorted(where.rglob("*")) == before
+    return ended.stderr
+
+
+def test_a_recording_compares_and_says_where_it_comes_from(tmp_path: Path) -> None:
+    sql = "create table t(a, b); with recursive n(x) as (select 1 union all select x + 1 from n"
+    sql += " where x < 30000) insert into t select x, hex(x) from n; select count(*) from t;"
+    small = ("--llc", "256K:8", "--l2", "64K:8", "--json", "said.json")
+    ended = sardonyx(
+        "trace", "record", "-o", "t.parquet", *small, "--", "sqlite3", ":memory:", sql,
+        where=tmp_path,
+    )  # fmt: skip
+    assert ended.stdout == "30000\n"  # the program's own, and nothing of ours
+    said = json.loads((tmp_path / "said.json").read_text())
+    assert said["status"] == 0 and said["traces"][0]["complete"]
+    found = provenance(tmp_path / "t.parquet")
+    assert found["program"] == "sqlite3" and found["level"] == "memory"
+    assert found["records"] == said["traces"][0]["records"]
+    sardonyx("trace", "check", "t.parquet", where=tmp_path)
+    options = ("--designs", "baseline,esd", "--limit", "2000", "--no-sensitivity", "--json", "-")
+    compared = sardonyx("compare", "t.parquet", *options, where=tmp_path)
+    assert len(json.loads(compared.stdout)["runs"]) == 2
+
+
+def test_a_program_that_cannot_run_is_one_line(tmp_path: Path) -> None:
+    assert "no such program" in failure("--", "no-such-program-1", where=tmp_path)
+    (tmp_path / "text").write_text("hello")
+    assert "chmod" in failure("--", "./text", where=tmp_path)
+    (tmp_path / "text").chmod(0o755)
+    assert "neither a program nor a script" in failure("--", "./text", where=tmp_path)
+    binary = bytearray(Path(sys.executable).resolve().read_bytes()[:4096])
+    binary[18] = 183
+    (tmp_path / "arm").write_bytes(binary)
+    (tmp_path / "arm").chmod(0o755)
+    assert "64-bit ARM" in failure("--", "./arm", where=tmp_path)
+    assert "qemu-user" in failure("--qemu", "/none", "--", "ls", where=tmp_path)
+    assert "--llc 3M:16" in failure("--llc", "3M:16", "--", "ls", where=tmp_path)
+    assert "does not exist" in failure("-o", "none/t.parquet", "--", "ls", where=tmp_path)
+
+
+def test_static_programs_are_recorded(tmp_path: Path) -> None:
+    source = "#include <string.h>\nstatic char a[1 << 20];\n"
+    source += "int main(int c, char **v) { memset(a, c, sizeof a); return a[77] - 1; }"
+    program = compiled(tmp_path, source, "-static")
+    sardonyx("trace", "record", "-o", "t.parquet", "--", program, where=tmp_path)
+    sardonyx("trace", "check", "t.parquet", where=tmp_path)
+    assert provenance(tmp_path / "t.parquet")["complete"] is True
+
+
+KILLED = """
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static char a[8 << 20];
+static void fill(int value) {
+    memset(a, value, sizeof a);
+    __asm__ volatile("" : : "r"(a) : "memory");
+}
+int main(void) {
+    fill(1);
+    for (int fd = 0; fd < 1024; fd++) close(fd);
+    fill(2);
+    NEXT;
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "complete"),
+    [("(void)0", True), ("kill(getpid(), SIGKILL)", False), ("abort()", False)],
+)
+def test_no_descriptors_and_a_violent_end_leave_a_whole_trace(
+    tmp_path: Path, what: str, complete: bool
+) -> None:
+    program = compiled(tmp_path, KILLED.replace("NEXT", what))
+    options = ("-o", "t.parquet", "--llc", "1M:16", "--json", "said.json")
+    sardonyx("trace", "record", *options, "--", program, where=tmp_path)
+    said = json.loads((tmp_path / "said.json").read_text())
+    assert said["traces"][0]["complete"] is complete
+    assert (said["signal"] is None) is complete
+    sardonyx("trace", "check", "t.parquet", where=tmp_path)
+    # Most of what was written after the descriptors were closed is there.
+    data = pq.read_table(tmp_path / "t.parquet", columns=["op", "data"]).to_pylist()
+    assert sum(row["data"] == b"\2" * 64 for row in data if row["op"] == 1) > 90_000
+
+
+RANDOM = """
+#include <stdint.h>
+static uint64_t a[5 << 20];
+int main(void) {
+    uint64_t s = 88172645463325252ull;
+    for (long i = 0; i < 5 << 20; i++) { s ^= s << 13; s ^= s >> 7; s ^= s << 17; a[i] = s; }
+    return a[77] & 1;
+}
+"""
+
+
+def test_a_full_disk_leaves_no_trace(tmp_path: Path) -> None:
+    program = compiled(tmp_path, RANDOM)
+    # A limit on the size of files stands in for a full disk; the ring of 16 MiB must fit.
+    limited = ["prlimit", "--fsize=17000000", sys.executable, "-m", "sardonyx", "trace", "record"]
+    ended = subprocess.run(
+        [*limited, "-o", "t.parquet", "--llc", "1M:16", "--", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert "t.parquet: cannot be written: " in ended.stderr and "Traceback" not in ended.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["p", "p.c"]
+
+
+def test_windows_follow_forks_and_frames(tmp_path: Path) -> None:
+    source = "#include <sys/wait.h>\n#include <unistd.h>\n#include <string.h>\n"
+    source += "static char a[1 << 20]; int main(void) { if (!fork()) { memset(a, 3, sizeof a); "
+    source += "_exit(0); } wait(0); memset(a, 4, sizeof a); return 0; }"
+    program = compiled(tmp_path, source)
+    options = "-o t.parquet --follow-fork --pages sequential --llc none"
+    sardonyx("trace", "record", *options.split(), "--", program, where=tmp_path)
+    for name, byte in (("t.parquet", 4), ("t.1.parquet", 3)):
+        rows = pq.read_table(tmp_path / name).to_pylist()
+        filled = sum(row["data"] == bytes([byte]) * 64 for row in rows)
+        assert filled >= 16_383  # the array need not begin with a line
+        assert max(row["line"] for row in rows) < 100_000  # frames, not addresses
+    options = "-o w.parquet --skip 100 --limit 500"
+    sardonyx("trace", "record", *options.split(), "--", program, where=tmp_path)
+    assert provenance(tmp_path / "w.parquet")["records"] == 500
+
+    options = "-o c.parquet --level cpu --limit 20000 --read-data"
+    sardonyx("trace", "record", *options.split(), "--", program, where=tmp_path)
+    rows = pq.read_table(tmp_path / "c.parquet").to_pylist()
+    assert {8, 9} <= {row["op"] for row in rows}
+    known: set[int] = set()
+    for row in rows:  # every line's contents are there when it is first touched
+        assert row["line"] in known or row["data"] is not None or row["op"] not in (8, 9)
+        known.add(row["line"])
+        if row["op"] == 11:
+            changed = int.from_bytes(row["data"][:8], "little")
+            known.difference_update(range(row["line"], row["line"] + changed))
+
+    sardonyx("trace", "mix", "t.parquet", "w.parquet", "-o", "m.parquet", where=tmp_path)
+    sardonyx("trace", "check", "m.parquet", where=tmp_path)
+    assert provenance(tmp_path / "m.parquet")["program"] == "p+p"
