@@ -127,7 +127,7 @@ impl UndoLog {
         for index in 0..header.entries {
             let at = self.address(index);
             let home = memory.load_u64(at);
-            if !data.contains(&home) || home % LINE != 0 {
+            if !data.contains(&home) || !home.is_multiple_of(LINE) {
                 let what = format!("log entry {index} is for {home:#x}, which is no line of data");
                 return Err(Fault { at, what });
             }

@@ -72,7 +72,7 @@ impl Parts {
 
     /// Whether a block of `len` bytes aligned to lines may lie at `at`.
     fn holds(&self, at: u64, len: u64) -> bool {
-        at % LINE == 0 && at >= self.heap && at <= self.end && self.end - at >= len
+        at.is_multiple_of(LINE) && at >= self.heap && at <= self.end && self.end - at >= len
     }
 
     fn root_u64(&self, memory: &mut dyn Memory, offset: u64) -> u64 {
