@@ -111,7 +111,7 @@ impl<'m> Transaction<'m> {
                 .store(self.log.address(index), &change.home.to_le_bytes());
             self.memory.store(self.log.old_line(index), old);
         }
-        let lines: Vec<u64> = self.log.lines(self.changes.len() as u64).collect();
+        let lines = self.log.lines(self.changes.len() as u64);
         let flushed = match self.mutant {
             Some(Mutant::LogNotFlushed) => 0,
             Some(Mutant::LastLogLineNotFlushed) => lines.len().saturating_sub(1),
