@@ -6,10 +6,13 @@ What happens in between is native (crates/record, crates/recorder); docs/recorde
 from __future__ import annotations
 
 import json
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -145,12 +148,20 @@ def _say_how_it_ended(outcome: dict[str, Any], console: Console) -> None:
 
 
 def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
-    """Record on another thread and show the counters; Ctrl-C ends the program, not the trace."""
+    """Record on another thread and show the counters.
+
+    Ctrl-C, SIGTERM and SIGHUP end the program; the trace is kept, and the rings' folder is not.
+    """
     recording = _core.Recording()
     text = json.dumps(wanted)
     interrupted: list[bool] = []
     started = time.monotonic()
-    with ThreadPoolExecutor(1) as pool:
+
+    def stop(*_: object) -> None:
+        recording.stop()
+        interrupted.append(True)
+
+    with ThreadPoolExecutor(1) as pool, _on_signals(stop):
         done = pool.submit(_core.trace_record, text, recording)
 
         def wait(show: Callable[[], None]) -> str:
@@ -160,8 +171,7 @@ def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
                 except NotYet:
                     show()
                 except KeyboardInterrupt:
-                    recording.stop()
-                    interrupted.append(True)
+                    stop()
 
         if console.is_terminal:
             with Live(console=console, transient=True, auto_refresh=False) as live:
@@ -170,6 +180,23 @@ def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
             answer = wait(lambda: None)
     outcome: dict[str, Any] = json.loads(answer) | {"interrupted": bool(interrupted)}
     return outcome
+
+
+@contextmanager
+def _on_signals(handler: Callable[..., None]) -> Iterator[None]:
+    """Call the handler where SIGTERM or SIGHUP would end us, if they would, on the main thread."""
+    chosen = [signal.SIGTERM, signal.SIGHUP]
+    if threading.current_thread() is not threading.main_thread():
+        chosen = []
+    before = {number: signal.getsignal(number) for number in chosen}
+    before = {number: old for number, old in before.items() if old == signal.SIG_DFL}
+    try:
+        for number in before:
+            signal.signal(number, handler)
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def _counters(recording: _core.Recording, started: float) -> Text:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -117,6 +120,39 @@ def test_no_descriptors_and_a_violent_end_leave_a_whole_trace(
     # Most of what was written after the descriptors were closed is there.
     data = pq.read_table(tmp_path / "t.parquet", columns=["op", "data"]).to_pylist()
     assert sum(row["data"] == b"\2" * 64 for row in data if row["op"] == 1) > 90_000
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_who_ends_the_recorder_has_the_trace_so_far(tmp_path: Path, number: signal.Signals) -> None:
+    source = "static volatile char a[4 << 20]; int main(void) { "
+    source += "for (long i = 0;; i += 64) a[i % sizeof a]++; }"
+    program = compiled(tmp_path, source)
+    command = [sys.executable, "-m", "sardonyx", "trace", "record", "-o", "t.parquet"]
+    memory, temporary = Path("/dev/shm"), tmp_path / "tmp"
+    temporary.mkdir()
+    running = subprocess.Popen(
+        [*command, "--llc", "1M:16", "--", program], cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(temporary)},
+    )  # fmt: skip
+
+    def rings() -> list[Path]:
+        found = [*memory.glob("sardonyx-record-*/*"), *temporary.glob("sardonyx-record-*/*")]
+        return [p for p in found if _maps(running.pid, p)]
+
+    deadline = time.monotonic() + 30
+    while not (mine := rings()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert mine
+    time.sleep(0.5)
+    running.send_signal(number)
+    assert running.wait(timeout=30) == 0
+    assert not any(ring.parent.exists() for ring in mine)
+    assert provenance(tmp_path / "t.parquet")["complete"] is False
+    sardonyx("trace", "check", "t.parquet", where=tmp_path)
+
+
+def _maps(process: int, file: Path) -> bool:
+    return str(file) in Path(f"/proc/{process}/maps").read_text()
 
 
 RANDOM = """

@@ -82,3 +82,25 @@ fn tiny_caches_lose_nothing() {
 fn at_the_core_nothing_is_lost() {
     small("t.parquet", |r| r.level = Level::Cpu);
 }
+
+#[test]
+fn flushes_have_the_address_of_the_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("flushes", folder.path(), &[]);
+    let (trace, dump) = (folder.path().join("t.parquet"), folder.path().join("dump"));
+    let words = [program.to_str().unwrap(), dump.to_str().unwrap()];
+    assert_eq!(run(&request(&trace, &words)).status, Some(0));
+    let said: Vec<u64> = std::fs::read(&dump)
+        .unwrap()
+        .chunks_exact(8)
+        .map(|address| u64::from_le_bytes(address.try_into().unwrap()) / 64)
+        .collect();
+    let recorded: Vec<u64> = records(&trace)
+        .iter()
+        .filter(|r| matches!(r.op, Op::Clwb | Op::ClflushOpt | Op::Clflush))
+        .map(|r| r.line.0)
+        .collect();
+    assert_eq!(said.len(), 650);
+    let wrong = said.iter().zip(&recorded).filter(|(a, b)| a != b).count();
+    assert_eq!((recorded.len(), wrong), (said.len(), 0));
+}

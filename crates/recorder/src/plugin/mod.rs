@@ -9,6 +9,7 @@ mod counters;
 mod kernel;
 mod out;
 mod state;
+mod sync;
 mod translate;
 
 use std::cell::UnsafeCell;
@@ -138,7 +139,8 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
         .store(std::process::id(), Ordering::Relaxed);
     ring.header().begun.store(1, Ordering::Release);
     let out = Out::new(api, ring, options.skip, options.read_data, options.page_map);
-    let state = State::new(api, options, out)?;
+    let mut state = State::new(api, options, out)?;
+    state.registers_are_stored = sync::store_registers();
     // SAFETY: no callback is registered yet, so nobody else looks.
     unsafe { (*STATE.0.get()).write(state) };
     // SAFETY: the handlers are functions that live as long as the process.

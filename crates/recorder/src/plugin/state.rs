@@ -52,6 +52,8 @@ pub struct State {
     pub heap_end: u64,
     /// Addresses of flush instructions, which QEMU's translations point to.
     pub operands: HashMap<(u8, u64), &'static (u8, Address)>,
+    /// Whether registers are as of the instruction, and not of the last load or store.
+    pub registers_are_stored: bool,
 }
 
 impl State {
@@ -75,6 +77,7 @@ impl State {
             cleared: BTreeSet::new(),
             heap_end: 0,
             operands: HashMap::new(),
+            registers_are_stored: false,
         })
     }
 
@@ -256,6 +259,10 @@ impl State {
                 self.out.unreadable
             );
             self.out.tell(&Event::Note(note.into_bytes()));
+        }
+        if !self.registers_are_stored && !self.operands.is_empty() {
+            let note = "this QEMU shows registers as of the last load or store: some flushes' addresses may be stale";
+            self.out.tell(&Event::Note(note.into()));
         }
         self.out.tell(&Event::End);
     }

@@ -17,9 +17,10 @@ use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 pub struct TraceInfo {
     /// Records of every kind.
     pub records: u64,
-    /// Reads.
+    /// Reads; at level `cpu` loads.
     pub reads: u64,
-    /// Line writes: evictions, non-temporal writes and forced write-backs.
+    /// Line writes: evictions, non-temporal writes and forced write-backs; at level `cpu` stores too, each with its line's
+    /// bytes after it.
     pub writes: u64,
     /// sfence and mfence.
     pub fences: u64,
@@ -154,8 +155,8 @@ impl Survey {
         self.gaps = self.gaps.saturating_add(u64::from(record.gap));
         self.threads.insert(record.thread);
         match (&record.data, record.op) {
-            (Some(data), op) if op.is_write() => self.write(record.line.0, data),
-            (_, Op::ReadMiss) => {
+            (Some(data), op) if op.is_write() || op == Op::Store => self.write(record.line.0, data),
+            (_, Op::ReadMiss | Op::Load) => {
                 let unknown = Touched {
                     first_read: true,
                     content: None,
@@ -204,12 +205,17 @@ impl Survey {
                 .map(|op| self.of[usize::from(op.code())])
                 .sum::<u64>()
         };
-        let writes = of(&[Op::DirtyEviction, Op::NonTemporalWrite, Op::FlushWriteBack]);
+        let writes = of(&[
+            Op::DirtyEviction,
+            Op::NonTemporalWrite,
+            Op::FlushWriteBack,
+            Op::Store,
+        ]);
         let distinct = self.contents.len() as u64;
         let footprint = self.lines.len() as u64;
         TraceInfo {
             records: self.records,
-            reads: of(&[Op::ReadMiss]),
+            reads: of(&[Op::ReadMiss, Op::Load]),
             writes,
             fences: of(&[Op::Fence]),
             flushes: of(&[Op::Clwb, Op::ClflushOpt, Op::Clflush]),
