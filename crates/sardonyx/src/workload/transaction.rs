@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::undo_log::{Header, UndoLog, write_back_counters};
-use super::{Mark, Memory, Mutant, Phase};
+use super::{Mark, Memory, MemoryExt, Mutant, Phase};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -45,6 +45,9 @@ impl<'m> Transaction<'m> {
             transaction: number,
             phase: Phase::Begin,
         });
+        // The log must be free; a program that did not look would overwrite what it may need.
+        let valid = memory.load_u64(log.header());
+        assert_eq!(valid, 0, "a transaction begins while the log is valid");
         Transaction {
             memory,
             log,
