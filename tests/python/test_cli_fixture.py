@@ -49,7 +49,7 @@ class FakeCore:
         return json.dumps(self.runs[design] | {"machine": machine, "copies": copies})
 
     def trace_info(self, trace: str, limit: int | None, progress: Any) -> str:
-        if not trace.startswith("synth:") and Path(trace).read_bytes() == b"broken":
+        if not trace.startswith(("synth:", "program:")) and Path(trace).read_bytes() == b"broken":
             raise _core.SardonyxError(f"{trace}: is not a Parquet file; convert it first")
         return json.dumps(self.info)
 

@@ -87,7 +87,8 @@ def test_programs_are_compared(tmp_path: Path) -> None:
     assert len(runs) == 6
     for run in runs:
         assert run["metrics"]["transactions_per_second"] > 0
-        assert 290 <= run["metrics"]["transactions"] <= 300
+        # Counting begins when the last core is warm; the other is ahead by then.
+        assert 200 <= run["metrics"]["transactions"] <= 300
         assert "caches.llc.latency_ns" in run["assumed"]
         assert "core.cache_latency_ns" not in run["assumed"]
     ended = sardonyx("report", "results", where=tmp_path)

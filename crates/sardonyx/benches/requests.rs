@@ -9,12 +9,14 @@ use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Controller, Persist, designs};
+use sardonyx::crash::{self, History};
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Logical, Place};
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::{At, Step, Stored};
 use sardonyx::stats::Kind;
 use sardonyx::units::Time;
+use sardonyx::workload::ProgramSpec;
 
 const GIB_LINES: u64 = 1 << 24;
 const HINT_AHEAD: usize = 12;
@@ -208,6 +210,31 @@ fn decoding() -> f64 {
     best
 }
 
+/// Power cuts a second, and distinct states: `sca`, a B-tree of 1,000 transactions, every position.
+fn crash() -> (f64, f64, u64) {
+    let none: [(&str, &str); 0] = [];
+    let machine = Machine::load("sca", &none).expect("a preset");
+    let spec = ProgramSpec {
+        name: "btree".into(),
+        item_bytes: 64,
+        footprint: 16_384,
+        transactions: 1000,
+        seed: 1,
+        mutant: None,
+    };
+    let history = History::record(&machine, "sca", &[spec], 1).expect("a design and a program");
+    let start = Instant::now();
+    let options = crash::Options::default();
+    let explored = crash::explore(&history, &options, &|_| true).expect("nobody cancels");
+    assert!(explored.tally.kinds.is_empty());
+    let (covered, took) = (explored.covered, start.elapsed().as_secs_f64());
+    (
+        covered.cuts as f64 / took,
+        covered.states as f64 / took,
+        covered.cuts,
+    )
+}
+
 /// Peak resident memory of this process in MiB.
 fn peak_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -251,6 +278,13 @@ fn main() {
             "{:<16} {ns:>9.1} ns  {:>5.1} M records/s",
             "trace decoding",
             1000.0 / ns
+        );
+    }
+    if wanted("crash") {
+        let (cuts, states, all) = crash();
+        println!(
+            "{:<16} {:>9.0} cuts/s, {states:.0} distinct states/s ({all} cuts of a B-tree on sca)",
+            "crash", cuts
         );
     }
     if let Some(peak) = peak_mib() {

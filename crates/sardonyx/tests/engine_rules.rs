@@ -240,6 +240,34 @@ fn rule_5_a_group_takes_all_its_slots_or_none() {
     assert_eq!((line[0], line[8], line[16]), (0, 1, 0), "its own word only");
 }
 
+/// Breaks if a member merges alone, or a whole group with whole queued entries does not.
+#[test]
+fn rule_5_a_group_merges_as_a_whole_or_not_at_all() {
+    let mut params = params();
+    let queues = &mut params.medium.queues;
+    (queues.writes, queues.counter_writes) = (2, 2);
+    (queues.high_watermark, queues.low_watermark) = (4, 0);
+    queues.coalescing = true;
+    let mut engine = Engine::new(&params);
+    request(&mut engine, Kind::Read, 0, |plan| {
+        Stored::at(pause(plan, 1))
+    });
+    times(&mut engine, 1);
+    request(&mut engine, Kind::Write, 0, |plan| pair(plan, [0, 100]));
+    request(&mut engine, Kind::Write, 1, |plan| pair(plan, [0, 100]));
+    assert_eq!(engine.service(Kind::Write).short_cuts, 2, "both halves");
+    request(&mut engine, Kind::Write, 2, |plan| pair(plan, [1, 100]));
+    assert_eq!(
+        engine.service(Kind::Write).short_cuts,
+        2,
+        "no queued line 1"
+    );
+    assert_eq!(engine.answers().count(), 3, "two slots of each queue");
+    engine.run_to_rest();
+    let line = engine.image().read(Place(100)).expect("written");
+    assert_eq!((line[0], line[8]), (0, 1));
+}
+
 /// Breaks if a group that is let in does not look at those behind it in its other queues.
 #[test]
 fn rule_5_those_behind_a_group_take_the_slots_that_it_leaves() {

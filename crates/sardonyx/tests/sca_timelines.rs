@@ -15,8 +15,13 @@ use sardonyx::plan::{At, Plan, Step, Stored};
 use sardonyx::stats::Kind;
 use sardonyx::units::Time;
 
-/// The marks of the global counter would be writes beside those that the figures show.
-const SETTINGS: [(&str, &str); 1] = [("encryption.global_counter", "paper")];
+/// The marks of the global counter would be writes beside those that the figures show; rows of 64
+/// lines in one rank are those of the comments here.
+const SETTINGS: [(&str, &str); 3] = [
+    ("encryption.global_counter", "paper"),
+    ("medium.geometry.ranks", "1"),
+    ("medium.geometry.columns", "64"),
+];
 
 /// The first line of the row that a test plays in; lines below are counted from it.
 const ROW: u64 = 64;

@@ -317,7 +317,7 @@ fn levels_do_not_mix() {
 
 #[test]
 fn programs_that_do_not_fit_say_what_to_change() {
-    let machine = machine("sca", &[("medium.geometry.rows", "64")]);
+    let machine = machine("sca", &[("medium.geometry.rows", "16")]);
     let tell = |spec: &ProgramSpec, cores| {
         let outcome = programs::run(&machine, "sca", spec, cores, 0, &mut (), &mut |_| true);
         outcome.unwrap_err().to_string()

@@ -87,7 +87,7 @@ fn counters_in(history: &History, write: &Write) -> Vec<(Place, u64)> {
 }
 
 /// What a line would be after a cut, kept in two ways.
-struct Line2 {
+struct Twice {
     array: (Line, Option<[u8; 8]>),
     drained: (Line, Option<[u8; 8]>),
     queued: VecDeque<Write>,
@@ -104,7 +104,7 @@ fn apply(to: &mut (Line, Option<[u8; 8]>), write: &Write) {
 /// # Panics
 /// If not: a bug in Sardonyx.
 pub fn array_writes_change_nothing(history: &History) {
-    let mut lines: FxHashMap<u64, Line2> = FxHashMap::default();
+    let mut lines: FxHashMap<u64, Twice> = FxHashMap::default();
     let journal = &history.journal;
     let now = |place: Place| {
         let line = history.image.read(place).unwrap_or(ZERO_LINE);
@@ -114,7 +114,7 @@ pub fn array_writes_change_nothing(history: &History) {
         match event {
             Event::Ready { from, count } => {
                 for write in &journal.writes[*from as usize..(*from + *count) as usize] {
-                    let line = lines.entry(write.place.0).or_insert_with(|| Line2 {
+                    let line = lines.entry(write.place.0).or_insert_with(|| Twice {
                         array: now(write.place),
                         drained: now(write.place),
                         queued: VecDeque::new(),

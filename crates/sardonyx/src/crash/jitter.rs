@@ -37,7 +37,7 @@ impl Jitter {
 
     /// `gate`, or some time after it.
     fn hold(&mut self, gate: Step, plan: &mut Plan) -> Step {
-        if self.random.next_u32() % ONE_IN != 0 {
+        if !self.random.next_u32().is_multiple_of(ONE_IN) {
             return gate;
         }
         let wait = f64::from(self.random.next_u32() % LONGEST_NS + 1);

@@ -140,12 +140,13 @@ impl<'h> Survivors<'h> {
         let mut words = write.words;
         if self.platform == Platform::Eadr {
             let versions = self.versions.entry(write.place.0).or_default();
-            for word in 0..8 {
-                let newer = write.order >= versions[word];
-                if words >> word & 1 == 1 && newer {
-                    versions[word] = write.order;
+            for (word, version) in versions.iter_mut().enumerate() {
+                let carried = words >> word & 1 == 1;
+                if carried && write.order >= *version {
+                    *version = write.order;
+                } else {
+                    words &= !(1 << word);
                 }
-                words &= !(u8::from(!newer) << word);
             }
         }
         let image = self.untimed.image_mut();

@@ -19,8 +19,6 @@ pub enum Kind {
     LineLost,
     /// After the program's recovery the structure's invariants do not hold.
     Broken,
-    /// The fresh controller, or the program over it, failed altogether.
-    Panicked,
     /// A counter persists before the line that it is for, or one half of a pair without the other.
     HalfAPair,
     /// Two contents under one pad.
@@ -41,7 +39,6 @@ impl Kind {
             Kind::WrongLine => "wrong-line",
             Kind::LineLost => "line-lost",
             Kind::Broken => "broken-structure",
-            Kind::Panicked => "panicked",
             Kind::HalfAPair => "half-a-pair",
             Kind::PadReused => "pad-reused",
             Kind::PadWithinReach => "pad-within-reach",

@@ -93,8 +93,8 @@ fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
     let kept = share(total.medium_writes as f64, writes as f64);
     let reduction = kept.as_f64().map(|kept| 1.0 - kept);
     put("medium_write_reduction", json!(reduction));
-    latencies(&mut put, "write", &sim.writes);
-    latencies(&mut put, "read", &sim.reads);
+    latencies(&mut put, "write", sim.writes);
+    latencies(&mut put, "read", sim.reads);
     put("simulated_ns", json!(simulated.ns()));
     let instructions = sim
         .instructions
@@ -227,8 +227,7 @@ pub fn assumed<'m>(machine: &'m Machine, design: &str, from_the_core: bool) -> V
     let (mapping, policy) = designs::composition(design).unwrap_or(("identity", "per-line"));
     let foreign = |key: &str| {
         let of = |prefix: &str| key.starts_with(prefix);
-        (of("caches.") && !from_the_core)
-            || (of("core.store_queue") && !from_the_core)
+        ((of("caches.") || of("core.store_queue")) && !from_the_core)
             || (of("core.cache_latency_ns") && from_the_core)
             || (of("esd.") && !mapping.starts_with("esd"))
             || (of("dedup_sha1.") && mapping != "dedup-sha1")

@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::undo_log::{Header, UndoLog, write_back_counters};
-use super::{Mark, Memory, Mutant, Phase};
+use super::{Mark, Memory, MemoryExt, Mutant, Phase};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -45,6 +45,9 @@ impl<'m> Transaction<'m> {
             transaction: number,
             phase: Phase::Begin,
         });
+        // The log must be free; a program that did not look would overwrite what it may need.
+        let valid = memory.load_u64(log.header());
+        assert_eq!(valid, 0, "a transaction begins while the log is valid");
         Transaction {
             memory,
             log,
@@ -111,7 +114,7 @@ impl<'m> Transaction<'m> {
                 .store(self.log.address(index), &change.home.to_le_bytes());
             self.memory.store(self.log.old_line(index), old);
         }
-        let lines: Vec<u64> = self.log.lines(self.changes.len() as u64).collect();
+        let lines = self.log.lines(self.changes.len() as u64);
         let flushed = match self.mutant {
             Some(Mutant::LogNotFlushed) => 0,
             Some(Mutant::LastLogLineNotFlushed) => lines.len().saturating_sub(1),

@@ -1,6 +1,7 @@
 //! The undo log of a transaction (SCA, HPCA 2018, Fig. 9): where it lies, and recovery from it.
-//! A header line, lines of addresses (eight each), then the old lines in the same order. The
-//! header alone decides what recovery sees, so it is only ever written counter-atomically.
+//! A header line, which alone decides what recovery sees and is only ever written counter-atomically;
+//! then blocks of a line of addresses and the seven old lines that they are for (ATOM's record). Header
+//! and blocks each begin a line of counters, so one write-back serves seven entries.
 
 use std::ops::Range;
 
@@ -8,8 +9,8 @@ use super::{COUNTER_SPAN, Fault, Memory, MemoryExt, Recovered};
 use crate::line::{LINE_BYTES, ZERO_LINE};
 
 const LINE: u64 = LINE_BYTES as u64;
-/// Addresses in a line.
-const PER_LINE: u64 = 8;
+/// Old lines in a block.
+const PER_BLOCK: u64 = 7;
 
 /// Offsets in the header line.
 const VALID: u64 = 0;
@@ -35,20 +36,21 @@ pub(super) struct Header {
 }
 
 impl UndoLog {
-    /// A log at byte `start` with room for `capacity` lines.
+    /// A log at byte `start`, which begins a line of counters, with room for `capacity` lines.
     pub fn new(start: u64, capacity: u64) -> UndoLog {
+        debug_assert!(start.is_multiple_of(COUNTER_SPAN));
         UndoLog { start, capacity }
     }
 
     /// The bytes it takes.
     pub fn bytes(&self) -> Range<u64> {
-        let lines = 1 + self.capacity.div_ceil(PER_LINE) + self.capacity;
-        self.start..self.start + lines * LINE
+        let blocks = self.capacity.div_ceil(PER_BLOCK);
+        self.start..self.start + (1 + blocks) * COUNTER_SPAN
     }
 
-    /// The byte after it, at which no counter line is shared with it.
+    /// The byte after it.
     pub fn end(&self) -> u64 {
-        self.bytes().end.next_multiple_of(COUNTER_SPAN)
+        self.bytes().end
     }
 
     /// Lines it has room for.
@@ -60,21 +62,26 @@ impl UndoLog {
         self.start
     }
 
+    fn block(&self, index: u64) -> u64 {
+        self.start + (1 + index / PER_BLOCK) * COUNTER_SPAN
+    }
+
     /// Where the address of entry `index` stands.
     pub(super) fn address(&self, index: u64) -> u64 {
-        self.start + LINE + index * 8
+        self.block(index) + index % PER_BLOCK * 8
     }
 
     /// Where the old line of entry `index` stands.
     pub(super) fn old_line(&self, index: u64) -> u64 {
-        self.start + LINE + self.capacity.div_ceil(PER_LINE) * LINE + index * LINE
+        self.block(index) + (1 + index % PER_BLOCK) * LINE
     }
 
     /// The lines that `entries` entries take, header left out.
-    pub(super) fn lines(&self, entries: u64) -> impl Iterator<Item = u64> + use<> {
-        let (first, old) = (self.address(0), self.old_line(0));
-        let addresses = (0..entries.div_ceil(PER_LINE)).map(move |i| first + i * LINE);
-        addresses.chain((0..entries).map(move |i| old + i * LINE))
+    pub(super) fn lines(&self, entries: u64) -> Vec<u64> {
+        let firsts = (0..entries.div_ceil(PER_BLOCK)).map(|block| self.block(block * PER_BLOCK));
+        let mut lines: Vec<u64> = firsts.collect();
+        lines.extend((0..entries).map(|index| self.old_line(index)));
+        lines
     }
 
     /// The header's bytes.
@@ -111,11 +118,12 @@ impl UndoLog {
         Ok(header)
     }
 
-    /// Puts the lines of a valid log back and invalidates it. It may be cut short and run again.
+    /// Puts the lines of a valid log back, all of `region` and none of the log, and invalidates it. It
+    /// may be cut short and run again.
     ///
     /// # Errors
     /// The log's header or addresses make no sense; nothing has been changed then.
-    pub fn recover(&self, memory: &mut dyn Memory, data: Range<u64>) -> Result<Recovered, Fault> {
+    pub fn recover(&self, memory: &mut dyn Memory, region: Range<u64>) -> Result<Recovered, Fault> {
         let header = self.read_header(memory)?;
         if !header.valid {
             return Ok(Recovered {
@@ -127,7 +135,8 @@ impl UndoLog {
         for index in 0..header.entries {
             let at = self.address(index);
             let home = memory.load_u64(at);
-            if !data.contains(&home) || home % LINE != 0 {
+            let data = region.contains(&home) && !self.bytes().contains(&home);
+            if !data || !home.is_multiple_of(LINE) {
                 let what = format!("log entry {index} is for {home:#x}, which is no line of data");
                 return Err(Fault { at, what });
             }

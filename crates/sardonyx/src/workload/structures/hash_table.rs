@@ -103,7 +103,7 @@ impl Program for HashTable {
     }
 
     fn recover(&self, memory: &mut dyn Memory) -> Result<Recovered, Fault> {
-        self.parts.log.recover(memory, self.parts.data())
+        self.parts.log.recover(memory, self.parts.region())
     }
 
     fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {

@@ -41,7 +41,8 @@ pub(super) static PROGRAMS: &[Known] = &[
     Known { name: "rbtree", line: "inserts an item into a red-black tree", build: |spec| Box::new(red_black_tree::RedBlackTree::new(spec)) },
 ];
 
-/// Where a structure's parts lie in its region.
+/// Where a structure's parts lie in its region. The root line comes first, with the log: what every
+/// transaction writes lies in one row of the medium.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
     log: UndoLog,
@@ -54,25 +55,24 @@ struct Parts {
 impl Parts {
     /// With a heap of `heap_bytes`, for items of the specification's size.
     fn new(spec: &ProgramSpec, heap_bytes: u64) -> Parts {
-        let log = UndoLog::new(0, 2 * spec.item_bytes / LINE + REBALANCED);
-        let root = log.end();
-        let heap = root + COUNTER_SPAN;
+        let log = UndoLog::new(COUNTER_SPAN, 2 * spec.item_bytes / LINE + REBALANCED);
+        let heap = log.end();
         Parts {
             log,
-            root,
+            root: 0,
             heap,
             end: (heap + heap_bytes).next_multiple_of(COUNTER_SPAN),
         }
     }
 
-    /// Everything but the log.
-    fn data(&self) -> Range<u64> {
-        self.root..self.end
+    /// The whole region.
+    fn region(&self) -> Range<u64> {
+        0..self.end
     }
 
     /// Whether a block of `len` bytes aligned to lines may lie at `at`.
     fn holds(&self, at: u64, len: u64) -> bool {
-        at % LINE == 0 && at >= self.heap && at <= self.end && self.end - at >= len
+        at.is_multiple_of(LINE) && at >= self.heap && at <= self.end && self.end - at >= len
     }
 
     fn root_u64(&self, memory: &mut dyn Memory, offset: u64) -> u64 {

@@ -216,14 +216,14 @@ impl Program for RedBlackTree {
     }
 
     fn recover(&self, memory: &mut dyn Memory) -> Result<Recovered, Fault> {
-        self.parts.log.recover(memory, self.parts.data())
+        self.parts.log.recover(memory, self.parts.region())
     }
 
     fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
         let free = self.parts.root_u64(memory, FREE);
         let count = self.parts.root_u64(memory, COUNT);
         let top = self.parts.root_u64(memory, TOP);
-        if free % LINE != 0 || free > self.parts.end {
+        if !free.is_multiple_of(LINE) || free > self.parts.end {
             return fault(
                 self.parts.root + FREE,
                 format!("the heap ends at {free:#x}"),
