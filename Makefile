@@ -74,13 +74,13 @@ browser:
 	    { $$as_root apt-get update -qq && $$as_root apt-get install -qq --yes chromium > /dev/null; } \
 	    || { echo "make: could not install chromium; as root: apt-get install chromium" >&2; exit 1; }; }
 
-# Programs are recorded in QEMU's user-mode emulation, one of them with libpmemobj.
+# Programs are recorded in QEMU's user-mode emulation, among them sqlite3 and one with libpmemobj.
 qemu:
-	@{ command -v qemu-x86_64 && test -e /usr/include/libpmemobj.h; } > /dev/null || { \
-	    echo "make: no qemu-user or libpmemobj-dev, which the recorder's tests need; installing them" >&2; \
+	@{ command -v qemu-x86_64 && command -v sqlite3 && test -e /usr/include/libpmemobj.h; } > /dev/null || { \
+	    echo "make: no qemu-user, sqlite3 or libpmemobj-dev, which the recorder's tests need; installing them" >&2; \
 	    as_root=; test "$$(id -u)" = 0 || as_root="sudo -n"; \
-	    { $$as_root apt-get update -qq && $$as_root apt-get install -qq --yes qemu-user libpmemobj-dev > /dev/null; } \
-	    || { echo "make: could not install them; as root: apt-get install qemu-user libpmemobj-dev" >&2; exit 1; }; }
+	    { $$as_root apt-get update -qq && $$as_root apt-get install -qq --yes qemu-user sqlite3 libpmemobj-dev > /dev/null; } \
+	    || { echo "make: could not install them; as root: apt-get install qemu-user sqlite3 libpmemobj-dev" >&2; exit 1; }; }
 
 # Installs and records the programs of docs/corpus.md and writes its table.
 corpus: build

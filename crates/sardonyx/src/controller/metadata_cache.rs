@@ -117,6 +117,18 @@ impl MetadataCache {
 
     /// Changes bytes of a line just looked up; they may leave the chip after `ripe`.
     pub fn set_bytes(&mut self, got: Got, from: usize, bytes: &[u8], ripe: Step, plan: &mut Plan) {
+        self.set_bytes_drained(got, from, bytes, (ripe, ripe), plan);
+    }
+
+    /// The same; a platform that drains the cache at a power cut does so after `drained`.
+    pub fn set_bytes_drained(
+        &mut self,
+        got: Got,
+        from: usize,
+        bytes: &[u8],
+        (ripe, drained): (Step, Step),
+        plan: &mut Plan,
+    ) {
         let entry = &mut self.entries[got.slot];
         entry.line[from..from + bytes.len()].copy_from_slice(bytes);
         for word in from / 8..=(from + bytes.len() - 1) / 8 {
@@ -124,7 +136,7 @@ impl MetadataCache {
         }
         entry.ripe = plan.both(entry.ripe, ripe);
         let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
-        plan.on_chip(Place(self.tags[got.slot] - 1), &entry.line, words, ripe);
+        plan.on_chip(Place(self.tags[got.slot] - 1), &entry.line, words, drained);
     }
 
     /// The words of a line just looked up that differ from the medium's.

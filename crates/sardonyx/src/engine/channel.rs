@@ -110,6 +110,8 @@ pub(crate) struct Channel {
     capacity: [usize; 3],
     /// Writes that hold a slot but may not be issued yet.
     unready: usize,
+    /// Counter writes that may.
+    counters: usize,
     draining: bool,
     /// Queued writes go, for once, although nothing asks for a drain: nothing else can happen.
     pub flushing: bool,
@@ -138,6 +140,7 @@ impl Channel {
             lists: [Lists::new(), Lists::new()],
             used: [0; 3],
             unready: 0,
+            counters: 0,
             draining: false,
             flushing: false,
             ending: false,
@@ -197,14 +200,14 @@ impl Channel {
         let direction = usize::from(slots != Slots::Read);
         if direction == WRITE_LIST {
             self.unready -= 1;
+            self.counters += usize::from(slots == Slots::CounterWrite);
         }
         let bank = self.decoder.bank(place.0);
         let entry = Entry::new(step, place.0, self.decoder.row(place.0), slots, sequence);
         self.lists[direction].insert(bank, entry, self.banks.open_row(bank));
-        let writes = self.lists[WRITE_LIST].len();
         let turns = match self.draining {
-            true => self.unready > 0 || writes <= self.queues.low_watermark,
-            false => writes >= self.queues.high_watermark,
+            true => self.unready > 0 || self.drain_is_over(),
+            false => self.drain_is_due(),
         };
         turns || self.busy >> bank & 1 == 0
     }
@@ -225,8 +228,7 @@ impl Channel {
 
     /// The next cycle after `cycle` in which something can happen.
     pub fn next_action(&self, cycle: u64) -> u64 {
-        let drained = self.lists[WRITE_LIST].len() <= self.queues.low_watermark;
-        if self.draining && drained && self.busy == 0 {
+        if self.draining && self.drain_is_over() && self.busy == 0 {
             return cycle + 1; // the drain is over, and no command to come says so
         }
         let idle = !self.busy & !self.banks.refreshing();
@@ -258,9 +260,16 @@ impl Channel {
         (READ_LIST, None)
     }
 
-    /// Ready entries only: a write that waits for a read must not stop that read.
+    /// Ready entries only: a write that waits for a read must not stop that read. A counter queue that
+    /// is full holds up groups however few data writes there are.
     fn drain_is_due(&self) -> bool {
         self.lists[WRITE_LIST].len() >= self.queues.high_watermark
+            || self.has_counter_queue() && self.counters >= self.queues.counter_writes
+    }
+
+    fn drain_is_over(&self) -> bool {
+        self.lists[WRITE_LIST].len() <= self.queues.low_watermark
+            && self.counters <= self.queues.counter_writes / 2
     }
 
     /// The scheduler looks, also at the watermarks, when an access is queued for an idle bank. So a
@@ -274,7 +283,7 @@ impl Channel {
         }
         if self.drain_is_due() {
             self.draining = true;
-        } else if self.lists[WRITE_LIST].len() <= self.queues.low_watermark {
+        } else if self.drain_is_over() {
             self.draining = false;
         }
         if self.lists[WRITE_LIST].len() == 0 {
@@ -330,6 +339,7 @@ impl Channel {
         let bank = self.lists[list].bank(entry);
         let entry = self.lists[list].remove(entry, self.banks.open_row(bank));
         self.used[entry.slots as usize] -= 1;
+        self.counters -= usize::from(entry.slots == Slots::CounterWrite);
         let open = self.banks.open_row(bank);
         let hit = open == Some(entry.row);
         let command = match open {

@@ -160,7 +160,10 @@ impl Layer for CounterMode {
         let word = (a.0 % PER_LINE) as usize;
         let ripe = self.ripe(stored, got.at);
         let mut plan = plan.because(Cause::Counter);
-        self.cache.set_bytes(got, word * 8, &bytes, ripe, &mut plan);
+        // A new counter whose line of eight is still on its way is drained all the same.
+        let when = (ripe, stored.accepted);
+        self.cache
+            .set_bytes_drained(got, word * 8, &bytes, when, &mut plan);
         if !self.is_paired(order) {
             plan.sealed(stored, a, counter, data.value, None);
             return stored;
