@@ -1,0 +1,260 @@
+//! What becomes of a step: it starts when it is ready, waits in a unit or a queue, and ends, which lets
+//! others start. The clock's side of the engine; `mod.rs` has what plans and cores see.
+
+use super::channel::{self, Slots};
+use super::steps::{Action, State, Step};
+use super::{Acceptance, Engine};
+use crate::line::Place;
+use crate::stats::{Kind, Purpose};
+use crate::units::Time;
+
+impl Engine {
+    pub(super) fn start_fresh(&mut self) {
+        let mut fresh = std::mem::take(&mut self.steps.fresh);
+        for step in fresh.drain(..) {
+            self.start(step);
+            self.settle();
+        }
+        self.steps.fresh = fresh;
+    }
+
+    pub(super) fn finish(&mut self, step: Step) {
+        self.end(step);
+        self.settle();
+    }
+
+    /// Starts everything that has become ready.
+    pub(super) fn settle(&mut self) {
+        while let Some(step) = self.ready.pop() {
+            self.start(step);
+        }
+    }
+
+    /// Finishes one step; what becomes ready waits in `ready`.
+    pub(super) fn end(&mut self, step: Step) {
+        if self.journal.is_some() {
+            self.note_end(step, self.steps.get(step).action);
+        }
+        let record = self.steps.get(step);
+        let place = Place(record.place);
+        match record.action {
+            Action::Read => self.contents.overlay.leave(place, None),
+            Action::Store => {
+                let index = record.link as u32;
+                let payload = self.contents.overlay.payload(index);
+                let (line, words, beside) = (&payload.line, payload.words, payload.sideband);
+                self.contents.image.write(place, line, words, beside);
+                self.contents.overlay.leave(place, Some(Step(step.0 - 1)));
+                self.contents.overlay.drop_payload(index);
+            }
+            Action::Coalesced => self.contents.overlay.leave(place, Some(Step(step.0 - 1))),
+            Action::Request => self.answer(step),
+            Action::Leave => self.in_ingress -= 1,
+            Action::Announce => {
+                self.in_ingress -= 1;
+                self.acceptances.push(Acceptance {
+                    core: record.place as u32,
+                    tag: record.link,
+                    at: Time::from_ps(self.now),
+                });
+            }
+            Action::Join | Action::Unit(_) | Action::Accept => {}
+        }
+        self.steps.finish(step, &mut self.ready);
+        self.in_ingress -= std::mem::take(&mut self.steps.left);
+    }
+
+    #[cold]
+    pub(super) fn note_end(&mut self, step: Step, action: Action) {
+        let now = Time::from_ps(self.now);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        match action {
+            Action::Store => journal.done(now, Step(step.0 - 1)),
+            Action::Join => journal.on_chip(now, step),
+            Action::Leave | Action::Announce => journal.left(now, step),
+            _ => {}
+        }
+    }
+
+    #[cold]
+    pub(super) fn note_ready(&mut self, accept: Step, into: Option<Step>) {
+        let now = Time::from_ps(self.now);
+        let record = self.steps.get(accept);
+        let payload = self.contents.overlay.payload(record.link as u32);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        journal.ready(now, accept, Place(record.place), payload, into);
+    }
+
+    #[cold]
+    pub(super) fn note_begun(&mut self, store: Step) {
+        let now = Time::from_ps(self.now);
+        let record = self.steps.get(store);
+        let payload = self.contents.overlay.payload(record.link as u32);
+        let journal = self.journal.as_mut().expect("a journal is kept");
+        journal.begun(now, Step(store.0 - 1), Place(record.place), payload);
+    }
+
+    /// A step that is ready begins, or waits for a slot.
+    pub(super) fn start(&mut self, step: Step) {
+        let now = self.now;
+        let record = self.steps.get_mut(step);
+        (record.ready, record.state) = (now, State::Started);
+        match record.action {
+            Action::Join
+            | Action::Request
+            | Action::Leave
+            | Action::Announce
+            | Action::Coalesced => {
+                record.begun = now;
+                self.end(step);
+            }
+            Action::Unit(unit) => {
+                let purpose = record.purpose;
+                self.start_unit(step, unit as usize, purpose);
+            }
+            Action::Read => {
+                let writer = Step(record.link);
+                if writer != Step::PAST && !self.steps.is_finished(Step(writer.0 + 1)) {
+                    self.forward(step);
+                } else {
+                    self.want_slot(step, Slots::Read);
+                }
+            }
+            Action::Accept if record.group > 0 => {
+                let group = record.group;
+                self.group_member_ready(group);
+            }
+            Action::Accept => {
+                if !self.coalesce(step) {
+                    let slots = self.write_slots(step);
+                    self.want_slot(step, slots);
+                }
+            }
+            Action::Store => {
+                let sequence = record.sequence;
+                let slots = self.write_slots(Step(step.0 - 1));
+                self.enqueue(step, slots, sequence);
+            }
+        }
+    }
+
+    pub(super) fn start_unit(&mut self, step: Step, unit: usize, purpose: Purpose) {
+        let params = &self.params.units[unit];
+        let begun = self.now.max(self.unit_free[unit]);
+        self.unit_free[unit] = begun + params.interval.ps();
+        let account = self.ledger.of(purpose);
+        account.energy += params.energy;
+        account.unit_uses += 1;
+        self.steps.get_mut(step).begun = begun;
+        let done = begun + params.latency.ps();
+        let source = self.channels.len() * 2 + unit;
+        if done == self.now {
+            self.end(step);
+        } else {
+            self.result(source, done, step);
+        }
+    }
+
+    /// Answers a read from the queued write of its line.
+    pub(super) fn forward(&mut self, step: Step) {
+        let now = self.now;
+        self.steps.get_mut(step).begun = now;
+        self.service[Kind::Read as usize].short_cuts += 1;
+        let done = now + self.params.medium.queues.forwarding_cycles * self.clock;
+        self.result(self.results.len() - 1, done, step);
+    }
+
+    /// `step` will be finished at `done`, by a source whose times only grow.
+    #[inline]
+    pub(super) fn result(&mut self, source: usize, done: u64, step: Step) {
+        let results = &mut self.results[source];
+        debug_assert!(results.back().is_none_or(|last| last.0 <= done));
+        results.push_back((done, step));
+        if results.len() == 1 {
+            self.heads.set_result(source, done);
+        }
+    }
+
+    /// Puts an access that holds a slot where the scheduler sees it.
+    pub(super) fn enqueue(&mut self, step: Step, slots: Slots, sequence: u64) {
+        let place = Place(self.steps.get(step).place);
+        let index = self.decoder.channel(place);
+        if self.channels[index].insert(step, place, slots, sequence) {
+            self.wake_channel(index);
+        }
+    }
+
+    /// A request is not eligible in the cycle in which it arrives.
+    pub(super) fn wake_channel(&mut self, index: usize) {
+        let ahead = self.now - self.cycle_began;
+        if ahead >= self.clock {
+            self.cycle += ahead / self.clock;
+            self.cycle_began = self.now - ahead % self.clock;
+        }
+        self.act_at(index, self.cycle + 1, self.cycle_began + self.clock);
+    }
+
+    pub(super) fn act_at(&mut self, index: usize, cycle: u64, time: u64) {
+        if time < self.heads.act(index) {
+            self.channels[index].next_act = cycle;
+            self.heads.set_act(index, time);
+        }
+    }
+
+    pub(super) fn channel_acts(&mut self, index: usize) {
+        let clock = self.clock;
+        let cycle = self.channels[index].next_act;
+        (self.cycle, self.cycle_began) = (cycle, self.now);
+        let channel = &mut self.channels[index];
+        let outcome = channel.act(cycle);
+        let next = channel.next_action(cycle);
+        channel.next_act = next;
+        self.heads.set_act(index, next.saturating_mul(clock));
+        if let Some(issued) = outcome.issued {
+            let source = self.channels.len() * issued.direction + index;
+            self.issued(&issued, issued.done * clock, source);
+        }
+        if let Some((step, slots)) = outcome.selected {
+            self.steps.get_mut(step).begun = self.now;
+            self.slot_is_free(index, slots);
+            self.settle();
+        }
+        if outcome.drained {
+            self.slot_is_free(index, Slots::Write);
+            self.slot_is_free(index, Slots::CounterWrite);
+            self.settle();
+        }
+    }
+
+    pub(super) fn issued(&mut self, access: &channel::Issued, done: u64, source: usize) {
+        if self.journal.is_some() && access.direction == Kind::Write as usize {
+            self.note_begun(access.step);
+        }
+        let record = self.steps.get(access.step);
+        let energy = &self.params.medium.energy;
+        let begun = match record.begun {
+            0 => self.now, // selected and issued in the same cycle
+            begun => begun,
+        };
+        let account = self.ledger.of(record.purpose);
+        let service = &mut self.service[access.direction];
+        if access.direction == Kind::Read as usize {
+            account.medium_reads += 1;
+            account.energy += match access.hit {
+                true => energy.row_hit_read,
+                false => energy.read,
+            };
+        } else {
+            account.medium_writes += 1;
+            account.energy += energy.write;
+            // Its old bytes and its wear are wanted when it is done.
+            let place = Place(access.place);
+            self.contents.image.touch_ahead(place, true);
+        }
+        service.accesses += 1;
+        service.row_hits += u64::from(access.hit);
+        service.queued += Time::from_ps(begun - record.queued);
+        service.total += Time::from_ps(done - record.queued);
+        self.result(source, done, access.step);
+    }
+}
