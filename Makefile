@@ -63,7 +63,7 @@ fmt: $(INSTALLED)
 	$(BIN)/ruff check --fix python tests/python
 
 bench: $(INSTALLED)
-	cargo bench --workspace --locked
+	cargo bench --package sardonyx --locked --bench requests --bench programs
 
 # The reports are looked at in a real browser.
 browser:
