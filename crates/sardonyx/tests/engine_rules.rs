@@ -268,6 +268,27 @@ fn rule_5_a_group_merges_as_a_whole_or_not_at_all() {
     assert_eq!((line[0], line[8]), (0, 1));
 }
 
+/// Breaks if only the number of all writes starts a drain: with nothing else to come, a group before a
+/// full counter queue would then stand there until somebody kicks.
+#[test]
+fn rule_6_a_full_counter_queue_starts_a_drain() {
+    let mut params = params();
+    let queues = &mut params.medium.queues;
+    (queues.writes, queues.counter_writes) = (8, 1);
+    (queues.high_watermark, queues.low_watermark) = (8, 0);
+    let mut engine = Engine::new(&params);
+    for tag in 0..2 {
+        request(&mut engine, Kind::Write, tag, |plan| {
+            pair(plan, [tag, 100 + tag])
+        });
+    }
+    while engine.next_event() != Time::NEVER {
+        engine.advance();
+    }
+    assert_eq!(engine.answers().count(), 2, "both are accepted, unkicked");
+    engine.run_to_rest();
+}
+
 /// Breaks if a group that is let in does not look at those behind it in its other queues.
 #[test]
 fn rule_5_those_behind_a_group_take_the_slots_that_it_leaves() {
