@@ -382,7 +382,8 @@ impl Channel {
                 None
             }
             ACT => {
-                self.banks.activate(bank, cycle, column(transaction.direction));
+                self.banks
+                    .activate(bank, cycle, column(transaction.direction));
                 self.write_log(bank, cycle, CommandKind::Activate { row }, 0, 0);
                 None
             }

@@ -2,6 +2,8 @@
 //! rules are NVMain's (RD→PRE is the DDR formula tBURST + tRTP − tCCD; a PCM array write of tWP
 //! follows the data in its bank only). `docs/timing.md` lists them; the auditor re-checks them.
 
+use std::hint::select_unpredictable;
+
 use super::channel::NEVER;
 use super::log::CommandKind;
 use crate::medium::params::{MAX_BANKS, MediumParams, Timing};
@@ -197,11 +199,21 @@ impl Banks {
         let strides = strides.zip(self.limit_of.chunks_exact(STRIDE));
         for (earliest, limit_of) in strides.take(self.strides) {
             for (earliest, limit) in earliest.iter_mut().zip(limit_of) {
-                *earliest = self.limits[*limit as usize].max(*earliest);
-                first = first.min(*earliest);
+                let limit = self.limits[*limit as usize];
+                *earliest = select_unpredictable(limit > *earliest, limit, *earliest);
+                first = select_unpredictable(*earliest < first, *earliest, first);
             }
         }
         self.first = first;
+    }
+
+    /// Who is first, when no limit has grown?
+    #[inline]
+    fn settle_first(&mut self) {
+        let earliest = &self.earliest[..self.strides * STRIDE];
+        self.first = earliest.iter().fold(NEVER, |first, earliest| {
+            select_unpredictable(*earliest < first, *earliest, first)
+        });
     }
 
     /// A bank that may get what it wants at `cycle`, the first from `turn` on, and what that is.
@@ -249,7 +261,7 @@ impl Banks {
         let next = &mut self.bank_mut(bank).next;
         next[ACT] = next[ACT].max(closed);
         self.want(bank, ACT);
-        self.settle();
+        self.settle_first();
     }
 
     /// Opens the bank's row for the column command `column`.

@@ -3,6 +3,8 @@
 //! Channels act several times for each result, and most machines have one; so they stand apart from
 //! the other sources, which play a tournament.
 
+use std::hint::select_unpredictable;
+
 use super::channel::NEVER;
 
 /// Low bits of a key for the source, so that the least key names it; equal times go in the order
@@ -33,7 +35,10 @@ pub(crate) struct Heads {
 impl Heads {
     /// `channels` and other `sources`, with nothing to come.
     pub fn new(channels: usize, sources: usize) -> Heads {
-        assert!(channels.max(sources) < RESULT as usize, "fewer sources of events");
+        assert!(
+            channels.max(sources) < RESULT as usize,
+            "fewer sources of events"
+        );
         Heads {
             acts: vec![NEVER; channels],
             first_act: NEVER,
@@ -87,12 +92,11 @@ impl Heads {
         let keys = &mut self.results[..];
         let mut at = keys.len() / 2 + source;
         keys[at] = winner;
+        // To the top in any case: a guess at where it could stop costs the host more.
         while at > 1 {
-            winner = winner.min(keys[at ^ 1]);
+            let other = keys[at ^ 1];
+            winner = select_unpredictable(other < winner, other, winner);
             at /= 2;
-            if keys[at] == winner {
-                break;
-            }
             keys[at] = winner;
         }
     }

@@ -14,7 +14,7 @@ pub mod journal;
 pub mod log;
 pub(crate) mod overlay;
 mod queue;
-mod slots;
+pub(crate) mod slots;
 pub mod steps;
 pub mod untimed;
 
@@ -31,7 +31,7 @@ use channel::{Channel, Decoder, NEVER};
 use contents::Contents;
 use heads::{Head, Heads};
 use journal::Journal;
-use slots::Waiting;
+use slots::{Group, Waiting};
 use steps::{Action, LEAVES, Step, Steps};
 
 /// A request as the ingress sees it.
@@ -93,7 +93,7 @@ pub struct Engine {
     decoder: Decoder,
     steps: Steps,
     contents: Contents,
-    groups: Vec<Vec<Step>>,
+    groups: Vec<Group>,
     timers: BinaryHeap<Reverse<(Time, Token)>>,
     new_timers: Vec<(Time, Token)>,
     channels: Vec<Channel>,
