@@ -2,6 +2,7 @@
 //!
 //! `docs/core-model.md` has the equations, their sources and what is assumed.
 
+mod below;
 mod cache;
 mod core;
 mod frames;
@@ -10,11 +11,12 @@ mod player;
 mod stream;
 mod trace_ops;
 
+pub use self::below::{Below, Waiter};
 pub use self::cache::{Caches, Hit, Level, MAX_CORES, WriteBack};
 pub use self::core::{Core, ReadId, Taken};
 pub use frames::{Frames, OutOfMemory, PAGE_LINES};
 pub use op::{Batch, Mark, Op, OpKind, OpSource, Phase};
-pub use player::{Below, Counts, Player, Waiter};
+pub use player::{Counts, Player};
 pub use stream::{Access, Copies, Kind, LOOK_AHEAD, Stream};
 pub use trace_ops::TraceOps;
 
