@@ -2,8 +2,6 @@
 //! rules are NVMain's (RD→PRE is the DDR formula tBURST + tRTP − tCCD; a PCM array write of tWP
 //! follows the data in its bank only). `docs/timing.md` lists them; the auditor re-checks them.
 
-use std::hint::select_unpredictable;
-
 use super::channel::NEVER;
 use super::log::CommandKind;
 use crate::medium::params::{MAX_BANKS, MediumParams, Timing};
@@ -79,6 +77,23 @@ impl Column {
 /// Banks looked at in one go, without a branch between them.
 const STRIDE: usize = 8;
 
+/// Later than any command.
+const IDLE: u64 = i64::MAX as u64;
+
+/// The sooner of two cycles up to [`IDLE`], by arithmetic: which one it is cannot be guessed.
+#[inline]
+fn sooner(a: u64, b: u64) -> u64 {
+    let ahead = a.wrapping_sub(b);
+    b.wrapping_add(ahead & (ahead as i64 >> 63) as u64)
+}
+
+/// The later of two cycles up to [`IDLE`], likewise.
+#[inline]
+fn later(a: u64, b: u64) -> u64 {
+    let ahead = a.wrapping_sub(b);
+    a.wrapping_sub(ahead & (ahead as i64 >> 63) as u64)
+}
+
 /// All banks of a channel.
 pub(crate) struct Banks {
     timing: Timing,
@@ -90,7 +105,7 @@ pub(crate) struct Banks {
     limits: Box<[u64; MOST * 4]>,
     /// Which of the limits binds each bank's next command.
     limit_of: Box<[u8; MOST]>,
-    /// The earliest cycle of each bank's next command, [`NEVER`] for one that has no access; and the
+    /// The earliest cycle of each bank's next command, [`IDLE`] for one that has no access; and the
     /// least of them.
     earliest: Box<[u64; MOST]>,
     first: u64,
@@ -127,8 +142,8 @@ impl Banks {
             columns: [Column::read(&timing), Column::write(&timing)],
             limits: Box::new([0; MOST * 4]),
             limit_of: Box::new([0; MOST]),
-            earliest: Box::new([NEVER; MOST]),
-            first: NEVER,
+            earliest: Box::new([IDLE; MOST]),
+            first: IDLE,
             strides: (ranks as usize * per_rank).div_ceil(STRIDE),
             count: ranks as usize * per_rank,
             rank_count: ranks as usize,
@@ -194,14 +209,14 @@ impl Banks {
     /// Limits have grown, or a bank wants nothing any more: who is bound by them, and who is first?
     #[inline]
     fn settle(&mut self) {
-        let mut first = NEVER;
+        let mut first = IDLE;
         let strides = self.earliest.chunks_exact_mut(STRIDE);
         let strides = strides.zip(self.limit_of.chunks_exact(STRIDE));
         for (earliest, limit_of) in strides.take(self.strides) {
             for (earliest, limit) in earliest.iter_mut().zip(limit_of) {
                 let limit = self.limits[*limit as usize];
-                *earliest = select_unpredictable(limit > *earliest, limit, *earliest);
-                first = select_unpredictable(*earliest < first, *earliest, first);
+                *earliest = later(limit, *earliest);
+                first = sooner(*earliest, first);
             }
         }
         self.first = first;
@@ -211,9 +226,8 @@ impl Banks {
     #[inline]
     fn settle_first(&mut self) {
         let earliest = &self.earliest[..self.strides * STRIDE];
-        self.first = earliest.iter().fold(NEVER, |first, earliest| {
-            select_unpredictable(*earliest < first, *earliest, first)
-        });
+        let first = earliest.iter().fold(IDLE, |first, at| sooner(*at, first));
+        self.first = first;
     }
 
     /// A bank that may get what it wants at `cycle`, the first from `turn` on, and what that is.
@@ -309,7 +323,7 @@ impl Banks {
             next[READ] = next[READ].max(cycle + reads);
             next[WRITE] = next[WRITE].max(cycle + writes);
         }
-        self.earliest[bank % MOST] = NEVER;
+        self.earliest[bank % MOST] = IDLE;
         self.settle();
         cycle + done
     }
