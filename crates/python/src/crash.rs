@@ -45,9 +45,9 @@ pub fn crash(
     let platform = known.map(|(_, platform)| *platform);
     let platform = platform.ok_or_else(|| bad("--platform: give adr, eadr or none"))?;
     let mutant = mutant.map(|name| {
-        let found = Mutant::ALL.iter().find(|mutant| mutant.name() == name);
-        found.copied().ok_or_else(|| {
-            let names: Vec<&str> = Mutant::ALL.iter().map(|mutant| mutant.name()).collect();
+        Mutant::named(name).ok_or_else(|| {
+            let all = Mutant::ALL.iter().chain(Mutant::EQUIVALENT);
+            let names: Vec<&str> = all.map(|mutant| mutant.name()).collect();
             bad(format!(
                 "--mutant {name}: there is none; they are {}",
                 names.join(", ")

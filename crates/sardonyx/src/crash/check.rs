@@ -18,11 +18,10 @@ use super::platform::{Changed, Platform, Survivors};
 use super::view::{View, read};
 use super::violation::{Kind, Tally, Violation};
 use crate::controller::designs::Guarantee;
-use crate::controller::{Class, Controller};
+use crate::controller::Controller;
 use crate::cpu::Batch;
 use crate::engine::journal::{Event, Mark};
 use crate::line::Line;
-use crate::plan::{At, Step};
 use crate::workload::{Fault, Program, Recovered, mix};
 
 /// In full at one position in so many, and at the first.
@@ -236,15 +235,8 @@ impl<'h> Checker<'h> {
         // A mapping's change may be about anybody's line.
         let anybody =
             full || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
-        let drained = self.survivors.drained();
-        let untimed = &mut self.survivors.untimed;
-        let mut controller = self.history.recover(untimed);
-        for (line, data, order) in &drained {
-            let data = At::past(data);
-            untimed
-                .plan(|plan| controller.write(*line, data, Step::PAST, Class::Data, *order, plan));
-        }
-        let sealed_before = untimed.sealed().len();
+        let mut controller = self.survivors.recover(self.history);
+        let sealed_before = self.survivors.untimed.sealed().len();
         if self.history.guarantee == Guarantee::EveryLine {
             self.every_line(&mut controller, &lines);
         }

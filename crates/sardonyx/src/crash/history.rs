@@ -174,6 +174,14 @@ impl History {
         self.is_encrypted
     }
 
+    /// Log or data.
+    pub fn class_of(&self, line: u64) -> Class {
+        match self.programs.iter().any(|p| p.log().contains(&line)) {
+            true => Class::Log,
+            false => Class::Data,
+        }
+    }
+
     /// The core whose region `line` is in.
     pub fn core_of(&self, line: u64) -> Option<usize> {
         self.programs

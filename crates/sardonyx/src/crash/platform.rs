@@ -3,11 +3,13 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::controller::Persist;
+use super::history::History;
+use crate::controller::{Controller, Persist};
 use crate::engine::journal::{Event, Journal, Write};
 use crate::engine::untimed::Untimed;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
+use crate::plan::{At, Step};
 use crate::units::Time;
 use crate::workload::mix;
 
@@ -166,6 +168,18 @@ impl<'h> Survivors<'h> {
         let each =
             |(line, (data, persist)): (&u64, &(Line, Persist))| (Logical(*line), *data, *persist);
         lines.into_iter().map(each).collect()
+    }
+
+    /// A fresh controller over the image, to which the drained lines have been written.
+    pub fn recover(&mut self, history: &History) -> Controller {
+        let drained = self.drained();
+        let untimed = &mut self.untimed;
+        let mut controller = history.recover(untimed);
+        for (line, data, order) in &drained {
+            let (data, class) = (At::past(data), history.class_of(line.0));
+            untimed.plan(|plan| controller.write(*line, data, Step::PAST, class, *order, plan));
+        }
+        controller
     }
 
     /// Tears the lines that are being programmed; gives what [`Survivors::mend`] needs.
