@@ -61,10 +61,24 @@ fn the_switches_need_counter_atomicity_and_the_rest_does_not() {
     for program in workload::all() {
         let lost = |design, mutant| lost(&shown(program.name, design, 1, Some(mutant)));
         for mutant in Mutant::EQUIVALENT {
-            assert_eq!(lost("sca", *mutant), 0, "{} {}", program.name, mutant.name());
+            assert_eq!(
+                lost("sca", *mutant),
+                0,
+                "{} {}",
+                program.name,
+                mutant.name()
+            );
         }
-        for mutant in [Mutant::ValidNotCounterAtomic, Mutant::CommitNotCounterAtomic] {
-            assert!(lost("sca", mutant) > 0, "{} {}", program.name, mutant.name());
+        for mutant in [
+            Mutant::ValidNotCounterAtomic,
+            Mutant::CommitNotCounterAtomic,
+        ] {
+            assert!(
+                lost("sca", mutant) > 0,
+                "{} {}",
+                program.name,
+                mutant.name()
+            );
             // Where every write is, or nothing is encrypted, the mark makes no difference.
             assert_eq!(lost("fca", mutant), 0, "{}", program.name);
             assert_eq!(lost("no-encryption", mutant), 0, "{}", program.name);
