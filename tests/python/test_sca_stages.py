@@ -27,7 +27,7 @@ def counts(other: Mapping[str, Mapping[str, int]], lost: int = 0) -> dict[str, A
     whole = [
         {"stage": name, "cuts": 10, "recovered": 10 - (lost if name == "between" else 0)}
         | row
-        | other.get(name, {})
+        | dict(other.get(name, {}))
         for name, row in rows.items()
     ]
     return {"cuts": 50, "stages": whole}

@@ -213,6 +213,56 @@ fn with_all_caches_drained_even_a_naive_design_recovers_and_without_any_none_doe
     }
 }
 
+/// A platform that drains all caches drains them in the middle of a recovery as well. Where nothing
+/// is drained, a recovery that the power leaves half done is lost like everything else.
+#[test]
+fn recoveries_are_cut_on_every_platform() {
+    let often = |platform| Options {
+        recovery_cuts: 4,
+        ..on(platform)
+    };
+    for design in [
+        "sca",
+        "fca",
+        "co-located",
+        "no-atomicity",
+        "esd",
+        "esd-sound",
+    ] {
+        let history = history(design, &[], &specs("rbtree", 2, None), 3);
+        let eadr = explored(&history, &often(Platform::Eadr));
+        assert_eq!(eadr.tally.count(false), 0, "{}", told(&history, &eadr));
+        assert!(eadr.covered.recovery_cuts > 1000, "{design}");
+    }
+    let history = history("no-encryption", &[], &specs("queue", 1, None), 3);
+    let none = explored(&history, &often(Platform::None));
+    let whole = Options {
+        recovery_cuts: 0,
+        ..on(Platform::None)
+    };
+    let whole = explored(&history, &whole);
+    assert!(none.covered.recovery_cuts > 1000 && whole.covered.recovery_cuts == 0);
+    assert!(none.tally.count(false) > whole.tally.count(false));
+}
+
+/// The counters in the cache are drained on `eadr`, also that of a write whose counter line is
+/// still being fetched when it is accepted.
+#[test]
+fn a_drained_counter_cache_loses_no_counter_that_missed_it() {
+    let small = [
+        ("encryption.counter_cache.bytes", "128"),
+        ("encryption.counter_cache.ways", "2"),
+    ];
+    for (number, program) in workload::all().iter().enumerate() {
+        for design in ["no-atomicity", "sca"] {
+            let specs = specs(program.name, 2, None);
+            let history = history(design, &small, &specs, number as u64);
+            let found = explored(&history, &on(Platform::Eadr));
+            assert_eq!(found.tally.count(false), 0, "{}", told(&history, &found));
+        }
+    }
+}
+
 #[test]
 fn the_same_is_found_by_any_number_of_threads_and_again() {
     let spec = specs("btree", 4, Some(Mutant::NoFenceAfterData));

@@ -306,7 +306,7 @@ impl<'h> Checker<'h> {
         let untimed = &mut self.survivors.untimed;
         let mut view = View::new(untimed, controller, region.start, log.clone());
         let drawn = mix(position).checked_rem(self.recovery_cuts) == Some(0);
-        if drawn && self.platform == Platform::Adr {
+        if drawn {
             view.record();
         }
         known.fault = None;
@@ -343,12 +343,18 @@ impl<'h> Checker<'h> {
 
     /// Cuts the recoveries that are due.
     fn cut_recoveries(&mut self) {
-        for (core, batch) in std::mem::take(&mut self.due) {
+        let due = std::mem::take(&mut self.due);
+        if due.is_empty() {
+            return;
+        }
+        let (image, sealed) = nested::drained(self.history, &self.survivors);
+        for (core, batch) in due {
             let known = &self.known[core];
             let window = (known.required, known.allowed);
-            let survivors = (self.survivors.position(), self.survivors.untimed.image());
+            let survivors = (self.survivors.position(), &image, &sealed[..]);
             let program = (&*known.program, window);
-            let found = nested::cut((self.history, core), survivors, program, batch);
+            let on = (self.history, core, self.platform);
+            let found = nested::cut(on, survivors, program, batch);
             self.covered.recovery_cuts += found.cuts;
             for violation in &found.violations {
                 self.tally.add(violation);

@@ -147,14 +147,14 @@ pub fn explore(
         all.tally.append(piece.tally);
     }
     if !matches!(options.cuts, Cuts::One(_)) {
-        whole_run(history, &mut all.tally);
+        whole_run(history, options.platform, &mut all.tally);
     }
     Some(all)
 }
 
 /// What the run as a whole shows, without any cut.
-fn whole_run(history: &History, tally: &mut Tally) {
-    for violation in audit::pairs(history) {
+fn whole_run(history: &History, platform: Platform, tally: &mut Tally) {
+    for violation in audit::pairs(history, platform) {
         tally.add(&violation);
     }
     let end = history.positions() - 1;

@@ -173,13 +173,7 @@ impl<'h> Survivors<'h> {
     /// A fresh controller over the image, to which the drained lines have been written.
     pub fn recover(&mut self, history: &History) -> Controller {
         let drained = self.drained();
-        let untimed = &mut self.untimed;
-        let mut controller = history.recover(untimed);
-        for (line, data, order) in &drained {
-            let (data, class) = (At::past(data), history.class_of(line.0));
-            untimed.plan(|plan| controller.write(*line, data, Step::PAST, class, *order, plan));
-        }
-        controller
+        recover_over(history, &mut self.untimed, &drained)
     }
 
     /// Tears the lines that are being programmed; gives what [`Survivors::mend`] needs.
@@ -203,4 +197,18 @@ impl<'h> Survivors<'h> {
             self.untimed.image_mut().write(place, &line, 0xff, beside);
         }
     }
+}
+
+/// A fresh controller over `untimed`, to which the lines that were `drained` have been written.
+pub fn recover_over(
+    history: &History,
+    untimed: &mut Untimed,
+    drained: &[(Logical, Line, Persist)],
+) -> Controller {
+    let mut controller = history.recover(untimed);
+    for (line, data, order) in drained {
+        let (data, class) = (At::past(data), history.class_of(line.0));
+        untimed.plan(|plan| controller.write(*line, data, Step::PAST, class, *order, plan));
+    }
+    controller
 }
