@@ -108,6 +108,7 @@ def crash(
     cuts: int | None,
     cut: int | None,
     recovery_cuts: int,
+    full_one_in: int,
     threads: int,
     progress: Progress | None,
 ) -> str:

@@ -19,7 +19,7 @@ fn bad(error: impl std::fmt::Display) -> PyErr {
 #[pyfunction]
 #[pyo3(signature = (
     program, design, machine, overrides, cores, transactions, item_bytes, footprint, mutant, seed,
-    platform, cuts, cut, recovery_cuts, threads, progress
+    platform, cuts, cut, recovery_cuts, full_one_in, threads, progress
 ))]
 #[allow(clippy::too_many_arguments)] // the stub names them; Python passes them by keyword
 pub fn crash(
@@ -38,6 +38,7 @@ pub fn crash(
     cuts: Option<u64>,
     cut: Option<u64>,
     recovery_cuts: u64,
+    full_one_in: u64,
     threads: usize,
     progress: Option<&Progress>,
 ) -> PyResult<String> {
@@ -58,6 +59,7 @@ pub fn crash(
             (None, None) => Cuts::All,
         },
         recovery_cuts,
+        full_one_in,
         threads,
     };
     let question = specs.question(design, machine, &overrides, options)?;

@@ -281,6 +281,47 @@ fn the_same_is_found_by_any_number_of_threads_and_again() {
     assert_eq!(alone, with(&again, 2));
 }
 
+/// What a cut changed is all that it can have changed: looking at everything at every cut finds
+/// the same wrong lines at the same cuts, be the design sound or not.
+#[test]
+fn looking_at_all_lines_at_every_cut_finds_no_more() {
+    let mut broken = Vec::new();
+    for (design, platform) in [
+        ("sca", Platform::Adr),
+        ("no-atomicity", Platform::Adr),
+        ("esd-sound", Platform::Adr),
+        ("esd+sca", Platform::Eadr),
+        ("esd", Platform::Adr),
+        ("dewrite", Platform::Adr),
+        ("dewrite", Platform::Eadr),
+        ("dedup-sha1", Platform::Adr),
+        ("dedup-sha1", Platform::Eadr),
+        ("dewrite+fca", Platform::Eadr),
+    ] {
+        let history = history(design, &[], &specs("hash", 2, None), 1);
+        let with = |full_one_in| Options {
+            full_one_in,
+            recovery_cuts: 0,
+            ..on(platform)
+        };
+        let (some, all) = (
+            explored(&history, &with(u64::MAX)),
+            explored(&history, &with(1)),
+        );
+        assert_eq!(all.covered.full, all.covered.states);
+        assert!(some.covered.full * 50 < some.covered.states);
+        for kind in [Kind::WrongLine, Kind::LineLost, Kind::Lost, Kind::Early] {
+            let both = (count(&some, kind), count(&all, kind));
+            assert_eq!(both.0, both.1, "{design} on {}: {kind:?}", platform.name());
+        }
+        if count(&all, Kind::WrongLine) > 0 {
+            broken.push(design);
+        }
+    }
+    let caught = |design| broken.contains(&design);
+    assert!(caught("esd") && caught("dewrite") && caught("dedup-sha1"));
+}
+
 #[test]
 fn one_cut_replays_what_was_found_among_all() {
     let spec = specs("btree", 1, Some(Mutant::LogsOneLineLess));

@@ -5,11 +5,12 @@
 use super::encryption::co_located::CoLocated;
 use super::encryption::counter_mode::{Atomicity, CounterMode};
 use super::encryption::none::NoEncryption;
+use super::mapping::amt::Entries;
 use super::mapping::dedup_sha1::DedupSha1;
 use super::mapping::dewrite::Dewrite;
 use super::mapping::esd::Esd;
 use super::mapping::identity::Identity;
-use super::params::{ControllerParams, CounterModeParams};
+use super::params::{ControllerParams, CounterModeParams, Reclaim};
 use super::{Controller, Encryption};
 use crate::medium::layout::Layout;
 use crate::plan::Plan;
@@ -175,6 +176,25 @@ pub fn guarantee(name: &str) -> Result<Guarantee, UnknownDesign> {
 pub fn composition(name: &str) -> Result<(&'static str, &'static str), UnknownDesign> {
     let (mapping, policy) = parts(name)?;
     Ok((mapping.name, policy.name))
+}
+
+/// How the mapping table of a design lies in `layout`, in which it has been built; `None` if every
+/// line lies at its own place, or nobody has said how to read its table from the bytes.
+///
+/// # Errors
+/// No design has that name.
+pub fn mapping_table(
+    name: &str,
+    params: &ControllerParams,
+    layout: &Layout,
+) -> Result<Option<Entries>, UnknownDesign> {
+    let (mapping, _) = parts(name)?;
+    let counted = match mapping.name {
+        "esd" | "esd-as-published" | "esd-sound" => params.esd.reclaim == Reclaim::Counted,
+        "dedup-sha1" | "dewrite" => false,
+        _ => return Ok(None),
+    };
+    Ok(Entries::of(counted, layout))
 }
 
 fn parts(name: &str) -> Result<(&'static Mapping, &'static Policy), UnknownDesign> {

@@ -12,7 +12,9 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use super::explore::Options;
 use super::history::History;
+use super::mapped::Mapped;
 use super::nested;
 use super::platform::{Changed, Platform, Survivors};
 use super::view::{View, read};
@@ -24,8 +26,6 @@ use crate::engine::journal::{Event, Mark};
 use crate::line::Line;
 use crate::workload::{Fault, Program, Recovered, mix};
 
-/// In full at one position in so many, and at the first.
-const FULL_ONE_IN: u64 = 509;
 /// Lines written of late that are compared where it is not known which lines a place is about.
 const LATE: usize = 48;
 
@@ -65,6 +65,8 @@ struct Known {
     restored: Vec<u64>,
     /// Lines that were wrong at the last state.
     wrong: BTreeSet<u64>,
+    /// Lines that may have changed while recovery gave up, and so were not compared.
+    unseen: BTreeSet<u64>,
     /// What recovery or the structure's check said at the last state.
     fault: Option<(Kind, Fault)>,
 }
@@ -87,6 +89,12 @@ pub struct Checker<'h> {
     handled: usize,
     pending: BTreeSet<u32>,
     recovery_cuts: u64,
+    /// In full at one position in so many, and at the first of a piece.
+    full_one_in: u64,
+    /// The mapping table as the image has it, if it can be read; not where lines are torn.
+    mapped: Option<Mapped>,
+    /// The lines that the last event may have changed, by the table.
+    about: Vec<u64>,
     /// Recoveries that are to be cut themselves.
     due: Vec<(usize, Batch)>,
     changed: Vec<Changed>,
@@ -99,8 +107,9 @@ pub struct Checker<'h> {
 }
 
 impl<'h> Checker<'h> {
-    /// Before the first event; recovery is itself cut at one state in `recovery_cuts`, 0 for none.
-    pub fn new(history: &'h History, platform: Platform, recovery_cuts: u64) -> Checker<'h> {
+    /// Before the first event.
+    pub fn new(history: &'h History, options: &Options) -> Checker<'h> {
+        let platform = options.platform;
         let known = |spec: &crate::workload::ProgramSpec| Known {
             program: spec.build().expect("it has been run"),
             required: 0,
@@ -108,9 +117,14 @@ impl<'h> Checker<'h> {
             visible: 0,
             restored: Vec::new(),
             wrong: BTreeSet::new(),
+            unseen: BTreeSet::new(),
             fault: None,
         };
         let image = history.image.copy();
+        let mapped = match platform {
+            Platform::None => None,
+            _ => Mapped::new(history, &image),
+        };
         Checker {
             history,
             platform,
@@ -122,7 +136,10 @@ impl<'h> Checker<'h> {
             secrets: Vec::new(),
             handled: 0,
             pending: BTreeSet::new(),
-            recovery_cuts,
+            recovery_cuts: options.recovery_cuts,
+            full_one_in: options.full_one_in.max(1),
+            mapped,
+            about: Vec::new(),
             due: Vec::new(),
             changed: Vec::new(),
             stored: Vec::new(),
@@ -150,7 +167,7 @@ impl<'h> Checker<'h> {
     pub fn step(&mut self) {
         self.happen();
         if !self.changed.is_empty() {
-            let full = self.survivors.position().is_multiple_of(FULL_ONE_IN);
+            let full = self.survivors.position().is_multiple_of(self.full_one_in);
             self.verify(full);
         }
         self.judge();
@@ -159,6 +176,11 @@ impl<'h> Checker<'h> {
     fn happen(&mut self) {
         self.changed.clear();
         let event = self.survivors.advance(&mut self.changed);
+        self.about.clear();
+        if let Some(mapped) = &mut self.mapped {
+            let image = self.survivors.untimed.image();
+            mapped.follow(self.history, image, &self.changed, &mut self.about);
+        }
         let journal = &self.history.journal;
         match event {
             Event::Accepted(index) => {
@@ -204,6 +226,10 @@ impl<'h> Checker<'h> {
     /// The lines that may differ from the last state's.
     fn affected(&self) -> BTreeSet<u64> {
         let mut lines: BTreeSet<u64> = self.stored.iter().copied().collect();
+        if self.mapped.is_some() {
+            lines.extend(&self.about);
+            return lines;
+        }
         for (place, words) in &self.changed {
             let Some(about) = self.history.lines_of(*place, *words) else {
                 let from = self.handled.saturating_sub(LATE);
@@ -246,6 +272,7 @@ impl<'h> Checker<'h> {
                 self.program(core, &mut controller, &lines, full);
             }
         }
+        self.overwritten(sealed_before, &mut controller);
         self.secrets(sealed_before);
         self.survivors.untimed.forget();
         self.cut_recoveries();
@@ -291,6 +318,28 @@ impl<'h> Checker<'h> {
         }
     }
 
+    /// Lines that lie where a recovery has written: a place that it took for free, and is not.
+    fn overwritten(&mut self, from: usize, controller: &mut Controller) {
+        let Some(mapped) = &self.mapped else { return };
+        let untimed = &mut self.survivors.untimed;
+        let sealed = &untimed.sealed()[from..];
+        let at = sealed.iter().flat_map(|sealed| mapped.at(sealed.place));
+        let lines: BTreeSet<u64> = at.copied().collect();
+        for line in lines {
+            let Some(core) = self.history.core_of(line) else {
+                continue;
+            };
+            let (expected, known) = (&self.history.programs[core], &mut self.known[core]);
+            let is_data = !expected.log().contains(&line);
+            if is_data && known.fault.is_none() {
+                let right = expected.content(line, known.visible);
+                if read(controller, untimed, line) != *right {
+                    known.wrong.insert(line);
+                }
+            }
+        }
+    }
+
     /// Runs the recovery of one core's program and compares its lines.
     fn program(
         &mut self,
@@ -314,7 +363,8 @@ impl<'h> Checker<'h> {
             Ok(recovered) => recovered,
             Err(fault) => {
                 known.fault = Some((Kind::Unrecoverable, fault));
-                known.restored.clear();
+                known.unseen.append(&mut known.restored.drain(..).collect());
+                known.unseen.extend(affected.range(region));
                 return;
             }
         };
@@ -324,6 +374,7 @@ impl<'h> Checker<'h> {
         compared.extend(&known.restored);
         compared.extend(&stored);
         compared.extend(&known.wrong);
+        compared.append(&mut known.unseen);
         compared.extend(golden.between(known.visible, visible));
         known.wrong.clear();
         for line in compared.into_iter().filter(|line| !log.contains(line)) {

@@ -13,6 +13,7 @@ mod explore;
 mod golden;
 mod history;
 mod jitter;
+mod mapped;
 mod nested;
 mod platform;
 mod report;
