@@ -202,6 +202,36 @@ fn esd_needs_eadr_as_published_and_nothing_more_with_its_mappings_persisted() {
     }
 }
 
+/// Full deduplication keeps counts that a cut takes: trusted, they free places that are shared.
+/// With mappings that persist and all else made anew from them it recovers; compared at every cut.
+#[test]
+fn full_deduplication_recovers_if_it_believes_its_mappings_only() {
+    for (published, sound) in [
+        ("dewrite", "dewrite-sound"),
+        ("dedup-sha1", "dedup-sha1-sound"),
+    ] {
+        let mut lost = 0;
+        for (number, program) in workload::all().iter().enumerate() {
+            let mut specs = specs(program.name, 2, None);
+            specs.iter_mut().for_each(|spec| spec.transactions = 16);
+            let broken = history(published, &[], &specs, number as u64);
+            lost += explored(&broken, &on(Platform::Adr)).tally.count(false);
+            let history = history(sound, &[], &specs, number as u64);
+            let drained = (program.name == "btree").then_some(Platform::Eadr);
+            for platform in [Some(Platform::Adr), drained].into_iter().flatten() {
+                let options = Options {
+                    recovery_cuts: 512, // each of these recoveries is a pass over memory
+                    ..on(platform)
+                };
+                let found = explored(&history, &options);
+                assert_holds(&history, &found);
+                assert!(found.covered.states > 250);
+            }
+        }
+        assert!(lost > 0, "{published}");
+    }
+}
+
 #[test]
 fn with_all_caches_drained_even_a_naive_design_recovers_and_without_any_none_does() {
     for design in ["no-atomicity", "sca", "fca"] {

@@ -71,6 +71,8 @@ static MAPPINGS: &[Mapping] = &[
     Mapping { name: "identity", build: |_, below, _| Box::new(Identity::new(below)), guarantee: |below| below },
     Mapping { name: "dedup-sha1", build: |p, below, layout| Box::new(DedupSha1::new(&p.dedup_sha1, below, layout)), guarantee: on_demand },
     Mapping { name: "dewrite", build: |p, below, layout| Box::new(Dewrite::new(&p.dewrite, below, layout)), guarantee: on_demand },
+    Mapping { name: "dedup-sha1-sound", build: |p, below, layout| Box::new(DedupSha1::sound(&p.dedup_sha1, below, layout)), guarantee: |below| below },
+    Mapping { name: "dewrite-sound", build: |p, below, layout| Box::new(Dewrite::sound(&p.dewrite, below, layout)), guarantee: |below| below },
     Mapping { name: "esd", build: |p, below, layout| Box::new(Esd::new(&p.esd, below, layout)), guarantee: on_demand },
     Mapping { name: "esd-as-published", build: |p, below, layout| Box::new(Esd::as_published(&p.esd, below, layout)), guarantee: |_| Guarantee::Nothing },
     Mapping { name: "esd-sound", build: |p, below, layout| Box::new(Esd::sound(&p.esd, below, layout)), guarantee: |below| below },
@@ -93,6 +95,8 @@ static DESIGNS: &[Design] = &[
     Design { name: "baseline", source: "ESD (HPCA 2023), Baseline", line: "counter-mode encryption, no deduplication", mapping: "identity", policy: "per-line" },
     Design { name: "dedup-sha1", source: "ESD (HPCA 2023), Dedup_SHA1", line: "full deduplication by SHA-1 over an index in the medium", mapping: "dedup-sha1", policy: "per-line" },
     Design { name: "dewrite", source: "DeWrite (MICRO 2018)", line: "full deduplication by CRC-32 and comparison, encrypting ahead on a guess", mapping: "dewrite", policy: "per-line" },
+    Design { name: "dedup-sha1-sound", source: "ESD (HPCA 2023), Dedup_SHA1, made to survive a power cut", line: "dedup-sha1 that compares, persists mappings with their lines and makes its index anew", mapping: "dedup-sha1-sound", policy: "fca" },
+    Design { name: "dewrite-sound", source: "DeWrite (MICRO 2018), made to survive a power cut", line: "dewrite that persists mappings with their lines and makes its index anew", mapping: "dewrite-sound", policy: "fca" },
     Design { name: "esd", source: "ESD (HPCA 2023)", line: "deduplication by the memory's own check bits, looked up on chip only", mapping: "esd-as-published", policy: "per-line" },
     Design { name: "esd-sound", source: "ESD (HPCA 2023), made to survive a power cut", line: "esd whose mappings persist with the lines that they describe", mapping: "esd-sound", policy: "fca" },
     Design { name: "no-encryption", source: "SCA (HPCA 2018)", line: "plaintext lines at their own places", mapping: "identity", policy: "no-encryption" },
@@ -191,7 +195,7 @@ pub fn mapping_table(
     let (mapping, _) = parts(name)?;
     let counted = match mapping.name {
         "esd" | "esd-as-published" | "esd-sound" => params.esd.reclaim == Reclaim::Counted,
-        "dedup-sha1" | "dewrite" => false,
+        "dedup-sha1" | "dedup-sha1-sound" | "dewrite" | "dewrite-sound" => false,
         _ => return Ok(None),
     };
     Ok(Entries::of(counted, layout))
