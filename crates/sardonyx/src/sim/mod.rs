@@ -182,7 +182,7 @@ impl<'m> Simulation<'m> {
                 Some((time, core)) if self.engine.admits() => {
                     let now = time.max(self.engine.now());
                     if event <= now {
-                        self.advance();
+                        self.advance_until(now);
                         continue;
                     }
                     self.admit(core, now)?;
@@ -190,7 +190,7 @@ impl<'m> Simulation<'m> {
                         return Err(SimError::Cancelled);
                     }
                 }
-                _ if event != Time::NEVER => self.advance(),
+                _ if event != Time::NEVER => self.advance_until(Time::NEVER),
                 None if !over && self.cores.iter().all(Core::finished) => {
                     over = true;
                     self.engine.end_of_input();
@@ -283,8 +283,8 @@ impl<'m> Simulation<'m> {
         Ok(())
     }
 
-    fn advance(&mut self) {
-        if let Some(token) = self.engine.advance() {
+    fn advance_until(&mut self, limit: Time) {
+        if let Some(token) = self.engine.advance_until(limit) {
             self.wake(token);
         }
         self.take_answers();
