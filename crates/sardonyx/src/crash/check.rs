@@ -7,6 +7,7 @@
 //! full, by reading all and checking the structure, only a sample of cuts is.
 
 mod judge;
+mod lines;
 
 use std::collections::BTreeSet;
 
@@ -17,13 +18,12 @@ use super::history::History;
 use super::mapped::Mapped;
 use super::nested;
 use super::platform::{Changed, Platform, Survivors};
-use super::view::{View, read};
+use super::view::View;
 use super::violation::{Kind, Tally, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
 use crate::cpu::Batch;
 use crate::engine::journal::{Event, Mark};
-use crate::line::Line;
 use crate::workload::{Fault, Program, Recovered, mix};
 
 /// Lines written of late that are compared where it is not known which lines a place is about.
@@ -277,67 +277,6 @@ impl<'h> Checker<'h> {
         self.survivors.untimed.forget();
         self.cut_recoveries();
         self.survivors.mend(torn);
-    }
-
-    /// Each of `lines` must read as the newest accepted write of it, or a later one.
-    fn every_line(&mut self, controller: &mut Controller, lines: &BTreeSet<u64>) {
-        for line in lines.iter().chain(&self.lost.clone()) {
-            // What a processor's cache drained need not be a write request's.
-            let drained = self.survivors.is_cached(*line);
-            if drained || self.history.core_of(*line).is_none() {
-                self.seen.remove(line);
-                self.lost.remove(line);
-                continue;
-            }
-            let content = read(controller, &mut self.survivors.untimed, *line);
-            let seen = self.request_of(*line, &content);
-            match seen {
-                Some(request) => {
-                    self.seen.insert(*line, request);
-                    self.lost.remove(line);
-                }
-                None => {
-                    self.lost.insert(*line);
-                }
-            }
-        }
-    }
-
-    /// The newest request that wrote `content`, none for setup; nothing if it is older than the
-    /// newest accepted.
-    fn request_of(&self, line: u64, content: &Line) -> Option<Option<u32>> {
-        let accepted = self.accepted.get(&line).copied();
-        let requests = self.history.requests.get(&line);
-        let handled = &self.history.journal.handled;
-        let late = requests.into_iter().flatten().rev().copied();
-        let mut late = late.take_while(|index| accepted.is_none_or(|a| *index >= a));
-        match late.find(|index| handled[*index as usize].data == *content) {
-            Some(index) => Some(Some(index)),
-            None if accepted.is_none() && self.history.initial(line) == content => Some(None),
-            None => None,
-        }
-    }
-
-    /// Lines that lie where a recovery has written: a place that it took for free, and is not.
-    fn overwritten(&mut self, from: usize, controller: &mut Controller) {
-        let Some(mapped) = &self.mapped else { return };
-        let untimed = &mut self.survivors.untimed;
-        let sealed = &untimed.sealed()[from..];
-        let at = sealed.iter().flat_map(|sealed| mapped.at(sealed.place));
-        let lines: BTreeSet<u64> = at.copied().collect();
-        for line in lines {
-            let Some(core) = self.history.core_of(line) else {
-                continue;
-            };
-            let (expected, known) = (&self.history.programs[core], &mut self.known[core]);
-            let is_data = !expected.log().contains(&line);
-            if is_data && known.fault.is_none() {
-                let right = expected.content(line, known.visible);
-                if read(controller, untimed, line) != *right {
-                    known.wrong.insert(line);
-                }
-            }
-        }
     }
 
     /// Runs the recovery of one core's program and compares its lines.
