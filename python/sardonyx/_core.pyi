@@ -108,6 +108,7 @@ def crash(
     cuts: int | None,
     cut: int | None,
     recovery_cuts: int,
+    full_one_in: int,
     threads: int,
     progress: Progress | None,
 ) -> str:
@@ -116,8 +117,29 @@ def crash(
     Every position is cut, or ``cuts`` of them, or the one at ``cut``. Progress counts cuts.
     """
 
+def crash_stages(
+    program: str,
+    design: str,
+    machine: str,
+    overrides: list[tuple[str, str]],
+    cores: int,
+    transactions: int,
+    item_bytes: int,
+    footprint: int,
+    mutant: str | None,
+    seed: int,
+    platform: str,
+    progress: Progress | None,
+) -> str:
+    """What each stage of a transaction has shown, the power cut everywhere (SCA Table 1).
+
+    ``stages``: for each ``cuts``, at how many the ``backup_usable`` and the ``data_usable`` are, at
+    how many recovery ``takes_backup`` or ``takes_data``, and at how many it has ``recovered``.
+    """
+
 def programs() -> str:
-    """``programs`` (``name``, ``line``) and ``mutants`` (``name``, ``meaning``)."""
+    """``programs`` (``name``, ``line``), ``mutants`` and ``equivalent_mutants`` (``name``,
+    ``meaning``)."""
 
 def guarantee(design: str) -> str:
     """What a design, or ``MAPPING+POLICY``, promises of the lines that a power cut leaves."""

@@ -17,7 +17,16 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core, api, api_jobs, cli_crash, cli_record, cli_trace, reproduce_sca
+from sardonyx import (
+    _core,
+    api,
+    api_jobs,
+    cli_crash,
+    cli_record,
+    cli_trace,
+    reproduce_sca,
+    sca_stages,
+)
 from sardonyx import reproduce as reproduction
 from sardonyx.claims import ClaimRow
 from sardonyx.cli_common import (
@@ -32,10 +41,11 @@ from sardonyx.cli_common import (
     told,
     write_json,
 )
-from sardonyx.progress import Watcher
+from sardonyx.progress import Watcher, bar
 from sardonyx.report import write_report
 from sardonyx.results import Results
-from sardonyx.tables import claims_table, compare_table
+from sardonyx.sca_stages import Table1
+from sardonyx.tables import claims_table, compare_table, stages_table
 
 app = typer.Typer(
     name="sardonyx",
@@ -236,11 +246,14 @@ def reproduce(
             with Watcher(err) as watch:
                 results = api_jobs.run(planned, shared, known, jobs, watch)
             rows = prepared.claims(results)
-            report = _save(results, target, rows, prepared.note)
+            table_1 = prepared.table_1()
+            report = _save(results, target, rows, prepared.note, table_1)
         people = for_people(json_to)
         people.print(claims_table(rows, people.width))
+        if table_1 is not None:
+            people.print(stages_table(table_1))
         people.print(Text(prepared.note, style="dim"))
-        write_json(json_to, prepared.document(results, rows))
+        write_json(json_to, prepared.document(results, rows, table_1))
         people.print(f"report: {report}", soft_wrap=True)
 
 
@@ -251,8 +264,10 @@ class _Reproduction:
     jobs: list[api_jobs.Job]
     settings: api_jobs.Settings
     claims: Callable[[Results], list[ClaimRow]]
-    document: Callable[[Results, Sequence[ClaimRow]], dict[str, Any]]
+    document: Callable[[Results, Sequence[ClaimRow], Table1 | None], dict[str, Any]]
     note: str
+    #: What is measured beside the runs.
+    table_1: Callable[[], Table1 | None] = lambda: None
 
 
 def _reproduce_esd(
@@ -271,7 +286,7 @@ def _reproduce_esd(
         [api_jobs.Job(r.trace, sources[r.trace], r.design, r.variant) for r in plan],
         shared,
         lambda results: reproduction.esd_claims(results, workloads),
-        lambda results, rows: reproduction.esd_document(results, rows, workloads),
+        lambda results, rows, _: reproduction.esd_document(results, rows, workloads),
         reproduction.stand_ins(workloads),
     )
 
@@ -284,12 +299,30 @@ def _reproduce_sca(
     scale = replace(reproduce_sca.QUICK if quick else reproduce_sca.FULL, seed=seed)
     if warmup is not None:
         scale = replace(scale, warmup=warmup)
+
+    def table_1() -> Table1:
+        return sca_stages.measure(
+            reproduce_sca.PROGRAMS,
+            sca_stages.QUICK if quick else sca_stages.FULL,
+            shared.machine,
+            shared.overrides,
+            seed,
+            lambda label, call: bar(err, label, call),
+        )
+
+    def document(
+        results: Results, rows: Sequence[ClaimRow], measured: Table1 | None
+    ) -> dict[str, Any]:
+        assert measured is not None
+        return reproduce_sca.document(results, rows, scale, measured)
+
     return _Reproduction(
         [point.job(scale) for point in reproduce_sca.plan(scale)],
         replace(shared, warmup=scale.warmup),
         reproduce_sca.claims,
-        lambda results, rows: reproduce_sca.document(results, rows, scale),
+        document,
         reproduce_sca.stand_ins(scale),
+        table_1,
     )
 
 
@@ -354,13 +387,17 @@ def show(
 
 
 def _save(
-    results: Results, directory: Path, claims: Sequence[ClaimRow] = (), note: str = ""
+    results: Results,
+    directory: Path,
+    claims: Sequence[ClaimRow] = (),
+    note: str = "",
+    table_1: Table1 | None = None,
 ) -> Path:
     """Write everything that a comparison leaves, each file complete or not at all."""
     results.save(directory / "results.json")
     results.to_parquet(directory / "results.parquet")
     path = directory / "report.html"
-    write_report(results, path, claims=claims, note=note)
+    write_report(results, path, claims=claims, note=note, table_1=table_1)
     return path
 
 

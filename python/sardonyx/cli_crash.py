@@ -71,6 +71,15 @@ def crash(
         int,
         typer.Option(min=0, max=MOST, help="Cut one recovery in so many as well; 0 for none."),
     ] = 64,
+    full: Annotated[
+        int,
+        typer.Option(
+            "--full",
+            min=1,
+            max=MOST,
+            help="Look at one cut in so many in full, at the rest at what it changed; 1: at all.",
+        ),
+    ] = 509,
     machine: Annotated[
         str, typer.Option("--machine", "-m", help="A machine's name, or its TOML file's path.")
     ] = "sca",
@@ -126,6 +135,7 @@ def crash(
                     cuts=count,
                     cut=cut,
                     recovery_cuts=recovery_cuts,
+                    full_one_in=full,
                     threads=jobs,
                     progress=progress,
                 )

@@ -16,6 +16,7 @@ from sardonyx import results_measures as m
 from sardonyx.api_jobs import Job, ProgramSettings
 from sardonyx.claims import Claim, ClaimRow, Unit, claims_document, load_claims
 from sardonyx.results import Results, Run, Scalar
+from sardonyx.sca_stages import Table1
 
 PROGRAMS = ("array-swap", "queue", "hash", "btree", "rbtree")
 DESIGNS = ("no-encryption", "ideal", "co-located", "co-located-cc", "fca", "sca")
@@ -483,15 +484,6 @@ def _statistic(claim: Claim, values: Iterable[float]) -> float | None:
             return known[0]
 
 
-#: Table 1: which version of the data recovery may use in each stage of a transaction, and whether
-#: its writes need counter-atomicity. Not measured: `sardonyx crash` shows what a mistake costs.
-TABLE_1 = (
-    ("prepare", "inconsistent", "consistent", "unnecessary"),
-    ("mutate", "consistent", "inconsistent", "unnecessary"),
-    ("commit", "unknown", "unknown", "necessary"),
-)
-
-
 def stand_ins(scale: Scale) -> str:
     """One sentence on what was run."""
     return (
@@ -502,15 +494,14 @@ def stand_ins(scale: Scale) -> str:
     )
 
 
-def document(results: Results, rows: Sequence[ClaimRow], scale: Scale) -> dict[str, Any]:
+def document(
+    results: Results, rows: Sequence[ClaimRow], scale: Scale, table_1: Table1
+) -> dict[str, Any]:
     """The whole reproduction as JSON."""
     return {
         "paper": "sca",
         "stand_ins": stand_ins(scale),
-        "table_1_of_the_paper_not_measured": [
-            dict(zip(("stage", "backup", "data", "counter_atomicity"), row, strict=True))
-            for row in TABLE_1
-        ],
+        "table_1": table_1.to_document(),
         "claims": claims_document(rows),
         "results": results.to_document(),
     }

@@ -23,6 +23,7 @@ from sardonyx.results_measures import (
     divide,
     written,
 )
+from sardonyx.sca_stages import COLUMNS, Table1
 
 WIDE = 92
 MIDDLE = 66
@@ -80,6 +81,22 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
     if any(row.assumed for row in rows):
         parts.append(_assumed_names(sorted({name for row in rows for name in row.assumed})))
     return Group(*parts)
+
+
+def stages_table(measured: Table1) -> RenderableType:
+    """SCA's Table 1 as measured, each cell with the counts behind it and what the paper says."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in ("Table 1", *COLUMNS):
+        table.add_column(heading.replace("_", "-"), overflow="fold")
+    for stage, row in measured.rows.items():
+        cells = []
+        for column in COLUMNS:
+            cell = row[column]
+            style = "" if cell.agrees is None else "green" if cell.agrees else "red"
+            beside = Text(f"{cell.beside}; {cell.evidence}", style="dim")
+            cells.append(Group(Text(cell.ours, style=style), beside))
+        table.add_row(Text(stage), *cells)
+    return Group(table, Text(measured.note, style="dim"))
 
 
 def _columns(width: int) -> list[list[Measure]]:

@@ -202,6 +202,36 @@ fn esd_needs_eadr_as_published_and_nothing_more_with_its_mappings_persisted() {
     }
 }
 
+/// Full deduplication keeps counts that a cut takes: trusted, they free places that are shared.
+/// With mappings that persist and all else made anew from them it recovers; compared at every cut.
+#[test]
+fn full_deduplication_recovers_if_it_believes_its_mappings_only() {
+    for (published, sound) in [
+        ("dewrite", "dewrite-sound"),
+        ("dedup-sha1", "dedup-sha1-sound"),
+    ] {
+        let mut lost = 0;
+        for (number, program) in workload::all().iter().enumerate() {
+            let mut specs = specs(program.name, 2, None);
+            specs.iter_mut().for_each(|spec| spec.transactions = 16);
+            let broken = history(published, &[], &specs, number as u64);
+            lost += explored(&broken, &on(Platform::Adr)).tally.count(false);
+            let history = history(sound, &[], &specs, number as u64);
+            let drained = (program.name == "btree").then_some(Platform::Eadr);
+            for platform in [Some(Platform::Adr), drained].into_iter().flatten() {
+                let options = Options {
+                    recovery_cuts: 512, // each of these recoveries is a pass over memory
+                    ..on(platform)
+                };
+                let found = explored(&history, &options);
+                assert_holds(&history, &found);
+                assert!(found.covered.states > 250);
+            }
+        }
+        assert!(lost > 0, "{published}");
+    }
+}
+
 #[test]
 fn with_all_caches_drained_even_a_naive_design_recovers_and_without_any_none_does() {
     for design in ["no-atomicity", "sca", "fca"] {
@@ -210,6 +240,56 @@ fn with_all_caches_drained_even_a_naive_design_recovers_and_without_any_none_doe
         assert_eq!(eadr.tally.count(false), 0, "{}", told(&history, &eadr));
         let none = explored(&history, &on(Platform::None));
         assert!(none.tally.count(false) > 0, "{design}");
+    }
+}
+
+/// A platform that drains all caches drains them in the middle of a recovery as well. Where nothing
+/// is drained, a recovery that the power leaves half done is lost like everything else.
+#[test]
+fn recoveries_are_cut_on_every_platform() {
+    let often = |platform| Options {
+        recovery_cuts: 4,
+        ..on(platform)
+    };
+    for design in [
+        "sca",
+        "fca",
+        "co-located",
+        "no-atomicity",
+        "esd",
+        "esd-sound",
+    ] {
+        let history = history(design, &[], &specs("rbtree", 2, None), 3);
+        let eadr = explored(&history, &often(Platform::Eadr));
+        assert_eq!(eadr.tally.count(false), 0, "{}", told(&history, &eadr));
+        assert!(eadr.covered.recovery_cuts > 1000, "{design}");
+    }
+    let history = history("no-encryption", &[], &specs("queue", 1, None), 3);
+    let none = explored(&history, &often(Platform::None));
+    let whole = Options {
+        recovery_cuts: 0,
+        ..on(Platform::None)
+    };
+    let whole = explored(&history, &whole);
+    assert!(none.covered.recovery_cuts > 1000 && whole.covered.recovery_cuts == 0);
+    assert!(none.tally.count(false) > whole.tally.count(false));
+}
+
+/// The counters in the cache are drained on `eadr`, also that of a write whose counter line is
+/// still being fetched when it is accepted.
+#[test]
+fn a_drained_counter_cache_loses_no_counter_that_missed_it() {
+    let small = [
+        ("encryption.counter_cache.bytes", "128"),
+        ("encryption.counter_cache.ways", "2"),
+    ];
+    for (number, program) in workload::all().iter().enumerate() {
+        for design in ["no-atomicity", "sca"] {
+            let specs = specs(program.name, 2, None);
+            let history = history(design, &small, &specs, number as u64);
+            let found = explored(&history, &on(Platform::Eadr));
+            assert_eq!(found.tally.count(false), 0, "{}", told(&history, &found));
+        }
     }
 }
 
@@ -229,6 +309,47 @@ fn the_same_is_found_by_any_number_of_threads_and_again() {
     let alone = with(&first, 1);
     assert_eq!(alone, with(&first, 3));
     assert_eq!(alone, with(&again, 2));
+}
+
+/// What a cut changed is all that it can have changed: looking at everything at every cut finds
+/// the same wrong lines at the same cuts, be the design sound or not.
+#[test]
+fn looking_at_all_lines_at_every_cut_finds_no_more() {
+    let mut broken = Vec::new();
+    for (design, platform) in [
+        ("sca", Platform::Adr),
+        ("no-atomicity", Platform::Adr),
+        ("esd-sound", Platform::Adr),
+        ("esd+sca", Platform::Eadr),
+        ("esd", Platform::Adr),
+        ("dewrite", Platform::Adr),
+        ("dewrite", Platform::Eadr),
+        ("dedup-sha1", Platform::Adr),
+        ("dedup-sha1", Platform::Eadr),
+        ("dewrite+fca", Platform::Eadr),
+    ] {
+        let history = history(design, &[], &specs("hash", 2, None), 1);
+        let with = |full_one_in| Options {
+            full_one_in,
+            recovery_cuts: 0,
+            ..on(platform)
+        };
+        let (some, all) = (
+            explored(&history, &with(u64::MAX)),
+            explored(&history, &with(1)),
+        );
+        assert_eq!(all.covered.full, all.covered.states);
+        assert!(some.covered.full * 50 < some.covered.states);
+        for kind in [Kind::WrongLine, Kind::LineLost, Kind::Lost, Kind::Early] {
+            let both = (count(&some, kind), count(&all, kind));
+            assert_eq!(both.0, both.1, "{design} on {}: {kind:?}", platform.name());
+        }
+        if count(&all, Kind::WrongLine) > 0 {
+            broken.push(design);
+        }
+    }
+    let caught = |design| broken.contains(&design);
+    assert!(caught("esd") && caught("dewrite") && caught("dedup-sha1"));
 }
 
 #[test]

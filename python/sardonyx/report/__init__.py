@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sardonyx.claims import ClaimRow
-from sardonyx.report import beside_paper, page, performance, persistence, sweeps, workloads
+from sardonyx.report import beside_paper, page, performance, persistence, stages, sweeps, workloads
 from sardonyx.report.figure import Figure, Missing
 from sardonyx.report.page import Group
 from sardonyx.results import Results, as_results, write_text
 from sardonyx.results_measures import Comparison
+from sardonyx.sca_stages import Table1
 
 __all__ = ["Figure", "Missing", "figures", "write_report"]
 
@@ -33,15 +34,18 @@ def write_report(
     *,
     claims: Sequence[ClaimRow] | None = None,
     note: str = "",
+    table_1: Table1 | None = None,
 ) -> None:
     """Write the report of ``results`` to ``path``, complete or not at all.
 
     ``results`` is the model, its document or where it is saved. ``claims`` adds a section with a
     paper's figures beside ours; ``note`` is a sentence for the header, such as what stands in for
-    the paper's programs.
+    the paper's programs; ``table_1`` adds SCA's Table 1 as measured.
     """
     known = as_results(results)
     groups = _groups(known)
+    if table_1 is not None:
+        groups.insert(0, Group("table-1", "Table 1 of the paper", [], stages.html(table_1)))
     if claims:
         groups.insert(0, Group("claims", "Beside the paper", list(beside_paper.figures(claims))))
     write_text(path, page.render(known, groups, claims or (), note))

@@ -39,6 +39,8 @@ class Group:
     key: str
     title: str
     figures: list[Figure | Missing]
+    #: What stands before the figures, as HTML.
+    inner: str = ""
 
 
 def render(results: Results, groups: Sequence[Group], claims: Sequence[ClaimRow], note: str) -> str:
@@ -54,7 +56,7 @@ def render(results: Results, groups: Sequence[Group], claims: Sequence[ClaimRow]
     }
     sections = [_summary(comparison)]
     for group in groups:
-        inner = _claims(claims) if group.key == "claims" else ""
+        inner = _claims(claims) if group.key == "claims" else group.inner
         inner += "".join(
             _figure(f, results) if isinstance(f, Figure) else _missing(f) for f in group.figures
         )

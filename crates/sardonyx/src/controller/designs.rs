@@ -5,11 +5,12 @@
 use super::encryption::co_located::CoLocated;
 use super::encryption::counter_mode::{Atomicity, CounterMode};
 use super::encryption::none::NoEncryption;
+use super::mapping::amt::Entries;
 use super::mapping::dedup_sha1::DedupSha1;
 use super::mapping::dewrite::Dewrite;
 use super::mapping::esd::Esd;
 use super::mapping::identity::Identity;
-use super::params::{ControllerParams, CounterModeParams};
+use super::params::{ControllerParams, CounterModeParams, Reclaim};
 use super::{Controller, Encryption};
 use crate::medium::layout::Layout;
 use crate::plan::Plan;
@@ -70,6 +71,8 @@ static MAPPINGS: &[Mapping] = &[
     Mapping { name: "identity", build: |_, below, _| Box::new(Identity::new(below)), guarantee: |below| below },
     Mapping { name: "dedup-sha1", build: |p, below, layout| Box::new(DedupSha1::new(&p.dedup_sha1, below, layout)), guarantee: on_demand },
     Mapping { name: "dewrite", build: |p, below, layout| Box::new(Dewrite::new(&p.dewrite, below, layout)), guarantee: on_demand },
+    Mapping { name: "dedup-sha1-sound", build: |p, below, layout| Box::new(DedupSha1::sound(&p.dedup_sha1, below, layout)), guarantee: |below| below },
+    Mapping { name: "dewrite-sound", build: |p, below, layout| Box::new(Dewrite::sound(&p.dewrite, below, layout)), guarantee: |below| below },
     Mapping { name: "esd", build: |p, below, layout| Box::new(Esd::new(&p.esd, below, layout)), guarantee: on_demand },
     Mapping { name: "esd-as-published", build: |p, below, layout| Box::new(Esd::as_published(&p.esd, below, layout)), guarantee: |_| Guarantee::Nothing },
     Mapping { name: "esd-sound", build: |p, below, layout| Box::new(Esd::sound(&p.esd, below, layout)), guarantee: |below| below },
@@ -92,6 +95,8 @@ static DESIGNS: &[Design] = &[
     Design { name: "baseline", source: "ESD (HPCA 2023), Baseline", line: "counter-mode encryption, no deduplication", mapping: "identity", policy: "per-line" },
     Design { name: "dedup-sha1", source: "ESD (HPCA 2023), Dedup_SHA1", line: "full deduplication by SHA-1 over an index in the medium", mapping: "dedup-sha1", policy: "per-line" },
     Design { name: "dewrite", source: "DeWrite (MICRO 2018)", line: "full deduplication by CRC-32 and comparison, encrypting ahead on a guess", mapping: "dewrite", policy: "per-line" },
+    Design { name: "dedup-sha1-sound", source: "ESD (HPCA 2023), Dedup_SHA1, made to survive a power cut", line: "dedup-sha1 that compares, persists mappings with their lines and makes its index anew", mapping: "dedup-sha1-sound", policy: "fca" },
+    Design { name: "dewrite-sound", source: "DeWrite (MICRO 2018), made to survive a power cut", line: "dewrite that persists mappings with their lines and makes its index anew", mapping: "dewrite-sound", policy: "fca" },
     Design { name: "esd", source: "ESD (HPCA 2023)", line: "deduplication by the memory's own check bits, looked up on chip only", mapping: "esd-as-published", policy: "per-line" },
     Design { name: "esd-sound", source: "ESD (HPCA 2023), made to survive a power cut", line: "esd whose mappings persist with the lines that they describe", mapping: "esd-sound", policy: "fca" },
     Design { name: "no-encryption", source: "SCA (HPCA 2018)", line: "plaintext lines at their own places", mapping: "identity", policy: "no-encryption" },
@@ -175,6 +180,25 @@ pub fn guarantee(name: &str) -> Result<Guarantee, UnknownDesign> {
 pub fn composition(name: &str) -> Result<(&'static str, &'static str), UnknownDesign> {
     let (mapping, policy) = parts(name)?;
     Ok((mapping.name, policy.name))
+}
+
+/// How the mapping table of a design lies in `layout`, in which it has been built; `None` if every
+/// line lies at its own place, or nobody has said how to read its table from the bytes.
+///
+/// # Errors
+/// No design has that name.
+pub fn mapping_table(
+    name: &str,
+    params: &ControllerParams,
+    layout: &Layout,
+) -> Result<Option<Entries>, UnknownDesign> {
+    let (mapping, _) = parts(name)?;
+    let counted = match mapping.name {
+        "esd" | "esd-as-published" | "esd-sound" => params.esd.reclaim == Reclaim::Counted,
+        "dedup-sha1" | "dedup-sha1-sound" | "dewrite" | "dewrite-sound" => false,
+        _ => return Ok(None),
+    };
+    Ok(Entries::of(counted, layout))
 }
 
 fn parts(name: &str) -> Result<(&'static Mapping, &'static Policy), UnknownDesign> {

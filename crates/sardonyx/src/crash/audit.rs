@@ -7,13 +7,16 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::history::History;
+use super::platform::Platform;
 use super::violation::{Kind, Violation};
 use crate::engine::journal::{Event, Write};
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::plan::merged;
 
-/// Halves of pairs, in the order of the journal; the first position at which each would show.
-pub fn pairs(history: &History) -> Vec<Violation> {
+/// Halves of pairs, in the order of the journal; the first position at which each would show. Where
+/// the processors' caches are drained a counter may precede its line: until that is accepted, the
+/// line is drained and written again.
+pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
     let journal = &history.journal;
     let mut ready: FxHashMap<u64, u64> = FxHashMap::default();
     for (index, (_, event)) in journal.events.iter().enumerate() {
@@ -48,6 +51,28 @@ pub fn pairs(history: &History) -> Vec<Violation> {
             tell(at, sealed.place, what);
         }
     }
+    if platform != Platform::Eadr {
+        for (at, place, counter) in early_counters(history, &lines, &ready) {
+            tell(
+                at,
+                place,
+                format!("counter {counter} persists before its line"),
+            );
+        }
+    }
+    found.sort_by_key(|violation| violation.position);
+    found
+}
+
+/// Counters that are ready before their lines, of which `lines` has the writes by place and counter
+/// and `ready` the positions: from which position on, of which place, which counter.
+fn early_counters(
+    history: &History,
+    lines: &FxHashMap<(u64, u64), u64>,
+    ready: &FxHashMap<u64, u64>,
+) -> Vec<(u64, Place, u64)> {
+    let journal = &history.journal;
+    let mut early = Vec::new();
     for (index, (_, event)) in journal.events.iter().enumerate() {
         let Event::Ready { from, count } = event else {
             continue;
@@ -57,14 +82,12 @@ pub fn pairs(history: &History) -> Vec<Violation> {
                 let line = lines.get(&(place.0, counter));
                 let late = |line: &&u64| ready.get(line).is_none_or(|at| *at > index as u64 + 1);
                 if line.filter(late).is_some() {
-                    let what = format!("counter {counter} persists before its line");
-                    tell(index as u64 + 1, place, what);
+                    early.push((index as u64 + 1, place, counter));
                 }
             }
         }
     }
-    found.sort_by_key(|violation| violation.position);
-    found
+    early
 }
 
 /// The counters that a write of a counter line carries, each with the place of its line.

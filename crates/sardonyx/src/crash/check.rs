@@ -7,26 +7,25 @@
 //! full, by reading all and checking the structure, only a sample of cuts is.
 
 mod judge;
+mod lines;
 
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use super::explore::Options;
 use super::history::History;
+use super::mapped::Mapped;
 use super::nested;
 use super::platform::{Changed, Platform, Survivors};
-use super::view::{View, read};
+use super::view::View;
 use super::violation::{Kind, Tally, Violation};
+use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
-use crate::controller::{Class, Controller};
 use crate::cpu::Batch;
 use crate::engine::journal::{Event, Mark};
-use crate::line::Line;
-use crate::plan::{At, Step};
 use crate::workload::{Fault, Program, Recovered, mix};
 
-/// In full at one position in so many, and at the first.
-const FULL_ONE_IN: u64 = 509;
 /// Lines written of late that are compared where it is not known which lines a place is about.
 const LATE: usize = 48;
 
@@ -66,6 +65,8 @@ struct Known {
     restored: Vec<u64>,
     /// Lines that were wrong at the last state.
     wrong: BTreeSet<u64>,
+    /// Lines that may have changed while recovery gave up, and so were not compared.
+    unseen: BTreeSet<u64>,
     /// What recovery or the structure's check said at the last state.
     fault: Option<(Kind, Fault)>,
 }
@@ -88,6 +89,12 @@ pub struct Checker<'h> {
     handled: usize,
     pending: BTreeSet<u32>,
     recovery_cuts: u64,
+    /// In full at one position in so many, and at the first of a piece.
+    full_one_in: u64,
+    /// The mapping table as the image has it, if it can be read; not where lines are torn.
+    mapped: Option<Mapped>,
+    /// The lines that the last event may have changed, by the table.
+    about: Vec<u64>,
     /// Recoveries that are to be cut themselves.
     due: Vec<(usize, Batch)>,
     changed: Vec<Changed>,
@@ -100,8 +107,9 @@ pub struct Checker<'h> {
 }
 
 impl<'h> Checker<'h> {
-    /// Before the first event; recovery is itself cut at one state in `recovery_cuts`, 0 for none.
-    pub fn new(history: &'h History, platform: Platform, recovery_cuts: u64) -> Checker<'h> {
+    /// Before the first event.
+    pub fn new(history: &'h History, options: &Options) -> Checker<'h> {
+        let platform = options.platform;
         let known = |spec: &crate::workload::ProgramSpec| Known {
             program: spec.build().expect("it has been run"),
             required: 0,
@@ -109,9 +117,14 @@ impl<'h> Checker<'h> {
             visible: 0,
             restored: Vec::new(),
             wrong: BTreeSet::new(),
+            unseen: BTreeSet::new(),
             fault: None,
         };
         let image = history.image.copy();
+        let mapped = match platform {
+            Platform::None => None,
+            _ => Mapped::new(history, &image),
+        };
         Checker {
             history,
             platform,
@@ -123,7 +136,10 @@ impl<'h> Checker<'h> {
             secrets: Vec::new(),
             handled: 0,
             pending: BTreeSet::new(),
-            recovery_cuts,
+            recovery_cuts: options.recovery_cuts,
+            full_one_in: options.full_one_in.max(1),
+            mapped,
+            about: Vec::new(),
             due: Vec::new(),
             changed: Vec::new(),
             stored: Vec::new(),
@@ -151,7 +167,7 @@ impl<'h> Checker<'h> {
     pub fn step(&mut self) {
         self.happen();
         if !self.changed.is_empty() {
-            let full = self.survivors.position().is_multiple_of(FULL_ONE_IN);
+            let full = self.survivors.position().is_multiple_of(self.full_one_in);
             self.verify(full);
         }
         self.judge();
@@ -160,6 +176,11 @@ impl<'h> Checker<'h> {
     fn happen(&mut self) {
         self.changed.clear();
         let event = self.survivors.advance(&mut self.changed);
+        self.about.clear();
+        if let Some(mapped) = &mut self.mapped {
+            let image = self.survivors.untimed.image();
+            mapped.follow(self.history, image, &self.changed, &mut self.about);
+        }
         let journal = &self.history.journal;
         match event {
             Event::Accepted(index) => {
@@ -205,6 +226,10 @@ impl<'h> Checker<'h> {
     /// The lines that may differ from the last state's.
     fn affected(&self) -> BTreeSet<u64> {
         let mut lines: BTreeSet<u64> = self.stored.iter().copied().collect();
+        if self.mapped.is_some() {
+            lines.extend(&self.about);
+            return lines;
+        }
         for (place, words) in &self.changed {
             let Some(about) = self.history.lines_of(*place, *words) else {
                 let from = self.handled.saturating_sub(LATE);
@@ -236,15 +261,8 @@ impl<'h> Checker<'h> {
         // A mapping's change may be about anybody's line.
         let anybody =
             full || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
-        let drained = self.survivors.drained();
-        let untimed = &mut self.survivors.untimed;
-        let mut controller = self.history.recover(untimed);
-        for (line, data, order) in &drained {
-            let data = At::past(data);
-            untimed
-                .plan(|plan| controller.write(*line, data, Step::PAST, Class::Data, *order, plan));
-        }
-        let sealed_before = untimed.sealed().len();
+        let mut controller = self.survivors.recover(self.history);
+        let sealed_before = self.survivors.untimed.sealed().len();
         if self.history.guarantee == Guarantee::EveryLine {
             self.every_line(&mut controller, &lines);
         }
@@ -254,49 +272,11 @@ impl<'h> Checker<'h> {
                 self.program(core, &mut controller, &lines, full);
             }
         }
+        self.overwritten(sealed_before, &mut controller);
         self.secrets(sealed_before);
         self.survivors.untimed.forget();
         self.cut_recoveries();
         self.survivors.mend(torn);
-    }
-
-    /// Each of `lines` must read as the newest accepted write of it, or a later one.
-    fn every_line(&mut self, controller: &mut Controller, lines: &BTreeSet<u64>) {
-        for line in lines.iter().chain(&self.lost.clone()) {
-            // What a processor's cache drained need not be a write request's.
-            let drained = self.survivors.is_cached(*line);
-            if drained || self.history.core_of(*line).is_none() {
-                self.seen.remove(line);
-                self.lost.remove(line);
-                continue;
-            }
-            let content = read(controller, &mut self.survivors.untimed, *line);
-            let seen = self.request_of(*line, &content);
-            match seen {
-                Some(request) => {
-                    self.seen.insert(*line, request);
-                    self.lost.remove(line);
-                }
-                None => {
-                    self.lost.insert(*line);
-                }
-            }
-        }
-    }
-
-    /// The newest request that wrote `content`, none for setup; nothing if it is older than the
-    /// newest accepted.
-    fn request_of(&self, line: u64, content: &Line) -> Option<Option<u32>> {
-        let accepted = self.accepted.get(&line).copied();
-        let requests = self.history.requests.get(&line);
-        let handled = &self.history.journal.handled;
-        let late = requests.into_iter().flatten().rev().copied();
-        let mut late = late.take_while(|index| accepted.is_none_or(|a| *index >= a));
-        match late.find(|index| handled[*index as usize].data == *content) {
-            Some(index) => Some(Some(index)),
-            None if accepted.is_none() && self.history.initial(line) == content => Some(None),
-            None => None,
-        }
     }
 
     /// Runs the recovery of one core's program and compares its lines.
@@ -314,7 +294,7 @@ impl<'h> Checker<'h> {
         let untimed = &mut self.survivors.untimed;
         let mut view = View::new(untimed, controller, region.start, log.clone());
         let drawn = mix(position).checked_rem(self.recovery_cuts) == Some(0);
-        if drawn && self.platform == Platform::Adr {
+        if drawn {
             view.record();
         }
         known.fault = None;
@@ -322,7 +302,8 @@ impl<'h> Checker<'h> {
             Ok(recovered) => recovered,
             Err(fault) => {
                 known.fault = Some((Kind::Unrecoverable, fault));
-                known.restored.clear();
+                known.unseen.append(&mut known.restored.drain(..).collect());
+                known.unseen.extend(affected.range(region));
                 return;
             }
         };
@@ -332,6 +313,7 @@ impl<'h> Checker<'h> {
         compared.extend(&known.restored);
         compared.extend(&stored);
         compared.extend(&known.wrong);
+        compared.append(&mut known.unseen);
         compared.extend(golden.between(known.visible, visible));
         known.wrong.clear();
         for line in compared.into_iter().filter(|line| !log.contains(line)) {
@@ -351,12 +333,18 @@ impl<'h> Checker<'h> {
 
     /// Cuts the recoveries that are due.
     fn cut_recoveries(&mut self) {
-        for (core, batch) in std::mem::take(&mut self.due) {
+        let due = std::mem::take(&mut self.due);
+        if due.is_empty() {
+            return;
+        }
+        let (image, sealed) = nested::drained(self.history, &self.survivors);
+        for (core, batch) in due {
             let known = &self.known[core];
             let window = (known.required, known.allowed);
-            let survivors = (self.survivors.position(), self.survivors.untimed.image());
+            let survivors = (self.survivors.position(), &image, &sealed[..]);
             let program = (&*known.program, window);
-            let found = nested::cut((self.history, core), survivors, program, batch);
+            let on = (self.history, core, self.platform);
+            let found = nested::cut(on, survivors, program, batch);
             self.covered.recovery_cuts += found.cuts;
             for violation in &found.violations {
                 self.tally.add(violation);

@@ -48,6 +48,8 @@ pub struct Options {
     pub cuts: Cuts,
     /// Of states whose recovery puts something back, one in so many has its recovery cut; 0: none.
     pub recovery_cuts: u64,
+    /// One position in so many is looked at in full, whatever the cut has changed; 1 for each.
+    pub full_one_in: u64,
     /// Threads; 0 for one a processor.
     pub threads: usize,
 }
@@ -58,6 +60,7 @@ impl Default for Options {
             platform: Platform::Adr,
             cuts: Cuts::All,
             recovery_cuts: 64,
+            full_one_in: 509,
             threads: 0,
         }
     }
@@ -94,7 +97,7 @@ pub fn explore(
     let cancelled = AtomicBool::new(false);
     let found: Mutex<Vec<(u64, Explored)>> = Mutex::new(Vec::new());
     let work = || {
-        let mut checker = Checker::new(history, options.platform, options.recovery_cuts);
+        let mut checker = Checker::new(history, options);
         loop {
             let piece = next.fetch_add(1, Ordering::Relaxed);
             if piece >= pieces || cancelled.load(Ordering::Relaxed) {
@@ -147,14 +150,14 @@ pub fn explore(
         all.tally.append(piece.tally);
     }
     if !matches!(options.cuts, Cuts::One(_)) {
-        whole_run(history, &mut all.tally);
+        whole_run(history, options.platform, &mut all.tally);
     }
     Some(all)
 }
 
 /// What the run as a whole shows, without any cut.
-fn whole_run(history: &History, tally: &mut Tally) {
-    for violation in audit::pairs(history) {
+fn whole_run(history: &History, platform: Platform, tally: &mut Tally) {
+    for violation in audit::pairs(history, platform) {
         tally.add(&violation);
     }
     let end = history.positions() - 1;

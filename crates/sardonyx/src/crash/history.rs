@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::config::Machine;
 use crate::controller::designs::{self, Guarantee, UnknownDesign};
+use crate::controller::mapping::amt::Entries;
 use crate::controller::params::{CacheParams, ControllerParams};
 use crate::controller::{Class, Controller, Persist};
 use crate::cpu::OpSource;
@@ -53,6 +54,8 @@ pub struct History {
     pub pads: Pads,
     /// The write requests of each line, in the order of handling.
     pub requests: FxHashMap<u64, Vec<u32>>,
+    /// How the mapping table lies in the medium, if there is one that can be read.
+    pub mapping: Option<Entries>,
     counters: Option<Region>,
     is_identity: bool,
     is_encrypted: bool,
@@ -83,6 +86,7 @@ impl History {
         let (image, setup) = set_up(&machine, design, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         let controller = designs::build(design, &machine.controller, &mut layout)?;
+        let table = designs::mapping_table(design, &machine.controller, &layout)?;
         let sources = programs.iter_mut().map(|p| p as &mut dyn OpSource);
         let (copy, sources) = (image.copy(), sources.collect());
         let journal = Cores::new(&machine, controller, copy, sources, seed).run();
@@ -104,6 +108,7 @@ impl History {
             journal,
             programs: programs.iter().map(|p| p.expected().clone()).collect(),
             requests,
+            mapping: table,
             counters: region("counters"),
             is_identity: mapping == "identity",
             is_encrypted: policy != "no-encryption",
@@ -172,6 +177,14 @@ impl History {
     /// Whether lines are encrypted.
     pub fn is_encrypted(&self) -> bool {
         self.is_encrypted
+    }
+
+    /// Log or data.
+    pub fn class_of(&self, line: u64) -> Class {
+        match self.programs.iter().any(|p| p.log().contains(&line)) {
+            true => Class::Log,
+            false => Class::Data,
+        }
     }
 
     /// The core whose region `line` is in.

@@ -13,10 +13,12 @@ mod explore;
 mod golden;
 mod history;
 mod jitter;
+mod mapped;
 mod nested;
 mod platform;
 mod report;
 pub mod secrecy;
+mod stages;
 mod view;
 mod violation;
 
@@ -27,4 +29,5 @@ pub use golden::Expected;
 pub use history::{History, HistoryError};
 pub use platform::Platform;
 pub use report::Question;
+pub use stages::{Shown, Stage, stages};
 pub use violation::{Kind, Tally, Violation};

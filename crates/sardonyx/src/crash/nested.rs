@@ -1,13 +1,15 @@
 //! A cut within recovery: what recovery did is done again by a timed core over what survived, and
-//! the power goes once more at every position of that. On the platform `adr`.
+//! the power goes once more at every position of that, on the same platform.
 
 use super::cores::Cores;
 use super::history::History;
-use super::platform::{Platform, Survivors};
+use super::platform::{Platform, Survivors, recover_over};
 use super::secrecy::Pads;
 use super::view::View;
 use super::violation::{Kind, Violation};
 use crate::cpu::{Batch, CpuError, OpSource};
+use crate::engine::journal::Sealed;
+use crate::engine::untimed::Untimed;
 use crate::medium::image::Image;
 use crate::workload::Program;
 
@@ -47,11 +49,26 @@ impl OpSource for Once {
     }
 }
 
-/// Cuts the recovery `batch` of core `core`'s program, which began with `image` after a cut at
-/// `position`; transactions `window.0` to `window.1` must or may be visible.
+/// What recovery begins with after a cut: reserve power has written the processors' caches to it,
+/// if it drains them, through the controller; and what was encrypted to that end.
+pub fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Sealed>) {
+    let (image, lines) = (survivors.untimed.image().copy(), survivors.drained());
+    if lines.is_empty() {
+        return (image, Vec::new());
+    }
+    let mut untimed = Untimed::new(image);
+    let mut controller = recover_over(history, &mut untimed, &lines);
+    untimed.plan(|plan| controller.flush(plan));
+    let sealed = untimed.settle();
+    (untimed.into_image(), sealed)
+}
+
+/// Cuts the recovery `batch` of core `core`'s program on `platform`, which began with `image` after
+/// a cut at `position`, for which `sealed` had been encrypted; transactions `window.0` to
+/// `window.1` must or may be visible.
 pub fn cut(
-    (history, core): (&History, usize),
-    (position, image): (u64, &Image),
+    (history, core, platform): (&History, usize, Platform),
+    (position, image, sealed): (u64, &Image, &[Sealed]),
     (program, window): (&dyn Program, (u64, u64)),
     batch: Batch,
 ) -> Found {
@@ -64,8 +81,8 @@ pub fn cut(
     let controller = history.controller();
     let sources = vec![&mut once as &mut dyn OpSource];
     let journal = Cores::new(&history.machine, controller, image.copy(), sources, seed).run();
-    let pads = Pads::new(&[], &journal, false);
-    let mut survivors = Survivors::new(&journal, image.copy(), Platform::Adr, seed);
+    let pads = Pads::new(sealed, &journal, false);
+    let mut survivors = Survivors::new(&journal, image.copy(), platform, seed);
     let (mut changed, mut found) = (
         Vec::new(),
         Found {
@@ -80,6 +97,10 @@ pub fn cut(
         found.cuts += 1;
         let recovery_cut = index as u64 + 1;
         if !changed.is_empty() {
+            let torn = match platform {
+                Platform::None => survivors.tear(),
+                _ => Vec::new(),
+            };
             let wrong = verify((history, core), &mut survivors, (program, window));
             let sealed = survivors.untimed.sealed();
             let reused = sealed
@@ -103,6 +124,7 @@ pub fn cut(
                 what: format!("after a cut within recovery: {what}"),
             });
             survivors.untimed.forget();
+            survivors.mend(torn);
         }
         if let Some(violation) = &mut standing {
             violation.recovery_cut = Some(recovery_cut);
@@ -120,7 +142,7 @@ fn verify(
 ) -> Option<(Kind, Option<u64>, String)> {
     let golden = &history.programs[core];
     let (region, log) = (golden.region(), golden.log());
-    let mut controller = history.recover(&mut survivors.untimed);
+    let mut controller = survivors.recover(history);
     let untimed = &mut survivors.untimed;
     let mut view = View::new(untimed, &mut controller, region.start, log.clone());
     let visible = match program.recover(&mut view) {

@@ -3,11 +3,13 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::controller::Persist;
+use super::history::History;
+use crate::controller::{Controller, Persist};
 use crate::engine::journal::{Event, Journal, Write};
 use crate::engine::untimed::Untimed;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
+use crate::plan::{At, Step};
 use crate::units::Time;
 use crate::workload::mix;
 
@@ -168,6 +170,12 @@ impl<'h> Survivors<'h> {
         lines.into_iter().map(each).collect()
     }
 
+    /// A fresh controller over the image, to which the drained lines have been written.
+    pub fn recover(&mut self, history: &History) -> Controller {
+        let drained = self.drained();
+        recover_over(history, &mut self.untimed, &drained)
+    }
+
     /// Tears the lines that are being programmed; gives what [`Survivors::mend`] needs.
     pub fn tear(&mut self) -> Vec<(Place, Line, Option<[u8; 8]>)> {
         let mut whole = Vec::new();
@@ -189,4 +197,18 @@ impl<'h> Survivors<'h> {
             self.untimed.image_mut().write(place, &line, 0xff, beside);
         }
     }
+}
+
+/// A fresh controller over `untimed`, to which the lines that were `drained` have been written.
+pub fn recover_over(
+    history: &History,
+    untimed: &mut Untimed,
+    drained: &[(Logical, Line, Persist)],
+) -> Controller {
+    let mut controller = history.recover(untimed);
+    for (line, data, order) in drained {
+        let (data, class) = (At::past(data), history.class_of(line.0));
+        untimed.plan(|plan| controller.write(*line, data, Step::PAST, class, *order, plan));
+    }
+    controller
 }

@@ -6,6 +6,7 @@ use super::explain::explain;
 use super::explore::{Explored, Options, explore};
 use super::history::{History, HistoryError};
 use super::platform::Platform;
+use super::stages::{Shown, Stage, stages};
 use super::violation::{Tally, Violation};
 use crate::config::Machine;
 use crate::controller::designs::Guarantee;
@@ -49,6 +50,49 @@ impl Question {
         answer["cuts_per_second"] = json!(explored.covered.cuts as f64 / took);
         Ok(Some(answer))
     }
+
+    /// Runs the programs, cuts the power everywhere, and counts what each stage of a transaction
+    /// has shown; `None` if `progress` has ended it. Which cuts and recoveries [`Options`] ask for
+    /// does not matter.
+    ///
+    /// # Errors
+    /// The design or a program does not exist.
+    pub fn stages(
+        &self,
+        progress: &dyn Fn(u64, u64) -> bool,
+    ) -> Result<Option<Value>, HistoryError> {
+        let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
+        let cuts = history.positions();
+        let platform = self.options.platform;
+        let Some(shown) = stages(&history, platform, &|done| progress(done, cuts)) else {
+            return Ok(None);
+        };
+        let spec = history.programs[0].spec();
+        let each = Stage::ALL.iter().zip(shown).map(stage);
+        Ok(Some(json!({
+            "design": history.design,
+            "program": spec.name,
+            "mutant": spec.mutant.map(|mutant| mutant.name()),
+            "cores": history.programs.len(),
+            "transactions": spec.transactions,
+            "seed": history.seed,
+            "platform": platform.name(),
+            "cuts": cuts,
+            "stages": each.collect::<Vec<Value>>(),
+        })))
+    }
+}
+
+fn stage((stage, shown): (&Stage, Shown)) -> Value {
+    json!({
+        "stage": stage.name(),
+        "cuts": shown.cuts,
+        "backup_usable": shown.backup_usable,
+        "data_usable": shown.data_usable,
+        "takes_backup": shown.takes_backup,
+        "takes_data": shown.takes_data,
+        "recovered": shown.recovered,
+    })
 }
 
 fn describe(history: &History, explored: &Explored) -> Value {

@@ -18,6 +18,7 @@ pub(crate) use random::mix;
 pub use run::{Delta, LineChange, ProgramRun, SpecError};
 pub use structures::Known;
 pub use transaction::Transaction;
+pub(crate) use undo_log::Header;
 pub use undo_log::UndoLog;
 
 /// Every program.

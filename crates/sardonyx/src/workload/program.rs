@@ -18,7 +18,7 @@ pub struct ProgramSpec {
     pub transactions: u64,
     /// Of keys, contents and choices.
     pub seed: u64,
-    /// What is wrong with its transactions.
+    /// What is wrong with its transactions, or done beyond need.
     pub mutant: Option<Mutant>,
 }
 
@@ -81,28 +81,38 @@ impl fmt::Display for Fault {
 }
 
 macro_rules! mutants {
-    ($($(#[doc = $meaning:literal])+ $variant:ident = $name:literal,)+) => {
-        /// One mistake in the transaction layer, for the crash explorer to catch.
+    (
+        mistakes { $($(#[doc = $meaning:literal])+ $variant:ident = $name:literal,)+ }
+        equivalent { $($(#[doc = $same:literal])+ $alike:ident = $called:literal,)+ }
+    ) => {
+        /// One change of the transaction layer: a mistake for the crash explorer to catch, or an
+        /// equivalent mutant, which it must not take for one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Mutant {
             $($(#[doc = $meaning])+ $variant,)+
+            $($(#[doc = $same])+ $alike,)+
         }
 
         impl Mutant {
             /// Every mistake.
             pub const ALL: &'static [Mutant] = &[$(Mutant::$variant),+];
 
+            /// Every equivalent mutant: costs more, and recovers from all that the program does.
+            pub const EQUIVALENT: &'static [Mutant] = &[$(Mutant::$alike),+];
+
             /// Its name on the command line.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Mutant::$variant => $name,)+
+                    $(Mutant::$alike => $called,)+
                 }
             }
 
-            /// What it does wrong.
+            /// What it does otherwise than it should, or more than it need.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Mutant::$variant => concat!($($meaning),+).trim_ascii(),)+
+                    $(Mutant::$alike => concat!($($same),+).trim_ascii(),)+
                 }
             }
         }
@@ -110,40 +120,56 @@ macro_rules! mutants {
 }
 
 mutants! {
-    /// The log's entries are not flushed.
-    LogNotFlushed = "log-not-flushed",
-    /// The last line of the log's entries is not flushed.
-    LastLogLineNotFlushed = "last-log-line-not-flushed",
-    /// The valid flag is not flushed.
-    ValidNotFlushed = "valid-not-flushed",
-    /// The changed data are not flushed.
-    DataNotFlushed = "data-not-flushed",
-    /// The last changed line is not flushed.
-    LastDataLineNotFlushed = "last-data-line-not-flushed",
-    /// No fence between the log's entries and the valid flag.
-    NoFenceAfterLog = "no-fence-after-log",
-    /// No fence between the valid flag and the changes.
-    NoFenceAfterValid = "no-fence-after-valid",
-    /// No fence between the changes and the log's invalidation.
-    NoFenceAfterData = "no-fence-after-data",
-    /// No fence at the end.
-    NoFenceAfterCommit = "no-fence-after-commit",
-    /// The log's counters are not written back.
-    NoCountersAfterLog = "no-counters-after-log",
-    /// The data's counters are not written back.
-    NoCountersAfterData = "no-counters-after-data",
-    /// The valid flag is set by a plain store.
-    ValidNotCounterAtomic = "valid-not-counter-atomic",
-    /// The log is invalidated by a plain store.
-    CommitNotCounterAtomic = "commit-not-counter-atomic",
-    /// The valid flag is set before the entries are written.
-    ValidBeforeLog = "valid-before-log",
-    /// The data are changed before the log is written.
-    DataBeforeLog = "data-before-log",
-    /// The log is invalidated before the data are flushed.
-    CommitBeforeData = "commit-before-data",
-    /// The log holds the new values.
-    LogsNewValues = "logs-new-values",
-    /// The log lacks the last changed line.
-    LogsOneLineLess = "logs-one-line-less",
+    mistakes {
+        /// The log's entries are not flushed.
+        LogNotFlushed = "log-not-flushed",
+        /// The last line of the log's entries is not flushed.
+        LastLogLineNotFlushed = "last-log-line-not-flushed",
+        /// The valid flag is not flushed.
+        ValidNotFlushed = "valid-not-flushed",
+        /// The changed data are not flushed.
+        DataNotFlushed = "data-not-flushed",
+        /// The last changed line is not flushed.
+        LastDataLineNotFlushed = "last-data-line-not-flushed",
+        /// No fence between the log's entries and the valid flag.
+        NoFenceAfterLog = "no-fence-after-log",
+        /// No fence between the valid flag and the changes.
+        NoFenceAfterValid = "no-fence-after-valid",
+        /// No fence between the changes and the log's invalidation.
+        NoFenceAfterData = "no-fence-after-data",
+        /// No fence at the end.
+        NoFenceAfterCommit = "no-fence-after-commit",
+        /// The log's counters are not written back.
+        NoCountersAfterLog = "no-counters-after-log",
+        /// The data's counters are not written back.
+        NoCountersAfterData = "no-counters-after-data",
+        /// The valid flag is set by a plain store.
+        ValidNotCounterAtomic = "valid-not-counter-atomic",
+        /// The log is invalidated by a plain store.
+        CommitNotCounterAtomic = "commit-not-counter-atomic",
+        /// The valid flag is set before the entries are written.
+        ValidBeforeLog = "valid-before-log",
+        /// The data are changed before the log is written.
+        DataBeforeLog = "data-before-log",
+        /// The log is invalidated before the data are flushed.
+        CommitBeforeData = "commit-before-data",
+        /// The log holds the new values.
+        LogsNewValues = "logs-new-values",
+        /// The log lacks the last changed line.
+        LogsOneLineLess = "logs-one-line-less",
+    }
+    equivalent {
+        /// The log's entries are stored counter-atomically.
+        PrepareCounterAtomic = "prepare-counter-atomic",
+        /// The data are changed by counter-atomic stores.
+        MutateCounterAtomic = "mutate-counter-atomic",
+    }
+}
+
+impl Mutant {
+    /// The mistake, or the equivalent mutant, of that name.
+    pub fn named(name: &str) -> Option<Mutant> {
+        let mut all = Mutant::ALL.iter().chain(Mutant::EQUIVALENT);
+        all.find(|mutant| mutant.name() == name).copied()
+    }
 }

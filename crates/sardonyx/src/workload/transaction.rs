@@ -110,9 +110,15 @@ impl<'m> Transaction<'m> {
                 Some(Mutant::LogsNewValues) => &change.new,
                 _ => &change.old,
             };
-            self.memory
-                .store(self.log.address(index), &change.home.to_le_bytes());
-            self.memory.store(self.log.old_line(index), old);
+            let (address, line) = (self.log.address(index), self.log.old_line(index));
+            let home = change.home.to_le_bytes();
+            if self.mutant == Some(Mutant::PrepareCounterAtomic) {
+                self.memory.store_counter_atomic(address, &home);
+                self.memory.store_counter_atomic(line, old);
+            } else {
+                self.memory.store(address, &home);
+                self.memory.store(line, old);
+            }
         }
         let lines = self.log.lines(self.changes.len() as u64);
         let flushed = match self.mutant {
@@ -151,8 +157,11 @@ impl<'m> Transaction<'m> {
     fn mutate(&mut self) {
         for change in &self.changes {
             let (from, to) = (change.from, change.to);
-            self.memory
-                .store(change.home + from as u64, &change.new[from..to]);
+            let (at, bytes) = (change.home + from as u64, &change.new[from..to]);
+            match self.mutant {
+                Some(Mutant::MutateCounterAtomic) => self.memory.store_counter_atomic(at, bytes),
+                _ => self.memory.store(at, bytes),
+            }
         }
     }
 

@@ -26,7 +26,7 @@ pub struct UndoLog {
 
 /// The header's three numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(crate) struct Header {
     /// The entries are to be put back.
     pub valid: bool,
     /// Of this transaction; if not valid, the last one visible.
@@ -85,7 +85,8 @@ impl UndoLog {
     }
 
     /// The header's bytes.
-    pub(super) fn header_bytes(header: Header) -> [u8; 24] {
+    /// What the header line begins with.
+    pub(crate) fn header_bytes(header: Header) -> [u8; 24] {
         let mut bytes = [0; 24];
         bytes[..8].copy_from_slice(&u64::from(header.valid).to_le_bytes());
         bytes[8..16].copy_from_slice(&header.transaction.to_le_bytes());

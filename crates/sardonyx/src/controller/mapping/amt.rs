@@ -10,8 +10,18 @@ use crate::plan::{At, Plan, Step, Stored};
 use crate::stats::Cause;
 
 const ENTRY: usize = 5;
+/// The table's region.
+const REGION: &str = "mapping";
 /// Hashed slots for mappings decided of late; two lines that share one only wait longer.
 const RECENT: usize = 4096;
+
+/// Entries of a line, and bytes of one, with a count beside each or without.
+fn shape(counted: bool) -> (u64, usize) {
+    match counted {
+        true => (10, ENTRY + 1),
+        false => (12, ENTRY),
+    }
+}
 
 /// A count at which it stays for ever.
 pub const SATURATED: u8 = u8::MAX;
@@ -32,14 +42,10 @@ impl Amt {
     /// references to the *place* of that number, or twelve without.
     pub fn new(counted: bool, layout: &mut Layout) -> Amt {
         let places = layout.data_lines();
-        let (per_line, entry) = if counted {
-            (10, ENTRY + 1)
-        } else {
-            (12, ENTRY)
-        };
+        let (per_line, entry) = shape(counted);
         let lines = layout.data_lines().div_ceil(per_line);
         Amt {
-            region: layout.reserve("mapping", lines),
+            region: layout.reserve(REGION, lines),
             per_line,
             entry_bytes: entry,
             recent: vec![Step::PAST; RECENT],
@@ -231,6 +237,49 @@ impl Amt {
                 }
             }
         }
+    }
+}
+
+/// How the entries lie in the medium, for who reads the table from its bytes alone.
+#[derive(Clone, Debug)]
+pub struct Entries {
+    region: Region,
+    per_line: u64,
+    entry_bytes: usize,
+    places: u64,
+}
+
+impl Entries {
+    /// Of the table in `layout`, whose data lines have `counted` references or not; `None` if there
+    /// is no table.
+    pub fn of(counted: bool, layout: &Layout) -> Option<Entries> {
+        let region = layout.regions().iter().find(|r| r.name == REGION)?;
+        let (per_line, entry_bytes) = shape(counted);
+        Some(Entries {
+            region: region.clone(),
+            per_line,
+            entry_bytes,
+            places: layout.data_lines(),
+        })
+    }
+
+    /// The lines of the table.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// What the line `bytes` of the table, at `place`, says: logical lines, and where they lie.
+    pub fn read(
+        &self,
+        place: Place,
+        bytes: &Line,
+    ) -> impl Iterator<Item = (Logical, Option<Place>)> {
+        let first = (place.0 - self.region.first.0) * self.per_line;
+        (0..self.per_line).map(move |number_in| {
+            let place = number(bytes, number_in as usize * self.entry_bytes);
+            let known = place.filter(|place| *place < self.places).map(Place);
+            (Logical(first + number_in), known)
+        })
     }
 }
 

@@ -44,6 +44,14 @@ impl DedupSha1 {
             below,
         }
     }
+
+    /// The same, made to survive a power cut, as [`super::dewrite::Dewrite::sound`]; it always
+    /// compares, so that no mapping is accepted before the content that it shares.
+    pub fn sound(params: &DedupSha1Params, below: Encryption, layout: &mut Layout) -> DedupSha1 {
+        let mut sound = DedupSha1::new(params, below, layout);
+        (sound.params.verify, sound.tables.sound) = (true, true);
+        sound
+    }
 }
 
 /// Looks for the content of `data` among the entries of `digest`: the entry, if `accept` takes it
@@ -129,6 +137,7 @@ impl Layer for DedupSha1 {
         order: Persist,
         plan: &mut Plan,
     ) -> Stored {
+        let order = self.tables.demand(order);
         let tables = &mut self.tables;
         let (old, got) = tables.amt.find(&mut tables.cache, a, data.at, plan);
         let (mut digest, mut known) = (None, data.at);
@@ -165,6 +174,12 @@ impl Layer for DedupSha1 {
     }
 
     fn recover(&mut self, plan: &mut Plan) {
+        if self.tables.sound {
+            self.below.recover(plan);
+            let bytes = self.params.digest_bytes;
+            let digest = |data: &Line| Digest::new(&Sha1::digest(data), bytes);
+            return self.tables.rebuild(&mut self.below, digest, plan);
+        }
         self.tables.recover(plan);
         self.below.recover(plan);
     }

@@ -65,6 +65,18 @@ impl Dewrite {
             below,
         }
     }
+
+    /// The same, made to survive a power cut: a write is accepted when its line, its counter and then
+    /// its mapping are; after a cut the other tables are made anew from the mappings.
+    pub fn sound(params: &DewriteParams, below: Encryption, layout: &mut Layout) -> Dewrite {
+        let mut dewrite = Dewrite::new(params, below, layout);
+        dewrite.tables.sound = true;
+        dewrite
+    }
+}
+
+fn digest_of(data: &Line) -> Digest {
+    Digest::new(&crc32fast::hash(data).to_le_bytes(), CRC_BYTES)
 }
 
 impl Layer for Dewrite {
@@ -83,12 +95,13 @@ impl Layer for Dewrite {
         order: Persist,
         plan: &mut Plan,
     ) -> Stored {
+        let order = self.tables.demand(order);
         let tables = &mut self.tables;
         let (old, got) = tables.amt.find(&mut tables.cache, a, data.at, plan);
         let (mut digest, mut known, mut ready) = (None, data.at, data.at);
         if class == Class::Data {
             let guess = self.predictor.guess();
-            let hash = Digest::new(&crc32fast::hash(data.value).to_le_bytes(), CRC_BYTES);
+            let hash = digest_of(data.value);
             let hashed = plan.because(Cause::Fingerprint).unit(Unit::Crc32, data.at);
             let parts = (tables, &mut self.below, &mut self.counts);
             // A full count means a fresh copy, so such an entry is no match.
@@ -135,6 +148,10 @@ impl Layer for Dewrite {
     }
 
     fn recover(&mut self, plan: &mut Plan) {
+        if self.tables.sound {
+            self.below.recover(plan);
+            return self.tables.rebuild(&mut self.below, digest_of, plan);
+        }
         self.tables.recover(plan);
         self.below.recover(plan);
     }

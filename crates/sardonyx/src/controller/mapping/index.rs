@@ -5,7 +5,7 @@
 use super::amt::{SATURATED, number, number_bytes};
 use crate::controller::metadata_cache::{Got, MetadataCache, spread};
 use crate::controller::params::CacheParams;
-use crate::line::{Line, Place};
+use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step};
@@ -261,6 +261,36 @@ impl Index {
             passed = self.after(passed);
         }
         true
+    }
+
+    /// Takes all entries out.
+    pub fn clear(&mut self, plan: &mut Plan) {
+        let mut plan = plan.because(Cause::Lookup);
+        for place in plan.written(&self.region) {
+            let got = self.cache.get(place, Step::PAST, &mut plan);
+            if *self.cache.line(got) != ZERO_LINE {
+                let ripe = Step::PAST;
+                self.cache.set_bytes(got, 0, &ZERO_LINE, ripe, &mut plan);
+            }
+        }
+        self.entries = 0;
+    }
+
+    /// Sets the count of `place`, just entered into `bucket`.
+    pub fn set_count(
+        &mut self,
+        bucket: u64,
+        place: Place,
+        count: u8,
+        (after, ripe): (Step, Step),
+        plan: &mut Plan,
+    ) {
+        let at = self.region.line(bucket);
+        let got = self.cache.revisit(at, after, plan);
+        let line = *self.cache.line(got);
+        let slot = (0..self.per_bucket).find(|s| number(&line, self.place(*s)) == Some(place.0));
+        let at = self.count(slot.expect("it has just been entered"));
+        self.cache.set_bytes(got, at, &[count], ripe, plan);
     }
 
     /// The places that the newest bytes of a bucket speak of, with their counts.

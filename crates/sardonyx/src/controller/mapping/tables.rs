@@ -2,6 +2,8 @@
 //! bucket of its entry), the free map if it has one, and the places. Source: DeWrite (MICRO 2018)
 //! names the four; layouts are ours. Left out: fingerprints and when to look for them.
 
+mod rebuild;
+
 use super::amt::{Amt, SATURATED, number, number_bytes};
 use super::index::{Digest, Index, Match};
 use super::places::Allocator;
@@ -33,6 +35,8 @@ pub struct Tables {
     pub places: Allocator,
     /// Places whose count is full: never freed again.
     pub leaked: u64,
+    /// Mappings persist with their lines, and nothing but they is believed after a power cut.
+    pub sound: bool,
 }
 
 impl Tables {
@@ -47,7 +51,26 @@ impl Tables {
             cache: MetadataCache::new(cache, Unit::Metadata, Queue::Data),
             places: Allocator::new(lines),
             leaked: 0,
+            sound: false,
         }
+    }
+
+    /// What a write must keep below.
+    pub fn demand(&self, order: Persist) -> Persist {
+        match self.sound {
+            true => Persist::CounterAtomic,
+            false => order,
+        }
+    }
+
+    /// When the old place of `line`, just mapped elsewhere, may be written again.
+    fn unmapped(&mut self, line: Logical, mapped: Step, plan: &mut Plan) -> Step {
+        if !self.sound {
+            return mapped;
+        }
+        let (table, mut plan) = (self.amt.table_line(line), plan.because(Cause::Mapping));
+        let stored = self.cache.persist(table, mapped, &mut plan);
+        plan.both(stored.accepted, mapped)
     }
 
     /// `line` shares the content that was found.
@@ -69,10 +92,11 @@ impl Tables {
             .set(&mut self.cache, (line, got), place, steps, plan);
         let count = self.index.refer(found, mapped, plan);
         self.leaked += u64::from(count == SATURATED && found.count != SATURATED);
+        let unmapped = self.unmapped(line, mapped, plan);
         if let Some(old) = old {
-            self.unrefer(old, steps, plan);
+            self.unrefer(old, (decided, unmapped), plan);
         }
-        Stored::at(mapped)
+        Stored::at(unmapped)
     }
 
     /// A free place for `line`, the step before which it must not be written, and what of the
@@ -127,12 +151,13 @@ impl Tables {
         }
         drop(reclaim);
         self.mark(place, true, steps, plan);
+        let unmapped = self.unmapped(line, mapped, plan);
         if let Some(old) = old {
-            self.unrefer(old, steps, plan);
+            self.unrefer(old, (decided, unmapped), plan);
         }
         Stored {
-            accepted: mapped,
-            done: plan.both(kept.done, mapped),
+            accepted: unmapped,
+            done: plan.both(kept.done, unmapped),
         }
     }
 

@@ -1,0 +1,92 @@
+//! Which lines a place of the medium is about, where lines do not lie at their own places: the mapping
+//! table, read from the bytes that a cut leaves and kept as they change.
+//!
+//! What a line reads as follows from its entry of the table, from the place that this names and from
+//! that place's counter. So a change of any other byte cannot change it.
+
+use rustc_hash::FxHashMap;
+
+use super::history::History;
+use super::platform::Changed;
+use crate::controller::mapping::amt::Entries;
+use crate::line::{Line, Place};
+use crate::medium::image::Image;
+
+/// The table, both ways.
+pub struct Mapped {
+    entries: Entries,
+    place_of: FxHashMap<u64, Place>,
+    lines_at: FxHashMap<u64, Vec<u64>>,
+}
+
+impl Mapped {
+    /// As `image` has it; `None` if there is no table that can be read, or nothing is encrypted: where
+    /// a recovery writes is known from what it encrypts.
+    pub fn new(history: &History, image: &Image) -> Option<Mapped> {
+        if !history.is_encrypted() {
+            return None;
+        }
+        let mut mapped = Mapped {
+            entries: history.mapping.clone()?,
+            place_of: FxHashMap::default(),
+            lines_at: FxHashMap::default(),
+        };
+        for table in image.written_in(mapped.entries.region()) {
+            let line = image.read(table).expect("it has been written");
+            mapped.update(table, &line, &mut Vec::new());
+        }
+        Some(mapped)
+    }
+
+    /// Learns what has `changed` of `image`, and appends the lines that read otherwise for it.
+    pub fn follow(
+        &mut self,
+        history: &History,
+        image: &Image,
+        changed: &[Changed],
+        about: &mut Vec<u64>,
+    ) {
+        let region = self.entries.region().clone();
+        for (place, _) in changed {
+            if (region.first.0..region.first.0 + region.lines).contains(&place.0)
+                && let Some(line) = image.read(*place)
+            {
+                self.update(*place, &line, about);
+            }
+        }
+        for (place, words) in changed {
+            about.extend(self.at(*place));
+            for place in history.covered(*place, *words) {
+                about.extend(self.at(place));
+            }
+        }
+    }
+
+    /// The lines that lie at `place`.
+    pub fn at(&self, place: Place) -> &[u64] {
+        self.lines_at.get(&place.0).map_or(&[], Vec::as_slice)
+    }
+
+    fn update(&mut self, table: Place, bytes: &Line, moved: &mut Vec<u64>) {
+        for (line, place) in self.entries.read(table, bytes) {
+            let old = self.place_of.get(&line.0).copied();
+            if old == place {
+                continue;
+            }
+            moved.push(line.0);
+            if let Some(old) = old {
+                let lines = self.lines_at.get_mut(&old.0).expect("it lies there");
+                lines.retain(|known| *known != line.0);
+            }
+            match place {
+                Some(place) => {
+                    self.place_of.insert(line.0, place);
+                    self.lines_at.entry(place.0).or_default().push(line.0);
+                }
+                None => {
+                    self.place_of.remove(&line.0);
+                }
+            }
+        }
+    }
+}
