@@ -4,6 +4,9 @@
 //! coherent as in MSI: a line that is dirty in one core's caches is in no other core's. Only line numbers and
 //! dirty bits are here; who keeps the bytes is told by [`Memory`] when a line reaches it.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
 /// Size and ways of one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
@@ -67,164 +70,152 @@ pub trait Memory {
 const EMPTY: u64 = u64::MAX;
 const DIRTY: u64 = 1;
 
-/// One cache. Each way has the time of its last use; the oldest goes first.
-///
-/// L1 has a table of guesses, by the low bits of the line, of the way to look at first, so that most hits cost two
-/// loads, a comparison and a store, whatever the number of ways. Larger levels are looked at too rarely to keep such a
-/// table in the host's own caches.
+/// One cache. A set's tags stand in the order of their last use, the latest first and empty ways last: what goes is
+/// the last, and whether a line is its set's latest is one look at one word, which is all that most accesses need
+/// ([`First`]). The words are atomic because that look takes no lock; all else is the one owner's, so `Relaxed` does.
 struct Level {
-    tags: Vec<u64>,
-    used: Vec<u32>,
-    guess: Vec<u16>,
-    now: u32,
+    tags: Box<[AtomicU64]>,
     mask: u64,
     ways: usize,
 }
 
-/// Guesses for each line that L1 holds.
-const GUESSES: usize = 4;
+/// The most lines of a level.
+const MOST: usize = 1 << 32;
 
 impl Level {
-    fn new(geometry: Geometry, guesses: usize) -> Result<Level, String> {
+    fn new(geometry: Geometry) -> Result<Level, String> {
         let sets = geometry.sets()?;
         let ways = geometry.ways as usize;
         let lines = sets as usize * ways;
-        let guesses = (lines * guesses).next_power_of_two();
-        let most = if guesses > 1 { 1 << 16 } else { 1 << 32 };
-        if lines > most {
-            let bytes = most as u64 * LINE_BYTES;
+        if lines > MOST {
+            let bytes = MOST as u64 * LINE_BYTES;
             return Err(format!("{} bytes are more than {bytes}", geometry.bytes));
         }
         Ok(Level {
-            tags: vec![EMPTY; lines],
-            used: vec![0; lines],
-            guess: vec![0; guesses],
-            now: 0,
+            tags: (0..lines).map(|_| AtomicU64::new(EMPTY)).collect(),
             mask: sets - 1,
             ways,
         })
     }
 
     #[inline(always)]
-    fn set(&self, line: u64) -> std::ops::Range<usize> {
+    fn set(&self, line: u64) -> &[AtomicU64] {
         let at = (line & self.mask) as usize * self.ways;
-        at..at + self.ways
+        &self.tags[at..at + self.ways]
     }
 
-    /// Where the line is.
+    /// The line's set, and where it is in it.
     #[inline(always)]
-    fn find(&self, line: u64) -> Option<usize> {
+    fn find(&self, line: u64) -> Option<(&[AtomicU64], usize)> {
         let set = self.set(line);
-        let way = self.tags[set.clone()]
-            .iter()
-            .position(|tag| tag >> 1 == line)?;
-        Some(set.start + way)
+        let at = set.iter().position(|tag| tag.load(Relaxed) >> 1 == line)?;
+        Some((set, at))
     }
 
-    /// Makes the way the latest of its set.
+    /// Makes the line the latest of its set, and dirty if `store`; whether it was dirty, if it is there.
     #[inline(always)]
-    fn use_at(&mut self, at: usize, line: u64) {
-        if self.guess.len() > 1 {
-            let guess = line as usize & (self.guess.len() - 1);
-            self.guess[guess] = at as u16;
-        }
-        if self.now == u32::MAX {
-            self.forget_time();
-        }
-        self.now += 1;
-        self.used[at] = self.now;
-    }
-
-    /// Keeps the order and begins to count anew.
-    #[cold]
-    fn forget_time(&mut self) {
-        for set in self.used.chunks_mut(self.ways) {
-            let mut order: Vec<usize> = (0..set.len()).collect();
-            order.sort_by_key(|&way| set[way]);
-            for (rank, way) in order.into_iter().enumerate() {
-                set[way] = rank as u32;
-            }
-        }
-        self.now = self.ways as u32;
-    }
-
-    /// Makes the line the latest of its set and gives its tag, if it is there.
-    #[inline(always)]
-    fn touch(&mut self, line: u64) -> Option<&mut u64> {
-        let at = self.find(line)?;
-        self.use_at(at, line);
-        Some(&mut self.tags[at])
+    fn touch(&mut self, line: u64, store: bool) -> Option<bool> {
+        let (set, at) = self.find(line)?;
+        let tag = set[at].load(Relaxed);
+        put_first(&set[..=at], tag | u64::from(store));
+        Some(tag & DIRTY != 0)
     }
 
     /// Puts in a line that is not there; gives what had to go.
     #[inline(always)]
     fn insert(&mut self, tag: u64) -> Option<u64> {
         let set = self.set(tag >> 1);
-        let (mut at, mut age) = (set.start, u32::MAX);
-        for way in set {
-            if self.tags[way] == EMPTY {
-                at = way;
-                break;
-            }
-            if self.used[way] < age {
-                (at, age) = (way, self.used[way]);
-            }
-        }
-        let victim = std::mem::replace(&mut self.tags[at], tag);
-        self.use_at(at, tag >> 1);
+        let victim = set[set.len() - 1].load(Relaxed);
+        put_first(set, tag);
         (victim != EMPTY).then_some(victim)
     }
 
     /// Takes the line out; whether it was dirty, if it was there.
     fn remove(&mut self, line: u64) -> Option<bool> {
-        let at = self.find(line)?;
-        Some(std::mem::replace(&mut self.tags[at], EMPTY) & DIRTY != 0)
+        let (set, at) = self.find(line)?;
+        let dirty = set[at].load(Relaxed) & DIRTY != 0;
+        for way in at..set.len() - 1 {
+            set[way].store(set[way + 1].load(Relaxed), Relaxed);
+        }
+        set[set.len() - 1].store(EMPTY, Relaxed);
+        Some(dirty)
     }
 
     /// Makes the line clean where it is; whether it was dirty.
     fn clean(&mut self, line: u64) -> bool {
-        self.find(line).is_some_and(|at| {
-            let dirty = self.tags[at] & DIRTY != 0;
-            self.tags[at] &= !DIRTY;
-            dirty
+        self.find(line).is_some_and(|(set, at)| {
+            let tag = set[at].load(Relaxed);
+            set[at].store(tag & !DIRTY, Relaxed);
+            tag & DIRTY != 0
         })
+    }
+
+    /// Takes out the lines that `which` wants; `each` is told the dirty ones.
+    fn remove_all(&mut self, which: impl Fn(u64) -> bool, mut each: impl FnMut(u64)) {
+        for set in self.tags.chunks_mut(self.ways) {
+            let mut kept = 0;
+            for way in 0..set.len() {
+                let tag = *set[way].get_mut();
+                if tag != EMPTY && which(tag >> 1) {
+                    if tag & DIRTY != 0 {
+                        each(tag >> 1);
+                    }
+                } else {
+                    *set[kept].get_mut() = tag;
+                    kept += 1;
+                }
+            }
+            for way in &mut set[kept..] {
+                *way.get_mut() = EMPTY;
+            }
+        }
+    }
+}
+
+/// Moves all but the last one place down, and `tag` to the front.
+#[inline(always)]
+fn put_first(ways: &[AtomicU64], tag: u64) {
+    let mut above = tag;
+    for way in ways {
+        let old = way.load(Relaxed);
+        way.store(above, Relaxed);
+        above = old;
     }
 }
 
 /// A core's L1 for a look without the model: see [`Caches::first`].
 #[derive(Clone, Copy, Debug)]
 pub struct First {
-    tags: *mut u64,
-    used: *mut u32,
-    guess: *mut u16,
-    now: *mut u32,
-    guesses: u64,
+    tags: *const AtomicU64,
+    mask: u64,
+    ways: u64,
 }
 
+/// What [`First::NOTHING`] looks at.
+static NO_TAG: AtomicU64 = AtomicU64::new(EMPTY);
+
+// SAFETY: the words that it points to are atomic.
+unsafe impl Send for First {}
+
 impl First {
-    /// Whether the access only makes its line the latest of its set, and then does that.
+    /// Has no line.
+    pub const NOTHING: First = First {
+        tags: &raw const NO_TAG,
+        mask: 0,
+        ways: 1,
+    };
+
+    /// Whether the access to `address` changes nothing: its line is the latest of its set already, and dirty if it is
+    /// a store.
     ///
     /// # Safety
-    /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time; each word is
-    /// read and written in one piece, and a wrong guess or order does no harm.
+    /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time.
     #[inline(always)]
-    pub unsafe fn hit(self, line: u64, store: bool) -> bool {
-        // SAFETY: a guess is below the number of tags, and the caches live by the caller's promise.
-        unsafe {
-            let at = self
-                .guess
-                .add((line & self.guesses) as usize)
-                .read_volatile() as usize;
-            let tag = self.tags.add(at).read_volatile();
-            let now = self.now.read_volatile();
-            // A store wants the line dirty; `u32::MAX` is when time begins anew.
-            let hit = tag | u64::from(!store) == line << 1 | 1 && now != u32::MAX;
-            if hit {
-                self.now.write_volatile(now + 1);
-                self.used.add(at).write_volatile(now + 1);
-            }
-            hit
-        }
+    pub unsafe fn hit(self, address: u64, store: bool) -> bool {
+        let set = address / LINE_BYTES & self.mask;
+        // SAFETY: each set has a first way, and the caches live by the caller's promise.
+        let tag = unsafe { (*self.tags.add((set * self.ways) as usize)).load(Relaxed) };
+        tag | u64::from(!store) == address >> 5 | DIRTY
     }
 }
 
@@ -272,11 +263,11 @@ impl Caches {
         }
         let core = || {
             Ok::<_, String>(Core {
-                l1: Level::new(hierarchy.l1, GUESSES).map_err(|e| format!("L1: {e}"))?,
-                l2: Level::new(hierarchy.l2, 0).map_err(|e| format!("L2: {e}"))?,
+                l1: Level::new(hierarchy.l1).map_err(|e| format!("L1: {e}"))?,
+                l2: Level::new(hierarchy.l2).map_err(|e| format!("L2: {e}"))?,
             })
         };
-        let llc = hierarchy.llc.map(|llc| Level::new(llc, 0)).transpose();
+        let llc = hierarchy.llc.map(Level::new).transpose();
         Ok(Caches {
             cores: (0..hierarchy.cores)
                 .map(|_| core())
@@ -298,25 +289,19 @@ impl Caches {
     }
 
     /// A core's L1 for the quickest hits, without going through `self`.
-    pub fn first(&mut self, core: usize) -> First {
-        let l1 = &mut self.cores[core].l1;
+    pub fn first(&self, core: usize) -> First {
+        let l1 = &self.cores[core].l1;
         First {
-            tags: l1.tags.as_mut_ptr(),
-            used: l1.used.as_mut_ptr(),
-            guess: l1.guess.as_mut_ptr(),
-            now: &raw mut l1.now,
-            guesses: l1.guess.len() as u64 - 1,
+            tags: l1.tags.as_ptr(),
+            mask: l1.mask,
+            ways: l1.ways as u64,
         }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        for core in &mut self.cores {
-            core.l1.tags.fill(EMPTY);
-            core.l2.tags.fill(EMPTY);
-        }
-        if let Some(llc) = &mut self.llc {
-            llc.tags.fill(EMPTY);
+        for level in self.levels() {
+            level.remove_all(|_| true, |_| {});
         }
     }
 
@@ -324,12 +309,9 @@ impl Caches {
     #[inline]
     pub fn access(&mut self, core: usize, line: u64, want: Want, memory: &mut impl Memory) {
         let store = want == Want::Store;
-        if let Some(tag) = self.cores[core].l1.touch(line) {
-            if store && *tag & DIRTY == 0 {
-                *tag |= DIRTY;
-                if self.in_use > 1 {
-                    self.take_from_others(core, line);
-                }
+        if let Some(dirty) = self.cores[core].l1.touch(line, store) {
+            if store && !dirty && self.in_use > 1 {
+                self.take_from_others(core, line);
             }
             return;
         }
@@ -340,7 +322,7 @@ impl Caches {
                 self.share(core, line, memory);
             }
         }
-        if self.cores[core].l2.touch(line).is_none() {
+        if self.cores[core].l2.touch(line, false).is_none() {
             self.fetch(line, memory);
             if let Some(victim) = self.cores[core].l2.insert(line << 1)
                 && victim & DIRTY != 0
@@ -361,7 +343,7 @@ impl Caches {
         let Some(llc) = &mut self.llc else {
             return memory.read(line);
         };
-        if llc.touch(line).is_some() {
+        if llc.touch(line, false).is_some() {
             return;
         }
         memory.read(line);
@@ -384,9 +366,8 @@ impl Caches {
 
     fn down_from_l1(&mut self, core: usize, line: u64, memory: &mut impl Memory) {
         let l2 = &mut self.cores[core].l2;
-        if let Some(tag) = l2.touch(line) {
-            *tag |= DIRTY;
-        } else if let Some(victim) = l2.insert(line << 1 | DIRTY)
+        if l2.touch(line, true).is_none()
+            && let Some(victim) = l2.insert(line << 1 | DIRTY)
             && victim & DIRTY != 0
         {
             self.down_from_l2(victim >> 1, memory);
@@ -397,9 +378,8 @@ impl Caches {
         let Some(llc) = &mut self.llc else {
             return memory.evict(line);
         };
-        if let Some(tag) = llc.touch(line) {
-            *tag |= DIRTY;
-        } else if let Some(victim) = llc.insert(line << 1 | DIRTY) {
+        if llc.touch(line, true).is_none()
+            && let Some(victim) = llc.insert(line << 1 | DIRTY) {
             self.leave_llc(victim, memory);
         }
     }
@@ -455,14 +435,10 @@ impl Caches {
             return dirty;
         }
         for level in self.levels() {
-            for tag in &mut level.tags {
-                if *tag != EMPTY && (first..end).contains(&(*tag >> 1)) {
-                    if *tag & DIRTY != 0 {
-                        dirty.push(*tag >> 1);
-                    }
-                    *tag = EMPTY;
-                }
-            }
+            level.remove_all(
+                |line| (first..end).contains(&line),
+                |line| dirty.push(line),
+            );
         }
         dirty.sort_unstable();
         dirty.dedup();
@@ -473,7 +449,7 @@ impl Caches {
     pub fn drain(&mut self) -> Vec<u64> {
         let mut dirty = Vec::new();
         for level in self.levels() {
-            for tag in &mut level.tags {
+            for tag in level.tags.iter_mut().map(AtomicU64::get_mut) {
                 if *tag != EMPTY && *tag & DIRTY != 0 {
                     dirty.push(*tag >> 1);
                     *tag &= !DIRTY;
