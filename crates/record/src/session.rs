@@ -24,8 +24,8 @@ use crate::{RecordError, program};
 const RING: u64 = 16 << 20;
 /// Bytes read from a ring at a time.
 const CHUNK: usize = 1 << 20;
-/// How long to wait where there is nothing to read.
-const IDLE: Duration = Duration::from_millis(1);
+/// How long to wait where there is nothing to read: a ring takes far longer to fill.
+const IDLE: Duration = Duration::from_millis(5);
 /// How long a program has to end by itself once the trace is long enough.
 const GRACE: Duration = Duration::from_secs(3);
 /// Where files are memory.
@@ -333,6 +333,9 @@ impl Session<'_> {
 
     /// Processes whose rings are new.
     fn newcomers(&self, seen: &mut BTreeSet<u32>) -> Vec<u32> {
+        if !self.request.follow_fork {
+            return Vec::new();
+        }
         let Ok(entries) = std::fs::read_dir(self.folder.path()) else {
             return Vec::new();
         };

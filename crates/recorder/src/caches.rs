@@ -212,10 +212,32 @@ impl First {
     /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time.
     #[inline(always)]
     pub unsafe fn hit(self, address: u64, store: bool) -> bool {
-        let set = address / LINE_BYTES & self.mask;
         // SAFETY: each set has a first way, and the caches live by the caller's promise.
-        let tag = unsafe { (*self.tags.add((set * self.ways) as usize)).load(Relaxed) };
+        let tag = unsafe { (*self.set(address)).load(Relaxed) };
         tag | u64::from(!store) == address >> 5 | DIRTY
+    }
+
+    /// The same as [`Caches::access`] of the only core in use, if its L1 has the line; else false, and nothing changes.
+    ///
+    /// # Safety
+    /// As for [`First::hit`], and no other thread uses the caches.
+    #[inline(always)]
+    pub unsafe fn touch(self, address: u64, store: bool) -> bool {
+        // SAFETY: each set has so many ways, and the caches live by the caller's promise.
+        let set = unsafe { std::slice::from_raw_parts(self.set(address), self.ways as usize) };
+        let line = address / LINE_BYTES;
+        let Some(at) = set.iter().position(|tag| tag.load(Relaxed) >> 1 == line) else {
+            return false;
+        };
+        let tag = set[at].load(Relaxed);
+        put_first(&set[..=at], tag | u64::from(store));
+        true
+    }
+
+    #[inline(always)]
+    fn set(self, address: u64) -> *const AtomicU64 {
+        let set = address / LINE_BYTES & self.mask;
+        self.tags.wrapping_add((set * self.ways) as usize)
     }
 }
 

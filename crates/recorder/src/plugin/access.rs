@@ -68,10 +68,14 @@ extern "C" fn slow_alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c
         return among_others(vcpu, info, address, data);
     }
     // SAFETY: there is no other thread.
-    slow(unsafe { state() }, vcpu, info, address);
+    let state = unsafe { state() };
+    // SAFETY: nor a second core in use.
+    if crosses(info, address) || !unsafe { state.first.touch(address, stores(info)) } {
+        slow(state, vcpu, info, address);
+    }
 }
 
-#[inline(always)]
+#[inline(never)]
 fn slow(state: &mut State, vcpu: c_uint, info: MemInfo, address: u64) {
     let (size, store) = checked(state, info);
     state.access(vcpu, address, size, store);
