@@ -4,8 +4,8 @@
 //! coherent as in MSI: a line that is dirty in one core's caches is in no other core's. Only line numbers and
 //! dirty bits are here; who keeps the bytes is told by [`Memory`] when a line reaches it.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU16, AtomicU64};
 
 /// Size and ways of one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,185 +70,307 @@ pub trait Memory {
 const EMPTY: u64 = u64::MAX;
 const DIRTY: u64 = 1;
 
-/// One cache. A set's tags stand in the order of their last use, the latest first and empty ways last: what goes is
-/// the last, and whether a line is its set's latest is one look at one word, which is all that most accesses need
-/// ([`First`]). The words are atomic because that look takes no lock; all else is the one owner's, so `Relaxed` does.
+/// An L2 or last level. A set's tags stand in the order of their last use, the latest first and empty ways last, so that
+/// there is nothing beside them to keep in the host's own caches.
 struct Level {
-    tags: Box<[AtomicU64]>,
+    tags: Box<[u64]>,
     mask: u64,
     ways: usize,
 }
 
-/// The most lines of a level.
-const MOST: usize = 1 << 32;
-
 impl Level {
     fn new(geometry: Geometry) -> Result<Level, String> {
-        let sets = geometry.sets()?;
-        let ways = geometry.ways as usize;
-        let lines = sets as usize * ways;
-        if lines > MOST {
-            let bytes = MOST as u64 * LINE_BYTES;
-            return Err(format!("{} bytes are more than {bytes}", geometry.bytes));
-        }
+        let (sets, ways) = shape(geometry, 1 << 32)?;
         Ok(Level {
-            tags: (0..lines).map(|_| AtomicU64::new(EMPTY)).collect(),
-            mask: sets - 1,
+            tags: vec![EMPTY; sets * ways].into(),
+            mask: sets as u64 - 1,
             ways,
         })
     }
 
     #[inline(always)]
-    fn set(&self, line: u64) -> &[AtomicU64] {
+    fn set(&mut self, line: u64) -> &mut [u64] {
         let at = (line & self.mask) as usize * self.ways;
-        &self.tags[at..at + self.ways]
+        &mut self.tags[at..at + self.ways]
     }
 
-    /// The line's set, and where it is in it.
+    /// Makes the line the latest of its set, and dirty if `store`; whether it was there.
     #[inline(always)]
-    fn find(&self, line: u64) -> Option<(&[AtomicU64], usize)> {
+    fn touch(&mut self, line: u64, store: bool) -> bool {
         let set = self.set(line);
-        let at = set.iter().position(|tag| tag.load(Relaxed) >> 1 == line)?;
-        Some((set, at))
-    }
-
-    /// Makes the line the latest of its set, and dirty if `store`; whether it was dirty, if it is there.
-    #[inline(always)]
-    fn touch(&mut self, line: u64, store: bool) -> Option<bool> {
-        let (set, at) = self.find(line)?;
-        let tag = set[at].load(Relaxed);
-        put_first(&set[..=at], tag | u64::from(store));
-        Some(tag & DIRTY != 0)
+        let Some(at) = set.iter().position(|tag| tag >> 1 == line) else {
+            return false;
+        };
+        let tag = set[at];
+        put_first(&mut set[..=at], tag | u64::from(store));
+        true
     }
 
     /// Puts in a line that is not there; gives what had to go.
     #[inline(always)]
     fn insert(&mut self, tag: u64) -> Option<u64> {
-        let set = self.set(tag >> 1);
-        let victim = set[set.len() - 1].load(Relaxed);
-        put_first(set, tag);
+        let victim = put_first(self.set(tag >> 1), tag);
         (victim != EMPTY).then_some(victim)
     }
 
-    /// Takes the line out; whether it was dirty, if it was there.
-    fn remove(&mut self, line: u64) -> Option<bool> {
-        let (set, at) = self.find(line)?;
-        let dirty = set[at].load(Relaxed) & DIRTY != 0;
-        for way in at..set.len() - 1 {
-            set[way].store(set[way + 1].load(Relaxed), Relaxed);
-        }
-        set[set.len() - 1].store(EMPTY, Relaxed);
-        Some(dirty)
+    /// Takes the line out; whether it was dirty.
+    fn remove(&mut self, line: u64) -> bool {
+        let set = self.set(line);
+        let Some(at) = set.iter().position(|tag| tag >> 1 == line) else {
+            return false;
+        };
+        let dirty = set[at] & DIRTY != 0;
+        set[at] = EMPTY;
+        set[at..].rotate_left(1);
+        dirty
     }
 
     /// Makes the line clean where it is; whether it was dirty.
     fn clean(&mut self, line: u64) -> bool {
-        self.find(line).is_some_and(|(set, at)| {
-            let tag = set[at].load(Relaxed);
-            set[at].store(tag & !DIRTY, Relaxed);
-            tag & DIRTY != 0
-        })
+        let tag = self.set(line).iter_mut().find(|tag| **tag >> 1 == line);
+        tag.is_some_and(|tag| std::mem::replace(tag, line << 1) & DIRTY != 0)
     }
 
-    /// Takes out the lines that `which` wants; `each` is told the dirty ones.
-    fn remove_all(&mut self, which: impl Fn(u64) -> bool, mut each: impl FnMut(u64)) {
+    /// Takes out the lines that `which` wants; the dirty ones go to `dirty`.
+    fn remove_all(&mut self, which: impl Fn(u64) -> bool, dirty: &mut Vec<u64>) {
         for set in self.tags.chunks_mut(self.ways) {
             let mut kept = 0;
             for way in 0..set.len() {
-                let tag = *set[way].get_mut();
-                if tag != EMPTY && which(tag >> 1) {
-                    if tag & DIRTY != 0 {
-                        each(tag >> 1);
-                    }
-                } else {
-                    *set[kept].get_mut() = tag;
+                let tag = std::mem::replace(&mut set[way], EMPTY);
+                if tag == EMPTY || !which(tag >> 1) {
+                    set[kept] = tag;
                     kept += 1;
+                } else if tag & DIRTY != 0 {
+                    dirty.push(tag >> 1);
                 }
             }
-            for way in &mut set[kept..] {
-                *way.get_mut() = EMPTY;
+        }
+    }
+
+    /// Makes all lines clean; those that were dirty go to `dirty`.
+    fn clean_all(&mut self, dirty: &mut Vec<u64>) {
+        for tag in self.tags.iter_mut().filter(|tag| **tag != EMPTY) {
+            if *tag & DIRTY != 0 {
+                dirty.push(*tag >> 1);
+                *tag &= !DIRTY;
             }
         }
     }
 }
 
-/// Moves all but the last one place down, and `tag` to the front.
+/// Sets and ways, if there are not more lines than `most`.
+fn shape(geometry: Geometry, most: u64) -> Result<(usize, usize), String> {
+    let sets = geometry.sets()?;
+    if sets * u64::from(geometry.ways) > most {
+        let bytes = most * LINE_BYTES;
+        return Err(format!("{} bytes are more than {bytes}", geometry.bytes));
+    }
+    Ok((sets as usize, geometry.ways as usize))
+}
+
+/// Moves all one place down and `tag` to the front; gives what was last.
 #[inline(always)]
-fn put_first(ways: &[AtomicU64], tag: u64) {
+fn put_first(ways: &mut [u64], tag: u64) -> u64 {
     let mut above = tag;
     for way in ways {
-        let old = way.load(Relaxed);
-        way.store(above, Relaxed);
-        above = old;
+        above = std::mem::replace(way, above);
+    }
+    above
+}
+
+/// A way of an L1: its tag and the time of its last use.
+#[repr(C)]
+struct Way {
+    tag: AtomicU64,
+    used: AtomicU64,
+}
+
+/// A core's L1. A table of guesses, by the low bits of the line, says at which way to look first, so that nearly every hit
+/// costs two loads, a comparison that a processor foresees, and two stores ([`First`]). That look takes no lock, so
+/// the words are atomic; all else is the one owner's, and `Relaxed` does.
+struct L1 {
+    ways: Box<[Way]>,
+    guess: Box<[AtomicU16]>,
+    now: AtomicU64,
+    mask: u64,
+    associativity: usize,
+}
+
+/// Guesses for each line that L1 holds: with 4, two in a hundred accesses of an interpreter were guessed wrong, with
+/// 8 three in a thousand.
+const GUESSES: usize = 8;
+
+impl L1 {
+    fn new(geometry: Geometry) -> Result<L1, String> {
+        let (sets, associativity) = shape(geometry, 1 << 16)?;
+        let lines = sets * associativity;
+        let way = || Way {
+            tag: AtomicU64::new(EMPTY),
+            used: AtomicU64::new(0),
+        };
+        let guesses = (lines * GUESSES).next_power_of_two();
+        Ok(L1 {
+            ways: (0..lines).map(|_| way()).collect(),
+            guess: (0..guesses).map(|_| AtomicU16::new(0)).collect(),
+            now: AtomicU64::new(0),
+            mask: sets as u64 - 1,
+            associativity,
+        })
+    }
+
+    #[inline(always)]
+    fn set(&self, line: u64) -> std::ops::Range<usize> {
+        let at = (line & self.mask) as usize * self.associativity;
+        at..at + self.associativity
+    }
+
+    #[inline(always)]
+    fn tag(&self, at: usize) -> u64 {
+        self.ways[at].tag.load(Relaxed)
+    }
+
+    /// Where the line is.
+    #[inline(always)]
+    fn find(&self, line: u64) -> Option<usize> {
+        self.set(line).find(|&at| self.tag(at) >> 1 == line)
+    }
+
+    /// Puts the tag there, as the latest of its set.
+    #[inline(always)]
+    fn put(&self, at: usize, tag: u64) {
+        let guess = (tag >> 1) as usize & (self.guess.len() - 1);
+        self.guess[guess].store(at as u16, Relaxed);
+        let now = self.now.load(Relaxed) + 1;
+        self.now.store(now, Relaxed);
+        self.ways[at].used.store(now, Relaxed);
+        self.ways[at].tag.store(tag, Relaxed);
+    }
+
+    /// Makes the line the latest of its set, and dirty if `store`; whether it was dirty, if it is there.
+    #[inline(always)]
+    fn touch(&self, line: u64, store: bool) -> Option<bool> {
+        let at = self.find(line)?;
+        let tag = self.tag(at);
+        self.put(at, tag | u64::from(store));
+        Some(tag & DIRTY != 0)
+    }
+
+    /// Puts in a line that is not there; gives what had to go.
+    #[inline(always)]
+    fn insert(&self, tag: u64) -> Option<u64> {
+        let age = |&at: &usize| match self.tag(at) {
+            EMPTY => 0, // no use has this time
+            _ => self.ways[at].used.load(Relaxed),
+        };
+        let at = self.set(tag >> 1).min_by_key(age)?;
+        let victim = self.tag(at);
+        self.put(at, tag);
+        (victim != EMPTY).then_some(victim)
+    }
+
+    /// Takes the line out; whether it was dirty.
+    fn remove(&self, line: u64) -> bool {
+        self.replace(line, EMPTY)
+    }
+
+    /// Makes the line clean where it is; whether it was dirty.
+    fn clean(&self, line: u64) -> bool {
+        self.replace(line, line << 1)
+    }
+
+    fn replace(&self, line: u64, by: u64) -> bool {
+        self.find(line).is_some_and(|at| {
+            let dirty = self.tag(at) & DIRTY != 0;
+            self.ways[at].tag.store(by, Relaxed);
+            dirty
+        })
+    }
+
+    /// Takes out the lines that `which` wants; the dirty ones go to `dirty`.
+    fn remove_all(&self, which: impl Fn(u64) -> bool, dirty: &mut Vec<u64>) {
+        for way in &self.ways {
+            let tag = way.tag.load(Relaxed);
+            if tag != EMPTY && which(tag >> 1) {
+                if tag & DIRTY != 0 {
+                    dirty.push(tag >> 1);
+                }
+                way.tag.store(EMPTY, Relaxed);
+            }
+        }
+    }
+
+    /// Makes all lines clean; those that were dirty go to `dirty`.
+    fn clean_all(&self, dirty: &mut Vec<u64>) {
+        for way in &self.ways {
+            let tag = way.tag.load(Relaxed);
+            if tag != EMPTY && tag & DIRTY != 0 {
+                dirty.push(tag >> 1);
+                way.tag.store(tag & !DIRTY, Relaxed);
+            }
+        }
     }
 }
 
 /// A core's L1 for a look without the model: see [`Caches::first`].
 #[derive(Clone, Copy, Debug)]
 pub struct First {
-    tags: *const AtomicU64,
-    mask: u64,
-    ways: u64,
+    ways: *const Way,
+    guess: *const AtomicU16,
+    now: *const AtomicU64,
+    guesses: u64,
 }
 
-/// What [`First::NOTHING`] looks at.
-static NO_TAG: AtomicU64 = AtomicU64::new(EMPTY);
-
-// SAFETY: the words that it points to are atomic.
+// SAFETY: all words that it points to are atomic.
 unsafe impl Send for First {}
+
+/// What [`First::NOTHING`] looks at.
+static NO_WAY: Way = Way {
+    tag: AtomicU64::new(EMPTY),
+    used: AtomicU64::new(0),
+};
+static NO_GUESS: AtomicU16 = AtomicU16::new(0);
 
 impl First {
     /// Has no line.
     pub const NOTHING: First = First {
-        tags: &raw const NO_TAG,
-        mask: 0,
-        ways: 1,
+        ways: &raw const NO_WAY,
+        guess: &raw const NO_GUESS,
+        now: &raw const NO_WAY.used,
+        guesses: 0,
     };
 
-    /// Whether the access to `address` changes nothing: its line is the latest of its set already, and dirty if it is
-    /// a store.
+    /// Whether the access only makes its line the latest of its set, and then does that.
     ///
     /// # Safety
-    /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time.
+    /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time: a wrong guess or
+    /// order does no harm.
     #[inline(always)]
     pub unsafe fn hit(self, address: u64, store: bool) -> bool {
-        // SAFETY: each set has a first way, and the caches live by the caller's promise.
-        let tag = unsafe { (*self.set(address)).load(Relaxed) };
-        tag | u64::from(!store) == address >> 5 | DIRTY
-    }
-
-    /// The same as [`Caches::access`] of the only core in use, if its L1 has the line; else false, and nothing changes.
-    ///
-    /// # Safety
-    /// As for [`First::hit`], and no other thread uses the caches.
-    #[inline(always)]
-    pub unsafe fn touch(self, address: u64, store: bool) -> bool {
-        // SAFETY: each set has so many ways, and the caches live by the caller's promise.
-        let set = unsafe { std::slice::from_raw_parts(self.set(address), self.ways as usize) };
         let line = address / LINE_BYTES;
-        let Some(at) = set.iter().position(|tag| tag.load(Relaxed) >> 1 == line) else {
-            return false;
-        };
-        let tag = set[at].load(Relaxed);
-        put_first(&set[..=at], tag | u64::from(store));
-        true
-    }
-
-    #[inline(always)]
-    fn set(self, address: u64) -> *const AtomicU64 {
-        let set = address / LINE_BYTES & self.mask;
-        self.tags.wrapping_add((set * self.ways) as usize)
+        // SAFETY: a guess is below the number of ways, and the caches live by the caller's promise.
+        unsafe {
+            let at = (*self.guess.add((line & self.guesses) as usize)).load(Relaxed);
+            let way = &*self.ways.add(usize::from(at));
+            // A store wants the line dirty.
+            let hit = way.tag.load(Relaxed) | u64::from(!store) == line << 1 | DIRTY;
+            if hit {
+                let now = (*self.now).load(Relaxed) + 1;
+                (*self.now).store(now, Relaxed);
+                way.used.store(now, Relaxed);
+            }
+            hit
+        }
     }
 }
 
 struct Core {
-    l1: Level,
+    l1: L1,
     l2: Level,
 }
 
 impl Core {
     fn remove(&mut self, line: u64) -> bool {
-        self.l1.remove(line).unwrap_or(false) | self.l2.remove(line).unwrap_or(false)
+        self.l1.remove(line) | self.l2.remove(line)
     }
 
     fn clean(&mut self, line: u64) -> bool {
@@ -285,7 +407,7 @@ impl Caches {
         }
         let core = || {
             Ok::<_, String>(Core {
-                l1: Level::new(hierarchy.l1).map_err(|e| format!("L1: {e}"))?,
+                l1: L1::new(hierarchy.l1).map_err(|e| format!("L1: {e}"))?,
                 l2: Level::new(hierarchy.l2).map_err(|e| format!("L2: {e}"))?,
             })
         };
@@ -314,17 +436,16 @@ impl Caches {
     pub fn first(&self, core: usize) -> First {
         let l1 = &self.cores[core].l1;
         First {
-            tags: l1.tags.as_ptr(),
-            mask: l1.mask,
-            ways: l1.ways as u64,
+            ways: l1.ways.as_ptr(),
+            guess: l1.guess.as_ptr(),
+            now: &raw const l1.now,
+            guesses: l1.guess.len() as u64 - 1,
         }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        for level in self.levels() {
-            level.remove_all(|_| true, |_| {});
-        }
+        self.remove_all(|_| true);
     }
 
     /// An access of `core` to `line`.
@@ -344,7 +465,7 @@ impl Caches {
                 self.share(core, line, memory);
             }
         }
-        if self.cores[core].l2.touch(line, false).is_none() {
+        if !self.cores[core].l2.touch(line, false) {
             self.fetch(line, memory);
             if let Some(victim) = self.cores[core].l2.insert(line << 1)
                 && victim & DIRTY != 0
@@ -365,7 +486,7 @@ impl Caches {
         let Some(llc) = &mut self.llc else {
             return memory.read(line);
         };
-        if llc.touch(line, false).is_some() {
+        if llc.touch(line, false) {
             return;
         }
         memory.read(line);
@@ -388,7 +509,7 @@ impl Caches {
 
     fn down_from_l1(&mut self, core: usize, line: u64, memory: &mut impl Memory) {
         let l2 = &mut self.cores[core].l2;
-        if l2.touch(line, true).is_none()
+        if !l2.touch(line, true)
             && let Some(victim) = l2.insert(line << 1 | DIRTY)
             && victim & DIRTY != 0
         {
@@ -400,8 +521,9 @@ impl Caches {
         let Some(llc) = &mut self.llc else {
             return memory.evict(line);
         };
-        if llc.touch(line, true).is_none()
-            && let Some(victim) = llc.insert(line << 1 | DIRTY) {
+        if !llc.touch(line, true)
+            && let Some(victim) = llc.insert(line << 1 | DIRTY)
+        {
             self.leave_llc(victim, memory);
         }
     }
@@ -436,7 +558,7 @@ impl Caches {
         }
         if let Some(llc) = &mut self.llc {
             dirty |= if invalidate {
-                llc.remove(line).unwrap_or(false)
+                llc.remove(line)
             } else {
                 llc.clean(line)
             };
@@ -446,47 +568,46 @@ impl Caches {
 
     /// Takes all lines of `first..end` out; the dirty ones, in order.
     pub fn flush_range(&mut self, first: u64, end: u64) -> Vec<u64> {
-        let mut dirty = Vec::new();
-        let lines: usize = self.levels().map(|level| level.tags.len()).sum();
+        let private = |core: &Core| core.l1.ways.len() + core.l2.tags.len();
+        let lines: usize = self.cores.iter().map(private).sum();
+        let lines = lines + self.llc.as_ref().map_or(0, |llc| llc.tags.len());
         if end.saturating_sub(first) < lines as u64 / 8 {
-            for line in first..end {
-                if self.flush(line, true) {
-                    dirty.push(line);
-                }
-            }
-            return dirty;
+            return (first..end)
+                .filter(|&line| self.flush(line, true))
+                .collect();
         }
-        for level in self.levels() {
-            level.remove_all(
-                |line| (first..end).contains(&line),
-                |line| dirty.push(line),
-            );
+        self.remove_all(|line| (first..end).contains(&line))
+    }
+
+    fn remove_all(&mut self, which: impl Fn(u64) -> bool) -> Vec<u64> {
+        let mut dirty = Vec::new();
+        for core in &mut self.cores {
+            core.l1.remove_all(&which, &mut dirty);
+            core.l2.remove_all(&which, &mut dirty);
         }
-        dirty.sort_unstable();
-        dirty.dedup();
-        dirty
+        if let Some(llc) = &mut self.llc {
+            llc.remove_all(&which, &mut dirty);
+        }
+        in_order(dirty)
     }
 
     /// Makes everything clean; the lines that were dirty, in order.
     pub fn drain(&mut self) -> Vec<u64> {
         let mut dirty = Vec::new();
-        for level in self.levels() {
-            for tag in level.tags.iter_mut().map(AtomicU64::get_mut) {
-                if *tag != EMPTY && *tag & DIRTY != 0 {
-                    dirty.push(*tag >> 1);
-                    *tag &= !DIRTY;
-                }
-            }
+        for core in &mut self.cores {
+            core.l1.clean_all(&mut dirty);
+            core.l2.clean_all(&mut dirty);
         }
-        dirty.sort_unstable();
-        dirty.dedup();
-        dirty
+        if let Some(llc) = &mut self.llc {
+            llc.clean_all(&mut dirty);
+        }
+        in_order(dirty)
     }
+}
 
-    fn levels(&mut self) -> impl Iterator<Item = &mut Level> {
-        self.cores
-            .iter_mut()
-            .flat_map(|core| [&mut core.l1, &mut core.l2])
-            .chain(self.llc.as_mut())
-    }
+/// Each line once.
+fn in_order(mut lines: Vec<u64>) -> Vec<u64> {
+    lines.sort_unstable();
+    lines.dedup();
+    lines
 }

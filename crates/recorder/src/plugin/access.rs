@@ -49,15 +49,13 @@ fn check(state: &State, info: MemInfo) {
 /// Code translated while the program had one thread. QEMU drops it at the second thread, but not in the same moment:
 /// the state's look at the first core finds nothing from then on.
 ///
-/// Most accesses are to the line that is its set's latest already and change nothing. What they cost is what a
-/// recording costs, so there is nothing here but that question; lines of mapped files are not in the caches by address.
+/// Nearly every access ends here, and what it costs is what a recording costs, so there is nothing but that question.
+/// Lines of mapped files are not in the caches by their address.
 pub extern "C" fn alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
     // SAFETY: written once before any callback, and later by the only thread; the caches do not move.
-    let hit = unsafe {
-        let first = (*super::STATE.0.get()).assume_init_ref().first;
-        first.hit(address, stores(info))
-    };
-    if !hit || crosses(info, address) {
+    let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first };
+    // SAFETY: as above.
+    if crosses(info, address) || !unsafe { first.hit(address, stores(info)) } {
         slow_alone(vcpu, info, address, data);
     }
 }
@@ -68,14 +66,10 @@ extern "C" fn slow_alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c
         return among_others(vcpu, info, address, data);
     }
     // SAFETY: there is no other thread.
-    let state = unsafe { state() };
-    // SAFETY: nor a second core in use.
-    if crosses(info, address) || !unsafe { state.first.touch(address, stores(info)) } {
-        slow(state, vcpu, info, address);
-    }
+    slow(unsafe { state() }, vcpu, info, address);
 }
 
-#[inline(never)]
+#[inline(always)]
 fn slow(state: &mut State, vcpu: c_uint, info: MemInfo, address: u64) {
     let (size, store) = checked(state, info);
     state.access(vcpu, address, size, store);
@@ -88,12 +82,12 @@ pub extern "C" fn among_others(vcpu: c_uint, info: MemInfo, address: u64, _: *mu
         fence(Ordering::SeqCst);
     }
     // SAFETY: the list is set once, and the caches do not move.
-    let hit = unsafe {
-        let state = (*super::STATE.0.get()).assume_init_ref();
-        let core = vcpu as usize % state.firsts.len();
-        state.firsts[core].hit(address, stores(info))
+    let first = unsafe {
+        let firsts = &(*super::STATE.0.get()).assume_init_ref().firsts;
+        firsts[vcpu as usize % firsts.len()]
     };
-    if hit && !crosses(info, address) {
+    // SAFETY: as above.
+    if !crosses(info, address) && unsafe { first.hit(address, stores(info)) } {
         return;
     }
     lock();
