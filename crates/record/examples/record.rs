@@ -23,7 +23,10 @@ fn main() {
         caches: Hierarchy {
             l1: geometry(32 << 10, 8),
             l2: geometry(256 << 10, 8),
-            llc: (!has("no-llc")).then_some(geometry(if has("llc-16m") { 16 << 20 } else { 1 << 20 }, 16)),
+            llc: (!has("no-llc")).then_some(geometry(
+                if has("llc-16m") { 16 << 20 } else { 1 << 20 },
+                16,
+            )),
             inclusive: !has("non-inclusive"),
             cores: 4,
         },

@@ -16,6 +16,7 @@ use sardonyx_recorder::options::{Level, Options};
 use sardonyx_recorder::ring::{FIRST, Ring, terminate};
 use serde_json::json;
 
+use crate::folder::Folder;
 use crate::pages::Pages;
 use crate::stream::{Finished, Stream, Window};
 use crate::{RecordError, program};
@@ -28,8 +29,6 @@ const CHUNK: usize = 1 << 20;
 const IDLE: Duration = Duration::from_millis(5);
 /// How long a program has to end by itself once the trace is long enough.
 const GRACE: Duration = Duration::from_secs(3);
-/// Where files are memory.
-const FOLDER_IN_MEMORY: &str = "/dev/shm";
 
 /// What to record, and how.
 #[derive(Clone, Debug)]
@@ -107,28 +106,15 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordErro
         )));
     }
     let session = Session {
-        folder: folder()?,
+        folder: Folder::create()?,
         request,
         live,
     };
     session.run(&qemu, &command)
 }
 
-/// A folder for the rings: in memory if there is room.
-fn folder() -> Result<tempfile::TempDir, RecordError> {
-    let mut made = tempfile::Builder::new();
-    made.prefix("sardonyx-record-");
-    made.tempdir_in(FOLDER_IN_MEMORY)
-        .or_else(|_| made.tempdir())
-        .map_err(|e| {
-            RecordError::new(format!(
-                "no temporary folder: {e}; set TMPDIR to one that can be written"
-            ))
-        })
-}
-
 struct Session<'a> {
-    folder: tempfile::TempDir,
+    folder: Folder,
     request: &'a Request,
     live: &'a Arc<Live>,
 }
