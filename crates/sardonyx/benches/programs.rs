@@ -1,6 +1,6 @@
 //! Simulated memory operations a second of one core with caches, data and encryption on: each
 //! program under `sca` over 16 MiB, and loads that mostly hit. Setup is not counted. `make bench`
-//! runs it; `--transactions N` changes the length, `--design NAME` the design.
+//! runs it; `--transactions N` changes the length, `--design NAME` the design, `--only NAME` picks a row.
 
 use std::time::Instant;
 
@@ -75,11 +75,13 @@ fn main() {
         args.get(at + 1).cloned()
     };
     let transactions = value("--transactions").map_or(20_000, |n| n.parse().expect("a number"));
+    let only = value("--only");
+    let wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
     let design = value("--design").unwrap_or_else(|| "sca".into());
     let none: [(&str, &str); 0] = [];
     let machine = Machine::load("sca", &none).expect("a preset").with_cores(1);
     println!("simulated memory operations a second, one core, {design}");
-    for known in workload::all() {
+    for known in workload::all().iter().filter(|known| wanted(known.name)) {
         let spec = ProgramSpec {
             name: known.name.into(),
             item_bytes: 64,
@@ -97,6 +99,9 @@ fn main() {
             "{:<12} {rate:>6.2} M  {percent:>5.1} % of them requests to memory",
             known.name
         );
+    }
+    if !wanted("mix") {
+        return;
     }
     let ground = Ground::new(&machine, &design).expect("a design");
     let mix = Mix {

@@ -109,7 +109,8 @@ fn feed(
     let start = Instant::now();
     for (i, (kind, line)) in requests.iter().enumerate() {
         while !engine.admits() {
-            engine.advance();
+            engine.advance_until(Time::NEVER);
+            engine.answers().for_each(drop);
         }
         if let Some((_, ahead)) = requests.get(i + HINT_AHEAD) {
             hint(engine, *ahead);
@@ -126,7 +127,7 @@ fn feed(
         engine.answers().for_each(drop);
     }
     while engine.next_event() != Time::NEVER || engine.kick() {
-        engine.advance();
+        engine.advance_until(Time::NEVER);
         engine.answers().for_each(drop);
     }
     engine.assert_at_rest();

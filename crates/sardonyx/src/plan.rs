@@ -11,6 +11,7 @@ use crate::controller::{Class, Persist};
 use crate::engine::contents::Contents;
 use crate::engine::journal::{Handled, Journal, Sealed, Write};
 use crate::engine::overlay::Payload;
+use crate::engine::slots::Group;
 pub use crate::engine::steps::Step;
 use crate::engine::steps::{Action, Steps};
 use crate::line::{Line, Logical, Place, ZERO_LINE};
@@ -88,7 +89,7 @@ pub struct Token(pub u64);
 pub struct Plan<'e> {
     pub(crate) steps: &'e mut Steps,
     pub(crate) contents: &'e mut Contents,
-    pub(crate) groups: &'e mut Vec<Vec<Step>>,
+    pub(crate) groups: &'e mut Vec<Group>,
     pub(crate) timers: &'e mut Vec<(Time, Token)>,
     pub(crate) journal: Option<&'e mut Journal>,
     pub(crate) now: Time,
@@ -289,11 +290,11 @@ impl<'e> Plan<'e> {
         if self.steps.at_once {
             return;
         }
-        let members: Vec<Step> = writes.iter().map(|stored| stored.accepted).collect();
-        let index = match self.groups.iter().position(Vec::is_empty) {
+        let members: Group = writes.iter().map(|stored| stored.accepted).collect();
+        let index = match self.groups.iter().position(Group::is_empty) {
             Some(free) => free,
             None => {
-                self.groups.push(Vec::new());
+                self.groups.push(Group::new());
                 self.groups.len() - 1
             }
         };

@@ -4,7 +4,7 @@
 use sardonyx::audit::audit;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs;
-use sardonyx::sim::{Options, Outcome, Simulation};
+use sardonyx::sim::{self, Options, Outcome, SimError, Simulation};
 use sardonyx::trace::{Source, Spec, Synth};
 
 const RECORDS: u64 = 6_000;
@@ -125,4 +125,28 @@ fn a_small_ingress_and_small_queues_only_slow_things_down() {
         assert!(ingress(&tight) > ingress(&wide), "{}", design.name);
         causes_add_up(&tight, design.name);
     }
+}
+
+/// ESD as published never uses a place again: a long run on a small medium ends with an error.
+#[test]
+fn a_medium_without_a_free_place_is_an_error() {
+    let rows = ("medium.geometry.rows", "16"); // 8192 lines
+    let spec = Spec {
+        records: 60_000,
+        footprint_lines: 1 << 11,
+        mean_gap: 200,
+        ..Spec::default()
+    };
+    let run = |reclaim: &str| {
+        let machine = machine(&[rows, ("esd.reclaim", reclaim)]);
+        let source = Source::from(Synth::new(spec.clone(), 7).expect("a valid spec"));
+        let options = Options::default();
+        sim::traces::run(&machine, "esd", vec![source], options, &mut |_| true)
+    };
+    let Err(SimError::Full { design, remedy, .. }) = run("paper") else {
+        panic!("it fitted");
+    };
+    assert_eq!(design, "esd");
+    assert!(remedy.contains("esd.reclaim"), "{remedy}");
+    run("counted").expect("places that are used again suffice");
 }

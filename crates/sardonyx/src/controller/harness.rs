@@ -7,6 +7,7 @@ use super::params::ControllerParams;
 use super::{Class, Controller, Persist};
 use crate::config::Machine;
 use crate::engine::contents::Contents;
+use crate::engine::slots::Group;
 use crate::engine::steps::Steps;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
@@ -19,7 +20,7 @@ use crate::units::Time;
 pub struct Bench {
     steps: Steps,
     contents: Contents,
-    groups: Vec<Vec<Step>>,
+    groups: Vec<Group>,
     timers: Vec<(Time, Token)>,
 }
 

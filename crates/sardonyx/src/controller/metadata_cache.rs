@@ -2,6 +2,8 @@
 //! It holds the real bytes that the controller's SRAM would; what a line means is its owner's.
 //! Left out: any policy but LRU, and any persistence but the write-back.
 
+use sardonyx_prefetch::prefetch;
+
 use super::params::CacheParams;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::medium::params::Unit;
@@ -90,9 +92,7 @@ impl MetadataCache {
                 hit: true,
             };
         }
-        let slot = (first..first + self.ways)
-            .min_by_key(|slot| self.used[*slot])
-            .expect("a set has ways");
+        let slot = self.victim(first);
         self.write_back(slot, Step::PAST, plan);
         let read = plan.read(place, look);
         self.tags[slot] = place.0 + 1;
@@ -157,9 +157,19 @@ impl MetadataCache {
 
     /// Fetches what a look-up of `place` will touch into the host's caches; no effect on results.
     pub fn touch_ahead(&self, place: Place, plan: &Plan) {
-        if self.peek(place).is_none() {
+        let first = self.set(place);
+        let slot = self.find(first, place).unwrap_or_else(|| {
             plan.touch_ahead(place);
-        }
+            self.victim(first)
+        });
+        prefetch(&self.entries[slot]);
+    }
+
+    #[inline]
+    fn victim(&self, first: usize) -> usize {
+        let set = first..first + self.ways;
+        let oldest = set.min_by_key(|slot| self.used[*slot]);
+        oldest.expect("a set has ways")
     }
 
     /// Writes the line at `place` back if it is here and dirty; if not, waits for what has been

@@ -3,6 +3,7 @@
 
 pub mod designs;
 pub mod encryption;
+pub mod full;
 #[cfg(test)]
 mod harness;
 pub mod mapping;

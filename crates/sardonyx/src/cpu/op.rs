@@ -80,6 +80,14 @@ pub enum OpKind {
     Mark(Phase),
 }
 
+impl OpKind {
+    /// Whether the operation is one on a line.
+    #[inline]
+    pub fn has_line(self) -> bool {
+        !matches!(self, OpKind::Fence | OpKind::Depend | OpKind::Mark(_))
+    }
+}
+
 /// Operations and their bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {

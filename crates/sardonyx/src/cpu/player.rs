@@ -36,6 +36,13 @@ pub trait Below {
     /// When memory next does something.
     fn next_event(&self) -> Time;
 
+    /// An operation on `line` is some way off: what the host needs to look it up is fetched into the
+    /// host's caches, without waiting for it. No effect on results.
+    fn touch_ahead(&self, line: Logical);
+
+    /// The same, closer, for what the host needs if the line has to come from memory.
+    fn touch_miss_ahead(&mut self, line: Logical);
+
     /// Writes the counters of `line` back; `core` will be told when they are accepted.
     fn write_counters(&mut self, core: usize, line: Logical, arrival: Time);
 
@@ -45,6 +52,10 @@ pub trait Below {
     /// A transaction of `core` is at `mark`.
     fn mark(&mut self, _core: usize, _mark: Mark, _at: Time) {}
 }
+
+/// How many operations ahead hints are given, of the look-up and then of a miss.
+const FAR_AHEAD: usize = 12;
+const AHEAD: usize = 6;
 
 /// Who waits for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -368,9 +379,27 @@ impl Player {
             self.refill()?;
         } else {
             self.at += u64::from(self.batch.ops()[self.next].gap);
+            self.touch_ahead(below);
         }
         self.settle();
         Ok(asked)
+    }
+
+    /// Hints of operations to come in this batch, one for several in a row on one line.
+    #[inline]
+    fn touch_ahead(&self, below: &mut impl Below) {
+        let ops = self.batch.ops();
+        let line = |at: usize| {
+            let op = ops.get(at)?;
+            let new = op.kind.has_line() && ops[at - 1].line != op.line;
+            new.then_some(op.line)
+        };
+        if let Some(line) = line(self.next + FAR_AHEAD) {
+            below.touch_ahead(line);
+        }
+        if let Some(line) = line(self.next + AHEAD) {
+            below.touch_miss_ahead(line);
+        }
     }
 
     /// Whether it missed; `None` if it has to wait.

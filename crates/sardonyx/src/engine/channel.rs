@@ -244,7 +244,7 @@ impl Channel {
             }
         }
         let next = self.banks.next_refresh(self.busy);
-        next.min(self.banks.next_command(self.busy)).max(cycle + 1)
+        next.min(self.banks.next_command()).max(cycle + 1)
     }
 
     /// Which list goes first, and which goes if that has nothing for an idle bank.
@@ -368,7 +368,7 @@ impl Channel {
     /// Issues the first legal command, banks taking turns.
     #[inline]
     fn issue(&mut self, cycle: u64) -> Option<Issued> {
-        let (bank, command) = self.banks.legal(cycle, self.busy, self.turn)?;
+        let (bank, command) = self.banks.legal(cycle, self.turn)?;
         self.turn += 1;
         if self.turn == self.banks.count() as u32 {
             self.turn = 0;
@@ -378,13 +378,12 @@ impl Channel {
         match command {
             PRE => {
                 self.banks.precharge(bank, cycle);
-                self.banks.want(bank, ACT);
                 self.write_log(bank, cycle, CommandKind::Precharge, 0, 0);
                 None
             }
             ACT => {
-                self.banks.activate(bank, cycle);
-                self.banks.want(bank, column(transaction.direction));
+                self.banks
+                    .activate(bank, cycle, column(transaction.direction));
                 self.write_log(bank, cycle, CommandKind::Activate { row }, 0, 0);
                 None
             }

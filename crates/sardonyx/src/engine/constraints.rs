@@ -2,6 +2,8 @@
 //! rules are NVMain's (RD→PRE is the DDR formula tBURST + tRTP − tCCD; a PCM array write of tWP
 //! follows the data in its bank only). `docs/timing.md` lists them; the auditor re-checks them.
 
+use std::hint::select_unpredictable;
+
 use super::channel::NEVER;
 use super::log::CommandKind;
 use crate::medium::params::{MAX_BANKS, MediumParams, Timing};
@@ -33,16 +35,66 @@ struct Rank {
     refresh_due: u64,
 }
 
+/// What a column command makes others wait for, in cycles from its own.
+#[derive(Clone, Copy)]
+struct Column {
+    /// The next read and write of the same rank, and of the channel's other ranks.
+    near: [u64; 2],
+    far: [u64; 2],
+    /// The next precharge, read and write of its own bank.
+    same: [u64; 3],
+    /// Its data have come, or are in the array.
+    done: u64,
+}
+
+impl Column {
+    fn read(t: &Timing) -> Column {
+        let column = t.tBURST.max(t.tCCD);
+        let writes = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD).max(1);
+        Column {
+            near: [column.max(1), writes],
+            far: [(column + t.tRTRS).max(1), writes],
+            same: [(t.tBURST + t.tRTP).saturating_sub(t.tCCD), 0, 0],
+            done: t.tCL + t.tBURST + t.off_chip,
+        }
+    }
+
+    fn write(t: &Timing) -> Column {
+        let column = t.tBURST.max(t.tCCD);
+        let reads = t.tCWD + t.tBURST + t.tWTR;
+        let far_reads = (t.tCWD + t.tBURST + t.tRTRS).saturating_sub(t.tCL);
+        Column {
+            near: [reads.max(1), column.max(1)],
+            far: [far_reads.max(1), (column + t.tRTRS).max(1)],
+            same: [
+                t.tCWD + t.tBURST + t.tWP + t.tWR,
+                reads + t.tWP,
+                column + t.tWP,
+            ],
+            done: t.tCWD + column + t.tWP + t.off_chip,
+        }
+    }
+}
+
+/// Banks looked at in one go, without a branch between them.
+const STRIDE: usize = 8;
+
 /// All banks of a channel.
 pub(crate) struct Banks {
     timing: Timing,
+    columns: [Column; 2],
     banks: Box<[Bank; MOST]>,
     ranks: Box<[Rank; MOST]>,
-    /// Earliest cycle of each rank's each command, for the rank's and the channel's sake.
-    limits: Box<[[u64; 4]; MOST]>,
-    /// The banks whose access needs this command next, and the earliest cycle for each of them.
-    wanting: [u64; 4],
+    /// Earliest cycle of each rank's each command, for the rank's and the channel's sake: rank * 4 +
+    /// command.
+    limits: Box<[u64; MOST * 4]>,
+    /// Which of the limits binds each bank's next command.
+    limit_of: Box<[u8; MOST]>,
+    /// The earliest cycle of each bank's next command, [`NEVER`] for one that has no access; and the
+    /// least of them.
     earliest: Box<[u64; MOST]>,
+    first: u64,
+    strides: usize,
     count: usize,
     rank_count: usize,
     per_rank: usize,
@@ -70,18 +122,21 @@ impl Banks {
             hits: 0,
         };
         Banks {
-            timing,
             banks: Box::new([bank; MOST]),
             ranks: Box::new([rank; MOST]),
-            limits: Box::new([[0; 4]; MOST]),
-            wanting: [0; 4],
+            columns: [Column::read(&timing), Column::write(&timing)],
+            limits: Box::new([0; MOST * 4]),
+            limit_of: Box::new([0; MOST]),
             earliest: Box::new([NEVER; MOST]),
+            first: NEVER,
+            strides: (ranks as usize * per_rank).div_ceil(STRIDE),
             count: ranks as usize * per_rank,
             rank_count: ranks as usize,
             per_rank,
             rank_shift: per_rank.trailing_zeros(),
             refreshing: 0,
             bus_used: 0,
+            timing,
         }
     }
 
@@ -123,54 +178,69 @@ impl Banks {
     /// The bank's access needs `command` next.
     #[inline]
     pub fn want(&mut self, bank: usize, command: usize) {
-        let limits = &self.limits[(bank >> self.rank_shift) % MOST];
-        self.earliest[bank % MOST] = self.bank(bank).next[command % 4].max(limits[command % 4]);
-        self.wanting[command % 4] |= 1 << bank;
+        let limit = (bank >> self.rank_shift) % MOST * 4 + command % 4;
+        self.limit_of[bank % MOST] = limit as u8;
+        let earliest = self.bank(bank).next[command % 4].max(self.limits[limit]);
+        self.earliest[bank % MOST] = earliest;
+        self.first = self.first.min(earliest);
     }
 
-    /// The limits of `command` have grown: for those who want it too.
+    /// The command that the bank's access needs next.
     #[inline]
-    fn limits_grew(&mut self, command: usize) {
-        let mut banks = self.wanting[command % 4];
-        while banks != 0 {
-            let bank = banks.trailing_zeros() as usize;
-            banks &= banks - 1;
-            let limit = self.limits[(bank >> self.rank_shift) % MOST][command % 4];
-            let earliest = &mut self.earliest[bank % MOST];
-            *earliest = limit.max(*earliest);
+    pub fn wanted(&self, bank: usize) -> usize {
+        self.limit_of[bank % MOST] as usize % 4
+    }
+
+    /// Limits have grown, or a bank wants nothing any more: who is bound by them, and who is first?
+    #[inline]
+    fn settle(&mut self) {
+        let mut first = NEVER;
+        let strides = self.earliest.chunks_exact_mut(STRIDE);
+        let strides = strides.zip(self.limit_of.chunks_exact(STRIDE));
+        for (earliest, limit_of) in strides.take(self.strides) {
+            for (earliest, limit) in earliest.iter_mut().zip(limit_of) {
+                let limit = self.limits[*limit as usize];
+                *earliest = select_unpredictable(limit > *earliest, limit, *earliest);
+                first = select_unpredictable(*earliest < first, *earliest, first);
+            }
         }
+        self.first = first;
+    }
+
+    /// Who is first, when no limit has grown?
+    #[inline]
+    fn settle_first(&mut self) {
+        let earliest = &self.earliest[..self.strides * STRIDE];
+        self.first = earliest.iter().fold(NEVER, |first, earliest| {
+            select_unpredictable(*earliest < first, *earliest, first)
+        });
     }
 
     /// A bank that may get what it wants at `cycle`, the first from `turn` on, and what that is.
     #[inline]
-    pub fn legal(&self, cycle: u64, busy: u64, turn: u32) -> Option<(usize, usize)> {
-        if cycle < self.bus_used {
-            return None; // a command has gone out in this cycle
+    pub fn legal(&self, cycle: u64, turn: u32) -> Option<(usize, usize)> {
+        if cycle < self.first.max(self.bus_used) {
+            return None; // it is early, or a command has gone out in this cycle
         }
-        let mut busy = busy.rotate_right(turn);
-        while busy != 0 {
-            let bank = (busy.trailing_zeros() + turn) as usize % MOST;
-            if self.earliest[bank] <= cycle {
-                let wants = |command: &usize| self.wanting[*command] >> bank & 1 == 1;
-                return Some((
-                    bank,
-                    [PRE, ACT, READ].into_iter().find(wants).unwrap_or(WRITE),
-                ));
-            }
-            busy &= busy - 1;
+        let mut legal = 0u64;
+        for (at, stride) in self
+            .earliest
+            .chunks_exact(STRIDE)
+            .take(self.strides)
+            .enumerate()
+        {
+            let ripe = |(bit, earliest): (usize, &u64)| u64::from(*earliest <= cycle) << bit;
+            let ripe: u64 = stride.iter().enumerate().map(ripe).sum();
+            legal |= ripe << (at * STRIDE);
         }
-        None
+        let bank = (legal.rotate_right(turn).trailing_zeros() + turn) as usize % MOST;
+        Some((bank, self.wanted(bank)))
     }
 
-    /// The earliest cycle at which any of the `busy` banks may get what it wants.
+    /// The earliest cycle at which any bank may get what it wants.
     #[inline]
-    pub fn next_command(&self, mut busy: u64) -> u64 {
-        let mut next = NEVER;
-        while busy != 0 {
-            next = next.min(self.earliest[busy.trailing_zeros() as usize]);
-            busy &= busy - 1;
-        }
-        next
+    pub fn next_command(&self) -> u64 {
+        self.first
     }
 
     /// The bank's row will be `row`.
@@ -184,76 +254,64 @@ impl Banks {
         }
     }
 
+    /// Closes the bank's row; its access needs the next one opened.
     pub fn precharge(&mut self, bank: usize, cycle: u64) {
         self.bus_used = cycle + 1;
-        self.wanting[PRE] &= !(1 << bank);
         let closed = cycle + self.timing.tRP;
         let next = &mut self.bank_mut(bank).next;
         next[ACT] = next[ACT].max(closed);
+        self.want(bank, ACT);
+        self.settle_first();
     }
 
-    pub fn activate(&mut self, bank: usize, cycle: u64) {
+    /// Opens the bank's row for the column command `column`.
+    pub fn activate(&mut self, bank: usize, cycle: u64, column: usize) {
         self.bus_used = cycle + 1;
         let timing = &self.timing;
         let next = &mut self.banks[bank % MOST].next;
         next[READ] = next[READ].max(cycle + timing.tRCD);
         next[WRITE] = next[WRITE].max(cycle + timing.tRCD);
         next[PRE] = next[PRE].max(cycle + timing.tRAS);
-        let rank = &mut self.ranks[(bank >> self.rank_shift) % MOST];
-        rank.activates[rank.turn % 4] = cycle + 1;
-        rank.turn = (rank.turn + 1) % 4;
+        let rank = (bank >> self.rank_shift) % MOST;
+        let activates = &mut self.ranks[rank];
+        activates.activates[activates.turn % 4] = cycle + 1;
+        activates.turn = (activates.turn + 1) % 4;
         let mut next = cycle + timing.tRRD;
-        if let Some(fourth) = rank.activates[rank.turn % 4].checked_sub(1) {
+        if let Some(fourth) = activates.activates[activates.turn % 4].checked_sub(1) {
             next = next.max(fourth + timing.tFAW);
         }
-        self.limits[(bank >> self.rank_shift) % MOST][ACT] = next;
-        self.wanting[ACT] &= !(1 << bank);
-        self.limits_grew(ACT);
+        self.limits[rank * 4 + ACT] = next;
+        self.want(bank, column);
+        self.settle();
     }
 
     /// A column command; gives the cycle in which the access is done.
     pub fn access(&mut self, bank: usize, command: usize, cycle: u64, closes: bool) -> u64 {
         self.bus_used = cycle + 1;
-        let t = &self.timing;
-        let column = t.tBURST.max(t.tCCD);
+        let Column {
+            near,
+            far,
+            same,
+            done,
+        } = self.columns[usize::from(command == WRITE)];
         let rank = bank >> self.rank_shift;
-        let same = &mut self.banks[bank % MOST].next;
-        // What other ranks of the channel, and this one, may do next.
-        let (reads, writes, far_reads, far_writes, done);
-        if command == READ {
-            reads = column;
-            writes = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD);
-            far_reads = column + t.tRTRS;
-            far_writes = writes;
-            same[PRE] = same[PRE].max(cycle + (t.tBURST + t.tRTP).saturating_sub(t.tCCD));
-            done = t.tCL + t.tBURST;
-        } else {
-            reads = t.tCWD + t.tBURST + t.tWTR;
-            writes = column;
-            far_reads = (t.tCWD + t.tBURST + t.tRTRS).saturating_sub(t.tCL);
-            far_writes = column + t.tRTRS;
-            same[READ] = same[READ].max(cycle + reads + t.tWP);
-            same[WRITE] = same[WRITE].max(cycle + column + t.tWP);
-            same[PRE] = same[PRE].max(cycle + t.tCWD + t.tBURST + t.tWP + t.tWR);
-            done = t.tCWD + column + t.tWP;
-        }
+        let next = &mut self.banks[bank % MOST].next;
+        next[PRE] = next[PRE].max(cycle + same[0]);
+        next[READ] = next[READ].max(cycle + same[1]);
+        next[WRITE] = next[WRITE].max(cycle + same[2]);
         if closes {
-            same[ACT] = same[ACT].max(same[PRE] + t.tRP);
+            next[ACT] = next[ACT].max(next[PRE] + self.timing.tRP);
             self.bank_mut(bank).row = None;
         }
-        let limits = &mut self.limits[..self.rank_count.min(MOST)];
-        for (index, next) in limits.iter_mut().enumerate() {
-            let (read, write) = match index == rank {
-                true => (reads, writes),
-                false => (far_reads, far_writes),
-            };
-            next[READ] = next[READ].max(cycle + read.max(1));
-            next[WRITE] = next[WRITE].max(cycle + write.max(1));
+        let limits = self.limits.chunks_exact_mut(4);
+        for (index, next) in limits.take(self.rank_count).enumerate() {
+            let [reads, writes] = if index == rank { near } else { far };
+            next[READ] = next[READ].max(cycle + reads);
+            next[WRITE] = next[WRITE].max(cycle + writes);
         }
-        self.wanting[command % 4] &= !(1 << bank);
-        self.limits_grew(READ);
-        self.limits_grew(WRITE);
-        cycle + done + self.timing.off_chip
+        self.earliest[bank % MOST] = NEVER;
+        self.settle();
+        cycle + done
     }
 
     /// Whether the medium is refreshed at all.

@@ -3,17 +3,30 @@
 //! Channels act several times for each result, and most machines have one; so they stand apart from
 //! the other sources, which play a tournament.
 
+use std::hint::select_unpredictable;
+
 use super::channel::NEVER;
 
 /// Low bits of a key for the source, so that the least key names it; equal times go in the order
-/// of the sources. It leaves 54 bits for picoseconds: five hours.
+/// of the sources, channels before the others. It leaves 54 bits for picoseconds: five hours.
 const SOURCE_BITS: u32 = 10;
+/// Set in the key of a source that is not a channel.
+const RESULT: u64 = 1 << (SOURCE_BITS - 1);
 
-/// The next event of each source.
+/// What has an event first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Head {
+    /// A channel acts.
+    Channel(usize),
+    /// Another source has a result.
+    Source(usize),
+}
+
+/// The next event of each source, as keys; [`NEVER`] for one that has nothing to come.
 pub(crate) struct Heads {
-    /// The channels' times, [`NEVER`] for one that has nothing to do, and the first of them.
+    /// The channels', and the first of them.
     acts: Vec<u64>,
-    first_act: (u64, usize),
+    first_act: u64,
     /// The winner of the whole at 1; the winner of 2i and 2i + 1 at i; the other sources' keys in the
     /// upper half.
     results: Vec<u64>,
@@ -22,77 +35,80 @@ pub(crate) struct Heads {
 impl Heads {
     /// `channels` and other `sources`, with nothing to come.
     pub fn new(channels: usize, sources: usize) -> Heads {
-        assert!(sources < 1 << SOURCE_BITS, "fewer sources of events");
+        assert!(
+            channels.max(sources) < RESULT as usize,
+            "fewer sources of events"
+        );
         Heads {
             acts: vec![NEVER; channels],
-            first_act: (NEVER, 0),
+            first_act: NEVER,
             results: vec![NEVER; sources.next_power_of_two().max(2) * 2],
         }
+    }
+
+    /// The first event's key.
+    #[inline]
+    fn first(&self) -> u64 {
+        self.first_act.min(self.results[1])
     }
 
     /// When anything happens, [`NEVER`] if nothing will.
     #[inline]
     pub fn time(&self) -> u64 {
-        self.first_act.0.min(time(self.results[1]))
+        time(self.first())
     }
 
-    /// The channel that acts at [`Heads::time`], if that is what happens first.
+    /// What happens at [`Heads::time`].
     #[inline]
-    pub fn channel(&self) -> Option<usize> {
-        let (time, channel) = self.first_act;
-        (time <= self.time()).then_some(channel)
-    }
-
-    /// The source other than a channel that comes first.
-    #[inline]
-    pub fn source(&self) -> usize {
-        self.results[1] as usize & ((1 << SOURCE_BITS) - 1)
+    pub fn head(&self) -> Head {
+        let key = self.first();
+        let source = (key & (RESULT - 1)) as usize;
+        match key & RESULT {
+            0 => Head::Channel(source),
+            _ => Head::Source(source),
+        }
     }
 
     /// When `channel` acts.
     #[inline]
     pub fn act(&self, channel: usize) -> u64 {
-        self.acts[channel]
+        time(self.acts[channel])
     }
 
     /// `channel` acts at `time`.
     #[inline]
     pub fn set_act(&mut self, channel: usize, time: u64) {
-        self.acts[channel] = time;
-        if let [only] = self.acts[..] {
-            self.first_act = (only, 0);
-        } else {
-            let acts = self
-                .acts
-                .iter()
-                .zip(0..)
-                .map(|(time, channel)| (*time, channel));
-            self.first_act = acts.min().unwrap_or((NEVER, 0));
-        }
+        self.acts[channel] = key(time, channel as u64);
+        self.first_act = match self.acts[..] {
+            [only] => only,
+            _ => self.acts.iter().copied().min().unwrap_or(NEVER),
+        };
     }
 
     /// `source` has its next result at `time`.
     #[inline]
     pub fn set_result(&mut self, source: usize, time: u64) {
-        let mut winner = match time {
-            NEVER => NEVER,
-            time => {
-                assert!(time >> (64 - SOURCE_BITS) == 0, "a run of over five hours");
-                time << SOURCE_BITS | source as u64
-            }
-        };
+        let mut winner = key(time, RESULT | source as u64);
         let keys = &mut self.results[..];
         let mut at = keys.len() / 2 + source;
         keys[at] = winner;
+        // To the top in any case: a guess at where it could stop costs the host more.
         while at > 1 {
-            winner = winner.min(keys[at ^ 1]);
+            let other = keys[at ^ 1];
+            winner = select_unpredictable(other < winner, other, winner);
             at /= 2;
-            if keys[at] == winner {
-                break;
-            }
             keys[at] = winner;
         }
     }
+}
+
+#[inline]
+fn key(time: u64, source: u64) -> u64 {
+    if time == NEVER {
+        return NEVER;
+    }
+    assert!(time >> (64 - SOURCE_BITS) == 0, "a run of over five hours");
+    time << SOURCE_BITS | source
 }
 
 #[inline]
@@ -131,14 +147,15 @@ mod tests {
                 let act = *acts.iter().min().unwrap();
                 let result = *results.iter().min().unwrap();
                 assert_eq!(heads.time(), act.min(result));
-                let first = acts.iter().position(|time| *time == act);
-                assert_eq!(heads.channel(), first.filter(|_| act <= result));
-                if act > result {
-                    assert_eq!(
-                        results.iter().position(|t| *t == result),
-                        Some(heads.source())
-                    );
+                let at = |times: &[u64], least| times.iter().position(|time| *time == least);
+                if act.min(result) == NEVER {
+                    continue;
                 }
+                let first = match act <= result {
+                    true => Head::Channel(at(&acts, act).unwrap()),
+                    false => Head::Source(at(&results, result).unwrap()),
+                };
+                assert_eq!(heads.head(), first);
             }
         }
     }

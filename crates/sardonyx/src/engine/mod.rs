@@ -14,7 +14,7 @@ pub mod journal;
 pub mod log;
 pub(crate) mod overlay;
 mod queue;
-mod slots;
+pub(crate) mod slots;
 pub mod steps;
 pub mod untimed;
 
@@ -29,9 +29,9 @@ use crate::units::Time;
 use booking::Requests;
 use channel::{Channel, Decoder, NEVER};
 use contents::Contents;
-use heads::Heads;
+use heads::{Head, Heads};
 use journal::Journal;
-use slots::Waiting;
+use slots::{Group, Waiting};
 use steps::{Action, LEAVES, Step, Steps};
 
 /// A request as the ingress sees it.
@@ -93,7 +93,7 @@ pub struct Engine {
     decoder: Decoder,
     steps: Steps,
     contents: Contents,
-    groups: Vec<Vec<Step>>,
+    groups: Vec<Group>,
     timers: BinaryHeap<Reverse<(Time, Token)>>,
     new_timers: Vec<(Time, Token)>,
     channels: Vec<Channel>,
@@ -286,38 +286,68 @@ impl Engine {
     /// When the next thing happens, [`Time::NEVER`] if nothing will.
     #[inline]
     pub fn next_event(&self) -> Time {
-        let next = self.heads.time();
+        Time::from_ps(self.heads.time().min(self.next_timer()))
+    }
+
+    #[inline]
+    fn next_timer(&self) -> u64 {
         match self.timers.peek() {
-            Some(Reverse((time, _))) => Time::from_ps(next).min(*time),
-            None => Time::from_ps(next),
+            Some(Reverse((time, _))) => time.ps(),
+            None => NEVER,
         }
     }
 
     /// Lets the next thing happen; gives a token whose timer has run out, for the controller.
     pub fn advance(&mut self) -> Option<Token> {
         let next = self.heads.time();
-        if let Some(Reverse((time, token))) = self.timers.peek().copied()
-            && time.ps() < next
-        {
-            self.timers.pop();
+        if self.next_timer() < next {
+            let Reverse((time, token)) = self.timers.pop()?;
             self.now = self.now.max(time.ps());
             return Some(token);
         }
-        if next == NEVER {
-            return None;
-        }
-        self.now = next;
-        if let Some(channel) = self.heads.channel() {
-            self.channel_acts(channel);
-        } else {
-            let source = self.heads.source();
-            let results = &mut self.results[source];
-            let (_, step) = results.pop_front().expect("a head has a result");
-            let next = results.front().map_or(NEVER, |result| result.0);
-            self.heads.set_result(source, next);
-            self.finish(step);
+        if next != NEVER {
+            self.happen(next);
         }
         None
+    }
+
+    /// Lets things happen up to and at `limit`, at least one if any is to come until then; stops
+    /// after the first of which whoever drives the engine must know: an answer, an acceptance, a
+    /// token as [`Engine::advance`] gives it, a change of [`Engine::admits`].
+    pub fn advance_until(&mut self, limit: Time) -> Option<Token> {
+        let admitted = self.admits();
+        loop {
+            let next = self.heads.time();
+            if self.next_timer() < next {
+                return match self.next_timer() <= limit.ps() {
+                    true => self.advance(),
+                    false => None,
+                };
+            }
+            if next > limit.ps() || next == NEVER {
+                return None;
+            }
+            self.happen(next);
+            if self.has_answers() || self.has_acceptances() || self.admits() != admitted {
+                return None;
+            }
+        }
+    }
+
+    /// What is to happen at `next`, the least of the heads' times.
+    #[inline]
+    fn happen(&mut self, next: u64) {
+        self.now = next;
+        match self.heads.head() {
+            Head::Channel(channel) => self.channel_acts(channel),
+            Head::Source(source) => {
+                let results = &mut self.results[source];
+                let (_, step) = results.pop_front().expect("a head has a result");
+                let next = results.front().map_or(NEVER, |result| result.0);
+                self.heads.set_result(source, next);
+                self.finish(step);
+            }
+        }
     }
 
     /// Nothing will happen and something should: sends out the queued writes. False if there are

@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
+
 use super::Engine;
 use super::channel::Slots;
 use super::steps::{Action, Critical, State, Step};
@@ -11,6 +13,9 @@ use crate::line::Place;
 use crate::plan::merged;
 use crate::stats::Kind;
 use crate::units::Time;
+
+/// The accept steps of writes that take their slots at one instant.
+pub(crate) type Group = SmallVec<[Step; 4]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiter {
@@ -164,8 +169,8 @@ impl Engine {
     }
 
     /// The queues of a group's members, each once.
-    fn queues_of(&self, group: u32) -> Vec<(usize, Slots)> {
-        let mut queues = Vec::new();
+    fn queues_of(&self, group: u32) -> SmallVec<[(usize, Slots); 4]> {
+        let mut queues = SmallVec::new();
         for member in &self.groups[group as usize - 1] {
             let queue = self.queue_of(*member, self.write_slots(*member));
             if !queues.contains(&queue) {
@@ -183,7 +188,7 @@ impl Engine {
             let of = |m: &&Step| self.queue_of(**m, self.write_slots(**m)) == *queue;
             members.iter().filter(of).count()
         };
-        let wanted: Vec<usize> = queues.iter().map(count).collect();
+        let wanted: SmallVec<[usize; 4]> = queues.iter().map(count).collect();
         for (taken, (queue, count)) in queues.iter().zip(&wanted).enumerate() {
             if !self.channels[queue.0].take_slots(queue.1, *count) {
                 for (queue, wanted) in queues.iter().zip(&wanted).take(taken) {

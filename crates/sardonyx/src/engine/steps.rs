@@ -3,6 +3,8 @@
 //!
 //! The ring's base follows the oldest unfinished step: everything before it is the past.
 
+use std::hint::select_unpredictable;
+
 use crate::stats::{Cause, Purpose};
 
 /// A thing that happens once: a place in one global, growing sequence.
@@ -229,15 +231,12 @@ impl Steps {
             let record = self.get_mut(waiter);
             link = std::mem::take(&mut record.next[slot]);
             record.pending -= 1;
-            left += usize::from(slot == LEAVES && record.action == Action::Request);
+            left += usize::from((slot == LEAVES) & (record.action == Action::Request));
             if record.pending == 0 {
                 let hazard = Purpose::of(Cause::Hazard);
-                let ordered = slot == HAZARD && record.action != Action::Coalesced;
-                let purpose = if ordered || record.purpose == hazard {
-                    hazard
-                } else {
-                    purpose
-                };
+                let ordered = (slot == HAZARD) & (record.action != Action::Coalesced);
+                let ordered = ordered | (record.purpose == hazard);
+                let purpose = select_unpredictable(ordered, hazard, purpose);
                 record.critical = Critical { step, purpose };
                 ready.push(waiter);
             }

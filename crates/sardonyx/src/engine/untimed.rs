@@ -6,7 +6,8 @@
 
 use super::contents::Contents;
 use super::journal::{Journal, Sealed};
-use super::steps::{Step, Steps};
+use super::slots::Group;
+use super::steps::Steps;
 use crate::line::{Line, Place};
 use crate::medium::image::Image;
 use crate::plan::{Plan, Token};
@@ -17,7 +18,7 @@ use crate::units::Time;
 pub struct Untimed {
     steps: Steps,
     contents: Contents,
-    groups: Vec<Vec<Step>>,
+    groups: Vec<Group>,
     timers: Vec<(Time, Token)>,
     journal: Journal,
 }

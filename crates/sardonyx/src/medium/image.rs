@@ -1,6 +1,6 @@
-//! The array's bytes and its wear: what a power cut would leave. Lines lie in 4 KiB frames of
-//! large-page segments behind a direct page table; hashed tables are stored line by line.
-//! Memory is bounded by the touched footprint, never by the capacity.
+//! The array's bytes and its wear: what a power cut would leave. Lines lie in 4 KiB frames, each with
+//! its lines' wear behind it, in large-page segments behind a direct page table; hashed tables are
+//! stored line by line. Memory is bounded by the touched footprint, never by the capacity.
 
 use memmap2::MmapMut;
 use rustc_hash::FxHashMap;
@@ -10,25 +10,24 @@ use super::layout::{Region, SPARSE_START};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 const FRAME_LINES: u64 = 64;
-const FRAME_BYTES: usize = FRAME_LINES as usize * LINE_BYTES;
-const SEGMENT_FRAMES: usize = 8192; // 32 MiB: sixteen large pages
+/// Bytes of a line's count of writes, a `u32`.
+const WEAR_BYTES: usize = 4;
+/// The lines, then the wear of each: close to its line, so that one large page holds both.
+const WEAR_START: usize = FRAME_LINES as usize * LINE_BYTES;
+const FRAME_BYTES: usize = WEAR_START + FRAME_LINES as usize * WEAR_BYTES;
+const SEGMENT_FRAMES: usize = 8192; // 34 MiB: seventeen large pages
 
-struct Segment {
-    bytes: MmapMut,
-    wear: Vec<u32>,
+/// Zeroed memory on large pages: a random access misses the translation buffer far less often.
+fn large_pages(bytes: usize) -> MmapMut {
+    let map = MmapMut::map_anon(bytes).expect("the machine has no memory left for the image");
+    #[cfg(target_os = "linux")]
+    let _ = map.advise(memmap2::Advice::HugePage); // without it, only slower
+    map
 }
 
-impl Segment {
-    fn new() -> Segment {
-        let bytes = MmapMut::map_anon(SEGMENT_FRAMES * FRAME_BYTES)
-            .expect("the machine has no memory left for the image");
-        #[cfg(target_os = "linux")]
-        let _ = bytes.advise(memmap2::Advice::HugePage); // without it, only slower
-        Segment {
-            bytes,
-            wear: vec![0; SEGMENT_FRAMES * FRAME_LINES as usize],
-        }
-    }
+fn wear_mut(frames: &mut [u8], offset: usize) -> &mut [u8; WEAR_BYTES] {
+    let wear = &mut frames[offset..offset + WEAR_BYTES];
+    wear.try_into().expect("a line's wear")
 }
 
 /// How the medium has been worn.
@@ -50,7 +49,7 @@ pub struct Image {
     /// For each page: which of its lines have been written, and its frame plus one.
     pages: Vec<[u64; 2]>,
     frames: usize,
-    segments: Vec<Segment>,
+    segments: Vec<MmapMut>,
     sparse: FxHashMap<u64, u32>,
     sparse_lines: Vec<(Line, u32)>,
     sidebands: FxHashMap<u64, [u8; 8]>,
@@ -83,8 +82,8 @@ impl Image {
         if written >> (place.0 % FRAME_LINES) & 1 == 0 {
             return None;
         }
-        let (segment, offset) = locate(frame as usize - 1, place);
-        let bytes = &self.segments[segment].bytes[offset..offset + LINE_BYTES];
+        let at = locate(frame as usize - 1, place);
+        let bytes = &self.segments[at.segment][at.line..at.line + LINE_BYTES];
         Some(bytes.try_into().expect("a line's bytes"))
     }
 
@@ -102,37 +101,31 @@ impl Image {
             self.wear.bits_flipped += u64::from(flips.count_ones());
             self.wear.bytes += 8;
         }
-        let (old, writes): (&mut Line, &mut u32) = if place.0 >= SPARSE_START {
+        let writes = if place.0 >= SPARSE_START {
             let next = self.sparse_lines.len() as u32;
             let slot = *self.sparse.entry(place.0).or_insert(next);
             if slot == next {
                 self.sparse_lines.push((ZERO_LINE, 0));
             }
             let (old, writes) = &mut self.sparse_lines[slot as usize];
-            (old, writes)
+            self.wear.bits_flipped += u64::from(overwrite(old, line, words));
+            *writes = writes.saturating_add(1);
+            *writes
         } else {
             let frame = self.touch(place);
-            let (segment, offset) = locate(frame, place);
-            let segment = &mut self.segments[segment];
-            let old = &mut segment.bytes[offset..offset + LINE_BYTES];
+            let at = locate(frame, place);
+            let segment = &mut self.segments[at.segment];
+            let old = &mut segment[at.line..at.line + LINE_BYTES];
             let old = old.try_into().expect("a line's bytes");
-            (old, &mut segment.wear[offset / LINE_BYTES])
+            self.wear.bits_flipped += u64::from(overwrite(old, line, words));
+            let wear = wear_mut(segment, at.wear);
+            let writes = u32::from_le_bytes(*wear).saturating_add(1);
+            *wear = writes.to_le_bytes();
+            writes
         };
-        *writes = writes.saturating_add(1);
-        self.wear.max_line_writes = self.wear.max_line_writes.max(*writes);
+        self.wear.max_line_writes = self.wear.max_line_writes.max(writes);
         self.wear.writes += 1;
         self.wear.bytes += u64::from(words.count_ones()) * 8;
-        let mut flips = 0;
-        for word in 0..8 {
-            if words >> word & 1 == 1 {
-                let (at, end) = (word * 8, word * 8 + 8);
-                let new = u64::from_le_bytes(line[at..end].try_into().expect("8 bytes"));
-                let was = u64::from_le_bytes(old[at..end].try_into().expect("8 bytes"));
-                flips += (new ^ was).count_ones();
-                old[at..end].copy_from_slice(&line[at..end]);
-            }
-        }
-        self.wear.bits_flipped += u64::from(flips);
     }
 
     /// How worn the medium is since the last [`Image::forget_wear`].
@@ -143,8 +136,10 @@ impl Image {
     /// Starts counting wear anew (after a warm-up); bytes stay.
     pub fn forget_wear(&mut self) {
         self.wear = Wear::default();
-        for segment in &mut self.segments {
-            segment.wear.fill(0);
+        for frame in 0..self.frames {
+            let at = locate(frame, Place(0));
+            let wear = FRAME_LINES as usize * WEAR_BYTES;
+            self.segments[at.segment][at.wear..at.wear + wear].fill(0);
         }
         for (_, writes) in &mut self.sparse_lines {
             *writes = 0;
@@ -210,11 +205,11 @@ impl Image {
         let Some(frame) = self.frame(place) else {
             return;
         };
-        let (segment, offset) = locate(frame, place);
-        let segment = &self.segments[segment];
-        prefetch(&segment.bytes[offset]);
+        let at = locate(frame, place);
+        let segment = &self.segments[at.segment];
+        prefetch(&segment[at.line]);
         if writes {
-            prefetch(&segment.wear[offset / LINE_BYTES]);
+            prefetch(&segment[at.wear]);
         }
     }
 
@@ -247,16 +242,46 @@ impl Image {
             self.frames += 1;
             *frame = self.frames as u64;
             if self.frames > self.segments.len() * SEGMENT_FRAMES {
-                self.segments.push(Segment::new());
+                let bytes = SEGMENT_FRAMES * FRAME_BYTES;
+                self.segments.push(large_pages(bytes));
             }
         }
         *frame as usize - 1
     }
 }
 
+/// Where a line is: its segment, and the offsets there of its bytes and of its wear.
+struct At {
+    segment: usize,
+    line: usize,
+    wear: usize,
+}
+
 #[inline]
-fn locate(frame: usize, place: Place) -> (usize, usize) {
-    let within = frame % SEGMENT_FRAMES * FRAME_BYTES;
-    let line = (place.0 % FRAME_LINES) as usize * LINE_BYTES;
-    (frame / SEGMENT_FRAMES, within + line)
+fn locate(frame: usize, place: Place) -> At {
+    let start = frame % SEGMENT_FRAMES * FRAME_BYTES;
+    let line = (place.0 % FRAME_LINES) as usize;
+    At {
+        segment: frame / SEGMENT_FRAMES,
+        line: start + line * LINE_BYTES,
+        wear: start + WEAR_START + line * WEAR_BYTES,
+    }
+}
+
+/// Puts those words of `new` whose bit is set in `words` into `old`; gives the bits that changed.
+#[inline]
+fn overwrite(old: &mut Line, new: &Line, words: u8) -> u32 {
+    let word = |line: &Line, at: usize| {
+        let bytes = &line[at * 8..at * 8 + 8];
+        u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
+    };
+    let mut flips = 0;
+    for at in 0..8 {
+        let carried = u64::from(words >> at & 1).wrapping_neg();
+        let was = word(old, at);
+        let flipped = (was ^ word(new, at)) & carried;
+        flips += flipped.count_ones();
+        old[at * 8..at * 8 + 8].copy_from_slice(&(was ^ flipped).to_le_bytes());
+    }
+    flips
 }

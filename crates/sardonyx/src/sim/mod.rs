@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::config::Machine;
 use crate::controller::designs::{self, UnknownDesign};
+use crate::controller::full::MediumFull;
 use crate::controller::{Class, Controller, Persist};
 use crate::cpu::{Access, Copies, Core, CpuError, Kind as AccessKind, ReadId, Stream};
 use crate::engine::{Engine, Request};
@@ -89,9 +90,34 @@ pub enum SimError {
         /// Lines that there are.
         machine: u64,
     },
+    /// The design has no place left for a line.
+    #[error("{trace} on {design}: the medium is full; {remedy}")]
+    Full {
+        /// The trace or program.
+        trace: String,
+        /// The design.
+        design: String,
+        /// What helps.
+        remedy: &'static str,
+    },
     /// Somebody asked for the run to end.
     #[error("cancelled")]
     Cancelled,
+}
+
+/// `run` of `design` over `trace`, with a full medium as an error.
+pub(crate) fn unless_full(
+    trace: &str,
+    design: &str,
+    run: impl FnOnce() -> Result<Outcome, SimError>,
+) -> Result<Outcome, SimError> {
+    MediumFull::caught(run).unwrap_or_else(|MediumFull(remedy)| {
+        Err(SimError::Full {
+            trace: trace.to_owned(),
+            design: design.to_owned(),
+            remedy,
+        })
+    })
 }
 
 /// What to run besides the machine and the design.
@@ -182,7 +208,7 @@ impl<'m> Simulation<'m> {
                 Some((time, core)) if self.engine.admits() => {
                     let now = time.max(self.engine.now());
                     if event <= now {
-                        self.advance();
+                        self.advance_until(now);
                         continue;
                     }
                     self.admit(core, now)?;
@@ -190,7 +216,7 @@ impl<'m> Simulation<'m> {
                         return Err(SimError::Cancelled);
                     }
                 }
-                _ if event != Time::NEVER => self.advance(),
+                _ if event != Time::NEVER => self.advance_until(Time::NEVER),
                 None if !over && self.cores.iter().all(Core::finished) => {
                     over = true;
                     self.engine.end_of_input();
@@ -283,8 +309,8 @@ impl<'m> Simulation<'m> {
         Ok(())
     }
 
-    fn advance(&mut self) {
-        if let Some(token) = self.engine.advance() {
+    fn advance_until(&mut self, limit: Time) {
+        if let Some(token) = self.engine.advance_until(limit) {
             self.wake(token);
         }
         self.take_answers();

@@ -299,6 +299,17 @@ impl Below for Port<'_> {
         self.engine.next_event()
     }
 
+    fn touch_ahead(&self, line: Logical) {
+        self.caches.touch_ahead(line);
+    }
+
+    fn touch_miss_ahead(&mut self, line: Logical) {
+        if !self.caches.touch_hit_ahead(line) {
+            let controller = &self.controller;
+            self.engine.look(|plan| controller.hint(line, plan));
+        }
+    }
+
     fn write_counters(&mut self, core: usize, line: Logical, arrival: Time) {
         let index = self.new_write(Write {
             line: None,

@@ -3,7 +3,7 @@
 
 use super::port::Watch;
 use super::system::{Ground, System, Warmup};
-use super::{Outcome, SimError};
+use super::{Outcome, SimError, unless_full};
 use crate::config::Machine;
 use crate::cpu::{OpSource, PAGE_LINES};
 use crate::line::Logical;
@@ -111,5 +111,6 @@ pub fn run(
         requests: 0,
         transactions: warmup,
     };
-    System::new(&machine, ground, sources, warmup, watch)?.run(progress)
+    let mut system = System::new(&machine, ground, sources, warmup, watch)?;
+    unless_full(&spec.name, design, || system.run(progress))
 }

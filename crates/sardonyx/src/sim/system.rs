@@ -163,7 +163,7 @@ impl<'w> System<'w> {
             let event = self.port.engine.next_event();
             if self.port.holds_victims() && self.port.engine.admits() {
                 if event <= self.port.engine.now() {
-                    self.advance();
+                    self.advance_until(event);
                 } else {
                     self.port.send_victims();
                     self.take_answers();
@@ -180,7 +180,9 @@ impl<'w> System<'w> {
                         return Err(SimError::Cancelled);
                     }
                 }
-                _ if event != Time::NEVER => self.advance(),
+                core if event != Time::NEVER => {
+                    self.advance_until(core.map_or(Time::NEVER, |(time, ..)| time));
+                }
                 _ if !over && self.players.iter().all(Player::finished) => {
                     over = true;
                     self.port.engine.end_of_input();
@@ -236,8 +238,8 @@ impl<'w> System<'w> {
         best.map(|(time, core)| (time, core, limit))
     }
 
-    fn advance(&mut self) {
-        if let Some(token) = self.port.engine.advance() {
+    fn advance_until(&mut self, limit: Time) {
+        if let Some(token) = self.port.engine.advance_until(limit) {
             let (controller, now) = (&mut self.port.controller, self.port.engine.now());
             self.port
                 .engine

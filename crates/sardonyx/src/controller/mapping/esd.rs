@@ -5,6 +5,7 @@
 use super::amt::{Amt, SATURATED};
 use super::efit::{Efit, Similar};
 use super::places::{Allocator, Paged};
+use crate::controller::full::MediumFull;
 use crate::controller::metadata_cache::{Got, MetadataCache, rate};
 use crate::controller::params::{Collision, EsdParams, Reclaim};
 use crate::controller::{Class, Encryption, Figures, Layer, Persist};
@@ -272,9 +273,15 @@ impl Layer for Esd {
                 .cache
                 .revisit(line, found.at, &mut plan.because(Cause::Mapping));
         }
-        let (place, unmapped) = free.expect(
-            "the medium is full: use a larger one, or esd.reclaim = \"counted\" if it is \"paper\"",
-        );
+        let (place, unmapped) = free.unwrap_or_else(|| {
+            MediumFull::raise(match self.params.reclaim {
+                Reclaim::Counted => "give the machine more rows",
+                Reclaim::Paper => {
+                    "esd.reclaim = \"paper\" never uses a place again; set \"counted\", or give the \
+                     machine more rows"
+                }
+            })
+        });
         let gate = plan.both(gate, unmapped);
         let data = At::new(data.value, found.at);
         let kept = self.below.write(place, data, gate, class, order, plan);

@@ -5,6 +5,7 @@
 use super::amt::{Amt, SATURATED, number, number_bytes};
 use super::index::{Digest, Index, Match};
 use super::places::Allocator;
+use crate::controller::full::MediumFull;
 use crate::controller::metadata_cache::{Got, MetadataCache};
 use crate::controller::params::CacheParams;
 use crate::controller::{Encryption, Persist};
@@ -91,7 +92,7 @@ impl Tables {
             self.unrefer(old, (decided, decided), plan);
         }
         let free = self.places.allocate(home);
-        let (place, gate) = free.expect("the medium is full: use a larger one");
+        let (place, gate) = free.unwrap_or_else(|| MediumFull::raise("give the machine more rows"));
         let table = self.amt.table_line(line);
         let mut plan = plan.because(Cause::Mapping);
         (

@@ -94,6 +94,18 @@ impl Caches {
         self.find_below(core, line.0)
     }
 
+    /// Fetches the last level's set of `line` into the host's caches; no effect on results.
+    #[inline]
+    pub fn touch_ahead(&self, line: Logical) {
+        self.llc.touch_ahead(line.0);
+    }
+
+    /// Whether `line` is here; if so its bytes are fetched likewise.
+    #[inline]
+    pub fn touch_hit_ahead(&self, line: Logical) -> bool {
+        self.llc.touch_hit_ahead(line.0)
+    }
+
     fn find_below(&mut self, core: usize, line: u64) -> Option<Hit> {
         let (slot, level) = match self.l2.get_mut(core).and_then(|l2| l2.find(line)) {
             Some(slot) => (slot, Level::L2),

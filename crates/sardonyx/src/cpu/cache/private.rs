@@ -30,9 +30,9 @@ impl Private {
         if way == 0 {
             return Some(self.slots[first]);
         }
-        tags[..=way].rotate_right(1);
+        to_front(&mut tags[..=way]);
         let slots = &mut self.slots[first..=first + way];
-        slots.rotate_right(1);
+        to_front(slots);
         Some(slots[0])
     }
 
@@ -43,8 +43,8 @@ impl Private {
         let (tags, slots) = (&mut self.tags[set.clone()], &mut self.slots[set]);
         let way = tags.iter().position(|tag| *tag == 0);
         let way = way.unwrap_or(tags.len() - 1);
-        tags[..=way].rotate_right(1);
-        slots[..=way].rotate_right(1);
+        to_front(&mut tags[..=way]);
+        to_front(&mut slots[..=way]);
         (tags[0], slots[0]) = (line + 1, slot);
     }
 
@@ -58,6 +58,16 @@ impl Private {
             self.slots[first + way..first + self.sets.ways].rotate_left(1);
         }
     }
+}
+
+/// The last of a few goes first: `rotate_right(1)` without its care for long slices.
+#[inline]
+fn to_front<T: Copy>(of: &mut [T]) {
+    let Some(&last) = of.last() else { return };
+    for at in (1..of.len()).rev() {
+        of[at] = of[at - 1];
+    }
+    of[0] = last;
 }
 
 /// How lines fall into sets: by their number, as in hardware.

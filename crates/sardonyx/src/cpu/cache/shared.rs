@@ -1,5 +1,7 @@
 //! The shared last level: the bytes of every line that any core has, and who has it.
 
+use sardonyx_prefetch::prefetch;
+
 use super::private::Sets;
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::params::CacheLevel;
@@ -59,6 +61,26 @@ impl Shared {
         let tags = &self.tags[first..first + self.sets.ways];
         let way = tags.iter().position(|tag| *tag == line + 1)?;
         Some((first + way) as u32)
+    }
+
+    /// Asks for the tags of the set of `line`, and when they were used.
+    #[inline]
+    pub fn touch_ahead(&self, line: u64) {
+        let first = self.sets.first(line);
+        for at in (first..first + self.sets.ways).step_by(LINE_BYTES / size_of::<u64>()) {
+            prefetch(&self.tags[at]);
+            prefetch(&self.used[at]);
+        }
+    }
+
+    /// Whether `line` is here; asks for its bytes if so, for the bytes that it will replace if not.
+    #[inline]
+    pub fn touch_hit_ahead(&self, line: u64) -> bool {
+        let found = self.peek(line);
+        let slot = found.unwrap_or_else(|| self.victim(line));
+        prefetch(self.bytes(slot));
+        prefetch(self.state(slot));
+        found.is_some()
     }
 
     /// Where `line` is; it is then the most recent.
