@@ -9,6 +9,11 @@ fn main() {
     let at = words.iter().position(|w| w == "--").expect("-- PROGRAM");
     let geometry = |bytes, ways| Geometry { bytes, ways };
     let has = |option: &str| words[3..at].iter().any(|w| w == option);
+    let number = |key: &str| {
+        let mut values = words[3..at].iter().filter_map(|w| w.split_once('='));
+        let (_, value) = values.find(|(k, _)| *k == key)?;
+        Some(value.parse().expect("a number"))
+    };
     let request = Request {
         program: words[at + 1..].iter().map(Into::into).collect(),
         output: words[2].clone().into(),
@@ -18,7 +23,10 @@ fn main() {
         caches: Hierarchy {
             l1: geometry(32 << 10, 8),
             l2: geometry(256 << 10, 8),
-            llc: (!has("no-llc")).then_some(geometry(1 << 20, 16)),
+            llc: (!has("no-llc")).then_some(geometry(
+                if has("llc-16m") { 16 << 20 } else { 1 << 20 },
+                16,
+            )),
             inclusive: !has("non-inclusive"),
             cores: 4,
         },
@@ -32,8 +40,11 @@ fn main() {
         } else {
             Pages::Virtual
         },
-        skip_instructions: 0,
-        window: Window::default(),
+        skip_instructions: number("skip-millions").map_or(0, |n| n * 1_000_000),
+        window: Window {
+            limit: number("limit"),
+            ..Window::default()
+        },
         follow_fork: has("follow"),
         read_data: has("reads"),
     };

@@ -4,6 +4,7 @@
 //! [`program`] finds what to run and refuses what cannot be; [`stream`] turns one process's events into records;
 //! [`pages`] gives pages frames; [`request`] reads options as people write them. `docs/recorder.md` tells the whole.
 
+mod folder;
 pub mod pages;
 pub mod program;
 pub mod request;

@@ -16,6 +16,7 @@ use sardonyx_recorder::options::{Level, Options};
 use sardonyx_recorder::ring::{FIRST, Ring, terminate};
 use serde_json::json;
 
+use crate::folder::Folder;
 use crate::pages::Pages;
 use crate::stream::{Finished, Stream, Window};
 use crate::{RecordError, program};
@@ -24,12 +25,10 @@ use crate::{RecordError, program};
 const RING: u64 = 16 << 20;
 /// Bytes read from a ring at a time.
 const CHUNK: usize = 1 << 20;
-/// How long to wait where there is nothing to read.
-const IDLE: Duration = Duration::from_millis(1);
+/// How long to wait where there is nothing to read: a ring takes far longer to fill.
+const IDLE: Duration = Duration::from_millis(5);
 /// How long a program has to end by itself once the trace is long enough.
 const GRACE: Duration = Duration::from_secs(3);
-/// Where files are memory.
-const FOLDER_IN_MEMORY: &str = "/dev/shm";
 
 /// What to record, and how.
 #[derive(Clone, Debug)]
@@ -107,28 +106,15 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordErro
         )));
     }
     let session = Session {
-        folder: folder()?,
+        folder: Folder::create()?,
         request,
         live,
     };
     session.run(&qemu, &command)
 }
 
-/// A folder for the rings: in memory if there is room.
-fn folder() -> Result<tempfile::TempDir, RecordError> {
-    let mut made = tempfile::Builder::new();
-    made.prefix("sardonyx-record-");
-    made.tempdir_in(FOLDER_IN_MEMORY)
-        .or_else(|_| made.tempdir())
-        .map_err(|e| {
-            RecordError::new(format!(
-                "no temporary folder: {e}; set TMPDIR to one that can be written"
-            ))
-        })
-}
-
 struct Session<'a> {
-    folder: tempfile::TempDir,
+    folder: Folder,
     request: &'a Request,
     live: &'a Arc<Live>,
 }
@@ -333,6 +319,9 @@ impl Session<'_> {
 
     /// Processes whose rings are new.
     fn newcomers(&self, seen: &mut BTreeSet<u32>) -> Vec<u32> {
+        if !self.request.follow_fork {
+            return Vec::new();
+        }
         let Ok(entries) = std::fs::read_dir(self.folder.path()) else {
             return Vec::new();
         };

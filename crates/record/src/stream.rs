@@ -110,7 +110,7 @@ impl Stream {
     /// # Errors
     /// A full disk, no frame for a page, or bytes that no plugin of ours sends.
     pub fn take(&mut self, bytes: &mut Vec<u8>) -> Result<(), RecordError> {
-        let mut all = std::mem::take(&mut self.left);
+        let mut all = std::mem::take(&mut self.left); // and back again: the room is used each time
         all.append(bytes);
         let mut at = 0;
         while !self.is_full() {
@@ -129,9 +129,8 @@ impl Stream {
                 }
             }
         }
-        if !self.is_full() {
-            self.left = all.split_off(at);
-        }
+        all.drain(..at);
+        self.left = all;
         Ok(())
     }
 

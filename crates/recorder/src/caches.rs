@@ -4,6 +4,9 @@
 //! coherent as in MSI: a line that is dirty in one core's caches is in no other core's. Only line numbers and
 //! dirty bits are here; who keeps the bytes is told by [`Memory`] when a line reaches it.
 
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU16, AtomicU64};
+
 /// Size and ways of one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
@@ -67,161 +70,293 @@ pub trait Memory {
 const EMPTY: u64 = u64::MAX;
 const DIRTY: u64 = 1;
 
-/// One cache. Each way has the time of its last use; the oldest goes first.
-///
-/// L1 has a table of guesses, by the low bits of the line, of the way to look at first, so that most hits cost two
-/// loads, a comparison and a store, whatever the number of ways. Larger levels are looked at too rarely to keep such a
-/// table in the host's own caches.
+/// An L2 or last level. A set's tags stand in the order of their last use, the latest first and empty ways last, so that
+/// there is nothing beside them to keep in the host's own caches.
 struct Level {
-    tags: Vec<u64>,
-    used: Vec<u32>,
-    guess: Vec<u16>,
-    now: u32,
+    tags: Box<[u64]>,
     mask: u64,
     ways: usize,
 }
 
-/// Guesses for each line that L1 holds.
-const GUESSES: usize = 4;
-
 impl Level {
-    fn new(geometry: Geometry, guesses: usize) -> Result<Level, String> {
-        let sets = geometry.sets()?;
-        let ways = geometry.ways as usize;
-        let lines = sets as usize * ways;
-        let guesses = (lines * guesses).next_power_of_two();
-        let most = if guesses > 1 { 1 << 16 } else { 1 << 32 };
-        if lines > most {
-            let bytes = most as u64 * LINE_BYTES;
-            return Err(format!("{} bytes are more than {bytes}", geometry.bytes));
-        }
+    fn new(geometry: Geometry) -> Result<Level, String> {
+        let (sets, ways) = shape(geometry, 1 << 32)?;
         Ok(Level {
-            tags: vec![EMPTY; lines],
-            used: vec![0; lines],
-            guess: vec![0; guesses],
-            now: 0,
-            mask: sets - 1,
+            tags: vec![EMPTY; sets * ways].into(),
+            mask: sets as u64 - 1,
             ways,
         })
     }
 
     #[inline(always)]
-    fn set(&self, line: u64) -> std::ops::Range<usize> {
+    fn set(&mut self, line: u64) -> &mut [u64] {
         let at = (line & self.mask) as usize * self.ways;
-        at..at + self.ways
+        &mut self.tags[at..at + self.ways]
     }
 
-    /// Where the line is.
+    /// Makes the line the latest of its set, and dirty if `store`; whether it was there.
     #[inline(always)]
-    fn find(&self, line: u64) -> Option<usize> {
+    fn touch(&mut self, line: u64, store: bool) -> bool {
         let set = self.set(line);
-        let way = self.tags[set.clone()]
-            .iter()
-            .position(|tag| tag >> 1 == line)?;
-        Some(set.start + way)
-    }
-
-    /// Makes the way the latest of its set.
-    #[inline(always)]
-    fn use_at(&mut self, at: usize, line: u64) {
-        if self.guess.len() > 1 {
-            let guess = line as usize & (self.guess.len() - 1);
-            self.guess[guess] = at as u16;
-        }
-        if self.now == u32::MAX {
-            self.forget_time();
-        }
-        self.now += 1;
-        self.used[at] = self.now;
-    }
-
-    /// Keeps the order and begins to count anew.
-    #[cold]
-    fn forget_time(&mut self) {
-        for set in self.used.chunks_mut(self.ways) {
-            let mut order: Vec<usize> = (0..set.len()).collect();
-            order.sort_by_key(|&way| set[way]);
-            for (rank, way) in order.into_iter().enumerate() {
-                set[way] = rank as u32;
-            }
-        }
-        self.now = self.ways as u32;
-    }
-
-    /// Makes the line the latest of its set and gives its tag, if it is there.
-    #[inline(always)]
-    fn touch(&mut self, line: u64) -> Option<&mut u64> {
-        let at = self.find(line)?;
-        self.use_at(at, line);
-        Some(&mut self.tags[at])
+        let Some(at) = set.iter().position(|tag| tag >> 1 == line) else {
+            return false;
+        };
+        let tag = set[at];
+        put_first(&mut set[..=at], tag | u64::from(store));
+        true
     }
 
     /// Puts in a line that is not there; gives what had to go.
     #[inline(always)]
     fn insert(&mut self, tag: u64) -> Option<u64> {
-        let set = self.set(tag >> 1);
-        let (mut at, mut age) = (set.start, u32::MAX);
-        for way in set {
-            if self.tags[way] == EMPTY {
-                at = way;
-                break;
-            }
-            if self.used[way] < age {
-                (at, age) = (way, self.used[way]);
-            }
-        }
-        let victim = std::mem::replace(&mut self.tags[at], tag);
-        self.use_at(at, tag >> 1);
+        let victim = put_first(self.set(tag >> 1), tag);
         (victim != EMPTY).then_some(victim)
     }
 
-    /// Takes the line out; whether it was dirty, if it was there.
-    fn remove(&mut self, line: u64) -> Option<bool> {
-        let at = self.find(line)?;
-        Some(std::mem::replace(&mut self.tags[at], EMPTY) & DIRTY != 0)
+    /// Takes the line out; whether it was dirty.
+    fn remove(&mut self, line: u64) -> bool {
+        let set = self.set(line);
+        let Some(at) = set.iter().position(|tag| tag >> 1 == line) else {
+            return false;
+        };
+        let dirty = set[at] & DIRTY != 0;
+        set[at] = EMPTY;
+        set[at..].rotate_left(1);
+        dirty
     }
 
     /// Makes the line clean where it is; whether it was dirty.
     fn clean(&mut self, line: u64) -> bool {
+        let tag = self.set(line).iter_mut().find(|tag| **tag >> 1 == line);
+        tag.is_some_and(|tag| std::mem::replace(tag, line << 1) & DIRTY != 0)
+    }
+
+    /// Takes out the lines that `which` wants; the dirty ones go to `dirty`.
+    fn remove_all(&mut self, which: impl Fn(u64) -> bool, dirty: &mut Vec<u64>) {
+        for set in self.tags.chunks_mut(self.ways) {
+            let mut kept = 0;
+            for way in 0..set.len() {
+                let tag = std::mem::replace(&mut set[way], EMPTY);
+                if tag == EMPTY || !which(tag >> 1) {
+                    set[kept] = tag;
+                    kept += 1;
+                } else if tag & DIRTY != 0 {
+                    dirty.push(tag >> 1);
+                }
+            }
+        }
+    }
+
+    /// Makes all lines clean; those that were dirty go to `dirty`.
+    fn clean_all(&mut self, dirty: &mut Vec<u64>) {
+        for tag in self.tags.iter_mut().filter(|tag| **tag != EMPTY) {
+            if *tag & DIRTY != 0 {
+                dirty.push(*tag >> 1);
+                *tag &= !DIRTY;
+            }
+        }
+    }
+}
+
+/// Sets and ways, if there are not more lines than `most`.
+fn shape(geometry: Geometry, most: u64) -> Result<(usize, usize), String> {
+    let sets = geometry.sets()?;
+    if sets * u64::from(geometry.ways) > most {
+        let bytes = most * LINE_BYTES;
+        return Err(format!("{} bytes are more than {bytes}", geometry.bytes));
+    }
+    Ok((sets as usize, geometry.ways as usize))
+}
+
+/// Moves all one place down and `tag` to the front; gives what was last.
+#[inline(always)]
+fn put_first(ways: &mut [u64], tag: u64) -> u64 {
+    let mut above = tag;
+    for way in ways {
+        above = std::mem::replace(way, above);
+    }
+    above
+}
+
+/// A way of an L1: its tag and the time of its last use.
+#[repr(C)]
+struct Way {
+    tag: AtomicU64,
+    used: AtomicU64,
+}
+
+/// A core's L1. A table of guesses, by the low bits of the line, says at which way to look first, so that nearly every hit
+/// costs two loads, a comparison that a processor foresees, and two stores ([`First`]). That look takes no lock, so
+/// the words are atomic; all else is the one owner's, and `Relaxed` does.
+struct L1 {
+    ways: Box<[Way]>,
+    guess: Box<[AtomicU16]>,
+    now: AtomicU64,
+    mask: u64,
+    associativity: usize,
+}
+
+/// Guesses for each line that L1 holds: with 4, two in a hundred accesses of an interpreter were guessed wrong, with
+/// 8 three in a thousand.
+const GUESSES: usize = 8;
+
+impl L1 {
+    fn new(geometry: Geometry) -> Result<L1, String> {
+        let (sets, associativity) = shape(geometry, 1 << 16)?;
+        let lines = sets * associativity;
+        let way = || Way {
+            tag: AtomicU64::new(EMPTY),
+            used: AtomicU64::new(0),
+        };
+        let guesses = (lines * GUESSES).next_power_of_two();
+        Ok(L1 {
+            ways: (0..lines).map(|_| way()).collect(),
+            guess: (0..guesses).map(|_| AtomicU16::new(0)).collect(),
+            now: AtomicU64::new(0),
+            mask: sets as u64 - 1,
+            associativity,
+        })
+    }
+
+    #[inline(always)]
+    fn set(&self, line: u64) -> std::ops::Range<usize> {
+        let at = (line & self.mask) as usize * self.associativity;
+        at..at + self.associativity
+    }
+
+    #[inline(always)]
+    fn tag(&self, at: usize) -> u64 {
+        self.ways[at].tag.load(Relaxed)
+    }
+
+    /// Where the line is.
+    #[inline(always)]
+    fn find(&self, line: u64) -> Option<usize> {
+        self.set(line).find(|&at| self.tag(at) >> 1 == line)
+    }
+
+    /// Puts the tag there, as the latest of its set.
+    #[inline(always)]
+    fn put(&self, at: usize, tag: u64) {
+        let guess = (tag >> 1) as usize & (self.guess.len() - 1);
+        self.guess[guess].store(at as u16, Relaxed);
+        let now = self.now.load(Relaxed) + 1;
+        self.now.store(now, Relaxed);
+        self.ways[at].used.store(now, Relaxed);
+        self.ways[at].tag.store(tag, Relaxed);
+    }
+
+    /// Makes the line the latest of its set, and dirty if `store`; whether it was dirty, if it is there.
+    #[inline(always)]
+    fn touch(&self, line: u64, store: bool) -> Option<bool> {
+        let at = self.find(line)?;
+        let tag = self.tag(at);
+        self.put(at, tag | u64::from(store));
+        Some(tag & DIRTY != 0)
+    }
+
+    /// Puts in a line that is not there; gives what had to go.
+    #[inline(always)]
+    fn insert(&self, tag: u64) -> Option<u64> {
+        let age = |&at: &usize| match self.tag(at) {
+            EMPTY => 0, // no use has this time
+            _ => self.ways[at].used.load(Relaxed),
+        };
+        let at = self.set(tag >> 1).min_by_key(age)?;
+        let victim = self.tag(at);
+        self.put(at, tag);
+        (victim != EMPTY).then_some(victim)
+    }
+
+    /// Takes the line out; whether it was dirty.
+    fn remove(&self, line: u64) -> bool {
+        self.replace(line, EMPTY)
+    }
+
+    /// Makes the line clean where it is; whether it was dirty.
+    fn clean(&self, line: u64) -> bool {
+        self.replace(line, line << 1)
+    }
+
+    fn replace(&self, line: u64, by: u64) -> bool {
         self.find(line).is_some_and(|at| {
-            let dirty = self.tags[at] & DIRTY != 0;
-            self.tags[at] &= !DIRTY;
+            let dirty = self.tag(at) & DIRTY != 0;
+            self.ways[at].tag.store(by, Relaxed);
             dirty
         })
+    }
+
+    /// Takes out the lines that `which` wants; the dirty ones go to `dirty`.
+    fn remove_all(&self, which: impl Fn(u64) -> bool, dirty: &mut Vec<u64>) {
+        for way in &self.ways {
+            let tag = way.tag.load(Relaxed);
+            if tag != EMPTY && which(tag >> 1) {
+                if tag & DIRTY != 0 {
+                    dirty.push(tag >> 1);
+                }
+                way.tag.store(EMPTY, Relaxed);
+            }
+        }
+    }
+
+    /// Makes all lines clean; those that were dirty go to `dirty`.
+    fn clean_all(&self, dirty: &mut Vec<u64>) {
+        for way in &self.ways {
+            let tag = way.tag.load(Relaxed);
+            if tag != EMPTY && tag & DIRTY != 0 {
+                dirty.push(tag >> 1);
+                way.tag.store(tag & !DIRTY, Relaxed);
+            }
+        }
     }
 }
 
 /// A core's L1 for a look without the model: see [`Caches::first`].
 #[derive(Clone, Copy, Debug)]
 pub struct First {
-    tags: *mut u64,
-    used: *mut u32,
-    guess: *mut u16,
-    now: *mut u32,
+    ways: *const Way,
+    guess: *const AtomicU16,
+    now: *const AtomicU64,
     guesses: u64,
 }
 
+// SAFETY: all words that it points to are atomic.
+unsafe impl Send for First {}
+
+/// What [`First::NOTHING`] looks at.
+static NO_WAY: Way = Way {
+    tag: AtomicU64::new(EMPTY),
+    used: AtomicU64::new(0),
+};
+static NO_GUESS: AtomicU16 = AtomicU16::new(0);
+
 impl First {
+    /// Has no line.
+    pub const NOTHING: First = First {
+        ways: &raw const NO_WAY,
+        guess: &raw const NO_GUESS,
+        now: &raw const NO_WAY.used,
+        guesses: 0,
+    };
+
     /// Whether the access only makes its line the latest of its set, and then does that.
     ///
     /// # Safety
-    /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time; each word is
-    /// read and written in one piece, and a wrong guess or order does no harm.
+    /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time: a wrong guess or
+    /// order does no harm.
     #[inline(always)]
-    pub unsafe fn hit(self, line: u64, store: bool) -> bool {
-        // SAFETY: a guess is below the number of tags, and the caches live by the caller's promise.
+    pub unsafe fn hit(self, address: u64, store: bool) -> bool {
+        let line = address / LINE_BYTES;
+        // SAFETY: a guess is below the number of ways, and the caches live by the caller's promise.
         unsafe {
-            let at = self
-                .guess
-                .add((line & self.guesses) as usize)
-                .read_volatile() as usize;
-            let tag = self.tags.add(at).read_volatile();
-            let now = self.now.read_volatile();
-            // A store wants the line dirty; `u32::MAX` is when time begins anew.
-            let hit = tag | u64::from(!store) == line << 1 | 1 && now != u32::MAX;
+            let at = (*self.guess.add((line & self.guesses) as usize)).load(Relaxed);
+            let way = &*self.ways.add(usize::from(at));
+            // A store wants the line dirty.
+            let hit = way.tag.load(Relaxed) | u64::from(!store) == line << 1 | DIRTY;
             if hit {
-                self.now.write_volatile(now + 1);
-                self.used.add(at).write_volatile(now + 1);
+                let now = (*self.now).load(Relaxed) + 1;
+                (*self.now).store(now, Relaxed);
+                way.used.store(now, Relaxed);
             }
             hit
         }
@@ -229,13 +364,13 @@ impl First {
 }
 
 struct Core {
-    l1: Level,
+    l1: L1,
     l2: Level,
 }
 
 impl Core {
     fn remove(&mut self, line: u64) -> bool {
-        self.l1.remove(line).unwrap_or(false) | self.l2.remove(line).unwrap_or(false)
+        self.l1.remove(line) | self.l2.remove(line)
     }
 
     fn clean(&mut self, line: u64) -> bool {
@@ -272,11 +407,11 @@ impl Caches {
         }
         let core = || {
             Ok::<_, String>(Core {
-                l1: Level::new(hierarchy.l1, GUESSES).map_err(|e| format!("L1: {e}"))?,
-                l2: Level::new(hierarchy.l2, 0).map_err(|e| format!("L2: {e}"))?,
+                l1: L1::new(hierarchy.l1).map_err(|e| format!("L1: {e}"))?,
+                l2: Level::new(hierarchy.l2).map_err(|e| format!("L2: {e}"))?,
             })
         };
-        let llc = hierarchy.llc.map(|llc| Level::new(llc, 0)).transpose();
+        let llc = hierarchy.llc.map(Level::new).transpose();
         Ok(Caches {
             cores: (0..hierarchy.cores)
                 .map(|_| core())
@@ -298,38 +433,28 @@ impl Caches {
     }
 
     /// A core's L1 for the quickest hits, without going through `self`.
-    pub fn first(&mut self, core: usize) -> First {
-        let l1 = &mut self.cores[core].l1;
+    pub fn first(&self, core: usize) -> First {
+        let l1 = &self.cores[core].l1;
         First {
-            tags: l1.tags.as_mut_ptr(),
-            used: l1.used.as_mut_ptr(),
-            guess: l1.guess.as_mut_ptr(),
-            now: &raw mut l1.now,
+            ways: l1.ways.as_ptr(),
+            guess: l1.guess.as_ptr(),
+            now: &raw const l1.now,
             guesses: l1.guess.len() as u64 - 1,
         }
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        for core in &mut self.cores {
-            core.l1.tags.fill(EMPTY);
-            core.l2.tags.fill(EMPTY);
-        }
-        if let Some(llc) = &mut self.llc {
-            llc.tags.fill(EMPTY);
-        }
+        self.remove_all(|_| true);
     }
 
     /// An access of `core` to `line`.
     #[inline]
     pub fn access(&mut self, core: usize, line: u64, want: Want, memory: &mut impl Memory) {
         let store = want == Want::Store;
-        if let Some(tag) = self.cores[core].l1.touch(line) {
-            if store && *tag & DIRTY == 0 {
-                *tag |= DIRTY;
-                if self.in_use > 1 {
-                    self.take_from_others(core, line);
-                }
+        if let Some(dirty) = self.cores[core].l1.touch(line, store) {
+            if store && !dirty && self.in_use > 1 {
+                self.take_from_others(core, line);
             }
             return;
         }
@@ -340,7 +465,7 @@ impl Caches {
                 self.share(core, line, memory);
             }
         }
-        if self.cores[core].l2.touch(line).is_none() {
+        if !self.cores[core].l2.touch(line, false) {
             self.fetch(line, memory);
             if let Some(victim) = self.cores[core].l2.insert(line << 1)
                 && victim & DIRTY != 0
@@ -361,7 +486,7 @@ impl Caches {
         let Some(llc) = &mut self.llc else {
             return memory.read(line);
         };
-        if llc.touch(line).is_some() {
+        if llc.touch(line, false) {
             return;
         }
         memory.read(line);
@@ -384,9 +509,8 @@ impl Caches {
 
     fn down_from_l1(&mut self, core: usize, line: u64, memory: &mut impl Memory) {
         let l2 = &mut self.cores[core].l2;
-        if let Some(tag) = l2.touch(line) {
-            *tag |= DIRTY;
-        } else if let Some(victim) = l2.insert(line << 1 | DIRTY)
+        if !l2.touch(line, true)
+            && let Some(victim) = l2.insert(line << 1 | DIRTY)
             && victim & DIRTY != 0
         {
             self.down_from_l2(victim >> 1, memory);
@@ -397,9 +521,9 @@ impl Caches {
         let Some(llc) = &mut self.llc else {
             return memory.evict(line);
         };
-        if let Some(tag) = llc.touch(line) {
-            *tag |= DIRTY;
-        } else if let Some(victim) = llc.insert(line << 1 | DIRTY) {
+        if !llc.touch(line, true)
+            && let Some(victim) = llc.insert(line << 1 | DIRTY)
+        {
             self.leave_llc(victim, memory);
         }
     }
@@ -434,7 +558,7 @@ impl Caches {
         }
         if let Some(llc) = &mut self.llc {
             dirty |= if invalidate {
-                llc.remove(line).unwrap_or(false)
+                llc.remove(line)
             } else {
                 llc.clean(line)
             };
@@ -444,51 +568,46 @@ impl Caches {
 
     /// Takes all lines of `first..end` out; the dirty ones, in order.
     pub fn flush_range(&mut self, first: u64, end: u64) -> Vec<u64> {
-        let mut dirty = Vec::new();
-        let lines: usize = self.levels().map(|level| level.tags.len()).sum();
+        let private = |core: &Core| core.l1.ways.len() + core.l2.tags.len();
+        let lines: usize = self.cores.iter().map(private).sum();
+        let lines = lines + self.llc.as_ref().map_or(0, |llc| llc.tags.len());
         if end.saturating_sub(first) < lines as u64 / 8 {
-            for line in first..end {
-                if self.flush(line, true) {
-                    dirty.push(line);
-                }
-            }
-            return dirty;
+            return (first..end)
+                .filter(|&line| self.flush(line, true))
+                .collect();
         }
-        for level in self.levels() {
-            for tag in &mut level.tags {
-                if *tag != EMPTY && (first..end).contains(&(*tag >> 1)) {
-                    if *tag & DIRTY != 0 {
-                        dirty.push(*tag >> 1);
-                    }
-                    *tag = EMPTY;
-                }
-            }
+        self.remove_all(|line| (first..end).contains(&line))
+    }
+
+    fn remove_all(&mut self, which: impl Fn(u64) -> bool) -> Vec<u64> {
+        let mut dirty = Vec::new();
+        for core in &mut self.cores {
+            core.l1.remove_all(&which, &mut dirty);
+            core.l2.remove_all(&which, &mut dirty);
         }
-        dirty.sort_unstable();
-        dirty.dedup();
-        dirty
+        if let Some(llc) = &mut self.llc {
+            llc.remove_all(&which, &mut dirty);
+        }
+        in_order(dirty)
     }
 
     /// Makes everything clean; the lines that were dirty, in order.
     pub fn drain(&mut self) -> Vec<u64> {
         let mut dirty = Vec::new();
-        for level in self.levels() {
-            for tag in &mut level.tags {
-                if *tag != EMPTY && *tag & DIRTY != 0 {
-                    dirty.push(*tag >> 1);
-                    *tag &= !DIRTY;
-                }
-            }
+        for core in &mut self.cores {
+            core.l1.clean_all(&mut dirty);
+            core.l2.clean_all(&mut dirty);
         }
-        dirty.sort_unstable();
-        dirty.dedup();
-        dirty
+        if let Some(llc) = &mut self.llc {
+            llc.clean_all(&mut dirty);
+        }
+        in_order(dirty)
     }
+}
 
-    fn levels(&mut self) -> impl Iterator<Item = &mut Level> {
-        self.cores
-            .iter_mut()
-            .flat_map(|core| [&mut core.l1, &mut core.l2])
-            .chain(self.llc.as_mut())
-    }
+/// Each line once.
+fn in_order(mut lines: Vec<u64>) -> Vec<u64> {
+    lines.sort_unstable();
+    lines.dedup();
+    lines
 }

@@ -33,14 +33,6 @@ impl Maps {
         self.mappings.is_empty()
     }
 
-    /// From the first byte mapped to the last, both 0 if there is none.
-    pub fn bounds(&self) -> (u64, u64) {
-        match (self.mappings.first(), self.mappings.last()) {
-            (Some(first), Some(last)) => (first.start, last.end),
-            _ => (0, 0),
-        }
-    }
-
     /// The first line of a file, and whether it is new; `None` if there are too many files.
     pub fn file(&mut self, device: u64, inode: u64) -> Option<(u64, bool)> {
         let known = self.files.iter().position(|&f| f == (device, inode));
@@ -131,7 +123,6 @@ mod tests {
         assert_ne!(maps.file(1, 8).unwrap().0, pool);
         assert_eq!(maps.line(0x20000), 0x20000 / 64);
         assert_eq!(maps.line(0x12000), 0x12000 / 64);
-        assert_eq!(maps.bounds(), (0x10000, 0x41000));
     }
 
     #[test]

@@ -180,7 +180,7 @@ proptest! {
             match step {
                 Step::Access(line, store) => {
                     // SAFETY: the caches stay where they are.
-                    if !unsafe { first.hit(line, store) } {
+                    if !unsafe { first.hit(line * 64, store) } {
                         let want = if store { Want::Store } else { Want::Load };
                         caches.access(0, line, want, &mut ours);
                     }

@@ -46,24 +46,30 @@ fn check(state: &State, info: MemInfo) {
     }
 }
 
-/// Code translated while the program had one thread. QEMU drops it at the second thread, but not in the same moment.
-pub extern "C" fn alone(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
-    if threaded() {
-        return among_others(vcpu, info, address, std::ptr::null_mut());
+/// Code translated while the program had one thread. QEMU drops it at the second thread, but not in the same moment:
+/// the state's look at the first core finds nothing from then on.
+///
+/// Nearly every access ends here, and what it costs is what a recording costs, so there is nothing but that question.
+/// Lines of mapped files are not in the caches by their address.
+pub extern "C" fn alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
+    // SAFETY: written once before any callback, and later by the only thread; the caches do not move.
+    let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first };
+    // SAFETY: as above.
+    if crosses(info, address) || !unsafe { first.hit(address, stores(info)) } {
+        slow_alone(vcpu, info, address, data);
     }
-    // SAFETY: there is no other thread.
-    let state = unsafe { state() };
-    // SAFETY: the caches do not move.
-    if !crosses(info, address)
-        && address.wrapping_sub(state.files_from) >= state.files_span
-        && unsafe { state.first.hit(address / 64, stores(info)) }
-    {
-        return;
-    }
-    slow(state, vcpu, info, address);
 }
 
 #[inline(never)]
+extern "C" fn slow_alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
+    if threaded() {
+        return among_others(vcpu, info, address, data);
+    }
+    // SAFETY: there is no other thread.
+    slow(unsafe { state() }, vcpu, info, address);
+}
+
+#[inline(always)]
 fn slow(state: &mut State, vcpu: c_uint, info: MemInfo, address: u64) {
     let (size, store) = checked(state, info);
     state.access(vcpu, address, size, store);
@@ -75,17 +81,13 @@ pub extern "C" fn among_others(vcpu: c_uint, info: MemInfo, address: u64, _: *mu
         // The store comes before the look at the tag, as the eviction's look at the bytes after the tag went.
         fence(Ordering::SeqCst);
     }
-    // SAFETY: these fields are set once, but for the bounds of files, which an access to a new mapping cannot overtake.
-    let (first, from, span) = unsafe {
-        let state = (*super::STATE.0.get()).assume_init_ref();
-        let core = vcpu as usize % state.firsts.len();
-        (state.firsts[core], state.files_from, state.files_span)
+    // SAFETY: the list is set once, and the caches do not move.
+    let first = unsafe {
+        let firsts = &(*super::STATE.0.get()).assume_init_ref().firsts;
+        firsts[vcpu as usize % firsts.len()]
     };
-    // SAFETY: the caches do not move.
-    if !crosses(info, address)
-        && address.wrapping_sub(from) >= span
-        && unsafe { first.hit(address / 64, stores(info)) }
-    {
+    // SAFETY: as above.
+    if !crosses(info, address) && unsafe { first.hit(address, stores(info)) } {
         return;
     }
     lock();

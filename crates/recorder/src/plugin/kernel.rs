@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::api::{Id, PAGE_READ};
 use super::state::State;
-use super::{THREADED, counters, with};
+use super::{counters, with};
 use crate::codec::Event;
 
 const PAGE: u64 = 4096;
@@ -75,8 +75,7 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
         libc::SYS_clone if a[0] & libc::CLONE_VM as u64 != 0 => {
             // QEMU makes CLONE_VM with CLONE_VFORK a fork.
             if a[0] & libc::CLONE_VFORK as u64 == 0 {
-                THREADED.store(true, std::sync::atomic::Ordering::SeqCst);
-                state.caches.use_cores(usize::MAX);
+                state.more_threads();
             }
             if a[0] & libc::CLONE_CHILD_CLEARTID as u64 != 0 {
                 state.cleared.insert(a[3]);
@@ -342,16 +341,16 @@ fn moved(state: &mut State, old: u64, old_length: u64, new: u64, new_length: u64
         for (at, length, line) in files {
             let length = length.min(new_length.saturating_sub(at - old));
             if length > 0 {
-                state.out.maps.add(new + (at - old), length, line);
+                state.map_file(new + (at - old), length, line);
             }
         }
         // A file's mapping that grew goes on in the file.
         if new_length > old_length {
             let line = state.out.maps.line(new);
             state.out.maps.remove(new, new + new_length);
-            state.out.maps.add(new, new_length, line);
+            state.map_file(new, new_length, line);
         }
-        return state.files_changed();
+        return;
     }
     if new != old {
         let kept = old_length.min(new_length) / 64;
@@ -390,6 +389,5 @@ fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset:
             path: path.as_os_str().as_bytes().to_vec(),
         });
     }
-    state.out.maps.add(start, length, line + offset / 64);
-    state.files_changed();
+    state.map_file(start, length, line + offset / 64);
 }

@@ -29,10 +29,8 @@ struct Buffer {
 
 #[repr(C)]
 pub struct State {
-    /// The first core's L1, and where shared mappings of files lie: what every access looks at.
+    /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
     pub first: First,
-    pub files_from: u64,
-    pub files_span: u64,
     /// Accesses whose description is still held against the API.
     pub to_check: u32,
     pub api: Api,
@@ -58,12 +56,10 @@ pub struct State {
 
 impl State {
     pub fn new(api: Api, options: Options, out: Out) -> Result<State, String> {
-        let mut caches = Caches::new(&options.caches)?;
+        let caches = Caches::new(&options.caches)?;
         let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
         Ok(State {
             first: firsts[0],
-            files_from: 0,
-            files_span: 0,
             to_check: CHECKED,
             api,
             level: options.level,
@@ -101,16 +97,24 @@ impl State {
         Some(ring)
     }
 
-    /// The mappings of files have changed.
-    pub fn files_changed(&mut self) {
-        let (from, end) = self.out.maps.bounds();
-        (self.files_from, self.files_span) = (from, end - from);
+    /// Another thread is about to begin.
+    pub fn more_threads(&mut self) {
+        super::THREADED.store(true, std::sync::atomic::Ordering::SeqCst);
+        self.first = First::NOTHING;
+        self.caches.use_cores(usize::MAX);
+    }
+
+    /// Names the lines of `length` bytes at `start` from `line` on; the caches have none of them by their address.
+    pub fn map_file(&mut self, start: u64, length: u64, line: u64) {
+        let lines = start / 64..start.saturating_add(length).div_ceil(64);
+        self.caches.flush_range(lines.start, lines.end);
+        self.out.maps.add(start, length, line);
     }
 
     /// An access of `size` bytes; what it stored is in memory already.
     pub fn access(&mut self, vcpu: u32, address: u64, size: u64, store: bool) {
         self.out.thread = counters::number(vcpu);
-        if address % 64 + size <= 64 && self.files_span == 0 {
+        if address % 64 + size <= 64 && self.out.maps.is_empty() {
             return self.line(vcpu, address / 64, store);
         }
         let end = address.saturating_add(size.max(1));
@@ -228,7 +232,6 @@ impl State {
     pub fn gone(&mut self, start: u64, end: u64) {
         let (line, lines) = (start / 64, end.saturating_sub(start) / 64);
         self.out.maps.remove(start, end);
-        self.files_changed();
         self.out.forget(line, lines);
         self.out.tell(&Event::Gone { line, lines });
     }

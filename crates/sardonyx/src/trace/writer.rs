@@ -12,7 +12,7 @@ use arrow::array::{
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
@@ -72,8 +72,12 @@ impl TraceWriter {
             .set_compression(Compression::ZSTD(level))
             .set_max_row_group_row_count(Some(ROW_GROUP))
             .set_data_page_row_count_limit(ROW_GROUP)
-            // Most lines appear once or twice: a dictionary of them doubles the column.
+            // Most lines and gaps appear once or twice: a dictionary of them is longer than they are. Neighbours in
+            // a trace are often neighbours in memory, so distances of lines are short; gaps are short already.
             .set_column_dictionary_enabled("line".into(), false)
+            .set_column_encoding("line".into(), Encoding::DELTA_BINARY_PACKED)
+            .set_column_dictionary_enabled("gap".into(), false)
+            .set_column_encoding("gap".into(), Encoding::PLAIN)
             .set_statistics_enabled(EnabledStatistics::None)
             .set_created_by(concat!("sardonyx ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();

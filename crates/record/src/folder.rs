@@ -1,0 +1,99 @@
+//! The folder of a recording's rings: in memory if there is room, and gone with the recorder.
+//!
+//! A recorder that is killed cannot remove its folder, so the next one does. A folder's owner holds a lock on a file in
+//! it, which the kernel releases however the owner dies; process numbers would be another's some day.
+
+use std::fs::File;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::RecordError;
+
+/// Where files are memory.
+const IN_MEMORY: &str = "/dev/shm";
+const PREFIX: &str = "sardonyx-record-";
+const LOCK: &str = "lock";
+
+/// A folder that lives as long as this.
+pub struct Folder {
+    folder: TempDir,
+    _lock: File,
+}
+
+impl Folder {
+    /// A new one, after those that dead recorders left are gone.
+    ///
+    /// # Errors
+    /// Neither memory nor `TMPDIR` can be written.
+    pub fn create() -> Result<Folder, RecordError> {
+        Folder::within(Path::new(IN_MEMORY))
+            .or_else(|_| Folder::within(&std::env::temp_dir()))
+            .map_err(|e| {
+                RecordError::new(format!(
+                    "no temporary folder: {e}; set TMPDIR to one that can be written"
+                ))
+            })
+    }
+
+    fn within(parent: &Path) -> std::io::Result<Folder> {
+        remove_abandoned(parent);
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
+        // It has its name only when it is locked, so that nobody takes it for abandoned.
+        let unlocked = folder.path().join("new");
+        let lock = File::create_new(&unlocked)?;
+        lock.try_lock()?;
+        std::fs::rename(unlocked, folder.path().join(LOCK))?;
+        Ok(Folder {
+            folder,
+            _lock: lock,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Removes the folders whose owners are dead; other people's cannot be opened, and stay.
+fn remove_abandoned(parent: &Path) {
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    for entry in entries {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        let lock = File::options().write(true).open(entry.path().join(LOCK));
+        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_recording_removes_what_a_dead_one_left_and_nothing_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let (dead, living) = (
+            Folder::within(parent.path()).unwrap(),
+            Folder::within(parent.path()).unwrap(),
+        );
+        std::fs::write(dead.path().join("first"), "a ring").unwrap();
+        let strange = parent.path().join("sardonyx-record-strange");
+        std::fs::create_dir(&strange).unwrap();
+        let Folder { folder, _lock } = dead;
+        let left = folder.keep(); // as the kernel does at SIGKILL: the folder stays, the lock goes
+        assert!(left.join("first").exists());
+        drop(_lock);
+
+        let next = Folder::within(parent.path()).unwrap();
+        assert!(!left.exists());
+        assert!(living.path().exists() && next.path().exists() && strange.exists());
+        let path = living.path().to_owned();
+        drop(living);
+        assert!(!path.exists());
+    }
+}
