@@ -77,6 +77,23 @@ impl Column {
 /// Banks looked at in one go, without a branch between them.
 const STRIDE: usize = 8;
 
+/// Whether a set of banks is better looked at one by one.
+#[inline]
+fn few(banks: u64) -> bool {
+    let without_one = |banks: u64| banks & banks.wrapping_sub(1);
+    without_one(without_one(without_one(banks))) == 0
+}
+
+/// The banks of a set.
+#[inline]
+fn ones(mut banks: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bank = (banks != 0).then(|| banks.trailing_zeros() as usize)?;
+        banks &= banks - 1;
+        Some(bank)
+    })
+}
+
 /// Later than any command.
 const IDLE: u64 = i64::MAX as u64;
 
@@ -109,6 +126,8 @@ pub(crate) struct Banks {
     /// least of them.
     earliest: Box<[u64; MOST]>,
     first: u64,
+    /// Banks that have an access.
+    wanting: u64,
     strides: usize,
     count: usize,
     rank_count: usize,
@@ -144,6 +163,7 @@ impl Banks {
             limit_of: Box::new([0; MOST]),
             earliest: Box::new([IDLE; MOST]),
             first: IDLE,
+            wanting: 0,
             strides: (ranks as usize * per_rank).div_ceil(STRIDE),
             count: ranks as usize * per_rank,
             rank_count: ranks as usize,
@@ -197,6 +217,7 @@ impl Banks {
         self.limit_of[bank % MOST] = limit as u8;
         let earliest = self.bank(bank).next[command % 4].max(self.limits[limit]);
         self.earliest[bank % MOST] = earliest;
+        self.wanting |= 1 << bank;
         self.first = self.first.min(earliest);
     }
 
@@ -210,13 +231,21 @@ impl Banks {
     #[inline]
     fn settle(&mut self) {
         let mut first = IDLE;
-        let strides = self.earliest.chunks_exact_mut(STRIDE);
-        let strides = strides.zip(self.limit_of.chunks_exact(STRIDE));
-        for (earliest, limit_of) in strides.take(self.strides) {
-            for (earliest, limit) in earliest.iter_mut().zip(limit_of) {
-                let limit = self.limits[*limit as usize];
+        if few(self.wanting) {
+            for bank in ones(self.wanting) {
+                let limit = self.limits[self.limit_of[bank % MOST] as usize];
+                let earliest = &mut self.earliest[bank % MOST];
                 *earliest = later(limit, *earliest);
                 first = sooner(*earliest, first);
+            }
+        } else {
+            let strides = self.earliest.chunks_exact_mut(STRIDE);
+            let strides = strides.zip(self.limit_of.chunks_exact(STRIDE));
+            for (earliest, limit_of) in strides.take(self.strides) {
+                for (earliest, limit) in earliest.iter_mut().zip(limit_of) {
+                    *earliest = later(self.limits[*limit as usize], *earliest);
+                    first = sooner(*earliest, first);
+                }
             }
         }
         self.first = first;
@@ -225,9 +254,15 @@ impl Banks {
     /// Who is first, when no limit has grown?
     #[inline]
     fn settle_first(&mut self) {
-        let earliest = &self.earliest[..self.strides * STRIDE];
-        let first = earliest.iter().fold(IDLE, |first, at| sooner(*at, first));
-        self.first = first;
+        self.first = match few(self.wanting) {
+            true => ones(self.wanting).fold(IDLE, |first, bank| {
+                sooner(self.earliest[bank % MOST], first)
+            }),
+            false => {
+                let earliest = &self.earliest[..self.strides * STRIDE];
+                earliest.iter().fold(IDLE, |first, at| sooner(*at, first))
+            }
+        };
     }
 
     /// A bank that may get what it wants at `cycle`, the first from `turn` on, and what that is.
@@ -236,17 +271,11 @@ impl Banks {
         if cycle < self.first.max(self.bus_used) {
             return None; // it is early, or a command has gone out in this cycle
         }
-        let mut legal = 0u64;
-        for (at, stride) in self
-            .earliest
-            .chunks_exact(STRIDE)
-            .take(self.strides)
-            .enumerate()
-        {
-            let ripe = |(bit, earliest): (usize, &u64)| u64::from(*earliest <= cycle) << bit;
-            let ripe: u64 = stride.iter().enumerate().map(ripe).sum();
-            legal |= ripe << (at * STRIDE);
-        }
+        let ripe = |bank: usize| u64::from(self.earliest[bank % MOST] <= cycle) << bank;
+        let legal: u64 = match few(self.wanting) {
+            true => ones(self.wanting).map(ripe).sum(),
+            false => (0..self.strides * STRIDE).map(ripe).sum(),
+        };
         let bank = (legal.rotate_right(turn).trailing_zeros() + turn) as usize % MOST;
         Some((bank, self.wanted(bank)))
     }
@@ -324,6 +353,7 @@ impl Banks {
             next[WRITE] = next[WRITE].max(cycle + writes);
         }
         self.earliest[bank % MOST] = IDLE;
+        self.wanting &= !(1 << bank);
         self.settle();
         cycle + done
     }

@@ -68,6 +68,7 @@ impl Player {
         self.next += 1;
         if self.next == self.batch.ops().len() {
             self.refill()?;
+            self.touch_first(below);
         } else {
             self.at += u64::from(self.batch.ops()[self.next].gap);
             self.touch_ahead(below);
@@ -76,21 +77,34 @@ impl Player {
         Ok(asked)
     }
 
-    /// Hints of operations to come in this batch, one for several in a row on one line.
+    /// Hints of operations to come in this batch.
     #[inline]
     fn touch_ahead(&self, below: &mut impl Below) {
-        let ops = self.batch.ops();
-        let line = |at: usize| {
-            let op = ops.get(at)?;
-            let new = op.kind.has_line() && ops[at - 1].line != op.line;
-            new.then_some(op.line)
-        };
-        if let Some(line) = line(self.next + FAR_AHEAD) {
+        if let Some(line) = self.touched(self.next + FAR_AHEAD) {
             below.touch_ahead(line);
         }
-        if let Some(line) = line(self.next + AHEAD) {
+        if let Some(line) = self.touched(self.next + AHEAD) {
             below.touch_miss_ahead(line);
         }
+    }
+
+    /// Hints of the first operations of a batch, which nothing came before.
+    fn touch_first(&self, below: &mut impl Below) {
+        for line in (0..FAR_AHEAD).filter_map(|at| self.touched(at)) {
+            below.touch_ahead(line);
+        }
+        for line in (0..AHEAD).filter_map(|at| self.touched(at)) {
+            below.touch_miss_ahead(line);
+        }
+    }
+
+    /// The line of an operation of the batch; none for another in a row on the same line.
+    #[inline]
+    fn touched(&self, at: usize) -> Option<Logical> {
+        let ops = self.batch.ops();
+        let op = ops.get(at)?;
+        let again = at > 0 && ops[at - 1].line == op.line;
+        (op.kind.has_line() && !again).then_some(op.line)
     }
 
     /// Whether it missed; `None` if it has to wait.
