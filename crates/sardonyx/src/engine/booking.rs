@@ -49,6 +49,7 @@ impl Engine {
         let index = self.steps.get(step).link;
         let entry = self.requests.table[index as usize];
         self.requests.free.push(index);
+        self.read_answered |= entry.request.kind == Kind::Read;
         self.answers.push(Answer {
             request: entry.request,
             admitted: Time::from_ps(entry.admitted),

@@ -113,6 +113,8 @@ pub struct Engine {
     requests: Requests,
     in_ingress: usize,
     answers: Vec<Answer>,
+    /// Among the answers is one to a read.
+    read_answered: bool,
     acceptances: Vec<Acceptance>,
     ledger: Ledger,
     service: [Service; 2],
@@ -151,6 +153,7 @@ impl Engine {
             requests: Requests::default(),
             in_ingress: 0,
             answers: Vec::new(),
+            read_answered: false,
             acceptances: Vec::new(),
             ledger: Ledger::default(),
             service: [Service::default(); 2],
@@ -312,8 +315,9 @@ impl Engine {
     }
 
     /// Lets things happen up to and at `limit`, at least one if any is to come until then; stops
-    /// after the first of which whoever drives the engine must know: an answer, an acceptance, a
-    /// token as [`Engine::advance`] gives it, a change of [`Engine::admits`].
+    /// after the first of which whoever drives the engine must know: a read's answer, an acceptance, a
+    /// token as [`Engine::advance`] gives it, a change of [`Engine::admits`]. Answers to writes,
+    /// which nobody waits for, may gather.
     pub fn advance_until(&mut self, limit: Time) -> Option<Token> {
         let admitted = self.admits();
         loop {
@@ -328,7 +332,7 @@ impl Engine {
                 return None;
             }
             self.happen(next);
-            if self.has_answers() || self.has_acceptances() || self.admits() != admitted {
+            if self.read_answered || self.has_acceptances() || self.admits() != admitted {
                 return None;
             }
         }
@@ -417,6 +421,7 @@ impl Engine {
 
     /// Requests answered since the last call.
     pub fn answers(&mut self) -> std::vec::Drain<'_, Answer> {
+        self.read_answered = false;
         self.answers.drain(..)
     }
 
