@@ -3,8 +3,7 @@
 //! It never steps: the times of an access follow from those of the few accesses before it, exactly.
 //! Inside, time is in ticks of 1/width ps, so that the time of one instruction is a whole number.
 
-use std::collections::VecDeque;
-
+use super::window::{Mshrs, Window};
 use super::{Access, CpuError, Kind, Stream};
 use crate::medium::params::CoreParams;
 use crate::trace::GapUnit;
@@ -23,15 +22,6 @@ pub struct Taken {
     pub read: Option<ReadId>,
 }
 
-/// A read from its fetch to its retirement.
-struct Miss {
-    /// Instructions before it.
-    at: u64,
-    fetched: u64,
-    /// When its data are usable.
-    back: Option<u64>,
-}
-
 /// What stands at the end of what has been taken.
 enum Head {
     /// An access, fetched at this tick.
@@ -45,12 +35,8 @@ enum Head {
 /// One core, playing its stream.
 pub struct Core {
     stream: Stream,
-    /// Ticks in a picosecond; also slots in a cycle.
-    width: u64,
-    /// Ticks from one instruction to the next: as many as a cycle has picoseconds.
-    slot: u64,
-    window: u64,
-    mshrs: usize,
+    window: Window,
+    mshrs: Mshrs,
     cache_ticks: u64,
     slots_per_gap: u64,
     unit: GapUnit,
@@ -61,18 +47,10 @@ pub struct Core {
     head: Head,
     /// By how much fetch lags behind full speed since time 0.
     fetch_lag: u64,
-    /// The same for retirement, of reads that the window has left behind.
-    retire_lag: u64,
     /// When the last instruction before the head was fetched.
     fetched: u64,
     /// When the last write was taken.
     written: u64,
-    /// Reads that may still matter to the window, oldest first, and the number of the first.
-    misses: VecDeque<Miss>,
-    first: u64,
-    /// Reads without an answer, and when MSHRs whose read has one become free, in order.
-    unanswered: usize,
-    releases: VecDeque<u64>,
 }
 
 impl Core {
@@ -80,13 +58,12 @@ impl Core {
     ///
     /// A window smaller than the width counts as the width, no width and no MSHRs as one.
     pub fn new(params: &CoreParams, unit: GapUnit, stream: Stream) -> Core {
-        let width = params.width.max(1);
+        let window = Window::new(params);
+        let width = window.width;
         let mut core = Core {
             stream,
-            width,
-            slot: params.clock.ps(),
-            window: params.window.max(width),
-            mshrs: params.mshrs.max(1),
+            window,
+            mshrs: Mshrs::new(params),
             cache_ticks: params.cache_latency.ps() * width,
             slots_per_gap: match unit {
                 GapUnit::Instructions => 1,
@@ -97,13 +74,8 @@ impl Core {
             gap: 0,
             head: Head::Blocked,
             fetch_lag: 0,
-            retire_lag: 0,
             fetched: 0,
             written: 0,
-            misses: VecDeque::new(),
-            first: 0,
-            unanswered: 0,
-            releases: VecDeque::new(),
         };
         core.advance();
         core
@@ -142,25 +114,20 @@ impl Core {
             "an access taken before it was there"
         );
         if now > self.time(fetch) {
-            fetch = now.ps() * self.width;
+            fetch = now.ps() * self.window.width;
         }
-        self.fetch_lag = fetch - self.at * self.slot;
+        self.fetch_lag = fetch - self.at * self.window.slot;
         let access = self.stream.next_access()?;
         let access = access.expect("a head access is in the stream");
         let read = match access.kind {
             Kind::Read => {
-                while self.releases.front().is_some_and(|&free| free <= fetch) {
-                    self.releases.pop_front();
-                }
-                self.unanswered += 1;
-                self.misses.push_back(Miss {
-                    at: self.at,
-                    fetched: fetch,
-                    back: None,
-                });
+                self.mshrs.forget(fetch);
+                self.mshrs.take();
+                let id = self.window.upcoming();
+                self.window.push(self.at, fetch, None);
                 self.fetched = fetch;
                 self.at += 1;
-                Some(ReadId(self.first + self.misses.len() as u64 - 1))
+                Some(ReadId(id))
             }
             Kind::Write => {
                 self.written = fetch;
@@ -177,15 +144,9 @@ impl Core {
     /// # Panics
     /// If the read is not in flight.
     pub fn read_done(&mut self, id: ReadId, now: Time) {
-        let back = now.ps() * self.width + self.cache_ticks;
-        let miss = id.0.checked_sub(self.first);
-        let miss = miss.and_then(|i| self.misses.get_mut(usize::try_from(i).ok()?));
-        let miss = miss.expect("an answer to a read that is in flight");
-        assert!(miss.back.is_none(), "one answer to a read");
-        miss.back = Some(back);
-        self.unanswered -= 1;
-        let place = self.releases.partition_point(|&free| free <= back);
-        self.releases.insert(place, back);
+        let back = now.ps() * self.window.width + self.cache_ticks;
+        self.window.answered(id.0, back);
+        self.mshrs.release(back);
         if matches!(self.head, Head::Blocked) {
             self.settle();
         }
@@ -199,7 +160,7 @@ impl Core {
 
     /// Whether everything was taken and answered.
     pub fn finished(&self) -> bool {
-        matches!(self.head, Head::End) && self.unanswered == 0
+        matches!(self.head, Head::End) && self.mshrs.out() == 0
     }
 
     /// When all instructions before the head have retired and the last write has been taken, as far
@@ -209,10 +170,8 @@ impl Core {
             return self.time(self.written);
         }
         let last = self.at - 1;
-        let lag = self.misses.iter().fold(self.retire_lag, |lag, miss| {
-            lag.max(self.lag_of(miss, miss.back.unwrap_or(0)))
-        });
-        let retired = (last * self.slot + lag).max(self.fetched + self.width * self.slot);
+        let retired = (last * self.window.slot + self.window.lag())
+            .max(self.fetched + self.window.width * self.window.slot);
         self.time(retired.max(self.written))
     }
 
@@ -239,7 +198,7 @@ impl Core {
             if !self.pass_window(self.at - 1) {
                 return;
             }
-            self.fetched = (self.at - 1) * self.slot + self.fetch_lag;
+            self.fetched = (self.at - 1) * self.window.slot + self.fetch_lag;
         }
         let Some(access) = self.stream.peek(0) else {
             self.head = Head::End;
@@ -249,44 +208,26 @@ impl Core {
         if !self.pass_window(self.at) {
             return;
         }
-        let mut fetch = self.at * self.slot + self.fetch_lag;
+        let mut fetch = self.at * self.window.slot + self.fetch_lag;
         if kind == Kind::Read {
-            let free = self.releases.partition_point(|&free| free <= fetch);
-            if self.unanswered + self.releases.len() - free >= self.mshrs {
-                // Answers come in the order of their times, so none can be before the first known.
-                let Some(&first) = self.releases.get(free) else {
-                    return;
-                };
-                fetch = first;
+            match self.mshrs.free(fetch) {
+                Some(free) => fetch = free,
+                None => return,
             }
         }
         self.head = Head::Ready(fetch);
     }
 
-    /// Lets the window reach up to instruction `at`: everything `window` before it must have retired.
+    /// Lets the window reach up to instruction `at`; false while that hangs on an answer.
     fn pass_window(&mut self, at: u64) -> bool {
-        while let Some(miss) = self.misses.front() {
-            if miss.at + self.window > at {
-                break;
-            }
-            let Some(back) = miss.back else {
-                return false;
-            };
-            self.retire_lag = self.retire_lag.max(self.lag_of(miss, back));
-            self.misses.pop_front();
-            self.first += 1;
-        }
-        let reach = self.retire_lag.saturating_sub(self.window * self.slot);
+        let Some(reach) = self.window.pass(at) else {
+            return false;
+        };
         self.fetch_lag = self.fetch_lag.max(reach);
         true
     }
 
-    /// The retirement's lag that this read causes: not before its data, nor less than a cycle after fetch.
-    fn lag_of(&self, miss: &Miss, back: u64) -> u64 {
-        (miss.fetched + self.width * self.slot).max(back) - miss.at * self.slot
-    }
-
     fn time(&self, ticks: u64) -> Time {
-        Time::from_ps(ticks.div_ceil(self.width))
+        self.window.time(ticks)
     }
 }

@@ -10,6 +10,7 @@ mod op;
 mod player;
 mod stream;
 mod trace_ops;
+mod window;
 
 pub use self::below::{Below, Waiter};
 pub use self::cache::{Caches, Hit, Level, MAX_CORES, WriteBack};

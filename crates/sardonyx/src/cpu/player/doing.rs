@@ -1,6 +1,6 @@
 //! What each kind of operation does to the caches and to memory below them.
 
-use super::{Head, Miss, Need, Player};
+use super::{Head, Need, Player};
 use crate::cpu::{Below, CpuError, Mark, Op, OpKind, Waiter, WriteBack};
 use crate::line::{Line, Logical};
 use crate::plan::Step;
@@ -55,13 +55,13 @@ impl Player {
                 0
             }
         };
-        let waited = fetch - (self.at * self.slot + self.fetch_lag);
+        let waited = fetch - (self.at * self.window.slot + self.fetch_lag);
         match op.kind {
             OpKind::Fence => self.waits.fence += waited,
             _ => self.waits.load += waited,
         }
         self.fetch_lag += waited;
-        self.fetched = fetch + instructions.saturating_sub(1) * self.slot;
+        self.fetched = fetch + instructions.saturating_sub(1) * self.window.slot;
         self.at += instructions;
         self.count(op.kind, asked);
         self.need = Need::Nothing;
@@ -114,12 +114,8 @@ impl Player {
             Some(hit) if hit.filling == 0 => {
                 let latency = self.latency[hit.level as usize];
                 self.loaded = self.loaded.max(fetch + latency);
-                if latency > self.window * self.slot {
-                    self.misses.push_back(Miss {
-                        at: self.at,
-                        fetched: fetch,
-                        back: Some(fetch + latency),
-                    });
+                if latency > self.window.ticks() {
+                    self.window.push(self.at, fetch, Some(fetch + latency));
                 }
                 Some(false)
             }
@@ -135,7 +131,7 @@ impl Player {
                 }
                 let waiter = self.waiter(true, true);
                 below.fetch(waiter, line, self.time(fetch));
-                self.misses_out += 1;
+                self.mshrs.take();
                 self.wait_for_load(fetch);
                 Some(true)
             }
@@ -155,7 +151,7 @@ impl Player {
                 missed = true;
                 let waiter = self.waiter(false, true);
                 let hit = below.fetch(waiter, op.line, self.time(fetch));
-                self.misses_out += 1;
+                self.mshrs.take();
                 self.stores_out += 1;
                 hit
             }
@@ -212,18 +208,14 @@ impl Player {
     fn waiter(&self, load: bool, first: bool) -> Waiter {
         Waiter {
             core: self.core,
-            load: load.then_some(self.first + self.misses.len() as u64),
+            load: load.then_some(self.window.upcoming()),
             first,
         }
     }
 
     fn wait_for_load(&mut self, fetch: u64) {
         self.loads_out += 1;
-        self.misses.push_back(Miss {
-            at: self.at,
-            fetched: fetch,
-            back: None,
-        });
+        self.window.push(self.at, fetch, None);
     }
 
     #[inline]

@@ -5,20 +5,10 @@
 mod doing;
 mod waiting;
 
-use std::collections::VecDeque;
-
+use super::window::{Mshrs, Window};
 use super::{Batch, Below, CpuError, OpSource, Waiter};
 use crate::medium::params::{CachesParams, CoreParams};
 use crate::units::Time;
-
-/// A load from its fetch to its retirement.
-struct Miss {
-    /// Instructions before it.
-    at: u64,
-    fetched: u64,
-    /// When its data are usable.
-    back: Option<u64>,
-}
 
 /// What stands at the end of what has been done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,29 +54,20 @@ pub struct Player {
     source: Box<dyn OpSource>,
     batch: Batch,
     next: usize,
-    width: u64,
-    /// Ticks from one instruction to the next.
-    slot: u64,
-    window: u64,
-    mshrs: usize,
+    window: Window,
+    mshrs: Mshrs,
     store_queue: usize,
     /// Ticks to the answer of each level; the last also lies on the way from memory.
     latency: [u64; 3],
     /// Instructions before the head operation.
     at: u64,
     fetch_lag: u64,
-    retire_lag: u64,
     fetched: u64,
-    misses: VecDeque<Miss>,
-    first: u64,
     head: Head,
     need: Need,
-    /// Loads and stores without an answer, those of them that hold an MSHR, and when MSHRs whose miss
-    /// has its answer become free, in order.
+    /// Loads and stores without an answer.
     loads_out: usize,
     stores_out: usize,
-    misses_out: usize,
-    releases: VecDeque<u64>,
     /// When all loads answered so far are usable.
     loaded: u64,
     /// Writes that are not accepted, and when all others were known to be.
@@ -115,7 +96,8 @@ impl Player {
         caches: &CachesParams,
         source: Box<dyn OpSource>,
     ) -> Result<Player, CpuError> {
-        let width = params.width.max(1);
+        let window = Window::new(params);
+        let width = window.width;
         let l1 = caches.l1.latency.ps() * width;
         let l2 = match caches.l2.bytes {
             0 => l1,
@@ -126,24 +108,17 @@ impl Player {
             source,
             batch: Batch::default(),
             next: 0,
-            width,
-            slot: params.clock.ps(),
-            window: params.window.max(width),
-            mshrs: params.mshrs.max(1),
+            window,
+            mshrs: Mshrs::new(params),
             store_queue: params.store_queue.max(1),
             latency: [l1, l2, l2 + caches.llc.latency.ps() * width],
             at: 0,
             fetch_lag: 0,
-            retire_lag: 0,
             fetched: 0,
-            misses: VecDeque::new(),
-            first: 0,
             head: Head::Blocked,
             need: Need::Nothing,
             loads_out: 0,
             stores_out: 0,
-            misses_out: 0,
-            releases: VecDeque::new(),
             loaded: 0,
             unaccepted: 0,
             persistent: 0,
@@ -173,9 +148,9 @@ impl Player {
     pub fn run(&mut self, below: &mut impl Below, limit: Time) -> Result<(), CpuError> {
         if let Head::Stalled(fetch) = self.head {
             // Memory has not taken it until now, which delays all that follows.
-            let now = fetch.max(below.now().ps() * self.width);
+            let now = fetch.max(below.now().ps() * self.window.width);
             self.head = Head::Ready(now);
-            self.fetch_lag = now - self.at * self.slot;
+            self.fetch_lag = now - self.at * self.window.slot;
             self.waits.memory += now - fetch;
             self.play(below, now)?;
         }
@@ -194,18 +169,16 @@ impl Player {
 
     /// A line that `waiter` waited for has come from memory at `now`.
     pub fn line_came(&mut self, waiter: Waiter, now: Time) {
-        let now = now.ps() * self.width;
+        let now = now.ps() * self.window.width;
         let back = now + self.latency[2];
         if waiter.first {
-            self.misses_out -= 1;
-            let place = self.releases.partition_point(|&free| free <= back);
-            self.releases.insert(place, back);
+            self.mshrs.release(back);
         }
         match waiter.load {
             Some(id) => {
                 self.loads_out -= 1;
                 self.loaded = self.loaded.max(back);
-                self.misses[(id - self.first) as usize].back = Some(back);
+                self.window.answered(id, back);
             }
             None => {
                 self.stores_out -= 1;
@@ -221,7 +194,7 @@ impl Player {
     /// One of the writes that a fence waits for is accepted at `now`.
     pub fn accepted(&mut self, now: Time) {
         self.unaccepted -= 1;
-        let known = now.ps() * self.width + self.latency[2];
+        let known = now.ps() * self.window.width + self.latency[2];
         self.persistent = self.persistent.max(known);
         self.answered();
     }
@@ -239,11 +212,9 @@ impl Player {
 
     /// When everything before the head operation was retired, as far as answers tell.
     pub fn retire_time(&self) -> Time {
-        let lag = self.misses.iter().fold(self.retire_lag, |lag, miss| {
-            lag.max(self.lag_of(miss, miss.back.unwrap_or(0)))
-        });
+        let lag = self.window.lag();
         let last = self.at.saturating_sub(1);
-        let retired = (last * self.slot + lag).max(self.fetched);
+        let retired = (last * self.window.slot + lag).max(self.fetched);
         self.time(retired.max(self.loaded))
     }
 

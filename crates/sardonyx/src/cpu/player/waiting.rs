@@ -1,7 +1,7 @@
 //! When an operation is fetched: the reorder window, MSHRs, the store queue and fences, as far as the
 //! answers so far tell.
 
-use super::{Head, Miss, Need, Player};
+use super::{Head, Need, Player};
 use crate::cpu::{Below, OpKind};
 use crate::units::Time;
 
@@ -17,9 +17,7 @@ impl Player {
             self.head = Head::Stalled(fetch);
             return false;
         }
-        while self.releases.front().is_some_and(|&free| free <= fetch) {
-            self.releases.pop_front();
-        }
+        self.mshrs.forget(fetch);
         true
     }
 
@@ -36,7 +34,7 @@ impl Player {
         let Some(op) = self.batch.ops().get(self.next) else {
             if self.at == 0 || self.pass_window(self.at - 1) {
                 self.head = Head::End;
-                let reach = self.at.saturating_sub(1) * self.slot + self.fetch_lag;
+                let reach = self.at.saturating_sub(1) * self.window.slot + self.fetch_lag;
                 self.fetched = self.fetched.max(reach);
             }
             return;
@@ -45,7 +43,7 @@ impl Player {
         if !self.pass_window(self.at) {
             return;
         }
-        let mut fetch = self.at * self.slot + self.fetch_lag;
+        let mut fetch = self.at * self.window.slot + self.fetch_lag;
         match kind {
             OpKind::Depend if self.loads_out > 0 => return,
             OpKind::Depend => fetch = fetch.max(self.loaded),
@@ -57,33 +55,20 @@ impl Player {
             return;
         }
         if self.need != Need::Nothing {
-            let free = self.releases.partition_point(|&free| free <= fetch);
-            if self.misses_out + self.releases.len() - free >= self.mshrs {
-                // Answers come in the order of their times, so none can be before the first known.
-                let Some(&first) = self.releases.get(free) else {
-                    return;
-                };
-                fetch = first;
+            match self.mshrs.free(fetch) {
+                Some(free) => fetch = free,
+                None => return,
             }
         }
         self.head = Head::Ready(fetch);
     }
 
-    /// Lets the window reach up to instruction `at`: everything `window` before it must have retired.
+    /// Lets the window reach up to instruction `at`; false while that hangs on an answer.
     #[inline]
     pub(super) fn pass_window(&mut self, at: u64) -> bool {
-        while let Some(miss) = self.misses.front() {
-            if miss.at + self.window > at {
-                break;
-            }
-            let Some(back) = miss.back else {
-                return false;
-            };
-            self.retire_lag = self.retire_lag.max(self.lag_of(miss, back));
-            self.misses.pop_front();
-            self.first += 1;
-        }
-        let reach = self.retire_lag.saturating_sub(self.window * self.slot);
+        let Some(reach) = self.window.pass(at) else {
+            return false;
+        };
         if reach > self.fetch_lag {
             self.waits.load += reach - self.fetch_lag;
             self.fetch_lag = reach;
@@ -91,18 +76,14 @@ impl Player {
         true
     }
 
-    pub(super) fn lag_of(&self, miss: &Miss, back: u64) -> u64 {
-        (miss.fetched + self.width * self.slot).max(back) - miss.at * self.slot
-    }
-
     pub(super) fn not_before(&mut self, tick: u64) {
-        let lag = tick.saturating_sub(self.at * self.slot);
+        let lag = tick.saturating_sub(self.at * self.window.slot);
         self.waits.load += lag.saturating_sub(self.fetch_lag);
         self.fetch_lag = self.fetch_lag.max(lag);
     }
 
     #[inline]
     pub(super) fn time(&self, ticks: u64) -> Time {
-        Time::from_ps(ticks.div_ceil(self.width))
+        self.window.time(ticks)
     }
 }
