@@ -182,7 +182,7 @@ fn noise(line: &Line, counter: u64) -> Line {
         line[i]
             ^ (counter as u8)
                 .wrapping_mul(97)
-                .wrapping_add(i as u8 * 31 + 5)
+                .wrapping_add((i as u8).wrapping_mul(31).wrapping_add(5))
     })
 }
 
