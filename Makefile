@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # However make was called, the interpreter for Rust's build scripts is the one of the environment.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: build run test test-rust test-python lint fmt bench browser qemu corpus clean
+.PHONY: build run test test-rust test-checked test-python lint fmt bench browser qemu corpus clean
 
 build: $(BUILT)
 
@@ -46,6 +46,12 @@ test: lint test-rust test-python
 
 test-rust: $(INSTALLED) qemu
 	cargo test $(CARGO_FLAGS)
+
+# The simulator's tests with its debug assertions and with overflow as an error; `make test` has neither.
+CHECKED := profile.release.package.sardonyx
+test-checked: $(INSTALLED)
+	cargo --config '$(CHECKED).debug-assertions=true' --config '$(CHECKED).overflow-checks=true' \
+		test --release --locked --package sardonyx
 
 test-python: build browser qemu
 	$(BIN)/python -m pytest
