@@ -491,3 +491,52 @@ fn rule_10_the_parts_add_up_and_say_for_whom() {
     assert!(fetch > Time::ZERO && data > Time::ZERO);
     assert_eq!((fetch + compare + data).ps(), times[0]);
 }
+
+/// Whoever drives the engine event by event, and whoever lets it run until he must know something, see
+/// the same. Breaks if `advance_until` passes its limit, a read's answer or a change of `admits`.
+#[test]
+fn running_until_something_must_be_known_is_advancing_event_by_event() {
+    let drive = |one_by_one: bool| {
+        let mut engine = Engine::new(&params());
+        let mut seen = Vec::new();
+        for tag in 0..600u64 {
+            // Every 2 ns, or when there is room; each third line again.
+            let due = Time::from_ps(tag * 2_000);
+            loop {
+                let next = engine.next_event();
+                let limit = if engine.admits() { due } else { Time::NEVER };
+                if engine.admits() && next > due.max(engine.now()) {
+                    break;
+                }
+                match one_by_one {
+                    true => engine.advance(),
+                    false => engine.advance_until(limit.max(engine.now())),
+                };
+            }
+            let now = due.max(engine.now());
+            let place = Place(tag / 3 * 64 * 5);
+            let kind = match tag % 16 {
+                0 => Kind::Read, // few, so that room comes without an answer
+                _ => Kind::Write,
+            };
+            let request = Request {
+                arrival: due,
+                core: 0,
+                tag,
+                kind,
+                counted: true,
+            };
+            engine.admit(request, now, |plan| match kind {
+                Kind::Read => Stored::at(plan.read(place, Step::PAST).at),
+                Kind::Write => plan.write(place, At::past(&A), Step::PAST),
+            });
+        }
+        engine.run_to_rest();
+        let answers = engine.answers();
+        seen.extend(answers.map(|a| (a.request.tag, a.admitted, a.at)));
+        seen
+    };
+    let (steps, runs) = (drive(true), drive(false));
+    assert_eq!(steps.len(), 600);
+    assert_eq!(steps, runs);
+}
