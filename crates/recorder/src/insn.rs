@@ -34,7 +34,7 @@ pub struct Address {
 }
 
 /// A segment whose base is not 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Segment {
     /// fs
     Fs,

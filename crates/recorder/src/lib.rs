@@ -6,6 +6,8 @@
 
 pub mod caches;
 pub mod codec;
+pub mod flow;
+pub mod group;
 pub mod insn;
 pub mod maps;
 pub mod options;

@@ -5,13 +5,13 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::api::{GByteArray, MemInfo};
 use super::state::State;
-use super::{kernel, lock, state, threaded, unlock, with};
+use super::{grouped, kernel, lock, state, threaded, unlock, with};
 use crate::insn::{Address, Segment};
 
 /// QEMU 7.2 keeps in these bits of an access's description whether it stores, and the logarithm of its size; asking the
 /// API each time costs as much as the rest. [`checked`] holds both against it.
 #[inline(always)]
-fn stores(info: MemInfo) -> bool {
+pub fn stores(info: MemInfo) -> bool {
     info & 1 << 17 != 0
 }
 
@@ -41,9 +41,23 @@ fn check(state: &State, info: MemInfo) {
         (state.api.is_store)(info),
     );
     if (bytes, store) != (size(info), stores(info)) {
-        eprintln!("sardonyx-recorder: this QEMU describes accesses otherwise than 7.2 does");
-        std::process::abort();
+        otherwise();
     }
+}
+
+/// The end, if QEMU does not do as this was written for.
+#[cold]
+pub fn otherwise() -> ! {
+    eprintln!("sardonyx-recorder: this QEMU describes accesses otherwise than 7.2 does");
+    std::process::abort();
+}
+
+/// As [`alone`], for the store of an instruction that loads before.
+pub extern "C" fn alone_store(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
+    if !stores(info) {
+        otherwise();
+    }
+    alone(vcpu, info, address, data);
 }
 
 /// Code translated while the program had one thread. QEMU drops it at the second thread, but not in the same moment:
@@ -65,8 +79,14 @@ extern "C" fn slow_alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c
     if threaded() {
         return among_others(vcpu, info, address, data);
     }
-    // SAFETY: there is no other thread.
-    slow(unsafe { state() }, vcpu, info, address);
+    let state = unsafe { state() };
+    if data.is_null() {
+        return slow(state, vcpu, info, address);
+    }
+    // SAFETY: `grouped` hands over a site, which lives on.
+    grouped::expect(state, unsafe { *data.cast::<grouped::Site>() });
+    slow(state, vcpu, info, address);
+    state.out.to_come.clear();
 }
 
 #[inline(always)]

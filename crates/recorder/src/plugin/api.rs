@@ -24,6 +24,9 @@ pub const READS_REGISTERS: c_uint = 1;
 pub const NO_REGISTERS: c_uint = 0;
 /// `QEMU_PLUGIN_MEM_RW`
 pub const READS_AND_WRITES: c_uint = 3;
+/// What makes 7.2 call for stores only. It is `QEMU_PLUGIN_MEM_R`, and not `QEMU_PLUGIN_MEM_W`, which gets loads too:
+/// `op_rw` (accel/tcg/plugin-gen.c) compares with the access's own bits plus one, which are 2 for loads and 3 for stores.
+pub const STORES: c_uint = 1;
 /// `QEMU_PLUGIN_INLINE_ADD_U64`
 pub const ADD_U64: c_uint = 0;
 

@@ -27,6 +27,12 @@ pub fn first() -> *mut u64 {
     COUNTERS[0].0.as_ptr()
 }
 
+/// The first thread's, which is all there is while it is alone.
+#[inline(always)]
+pub fn alone() -> u64 {
+    COUNTERS[0].0.load(Ordering::Relaxed)
+}
+
 /// Adds to a thread's counter, which that thread alone does.
 #[inline(always)]
 pub fn add(vcpu: u32, instructions: u64) {

@@ -6,6 +6,7 @@
 mod access;
 mod api;
 mod counters;
+mod grouped;
 mod kernel;
 mod out;
 mod state;

@@ -38,6 +38,10 @@ pub struct Out {
     told: Option<HashSet<u64>>,
     /// Dirty lines that could not be read when they were evicted.
     pub unreadable: u64,
+    /// Lines that the block which runs has yet to store to, though the caches know of it already.
+    pub to_come: Vec<u64>,
+    /// Those of them that were evicted meanwhile, and so too soon.
+    pub owed: Vec<u64>,
 }
 
 impl Out {
@@ -53,6 +57,8 @@ impl Out {
             known: read_data.then(HashMap::new),
             told: page_map.then(HashSet::new),
             unreadable: 0,
+            to_come: Vec::new(),
+            owed: Vec::new(),
         }
     }
 
@@ -60,6 +66,8 @@ impl Out {
     pub fn restart(&mut self, ring: Option<Ring>) {
         self.ring = ring;
         self.encoder = Encoder::default();
+        self.to_come.clear();
+        self.owed.clear();
         (self.last, self.skip, self.unreadable) = (0, 0, 0);
         if let Some(known) = &mut self.known {
             known.clear();
@@ -214,6 +222,9 @@ impl Memory for Out {
     }
 
     fn evict(&mut self, line: u64) {
+        if self.to_come.contains(&line) {
+            self.owed.push(line);
+        }
         if super::threaded() {
             // A store that found its line dirty in a cache comes before the tag went, and so before these bytes.
             std::sync::atomic::fence(Ordering::SeqCst);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::api::Api;
 use super::counters;
+use super::grouped::Known;
 use super::out::Out;
 use crate::caches::{Caches, First, Want};
 use crate::codec::{Event, op};
@@ -50,6 +51,8 @@ pub struct State {
     pub heap_end: u64,
     /// Addresses of flush instructions, which QEMU's translations point to.
     pub operands: HashMap<(u8, u64), &'static (u8, Address)>,
+    /// What groups' callbacks are given.
+    pub groups: Known,
     /// Whether registers are as of the instruction, and not of the last load or store.
     pub registers_are_stored: bool,
 }
@@ -73,6 +76,7 @@ impl State {
             cleared: BTreeSet::new(),
             heap_end: 0,
             operands: HashMap::new(),
+            groups: Known::default(),
             registers_are_stored: false,
         })
     }
@@ -113,7 +117,7 @@ impl State {
 
     /// An access of `size` bytes; what it stored is in memory already.
     pub fn access(&mut self, vcpu: u32, address: u64, size: u64, store: bool) {
-        self.out.thread = counters::number(vcpu);
+        self.settle(vcpu);
         if address % 64 + size <= 64 && self.out.maps.is_empty() {
             return self.line(vcpu, address / 64, store);
         }
@@ -123,6 +127,27 @@ impl State {
             let line = self.out.maps.line(at);
             self.line(vcpu, line, store);
             at = (at | 63) + 1;
+        }
+    }
+
+    /// Marks the lines that were evicted before all stores to them had happened, once these have. What comes next is the
+    /// thread's.
+    #[inline]
+    fn settle(&mut self, vcpu: u32) {
+        self.out.thread = counters::number(vcpu);
+        if !self.out.owed.is_empty() {
+            self.settle_owed(vcpu);
+        }
+    }
+
+    #[cold]
+    fn settle_owed(&mut self, vcpu: u32) {
+        for line in std::mem::take(&mut self.out.owed) {
+            if self.out.to_come.contains(&line) {
+                self.out.owed.push(line);
+            } else {
+                self.line(vcpu, line, true);
+            }
         }
     }
 
@@ -147,7 +172,7 @@ impl State {
     /// A store past the caches: of a whole line sooner or later, as a rule.
     pub fn past_caches(&mut self, vcpu: u32, address: u64, size: u64) {
         let thread = counters::number(vcpu);
-        self.out.thread = thread;
+        self.settle(vcpu);
         for byte in address..address + size {
             let (line, bit) = (self.out.maps.line(byte), 1 << (byte % 64));
             let known = |b: &Buffer| b.line == line && b.thread == thread;
@@ -199,7 +224,7 @@ impl State {
     }
 
     pub fn flush(&mut self, vcpu: u32, code: u8, address: u64) {
-        self.out.thread = counters::number(vcpu);
+        self.settle(vcpu);
         let line = self.out.maps.line(address);
         self.empty_buffers(|buffer| buffer.line == line);
         self.out.record(code, line, None);
@@ -221,7 +246,7 @@ impl State {
 
     /// The addresses `start..end` will no longer be readable, or be something else.
     pub fn vacate(&mut self, vcpu: u32, start: u64, end: u64) {
-        self.out.thread = counters::number(vcpu);
+        self.settle(vcpu);
         self.evict(start / 64, end.div_ceil(64));
         for (_, length, line) in self.out.maps.clone().remove(start, end) {
             self.evict(line, line + length / 64);
@@ -241,6 +266,7 @@ impl State {
         if !self.out.on() {
             return;
         }
+        self.settle(0);
         self.empty_buffers(|_| true);
         for address in std::mem::take(&mut self.cleared) {
             self.access(0, address, 4, true);

@@ -3,8 +3,9 @@
 use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
-use super::api::{ADD_U64, Block, Id, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
+use super::api::{OnAccess, ADD_U64, Block, Id, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
 use super::{access, counters, threaded, with};
+use crate::flow::{Use, Flow};
 use crate::insn::{self, Kind};
 use crate::options::Level;
 
@@ -33,6 +34,19 @@ pub extern "C" fn block(_: Id, block: Block) {
             (Level::Memory, false) => access::alone,
             (Level::Memory, true) => access::among_others,
         };
+        let grouped = state.level == Level::Memory && !threaded();
+        let mut plan = grouped.then(|| {
+            let mut flow = Flow::default();
+            let effects: Vec<Use> = (0..insns)
+                .map(|i| {
+                    let insn = (api.insn)(block, i);
+                    // SAFETY: as below.
+                    let bytes = unsafe { std::slice::from_raw_parts((api.insn_data)(insn), (api.insn_size)(insn)) };
+                    flow.next(bytes, (api.insn_address)(insn))
+                })
+                .collect();
+            state.groups.plan(&effects, state.options.read_data)
+        });
         for i in 0..insns {
             let insn = (api.insn)(block, i);
             // SAFETY: QEMU keeps the instruction's bytes until this call returns.
@@ -40,7 +54,7 @@ pub extern "C" fn block(_: Id, block: Block) {
                 unsafe { std::slice::from_raw_parts((api.insn_data)(insn), (api.insn_size)(insn)) };
             let address = (api.insn_address)(insn);
             let on_access = match insn::kind(bytes, address) {
-                Kind::NonTemporal => access::past_caches,
+                Kind::NonTemporal => access::past_caches as OnAccess,
                 _ => plain,
             };
             match insn::kind(bytes, address) {
@@ -57,6 +71,12 @@ pub extern "C" fn block(_: Id, block: Block) {
                     (api.on_insn)(insn, access::at_flush, READS_REGISTERS, kept);
                 }
                 _ => {}
+            }
+            if let Some(plan) = &mut plan && on_access != access::past_caches as OnAccess {
+                if let Some(r) = &plan[i] {
+                    (api.on_access)(insn, r.callback, NO_REGISTERS, r.sides, r.data);
+                }
+                continue;
             }
             (api.on_access)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, null_mut());
         }

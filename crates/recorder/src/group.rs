@@ -1,0 +1,91 @@
+//! Which accesses of a block need no look at the caches of their own.
+
+use crate::flow::{Access, Origin, Use};
+
+/// Bytes that a group may span: at most two lines, each with an access, wherever it begins.
+const SPAN: u64 = 64;
+
+/// Part of a group: an instruction's load, store, or load and store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Number of the instruction in the block.
+    pub insn: usize,
+    /// It loads.
+    pub loads: bool,
+    /// It stores.
+    pub stores: bool,
+    /// Where and how much.
+    pub access: Access,
+}
+
+/// Accesses that one look stands for: the first one's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// In the order of the program; the first leads.
+    pub members: Vec<Member>,
+    /// The lowest address.
+    pub low: u64,
+    /// Bytes from there on that it spans.
+    pub span: u64,
+}
+
+impl Group {
+    fn new(member: Member) -> Group {
+        Group {
+            members: vec![member],
+            low: member.access.distance,
+            span: u64::from(member.access.size),
+        }
+    }
+
+    fn origin(&self) -> Origin {
+        self.members[0].access.origin
+    }
+
+    fn joined(&self, access: &Access) -> Option<(u64, u64)> {
+        // Distances are counted modulo 2^64, so from one of them on.
+        let from = self.low.wrapping_sub(SPAN);
+        let first = access.distance.wrapping_sub(from);
+        let end = (SPAN + self.span).max(first.checked_add(u64::from(access.size))?);
+        let first = first.min(SPAN);
+        (end - first <= SPAN).then(|| (from.wrapping_add(first), end - first))
+    }
+
+    fn join(&mut self, member: Member) {
+        if let Some((low, span)) = self.joined(&member.access) {
+            (self.low, self.span) = (low, span);
+            self.members.push(member);
+        }
+    }
+
+    /// The last instruction that stores, if one after the first does.
+    pub fn last_store(&self) -> Option<usize> {
+        let later = self.members[1..].iter().rev().find(|m| m.stores)?;
+        Some(later.insn)
+    }
+}
+
+/// The groups of a block. With `apart`, an instruction that loads and stores is in none.
+pub fn groups(block: &[Use], apart: bool) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut open = 0;
+    for (insn, what) in block.iter().enumerate() {
+        let (access, loads, stores) = match *what {
+            Use::Barrier => {
+                open = groups.len();
+                continue;
+            }
+            Use::One { access, loads, stores } if !(loads && stores && apart) => (access, loads, stores),
+            _ => continue,
+        };
+        let member = Member { insn, loads, stores, access };
+        let fits = |group: &&mut Group| {
+            group.origin() == access.origin && group.joined(&access).is_some()
+        };
+        match groups[open..].iter_mut().rev().find(fits) {
+            Some(group) => group.join(member),
+            None => groups.push(Group::new(member)),
+        }
+    }
+    groups
+}
