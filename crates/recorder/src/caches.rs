@@ -5,7 +5,7 @@
 //! dirty bits are here; who keeps the bytes is told by [`Memory`] when a line reaches it.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU16, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 /// Size and ways of one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,44 +178,64 @@ fn put_first(ways: &mut [u64], tag: u64) -> u64 {
     above
 }
 
-/// A way of an L1: its tag and the time of its last use.
-#[repr(C)]
-struct Way {
-    tag: AtomicU64,
-    used: AtomicU64,
-}
-
-/// A core's L1. A table of guesses, by the low bits of the line, says at which way to look first, so that nearly every hit
-/// costs two loads, a comparison that a processor foresees, and two stores ([`First`]). That look takes no lock, so
-/// the words are atomic; all else is the one owner's, and `Relaxed` does.
+/// A core's L1. A table by the low bits of the line ([`Front`]) says of most lines at which way they are and whether they are
+/// dirty, so that nearly every hit costs a load, a comparison that a processor foresees, and two stores ([`First`]). That
+/// look takes no lock, so the words are atomic; all else is the one owner's, and `Relaxed` does.
 struct L1 {
-    ways: Box<[Way]>,
-    guess: Box<[AtomicU16]>,
+    tags: Box<[AtomicU64]>,
+    used: Box<[AtomicU64]>,
+    front: Box<[AtomicU64]>,
     now: AtomicU64,
     mask: u64,
     associativity: usize,
 }
 
-/// Guesses for each line that L1 holds: with 4, two in a hundred accesses of an interpreter were guessed wrong, with
-/// 8 three in a thousand.
+/// Words of the table for each line that L1 holds. More are missed less often, and displace more of what else the host's own
+/// L1 has.
 const GUESSES: usize = 8;
+
+/// A word of the table: the line, its way, and whether it is dirty.
+struct Front;
+
+impl Front {
+    /// Bits below the line: 16 for the way, one for the dirty bit.
+    const SHIFT: u32 = 17;
+    /// Lines from here on are not in the table: mapped files', which are never looked for by their address.
+    const END: u64 = 1 << (64 - Front::SHIFT);
+
+    fn word(tag: u64, at: usize) -> u64 {
+        (tag >> 1) << Front::SHIFT | (at as u64) << 1 | tag & DIRTY
+    }
+}
 
 impl L1 {
     fn new(geometry: Geometry) -> Result<L1, String> {
         let (sets, associativity) = shape(geometry, 1 << 16)?;
         let lines = sets * associativity;
-        let way = || Way {
-            tag: AtomicU64::new(EMPTY),
-            used: AtomicU64::new(0),
-        };
-        let guesses = (lines * GUESSES).next_power_of_two();
+        let words = |count, word| (0..count).map(|_| AtomicU64::new(word)).collect();
         Ok(L1 {
-            ways: (0..lines).map(|_| way()).collect(),
-            guess: (0..guesses).map(|_| AtomicU16::new(0)).collect(),
+            tags: words(lines, EMPTY),
+            used: words(lines, 0),
+            front: words((lines * GUESSES).next_power_of_two(), EMPTY),
             now: AtomicU64::new(0),
             mask: sets as u64 - 1,
             associativity,
         })
+    }
+
+    /// The word of the table that may be the line's.
+    #[inline(always)]
+    fn front(&self, line: u64) -> &AtomicU64 {
+        &self.front[line as usize & (self.front.len() - 1)]
+    }
+
+    /// The table does not have the line any more.
+    #[inline(always)]
+    fn forget(&self, line: u64) {
+        let front = self.front(line);
+        if front.load(Relaxed) >> Front::SHIFT == line {
+            front.store(EMPTY, Relaxed);
+        }
     }
 
     #[inline(always)]
@@ -226,7 +246,7 @@ impl L1 {
 
     #[inline(always)]
     fn tag(&self, at: usize) -> u64 {
-        self.ways[at].tag.load(Relaxed)
+        self.tags[at].load(Relaxed)
     }
 
     /// Where the line is.
@@ -238,12 +258,13 @@ impl L1 {
     /// Puts the tag there, as the latest of its set.
     #[inline(always)]
     fn put(&self, at: usize, tag: u64) {
-        let guess = (tag >> 1) as usize & (self.guess.len() - 1);
-        self.guess[guess].store(at as u16, Relaxed);
         let now = self.now.load(Relaxed) + 1;
         self.now.store(now, Relaxed);
-        self.ways[at].used.store(now, Relaxed);
-        self.ways[at].tag.store(tag, Relaxed);
+        self.used[at].store(now, Relaxed);
+        self.tags[at].store(tag, Relaxed);
+        if tag >> 1 < Front::END {
+            self.front(tag >> 1).store(Front::word(tag, at), Relaxed);
+        }
     }
 
     /// Makes the line the latest of its set, and dirty if `store`; whether it was dirty, if it is there.
@@ -260,10 +281,11 @@ impl L1 {
     fn insert(&self, tag: u64) -> Option<u64> {
         let age = |&at: &usize| match self.tag(at) {
             EMPTY => 0, // no use has this time
-            _ => self.ways[at].used.load(Relaxed),
+            _ => self.used[at].load(Relaxed),
         };
         let at = self.set(tag >> 1).min_by_key(age)?;
         let victim = self.tag(at);
+        self.forget(victim >> 1);
         self.put(at, tag);
         (victim != EMPTY).then_some(victim)
     }
@@ -281,31 +303,34 @@ impl L1 {
     fn replace(&self, line: u64, by: u64) -> bool {
         self.find(line).is_some_and(|at| {
             let dirty = self.tag(at) & DIRTY != 0;
-            self.ways[at].tag.store(by, Relaxed);
+            self.forget(line);
+            self.tags[at].store(by, Relaxed);
             dirty
         })
     }
 
     /// Takes out the lines that `which` wants; the dirty ones go to `dirty`.
     fn remove_all(&self, which: impl Fn(u64) -> bool, dirty: &mut Vec<u64>) {
-        for way in &self.ways {
-            let tag = way.tag.load(Relaxed);
+        for way in &self.tags {
+            let tag = way.load(Relaxed);
             if tag != EMPTY && which(tag >> 1) {
                 if tag & DIRTY != 0 {
                     dirty.push(tag >> 1);
                 }
-                way.tag.store(EMPTY, Relaxed);
+                self.forget(tag >> 1);
+                way.store(EMPTY, Relaxed);
             }
         }
     }
 
     /// Makes all lines clean; those that were dirty go to `dirty`.
     fn clean_all(&self, dirty: &mut Vec<u64>) {
-        for way in &self.ways {
-            let tag = way.tag.load(Relaxed);
+        for way in &self.tags {
+            let tag = way.load(Relaxed);
             if tag != EMPTY && tag & DIRTY != 0 {
                 dirty.push(tag >> 1);
-                way.tag.store(tag & !DIRTY, Relaxed);
+                self.forget(tag >> 1);
+                way.store(tag & !DIRTY, Relaxed);
             }
         }
     }
@@ -314,49 +339,45 @@ impl L1 {
 /// A core's L1 for a look without the model: see [`Caches::first`].
 #[derive(Clone, Copy, Debug)]
 pub struct First {
-    ways: *const Way,
-    guess: *const AtomicU16,
+    front: *const AtomicU64,
+    used: *const AtomicU64,
     now: *const AtomicU64,
-    guesses: u64,
+    mask: u64,
 }
 
 // SAFETY: all words that it points to are atomic.
 unsafe impl Send for First {}
 
 /// What [`First::NOTHING`] looks at.
-static NO_WAY: Way = Way {
-    tag: AtomicU64::new(EMPTY),
-    used: AtomicU64::new(0),
-};
-static NO_GUESS: AtomicU16 = AtomicU16::new(0);
+static NO_WORD: AtomicU64 = AtomicU64::new(EMPTY);
 
 impl First {
     /// Has no line.
     pub const NOTHING: First = First {
-        ways: &raw const NO_WAY,
-        guess: &raw const NO_GUESS,
-        now: &raw const NO_WAY.used,
-        guesses: 0,
+        front: &raw const NO_WORD,
+        used: &raw const NO_WORD,
+        now: &raw const NO_WORD,
+        mask: 0,
     };
 
-    /// Whether the access only makes its line the latest of its set, and then does that.
+    /// Whether the access only makes its line the latest of its set, and then does that. The address is below 2^53.
     ///
     /// # Safety
-    /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time: a wrong guess or
-    /// order does no harm.
+    /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time: a word that is gone
+    /// or a wrong order does no harm.
     #[inline(always)]
     pub unsafe fn hit(self, address: u64, store: bool) -> bool {
         let line = address / LINE_BYTES;
-        // SAFETY: a guess is below the number of ways, and the caches live by the caller's promise.
+        // SAFETY: a word's way is below the number of ways, and the caches live by the caller's promise.
         unsafe {
-            let at = (*self.guess.add((line & self.guesses) as usize)).load(Relaxed);
-            let way = &*self.ways.add(usize::from(at));
-            // A store wants the line dirty.
-            let hit = way.tag.load(Relaxed) | u64::from(!store) == line << 1 | DIRTY;
+            let word = (*self.front.add((line & self.mask) as usize)).load(Relaxed);
+            // What is left is the way and, at the end, whether the line is clean, which a store does not want.
+            let left = word ^ line << Front::SHIFT ^ DIRTY;
+            let hit = left & (u64::MAX << Front::SHIFT | u64::from(store)) == 0;
             if hit {
                 let now = (*self.now).load(Relaxed) + 1;
                 (*self.now).store(now, Relaxed);
-                way.used.store(now, Relaxed);
+                (*self.used.add((left >> 1) as usize)).store(now, Relaxed);
             }
             hit
         }
@@ -436,10 +457,10 @@ impl Caches {
     pub fn first(&self, core: usize) -> First {
         let l1 = &self.cores[core].l1;
         First {
-            ways: l1.ways.as_ptr(),
-            guess: l1.guess.as_ptr(),
+            front: l1.front.as_ptr(),
+            used: l1.used.as_ptr(),
             now: &raw const l1.now,
-            guesses: l1.guess.len() as u64 - 1,
+            mask: l1.front.len() as u64 - 1,
         }
     }
 
@@ -568,7 +589,7 @@ impl Caches {
 
     /// Takes all lines of `first..end` out; the dirty ones, in order.
     pub fn flush_range(&mut self, first: u64, end: u64) -> Vec<u64> {
-        let private = |core: &Core| core.l1.ways.len() + core.l2.tags.len();
+        let private = |core: &Core| core.l1.tags.len() + core.l2.tags.len();
         let lines: usize = self.cores.iter().map(private).sum();
         let lines = lines + self.llc.as_ref().map_or(0, |llc| llc.tags.len());
         if end.saturating_sub(first) < lines as u64 / 8 {
