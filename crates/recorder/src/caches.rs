@@ -192,7 +192,7 @@ struct L1 {
 
 /// Words of the table for each line that L1 holds. More are missed less often, and displace more of what else the host's own
 /// L1 has.
-const GUESSES: usize = 8;
+const GUESSES: usize = 4;
 
 /// A word of the table: the line, its way, and whether it is dirty.
 struct Front;

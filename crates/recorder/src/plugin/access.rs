@@ -3,10 +3,12 @@
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{Ordering, fence};
 
-use super::api::{GByteArray, MemInfo};
+use super::api::{MemInfo, OnAccess, READS_AND_WRITES, STORES};
+use super::registers::Registers;
 use super::state::State;
 use super::{grouped, kernel, lock, state, threaded, unlock, with};
-use crate::insn::{Address, Segment};
+use crate::group::Member;
+use crate::insn::Address;
 
 /// QEMU 7.2 keeps in these bits of an access's description whether it stores, and the logarithm of its size; asking the
 /// API each time costs as much as the rest. [`checked`] holds both against it.
@@ -52,14 +54,6 @@ pub fn otherwise() -> ! {
     std::process::abort();
 }
 
-/// As [`alone`], for the store of an instruction that loads before.
-pub extern "C" fn alone_store(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
-    if !stores(info) {
-        otherwise();
-    }
-    alone(vcpu, info, address, data);
-}
-
 /// Code translated while the program had one thread. QEMU drops it at the second thread, but not in the same moment:
 /// the state's look at the first core finds nothing from then on.
 ///
@@ -74,6 +68,48 @@ pub extern "C" fn alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_
     }
 }
 
+/// As [`alone`], for an access whose size and kind the instruction says.
+extern "C" fn known<const SIZE: u64, const STORE: bool>(
+    vcpu: c_uint,
+    info: MemInfo,
+    address: u64,
+    data: *mut c_void,
+) {
+    // SAFETY: as in `alone`.
+    let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first };
+    // SAFETY: as above.
+    if address % 64 + SIZE > 64 || !unsafe { first.hit(address, STORE) } {
+        slow_alone(vcpu, info, address, data);
+    }
+}
+
+/// As [`alone`], for the store of an instruction that loads before.
+extern "C" fn store_after_load(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
+    if !stores(info) {
+        otherwise();
+    }
+    alone(vcpu, info, address, data);
+}
+
+/// The callback of an access of one part that is in no group, and which sides of its instruction it is for.
+pub fn one(member: Member) -> (OnAccess, c_uint) {
+    if member.loads && member.stores {
+        return (store_after_load, STORES);
+    }
+    let callback: OnAccess = match (member.access.size, member.stores) {
+        (1, false) => known::<1, false>,
+        (2, false) => known::<2, false>,
+        (4, false) => known::<4, false>,
+        (8, false) => known::<8, false>,
+        (1, true) => known::<1, true>,
+        (2, true) => known::<2, true>,
+        (4, true) => known::<4, true>,
+        (8, true) => known::<8, true>,
+        _ => alone,
+    };
+    (callback, READS_AND_WRITES)
+}
+
 #[inline(never)]
 extern "C" fn slow_alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
     if threaded() {
@@ -83,8 +119,8 @@ extern "C" fn slow_alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c
     if data.is_null() {
         return slow(state, vcpu, info, address);
     }
-    // SAFETY: `grouped` hands over a site, which lives on.
-    grouped::expect(state, unsafe { *data.cast::<grouped::Site>() });
+    // SAFETY: `plan` hands over a list, which lives on.
+    grouped::expect(state, unsafe { *data.cast::<grouped::Open>() });
     slow(state, vcpu, info, address);
     state.out.to_come.clear();
 }
@@ -145,7 +181,7 @@ pub extern "C" fn at_flush(vcpu: c_uint, operand: *mut c_void) {
     // SAFETY: `translate` hands over a leaked pair.
     let (code, operand) = unsafe { *operand.cast::<(u8, Address)>() };
     with(|state| {
-        let cpu = Registers::of(state, vcpu);
+        let cpu = Registers::of(state.api, vcpu);
         let address = operand.value(|r| cpu.general(r), |s| cpu.segment(s));
         state.flush(vcpu, code, address);
     });
@@ -158,57 +194,7 @@ const FRAME: u64 = 4096;
 pub extern "C" fn at_handler(vcpu: c_uint, _: *mut c_void) {
     with(|state| {
         const RSP: u8 = 4;
-        let stack = Registers::of(state, vcpu).general(RSP);
+        let stack = Registers::of(state.api, vcpu).general(RSP);
         kernel::touch(state, vcpu, stack, FRAME, true);
     });
-}
-
-/// A thread's registers, through the interface that QEMU has for debuggers.
-struct Registers<'a> {
-    state: &'a State,
-    cpu: *mut c_void,
-}
-
-impl Registers<'_> {
-    fn of(state: &State, vcpu: c_uint) -> Registers<'_> {
-        let cpu = (state.api.cpu)(vcpu as i32);
-        Registers { state, cpu }
-    }
-
-    fn read(&self, number: i32) -> u64 {
-        thread_local!(static BYTES: std::cell::Cell<*mut GByteArray> = const { std::cell::Cell::new(std::ptr::null_mut()) });
-        let api = &self.state.api;
-        BYTES.with(|bytes| {
-            if bytes.get().is_null() {
-                bytes.set((api.new_bytes)());
-            }
-            (api.set_length)(bytes.get(), 0);
-            (api.read_register)(self.cpu, bytes.get(), number);
-            // SAFETY: the array is this thread's; QEMU has appended a register of at least 8 bytes if the length says so.
-            unsafe {
-                match (*bytes.get()).len {
-                    8.. => (*bytes.get()).data.cast::<u64>().read_unaligned(),
-                    _ => 0,
-                }
-            }
-        })
-    }
-
-    /// GDB's order is rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8..r15 (gdb/features/i386/64bit-core.xml).
-    fn general(&self, register: u8) -> u64 {
-        const GDB: [i32; 8] = [0, 2, 3, 1, 7, 6, 4, 5];
-        self.read(
-            GDB.get(usize::from(register))
-                .copied()
-                .unwrap_or(i32::from(register)),
-        )
-    }
-
-    fn segment(&self, segment: Segment) -> u64 {
-        // gdb/features/i386/64bit-segments.xml follows the 16 registers, rip, eflags and six selectors.
-        self.read(match segment {
-            Segment::Fs => 24,
-            Segment::Gs => 25,
-        })
-    }
 }

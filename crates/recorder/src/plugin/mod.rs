@@ -9,6 +9,8 @@ mod counters;
 mod grouped;
 mod kernel;
 mod out;
+mod plan;
+mod registers;
 mod state;
 mod sync;
 mod translate;

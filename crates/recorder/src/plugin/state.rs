@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::api::Api;
 use super::counters;
-use super::grouped::Known;
+use super::plan::Known;
 use super::out::Out;
 use crate::caches::{Caches, First, Want};
 use crate::codec::{Event, op};
@@ -32,6 +32,8 @@ struct Buffer {
 pub struct State {
     /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
     pub first: First,
+    /// Where QEMU keeps the only thread's registers between blocks; null if that is not known.
+    pub registers: *const u64,
     /// Accesses whose description is still held against the API.
     pub to_check: u32,
     pub api: Api,
@@ -51,8 +53,10 @@ pub struct State {
     pub heap_end: u64,
     /// Addresses of flush instructions, which QEMU's translations point to.
     pub operands: HashMap<(u8, u64), &'static (u8, Address)>,
-    /// What groups' callbacks are given.
-    pub groups: Known,
+    /// What the callbacks of translated blocks are given.
+    pub known: Known,
+    /// Whether it was looked for where QEMU keeps the registers.
+    pub looked: bool,
     /// Whether registers are as of the instruction, and not of the last load or store.
     pub registers_are_stored: bool,
 }
@@ -63,6 +67,7 @@ impl State {
         let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
         Ok(State {
             first: firsts[0],
+            registers: std::ptr::null(),
             to_check: CHECKED,
             api,
             level: options.level,
@@ -76,7 +81,8 @@ impl State {
             cleared: BTreeSet::new(),
             heap_end: 0,
             operands: HashMap::new(),
-            groups: Known::default(),
+            known: Known::default(),
+            looked: false,
             registers_are_stored: false,
         })
     }

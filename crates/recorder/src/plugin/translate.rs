@@ -3,8 +3,11 @@
 use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
-use super::api::{OnAccess, ADD_U64, Block, Id, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
-use super::{access, counters, threaded, with};
+use super::api::{ADD_U64, Block, Id, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
+use super::plan::Plan;
+use super::registers::Registers;
+use super::state::State;
+use super::{access, counters, grouped, threaded, with};
 use crate::flow::{Use, Flow};
 use crate::insn::{self, Kind};
 use crate::options::Level;
@@ -34,30 +37,22 @@ pub extern "C" fn block(_: Id, block: Block) {
             (Level::Memory, false) => access::alone,
             (Level::Memory, true) => access::among_others,
         };
-        let grouped = state.level == Level::Memory && !threaded();
-        let mut plan = grouped.then(|| {
-            let mut flow = Flow::default();
-            let effects: Vec<Use> = (0..insns)
-                .map(|i| {
-                    let insn = (api.insn)(block, i);
-                    // SAFETY: as below.
-                    let bytes = unsafe { std::slice::from_raw_parts((api.insn_data)(insn), (api.insn_size)(insn)) };
-                    flow.next(bytes, (api.insn_address)(insn))
-                })
-                .collect();
-            state.groups.plan(&effects, state.options.read_data)
-        });
+        let plan = (state.level == Level::Memory && !threaded()).then(|| planned(state, block));
+        if let Some(start) = plan.as_ref().and_then(|plan| plan.start) {
+            (api.on_block)(block, grouped::at_start, NO_REGISTERS, start);
+        }
         for i in 0..insns {
             let insn = (api.insn)(block, i);
             // SAFETY: QEMU keeps the instruction's bytes until this call returns.
             let bytes =
                 unsafe { std::slice::from_raw_parts((api.insn_data)(insn), (api.insn_size)(insn)) };
             let address = (api.insn_address)(insn);
-            let on_access = match insn::kind(bytes, address) {
-                Kind::NonTemporal => access::past_caches as OnAccess,
+            let kind = insn::kind(bytes, address);
+            let on_access = match kind {
+                Kind::NonTemporal => access::past_caches,
                 _ => plain,
             };
-            match insn::kind(bytes, address) {
+            match kind {
                 Kind::Fence => (api.on_insn)(insn, access::at_fence, NO_REGISTERS, null_mut()),
                 Kind::Flush(code, operand) => {
                     let known = state
@@ -72,13 +67,35 @@ pub extern "C" fn block(_: Id, block: Block) {
                 }
                 _ => {}
             }
-            if let Some(plan) = &mut plan && on_access != access::past_caches as OnAccess {
-                if let Some(r) = &plan[i] {
-                    (api.on_access)(insn, r.callback, NO_REGISTERS, r.sides, r.data);
+            if let Some(plan) = &plan
+                && kind != Kind::NonTemporal
+            {
+                if let Some(one) = &plan.insns[i] {
+                    (api.on_access)(insn, one.callback, NO_REGISTERS, one.sides, one.data);
                 }
                 continue;
             }
             (api.on_access)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, null_mut());
         }
     });
+}
+
+/// The callbacks of a block of one-threaded code.
+fn planned(state: &mut State, block: Block) -> Plan {
+    let api = state.api;
+    if !std::mem::replace(&mut state.looked, true) {
+        state.registers = Registers::of(api, 0).place().unwrap_or(std::ptr::null());
+    }
+    let mut flow = Flow::default();
+    let uses: Vec<Use> = (0..(api.insns)(block))
+        .map(|i| {
+            let insn = (api.insn)(block, i);
+            // SAFETY: QEMU keeps the instruction's bytes until this call returns.
+            let bytes =
+                unsafe { std::slice::from_raw_parts((api.insn_data)(insn), (api.insn_size)(insn)) };
+            flow.next(bytes, (api.insn_address)(insn))
+        })
+        .collect();
+    let (apart, early) = (state.options.read_data, !state.registers.is_null());
+    state.known.plan(&uses, apart, early)
 }
