@@ -192,7 +192,7 @@ struct L1 {
 
 /// Words of the table for each line that L1 holds. More are missed less often, and displace more of what else the host's own
 /// L1 has.
-const GUESSES: usize = 4;
+const GUESSES: usize = 8;
 
 /// A word of the table: the line, its way, and whether it is dirty.
 struct Front;
@@ -467,6 +467,12 @@ impl Caches {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.remove_all(|_| true);
+    }
+
+    /// An access of the only core in use, if its L1 has the line; whether it has.
+    #[inline]
+    pub fn again(&mut self, line: u64, store: bool) -> bool {
+        self.cores[0].l1.touch(line, store).is_some()
     }
 
     /// An access of `core` to `line`.

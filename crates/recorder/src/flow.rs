@@ -20,20 +20,6 @@ pub struct Origin {
     scale: u32,
 }
 
-impl Origin {
-    /// The registers whose values at the block's beginning it is the sum of: base, index, and what the index is shifted by.
-    pub fn registers(&self) -> Option<(Option<u8>, Option<u8>, u8)> {
-        let register = |unknown: u32| match unknown {
-            0 => Some(None),
-            1..=16 => Some(Some(unknown as u8 - 1)),
-            _ => None,
-        };
-        let (base, index) = (register(self.base)?, register(self.index)?);
-        let shift = self.scale.max(1).trailing_zeros() as u8;
-        self.segment.is_none().then_some((base, index, shift))
-    }
-}
-
 /// A load or store whose address and way through QEMU are known: parts of at most 8 bytes, in order, a callback each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {

@@ -27,22 +27,18 @@ pub struct Group {
     pub low: u64,
     /// Bytes from there on that it spans.
     pub span: u64,
-    /// No barrier is before it in its block.
-    pub from_start: bool,
 }
 
 impl Group {
-    fn new(member: Member, from_start: bool) -> Group {
+    fn new(member: Member) -> Group {
         Group {
             members: vec![member],
             low: member.access.distance,
             span: u64::from(member.access.size),
-            from_start,
         }
     }
 
-    /// What its address is counted from.
-    pub fn origin(&self) -> Origin {
+    fn origin(&self) -> Origin {
         self.members[0].access.origin
     }
 
@@ -72,11 +68,11 @@ impl Group {
 /// The groups of a block. With `apart`, an instruction that loads and stores is in none.
 pub fn groups(block: &[Use], apart: bool) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    let (mut open, mut from_start) = (0, true);
+    let mut open = 0;
     for (insn, what) in block.iter().enumerate() {
         let (access, loads, stores) = match *what {
             Use::Barrier => {
-                (open, from_start) = (groups.len(), false);
+                open = groups.len();
                 continue;
             }
             Use::One { access, loads, stores } if !(loads && stores && apart) => (access, loads, stores),
@@ -88,7 +84,7 @@ pub fn groups(block: &[Use], apart: bool) -> Vec<Group> {
         };
         match groups[open..].iter_mut().rev().find(fits) {
             Some(group) => group.join(member),
-            None => groups.push(Group::new(member, from_start)),
+            None => groups.push(Group::new(member)),
         }
     }
     groups

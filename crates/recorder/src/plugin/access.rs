@@ -3,12 +3,11 @@
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{Ordering, fence};
 
-use super::api::{MemInfo, OnAccess, READS_AND_WRITES, STORES};
-use super::registers::Registers;
+use super::api::{GByteArray, MemInfo, OnAccess, READS_AND_WRITES, STORES};
 use super::state::State;
-use super::{grouped, kernel, lock, state, threaded, unlock, with};
+use super::{kernel, lock, state, threaded, unlock, with};
 use crate::group::Member;
-use crate::insn::Address;
+use crate::insn::{Address, Segment};
 
 /// QEMU 7.2 keeps in these bits of an access's description whether it stores, and the logarithm of its size; asking the
 /// API each time costs as much as the rest. [`checked`] holds both against it.
@@ -113,14 +112,15 @@ pub fn one(member: Member) -> (OnAccess, c_uint) {
 #[inline(never)]
 extern "C" fn slow_alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
     if threaded() {
+        eprintln!("STALE ALONE");
         return among_others(vcpu, info, address, data);
     }
     let state = unsafe { state() };
-    if data.is_null() {
-        return slow(state, vcpu, info, address);
+    if !crosses(info, address) && state.again(address, stores(info)) {
+        return;
     }
-    // SAFETY: `plan` hands over a list, which lives on.
-    grouped::expect(state, unsafe { *data.cast::<grouped::Open>() });
+    // `plan` hands over the number of a list.
+    state.expect(data.addr());
     slow(state, vcpu, info, address);
     state.out.to_come.clear();
 }
@@ -181,7 +181,7 @@ pub extern "C" fn at_flush(vcpu: c_uint, operand: *mut c_void) {
     // SAFETY: `translate` hands over a leaked pair.
     let (code, operand) = unsafe { *operand.cast::<(u8, Address)>() };
     with(|state| {
-        let cpu = Registers::of(state.api, vcpu);
+        let cpu = Registers::of(state, vcpu);
         let address = operand.value(|r| cpu.general(r), |s| cpu.segment(s));
         state.flush(vcpu, code, address);
     });
@@ -194,7 +194,57 @@ const FRAME: u64 = 4096;
 pub extern "C" fn at_handler(vcpu: c_uint, _: *mut c_void) {
     with(|state| {
         const RSP: u8 = 4;
-        let stack = Registers::of(state.api, vcpu).general(RSP);
+        let stack = Registers::of(state, vcpu).general(RSP);
         kernel::touch(state, vcpu, stack, FRAME, true);
     });
+}
+
+/// A thread's registers, through the interface that QEMU has for debuggers.
+struct Registers<'a> {
+    state: &'a State,
+    cpu: *mut c_void,
+}
+
+impl Registers<'_> {
+    fn of(state: &State, vcpu: c_uint) -> Registers<'_> {
+        let cpu = (state.api.cpu)(vcpu as i32);
+        Registers { state, cpu }
+    }
+
+    fn read(&self, number: i32) -> u64 {
+        thread_local!(static BYTES: std::cell::Cell<*mut GByteArray> = const { std::cell::Cell::new(std::ptr::null_mut()) });
+        let api = &self.state.api;
+        BYTES.with(|bytes| {
+            if bytes.get().is_null() {
+                bytes.set((api.new_bytes)());
+            }
+            (api.set_length)(bytes.get(), 0);
+            (api.read_register)(self.cpu, bytes.get(), number);
+            // SAFETY: the array is this thread's; QEMU has appended a register of at least 8 bytes if the length says so.
+            unsafe {
+                match (*bytes.get()).len {
+                    8.. => (*bytes.get()).data.cast::<u64>().read_unaligned(),
+                    _ => 0,
+                }
+            }
+        })
+    }
+
+    /// GDB's order is rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8..r15 (gdb/features/i386/64bit-core.xml).
+    fn general(&self, register: u8) -> u64 {
+        const GDB: [i32; 8] = [0, 2, 3, 1, 7, 6, 4, 5];
+        self.read(
+            GDB.get(usize::from(register))
+                .copied()
+                .unwrap_or(i32::from(register)),
+        )
+    }
+
+    fn segment(&self, segment: Segment) -> u64 {
+        // gdb/features/i386/64bit-segments.xml follows the 16 registers, rip, eflags and six selectors.
+        self.read(match segment {
+            Segment::Fs => 24,
+            Segment::Gs => 25,
+        })
+    }
 }

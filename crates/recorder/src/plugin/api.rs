@@ -92,7 +92,6 @@ symbols! {
     cpu = c"qemu_get_cpu": extern "C" fn(c_int) -> *mut c_void,
     read_register = c"x86_cpu_gdb_read_register":
         extern "C" fn(*mut c_void, *mut GByteArray, c_int) -> c_int,
-    write_register = c"x86_cpu_gdb_write_register": extern "C" fn(*mut c_void, *mut u8, c_int) -> c_int,
     new_bytes = c"g_byte_array_new": extern "C" fn() -> *mut GByteArray,
     set_length = c"g_byte_array_set_size": extern "C" fn(*mut GByteArray, c_uint) -> *mut GByteArray,
 }

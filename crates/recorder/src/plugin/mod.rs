@@ -10,7 +10,6 @@ mod grouped;
 mod kernel;
 mod out;
 mod plan;
-mod registers;
 mod state;
 mod sync;
 mod translate;

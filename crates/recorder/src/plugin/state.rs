@@ -32,8 +32,6 @@ struct Buffer {
 pub struct State {
     /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
     pub first: First,
-    /// Where QEMU keeps the only thread's registers between blocks; null if that is not known.
-    pub registers: *const u64,
     /// Accesses whose description is still held against the API.
     pub to_check: u32,
     pub api: Api,
@@ -55,8 +53,6 @@ pub struct State {
     pub operands: HashMap<(u8, u64), &'static (u8, Address)>,
     /// What the callbacks of translated blocks are given.
     pub known: Known,
-    /// Whether it was looked for where QEMU keeps the registers.
-    pub looked: bool,
     /// Whether registers are as of the instruction, and not of the last load or store.
     pub registers_are_stored: bool,
 }
@@ -67,7 +63,6 @@ impl State {
         let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
         Ok(State {
             first: firsts[0],
-            registers: std::ptr::null(),
             to_check: CHECKED,
             api,
             level: options.level,
@@ -82,7 +77,6 @@ impl State {
             heap_end: 0,
             operands: HashMap::new(),
             known: Known::default(),
-            looked: false,
             registers_are_stored: false,
         })
     }
@@ -133,6 +127,23 @@ impl State {
             let line = self.out.maps.line(at);
             self.line(vcpu, line, store);
             at = (at | 63) + 1;
+        }
+    }
+
+    /// Whether the first core's L1 has the line, dirty if that is wanted, and needs no more than to know of its use. For the
+    /// one line of an access of the only thread.
+    #[inline(always)]
+    pub fn again(&mut self, address: u64, store: bool) -> bool {
+        self.to_check == 0 && self.caches.again(address / 64, store)
+    }
+
+    /// Tells that the groups of a list have stores to come.
+    #[inline(always)]
+    pub fn expect(&mut self, list: usize) {
+        if list != 0 {
+            for at in 0..self.known.open(list).len() {
+                self.known.open(list)[at].expect(self);
+            }
         }
     }
 

@@ -4,10 +4,9 @@ use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
 use super::api::{ADD_U64, Block, Id, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
-use super::plan::Plan;
-use super::registers::Registers;
+use super::plan::Request;
 use super::state::State;
-use super::{access, counters, grouped, threaded, with};
+use super::{access, counters, threaded, with};
 use crate::flow::{Use, Flow};
 use crate::insn::{self, Kind};
 use crate::options::Level;
@@ -38,9 +37,6 @@ pub extern "C" fn block(_: Id, block: Block) {
             (Level::Memory, true) => access::among_others,
         };
         let plan = (state.level == Level::Memory && !threaded()).then(|| planned(state, block));
-        if let Some(start) = plan.as_ref().and_then(|plan| plan.start) {
-            (api.on_block)(block, grouped::at_start, NO_REGISTERS, start);
-        }
         for i in 0..insns {
             let insn = (api.insn)(block, i);
             // SAFETY: QEMU keeps the instruction's bytes until this call returns.
@@ -70,7 +66,7 @@ pub extern "C" fn block(_: Id, block: Block) {
             if let Some(plan) = &plan
                 && kind != Kind::NonTemporal
             {
-                if let Some(one) = &plan.insns[i] {
+                if let Some(one) = &plan[i] {
                     (api.on_access)(insn, one.callback, NO_REGISTERS, one.sides, one.data);
                 }
                 continue;
@@ -81,11 +77,8 @@ pub extern "C" fn block(_: Id, block: Block) {
 }
 
 /// The callbacks of a block of one-threaded code.
-fn planned(state: &mut State, block: Block) -> Plan {
+fn planned(state: &mut State, block: Block) -> Vec<Option<Request>> {
     let api = state.api;
-    if !std::mem::replace(&mut state.looked, true) {
-        state.registers = Registers::of(api, 0).place().unwrap_or(std::ptr::null());
-    }
     let mut flow = Flow::default();
     let uses: Vec<Use> = (0..(api.insns)(block))
         .map(|i| {
@@ -96,6 +89,5 @@ fn planned(state: &mut State, block: Block) -> Plan {
             flow.next(bytes, (api.insn_address)(insn))
         })
         .collect();
-    let (apart, early) = (state.options.read_data, !state.registers.is_null());
-    state.known.plan(&uses, apart, early)
+    state.known.plan(&uses, state.options.read_data)
 }
