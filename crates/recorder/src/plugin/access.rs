@@ -112,9 +112,9 @@ pub fn one(member: Member) -> (OnAccess, c_uint) {
 #[inline(never)]
 extern "C" fn slow_alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
     if threaded() {
-        eprintln!("STALE ALONE");
         return among_others(vcpu, info, address, data);
     }
+    // SAFETY: there is no other thread.
     let state = unsafe { state() };
     if !crosses(info, address) && state.again(address, stores(info)) {
         return;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::access;
 use super::api::MemInfo;
 use super::state::State;
-use super::{counters, state};
+use super::{counters, state, threaded, with};
 use crate::caches::LINE_BYTES;
 
 /// Groups in a block.
@@ -131,35 +131,58 @@ impl Group {
 pub type Open = Vec<Group>;
 
 /// The callback of a group's first member.
-pub extern "C" fn at_first(vcpu: c_uint, _: MemInfo, address: u64, data: *mut c_void) {
+pub extern "C" fn at_first(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
     let group = Group::of(data);
     // SAFETY: written once before any callback, and later by the only thread; the caches do not move.
     let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first };
     let low = group.low(address);
     LOW[group.ordinal()].store(low, Relaxed);
+    if low % LINE_BYTES + group.last() >= LINE_BYTES {
+        return in_two(vcpu, info, low, data);
+    }
     // SAFETY: as above.
+    if !unsafe { first.hit(low, group.stores()) } {
+        miss(vcpu, info, low, data);
+    }
+}
+
+/// A group in two lines.
+#[inline(never)]
+extern "C" fn in_two(vcpu: c_uint, info: MemInfo, low: u64, data: *mut c_void) {
+    let group = Group::of(data);
+    let split = LINE_BYTES - low % LINE_BYTES;
+    let (below, above) = group.stores_at(split);
+    // SAFETY: as in `at_first`.
     let hit = unsafe {
-        if low % LINE_BYTES + group.last() < LINE_BYTES {
-            first.hit(low, group.stores())
-        } else {
-            let split = LINE_BYTES - low % LINE_BYTES;
-            let (below, above) = group.stores_at(split);
-            first.hit(low, below) && first.hit(low.wrapping_add(split), above)
-        }
+        let first = (*super::STATE.0.get()).assume_init_ref().first;
+        first.hit(low, below) && first.hit(low.wrapping_add(split), above)
     };
     if !hit {
-        miss(vcpu, low, group);
+        miss(vcpu, info, low, data);
     }
 }
 
 #[inline(never)]
-fn miss(vcpu: c_uint, low: u64, group: Group) {
-    if super::threaded() { eprintln!("STALE"); }
-    // SAFETY: there is no other thread; see `State::grouped_too_late`.
-    let state = unsafe { state() };
-    if group.lines(low).all(|(start, _, store)| state.again(start, store)) {
-        return;
+extern "C" fn miss(vcpu: c_uint, _: MemInfo, low: u64, data: *mut c_void) {
+    let group = Group::of(data);
+    if threaded() {
+        return with(|state| {
+            look(state, vcpu, low, group);
+            // No block from before begins once there is a second thread: QEMU compares what blocks are made for. Should one,
+            // others could evict the line before the stores have happened, so it goes into the trace at the end.
+            for (start, _, _) in group.lines(low).filter(|line| line.2) {
+                state.late.insert(start);
+            }
+        });
     }
+    // SAFETY: there is no other thread.
+    let state = unsafe { state() };
+    if !group.lines(low).all(|(start, _, store)| state.again(start, store)) {
+        look(state, vcpu, low, group);
+    }
+}
+
+fn look(state: &mut State, vcpu: c_uint, low: u64, group: Group) {
     state.expect(group.open());
     if group.stores() {
         group.expect(state);

@@ -5,6 +5,7 @@
 
 mod access;
 mod api;
+mod chain;
 mod counters;
 mod grouped;
 mod kernel;
@@ -143,6 +144,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     let out = Out::new(api, ring, options.skip, options.read_data, options.page_map);
     let mut state = State::new(api, options, out)?;
     state.registers_are_stored = sync::store_registers();
+    chain::between_pages();
     // SAFETY: no callback is registered yet, so nobody else looks.
     unsafe { (*STATE.0.get()).write(state) };
     // SAFETY: the handlers are functions that live as long as the process.

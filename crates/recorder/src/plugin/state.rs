@@ -49,6 +49,8 @@ pub struct State {
     /// Where the kernel clears a thread's number when it ends.
     pub cleared: BTreeSet<u64>,
     pub heap_end: u64,
+    /// Addresses of lines whose stores may have come after their mark was taken.
+    pub late: BTreeSet<u64>,
     /// Addresses of flush instructions, which QEMU's translations point to.
     pub operands: HashMap<(u8, u64), &'static (u8, Address)>,
     /// What the callbacks of translated blocks are given.
@@ -75,6 +77,7 @@ impl State {
             handlers: HashSet::new(),
             cleared: BTreeSet::new(),
             heap_end: 0,
+            late: BTreeSet::new(),
             operands: HashMap::new(),
             known: Known::default(),
             registers_are_stored: false,
@@ -86,6 +89,7 @@ impl State {
         counters::reset();
         self.caches.clear();
         self.buffers.clear();
+        self.late.clear();
         let follow = self.options.follow_fork && self.out.on();
         let process = std::process::id();
         let ring = follow.then(|| self.child_ring(process)).flatten();
@@ -287,6 +291,9 @@ impl State {
         self.empty_buffers(|_| true);
         for address in std::mem::take(&mut self.cleared) {
             self.access(0, address, 4, true);
+        }
+        for address in std::mem::take(&mut self.late) {
+            self.access(0, address, 1, true);
         }
         if self.level == Level::Memory {
             for line in self.caches.drain() {
