@@ -125,6 +125,11 @@ impl Level {
         dirty
     }
 
+    fn dirty(&self, line: u64) -> bool {
+        let at = (line & self.mask) as usize * self.ways;
+        self.tags[at..at + self.ways].contains(&(line << 1 | DIRTY))
+    }
+
     /// Makes the line clean where it is; whether it was dirty.
     fn clean(&mut self, line: u64) -> bool {
         let tag = self.set(line).iter_mut().find(|tag| **tag >> 1 == line);
@@ -288,6 +293,10 @@ impl L1 {
         self.forget(victim >> 1);
         self.put(at, tag);
         (victim != EMPTY).then_some(victim)
+    }
+
+    fn dirty(&self, line: u64) -> bool {
+        self.find(line).is_some_and(|at| self.tag(at) & DIRTY != 0)
     }
 
     /// Takes the line out; whether it was dirty.
@@ -571,6 +580,13 @@ impl Caches {
                 self.down_from_l2(line, memory);
             }
         }
+    }
+
+    /// Whether any cache has the line dirty.
+    pub fn dirty(&self, line: u64) -> bool {
+        let below = |level: &Level| level.dirty(line);
+        let core = |core: &Core| core.l1.dirty(line) || below(&core.l2);
+        self.cores.iter().any(core) || self.llc.as_ref().is_some_and(below)
     }
 
     /// Takes the dirty bit of the line from all caches, and with `invalidate` the line; whether it was dirty.

@@ -17,7 +17,7 @@ pub fn stores(info: MemInfo) -> bool {
 }
 
 #[inline(always)]
-fn size(info: MemInfo) -> u64 {
+pub fn size(info: MemInfo) -> u64 {
     1 << (info >> 4 & 7)
 }
 

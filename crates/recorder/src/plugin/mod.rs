@@ -14,6 +14,7 @@ mod plan;
 mod state;
 mod sync;
 mod translate;
+mod verify;
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -145,6 +146,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     let mut state = State::new(api, options, out)?;
     state.registers_are_stored = sync::store_registers();
     chain::between_pages();
+    state.checked = std::env::var_os(verify::VARIABLE).map(|_| verify::Checked::default());
     // SAFETY: no callback is registered yet, so nobody else looks.
     unsafe { (*STATE.0.get()).write(state) };
     // SAFETY: the handlers are functions that live as long as the process.

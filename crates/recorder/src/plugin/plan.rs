@@ -19,6 +19,9 @@ pub struct Request {
     pub data: *mut c_void,
 }
 
+/// See [`Known::plan`].
+pub type Plan = (Vec<Option<Request>>, Vec<group::Group>);
+
 /// What the callbacks of translated blocks are given.
 pub struct Known {
     lists: Vec<Open>,
@@ -70,15 +73,17 @@ impl Known {
         })
     }
 
-    /// The callback of each instruction of a block, if it has one. With `apart`, loads and stores of one instruction are looked
+    /// The callback of each instruction of a block, if it has one, and the block's groups. With `apart`, loads and stores of one instruction are looked
     /// up apart.
-    pub fn plan(&mut self, block: &[Use], apart: bool) -> Vec<Option<Request>> {
+    pub fn plan(&mut self, block: &[Use], apart: bool) -> Plan {
         let groups = match group::groups(block, apart) {
             groups if groups.len() <= GROUPS => groups,
             _ => Vec::new(),
         };
-        self.requests(block.len(), &groups)
-            .unwrap_or_else(|| (0..block.len()).map(|_| Some(plain())).collect())
+        match self.requests(block.len(), &groups) {
+            Some(requests) => (requests, groups),
+            None => ((0..block.len()).map(|_| Some(plain())).collect(), Vec::new()),
+        }
     }
 
     fn requests(&mut self, insns: usize, groups: &[group::Group]) -> Option<Vec<Option<Request>>> {

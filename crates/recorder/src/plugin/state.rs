@@ -6,6 +6,7 @@ use std::path::Path;
 use super::api::Api;
 use super::counters;
 use super::plan::Known;
+use super::verify::Checked;
 use super::out::Out;
 use crate::caches::{Caches, First, Want};
 use crate::codec::{Event, op};
@@ -55,6 +56,8 @@ pub struct State {
     pub operands: HashMap<(u8, u64), &'static (u8, Address)>,
     /// What the callbacks of translated blocks are given.
     pub known: Known,
+    /// What was checked, if that is wanted.
+    pub checked: Option<Checked>,
     /// Whether registers are as of the instruction, and not of the last load or store.
     pub registers_are_stored: bool,
 }
@@ -80,6 +83,7 @@ impl State {
             late: BTreeSet::new(),
             operands: HashMap::new(),
             known: Known::default(),
+            checked: None,
             registers_are_stored: false,
         })
     }
@@ -312,6 +316,9 @@ impl State {
                 self.out.unreadable
             );
             self.out.tell(&Event::Note(note.into_bytes()));
+        }
+        if let Some(checked) = &self.checked {
+            self.out.tell(&Event::Note(checked.note().into_bytes()));
         }
         if !self.registers_are_stored && !self.operands.is_empty() {
             let note = "this QEMU shows registers as of the last load or store: some flushes' addresses may be stale";

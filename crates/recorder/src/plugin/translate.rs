@@ -4,9 +4,9 @@ use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
 use super::api::{ADD_U64, Block, Id, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
-use super::plan::Request;
+use super::plan::Plan;
 use super::state::State;
-use super::{access, counters, threaded, with};
+use super::{access, counters, threaded, verify, with};
 use crate::flow::{Use, Flow};
 use crate::insn::{self, Kind};
 use crate::options::Level;
@@ -63,7 +63,7 @@ pub extern "C" fn block(_: Id, block: Block) {
                 }
                 _ => {}
             }
-            if let Some(plan) = &plan
+            if let Some((plan, _)) = &plan
                 && kind != Kind::NonTemporal
             {
                 if let Some(one) = &plan[i] {
@@ -73,11 +73,14 @@ pub extern "C" fn block(_: Id, block: Block) {
             }
             (api.on_access)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, null_mut());
         }
+        if let (Some((_, groups)), Some(_)) = (&plan, &state.checked) {
+            verify::ask(api, block, groups);
+        }
     });
 }
 
 /// The callbacks of a block of one-threaded code.
-fn planned(state: &mut State, block: Block) -> Vec<Option<Request>> {
+fn planned(state: &mut State, block: Block) -> Plan {
     let api = state.api;
     let mut flow = Flow::default();
     let uses: Vec<Use> = (0..(api.insns)(block))

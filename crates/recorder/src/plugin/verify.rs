@@ -1,0 +1,157 @@
+//! A check of groups against QEMU's own word, for tests: with `SARDONYX_RECORDER_CHECK` in its environment, one-threaded code of
+//! grouped accesses also has a callback for each of them, which holds against what the group said where the access is,
+//! how large it is and what it does, that the accesses come in that order and number, and that the caches know of each store.
+//! The first that differs ends the recording. The trace has a note of how many were checked.
+
+use std::cell::Cell;
+use std::ffi::{c_uint, c_void};
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::access::{size, stores};
+use super::api::{Api, Block, MemInfo, NO_REGISTERS, READS_AND_WRITES};
+use super::state::State;
+use super::{grouped, threaded, with};
+use crate::group::{Group, Member};
+
+/// The variable that asks for it.
+pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
+
+/// What was checked.
+#[derive(Default)]
+pub struct Checked {
+    accesses: u64,
+    /// Of them, accesses that another's callback stood for.
+    spared: u64,
+    blocks: u64,
+    left_early: u64,
+}
+
+impl Checked {
+    /// For the trace.
+    pub fn note(&self) -> String {
+        format!(
+            "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early",
+            self.accesses, self.blocks, self.spared, self.left_early
+        )
+    }
+}
+
+/// A block: how many of its grouped accesses there are, and how many of them have been seen in this run.
+struct Expected {
+    address: u64,
+    accesses: usize,
+    seen: Cell<usize>,
+}
+
+/// An instruction's.
+struct Part {
+    block: &'static Expected,
+    member: Member,
+    /// Accesses of the block before it.
+    before: usize,
+    /// Number of its group, if the group's place is kept, and the distance from there.
+    group: Option<(usize, u64)>,
+    leads: bool,
+}
+
+/// Asks for the callbacks that check a block.
+pub fn ask(api: Api, block: Block, groups: &[Group]) {
+    let mut parts: Vec<(Member, Option<(usize, u64)>, bool)> = Vec::new();
+    for (ordinal, group) in groups.iter().enumerate() {
+        let kept = group.members.len() > 1 || group.members[0].access.parts() > 1;
+        for (at, member) in group.members.iter().enumerate() {
+            let from = member.access.distance.wrapping_sub(group.low);
+            parts.push((*member, kept.then_some((ordinal, from)), at == 0));
+        }
+    }
+    parts.sort_by_key(|part| part.0.insn);
+    let each = |member: &Member| match (member.loads, member.stores) {
+        (true, true) => 2,
+        _ => usize::from(member.access.parts()),
+    };
+    let expected: &'static Expected = Box::leak(Box::new(Expected {
+        address: (api.block_address)(block),
+        accesses: parts.iter().map(|part| each(&part.0)).sum(),
+        seen: Cell::new(0),
+    }));
+    let kept = std::ptr::from_ref(expected).cast_mut().cast();
+    (api.on_block)(block, at_block, NO_REGISTERS, kept);
+    let mut before = 0;
+    for (member, group, leads) in parts {
+        let part = Box::leak(Box::new(Part { block: expected, member, before, group, leads }));
+        before += each(&member);
+        let insn = (api.insn)(block, member.insn);
+        let kept = std::ptr::from_mut(part).cast();
+        (api.on_access)(insn, at_access, NO_REGISTERS, READS_AND_WRITES, kept);
+    }
+}
+
+extern "C" fn at_block(_: c_uint, data: *mut c_void) {
+    // SAFETY: `ask` hands over what lives on; the only thread uses it.
+    let block = unsafe { &*data.cast::<Expected>() };
+    with(|state| {
+        if let Some(checked) = &mut state.checked {
+            checked.blocks += 1;
+            checked.left_early += u64::from(!matches!(block.seen.get(), seen if seen == 0 || seen == block.accesses));
+        }
+    });
+    block.seen.set(0);
+}
+
+extern "C" fn at_access(_: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
+    // SAFETY: as above.
+    let part = unsafe { &*data.cast::<Part>() };
+    if threaded() {
+        return;
+    }
+    with(|state| match wrong(state, part, info, address) {
+        None => {
+            part.block.seen.set(part.block.seen.get() + 1);
+            if let Some(checked) = &mut state.checked {
+                checked.accesses += 1;
+                checked.spared += u64::from(!part.leads);
+            }
+        }
+        Some(problem) => {
+            eprintln!(
+                "sardonyx-recorder: instruction {} of the block at {:#x}: {problem} ({:?})",
+                part.member.insn, part.block.address, part.member
+            );
+            std::process::abort();
+        }
+    });
+}
+
+/// What is not as the group said.
+fn wrong(state: &mut State, part: &Part, info: MemInfo, address: u64) -> Option<String> {
+    let (member, seen) = (&part.member, part.block.seen.get());
+    let Some(number) = seen.checked_sub(part.before) else {
+        return Some(format!("access {seen} of the block, not {}", part.before));
+    };
+    let both = member.loads && member.stores;
+    let (bytes, store, from) = match number {
+        0 | 1 if both => (u64::from(member.access.size), number == 1, 0),
+        _ if !both && number < usize::from(member.access.parts()) => {
+            (u64::from(member.access.size.min(8)), member.stores, 8 * number as u64)
+        }
+        _ => return Some(format!("its access {number}, which is too many")),
+    };
+    if (size(info), stores(info)) != (bytes, store) {
+        return Some(format!("{} bytes (store: {})", size(info), stores(info)));
+    }
+    // The leader's own load comes before its look.
+    if let Some((ordinal, distance)) = part.group.filter(|_| !(part.leads && both && number == 0)) {
+        let low = grouped::LOW[ordinal].load(Relaxed);
+        let due = low.wrapping_add(distance).wrapping_add(from);
+        if address != due {
+            return Some(format!("at {address:#x}, not {due:#x}"));
+        }
+    }
+    for byte in [address, address + bytes - 1] {
+        let line = state.out.maps.line(byte);
+        if store && !state.caches.dirty(line) && !state.out.owed.contains(&line) {
+            return Some(format!("the caches know nothing of the store at {address:#x}"));
+        }
+    }
+    None
+}
