@@ -4,8 +4,8 @@
 //! coherent as in MSI: a line that is dirty in one core's caches is in no other core's. Only line numbers and
 //! dirty bits are here; who keeps the bytes is told by [`Memory`] when a line reaches it.
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Size and ways of one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

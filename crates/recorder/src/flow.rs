@@ -134,9 +134,9 @@ impl Flow {
 
     fn what(&mut self, instruction: &Instruction) -> Use {
         let used = self.factory.info(instruction).used_memory();
-        let mut there = used.iter().filter(|memory| {
-            !matches!(memory.access(), OpAccess::None | OpAccess::NoMemAccess)
-        });
+        let mut there = used
+            .iter()
+            .filter(|memory| !matches!(memory.access(), OpAccess::None | OpAccess::NoMemAccess));
         let Some(&memory) = there.next() else {
             return Use::Nothing;
         };
@@ -150,7 +150,11 @@ impl Flow {
             return Use::Unknown;
         }
         match self.access(&memory) {
-            Some(access) => Use::One { access, loads, stores },
+            Some(access) => Use::One {
+                access,
+                loads,
+                stores,
+            },
             None => Use::Unknown,
         }
     }

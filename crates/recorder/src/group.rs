@@ -75,13 +75,21 @@ pub fn groups(block: &[Use], apart: bool) -> Vec<Group> {
                 open = groups.len();
                 continue;
             }
-            Use::One { access, loads, stores } if !(loads && stores && apart) => (access, loads, stores),
+            Use::One {
+                access,
+                loads,
+                stores,
+            } if !(loads && stores && apart) => (access, loads, stores),
             _ => continue,
         };
-        let member = Member { insn, loads, stores, access };
-        let fits = |group: &&mut Group| {
-            group.origin() == access.origin && group.joined(&access).is_some()
+        let member = Member {
+            insn,
+            loads,
+            stores,
+            access,
         };
+        let fits =
+            |group: &&mut Group| group.origin() == access.origin && group.joined(&access).is_some();
         match groups[open..].iter_mut().rev().find(fits) {
             Some(group) => group.join(member),
             None => groups.push(Group::new(member)),

@@ -40,14 +40,21 @@ pub fn between_pages() -> bool {
     // SAFETY: sysconf has no preconditions.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let constant = function.addr() + CONSTANT;
-    let start = (function as *mut u8).with_addr(constant / page * page).cast::<c_void>();
+    let start = (function as *mut u8)
+        .with_addr(constant / page * page)
+        .cast::<c_void>();
     if !constant.is_multiple_of(4) {
         return false;
     }
     // SAFETY: the word lies in one page of QEMU's code, which the loader mapped private. It is written in one piece, and
     // nobody runs it meanwhile, as QEMU has started no guest yet.
     unsafe {
-        if libc::mprotect(start, page, libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) != 0 {
+        if libc::mprotect(
+            start,
+            page,
+            libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
+        ) != 0
+        {
             return false;
         }
         let word = function.cast::<u8>().add(CONSTANT).cast::<u32>();

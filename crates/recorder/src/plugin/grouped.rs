@@ -88,7 +88,10 @@ impl Group {
     #[inline(always)]
     fn stores_at(self, split: u64) -> (bool, bool) {
         let stores = self.stores();
-        (stores & (self.byte(1) < split), stores & (self.byte(2) >= split))
+        (
+            stores & (self.byte(1) < split),
+            stores & (self.byte(2) >= split),
+        )
     }
 
     #[inline(always)]
@@ -177,7 +180,10 @@ extern "C" fn miss(vcpu: c_uint, _: MemInfo, low: u64, data: *mut c_void) {
     }
     // SAFETY: there is no other thread.
     let state = unsafe { state() };
-    if !group.lines(low).all(|(start, _, store)| state.again(start, store)) {
+    if !group
+        .lines(low)
+        .all(|(start, _, store)| state.again(start, store))
+    {
         look(state, vcpu, low, group);
     }
 }
@@ -206,5 +212,53 @@ pub extern "C" fn at_first_part(vcpu: c_uint, info: MemInfo, address: u64, data:
     let now = counters::alone();
     if WHEN[Group::of(data).ordinal()].swap(now, Relaxed) != now {
         at_first(vcpu, info, address, data);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_says_what_it_was_given_and_which_lines_are_stored() {
+        for (last, from, to) in [
+            (0, 0, 0),
+            (7, 0, 7),
+            (63, 0, 63),
+            (63, 40, 47),
+            (31, 8, 8),
+            (17, 9, 16),
+        ] {
+            for stores in [false, true] {
+                let parts = Parts {
+                    last,
+                    stored: stores.then_some((from, to)),
+                    first: last / 2,
+                    ordinal: 201,
+                    open: (1 << 31) - 1,
+                };
+                let group = Group::of(Group::new(parts).data());
+                assert_eq!((group.ordinal(), group.open()), (201, (1 << 31) - 1));
+                for low in 1000..1064u64 {
+                    assert_eq!(group.low(low + u64::from(last / 2)), low);
+                    let mut lines: Vec<(u64, bool)> = Vec::new();
+                    for byte in low..=low + u64::from(last) {
+                        let stored =
+                            stores && (low + u64::from(from)..=low + u64::from(to)).contains(&byte);
+                        match lines.last_mut() {
+                            Some((line, any)) if *line == byte / 64 => *any |= stored,
+                            _ => lines.push((byte / 64, stored)),
+                        }
+                    }
+                    let said: Vec<(u64, bool)> = group
+                        .lines(low)
+                        .map(|(start, _, store)| (start / 64, store))
+                        .collect();
+                    assert_eq!(said, lines);
+                    let bytes: u64 = group.lines(low).map(|line| line.1).sum();
+                    assert_eq!(bytes, u64::from(last) + 1);
+                }
+            }
+        }
     }
 }

@@ -61,7 +61,10 @@ impl Known {
         if open.is_empty() {
             return Some(0);
         }
-        let key = open.iter().map(|group| group.data().addr() as u64).collect();
+        let key = open
+            .iter()
+            .map(|group| group.data().addr() as u64)
+            .collect();
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number);
         }
@@ -82,7 +85,10 @@ impl Known {
         };
         match self.requests(block.len(), &groups) {
             Some(requests) => (requests, groups),
-            None => ((0..block.len()).map(|_| Some(plain())).collect(), Vec::new()),
+            None => (
+                (0..block.len()).map(|_| Some(plain())).collect(),
+                Vec::new(),
+            ),
         }
     }
 
@@ -120,11 +126,21 @@ impl Known {
                             led.push((last, word));
                         }
                         let (callback, sides): (OnAccess, c_uint) = match first {
-                            Member { access, .. } if access.parts() > 1 => (grouped::at_first_part, READS_AND_WRITES),
-                            Member { loads: true, stores: true, .. } => (grouped::at_first_store, STORES),
+                            Member { access, .. } if access.parts() > 1 => {
+                                (grouped::at_first_part, READS_AND_WRITES)
+                            }
+                            Member {
+                                loads: true,
+                                stores: true,
+                                ..
+                            } => (grouped::at_first_store, STORES),
                             _ => (grouped::at_first, READS_AND_WRITES),
                         };
-                        Some(Request { callback, sides, data: word.data() })
+                        Some(Request {
+                            callback,
+                            sides,
+                            data: word.data(),
+                        })
                     }
                 }
             });

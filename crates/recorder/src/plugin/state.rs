@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::api::Api;
 use super::counters;
+use super::out::Out;
 use super::plan::Known;
 use super::verify::Checked;
-use super::out::Out;
 use crate::caches::{Caches, First, Want};
 use crate::codec::{Event, op};
 use crate::insn::Address;

@@ -7,7 +7,7 @@ use super::api::{ADD_U64, Block, Id, NO_REGISTERS, READS_AND_WRITES, READS_REGIS
 use super::plan::Plan;
 use super::state::State;
 use super::{access, counters, threaded, verify, with};
-use crate::flow::{Use, Flow};
+use crate::flow::{Flow, Use};
 use crate::insn::{self, Kind};
 use crate::options::Level;
 

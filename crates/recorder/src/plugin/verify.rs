@@ -78,7 +78,13 @@ pub fn ask(api: Api, block: Block, groups: &[Group]) {
     (api.on_block)(block, at_block, NO_REGISTERS, kept);
     let mut before = 0;
     for (member, group, leads) in parts {
-        let part = Box::leak(Box::new(Part { block: expected, member, before, group, leads }));
+        let part = Box::leak(Box::new(Part {
+            block: expected,
+            member,
+            before,
+            group,
+            leads,
+        }));
         before += each(&member);
         let insn = (api.insn)(block, member.insn);
         let kept = std::ptr::from_mut(part).cast();
@@ -92,7 +98,8 @@ extern "C" fn at_block(_: c_uint, data: *mut c_void) {
     with(|state| {
         if let Some(checked) = &mut state.checked {
             checked.blocks += 1;
-            checked.left_early += u64::from(!matches!(block.seen.get(), seen if seen == 0 || seen == block.accesses));
+            checked.left_early +=
+                u64::from(!matches!(block.seen.get(), seen if seen == 0 || seen == block.accesses));
         }
     });
     block.seen.set(0);
@@ -131,9 +138,11 @@ fn wrong(state: &mut State, part: &Part, info: MemInfo, address: u64) -> Option<
     let both = member.loads && member.stores;
     let (bytes, store, from) = match number {
         0 | 1 if both => (u64::from(member.access.size), number == 1, 0),
-        _ if !both && number < usize::from(member.access.parts()) => {
-            (u64::from(member.access.size.min(8)), member.stores, 8 * number as u64)
-        }
+        _ if !both && number < usize::from(member.access.parts()) => (
+            u64::from(member.access.size.min(8)),
+            member.stores,
+            8 * number as u64,
+        ),
         _ => return Some(format!("its access {number}, which is too many")),
     };
     if (size(info), stores(info)) != (bytes, store) {
@@ -150,7 +159,9 @@ fn wrong(state: &mut State, part: &Part, info: MemInfo, address: u64) -> Option<
     for byte in [address, address + bytes - 1] {
         let line = state.out.maps.line(byte);
         if store && !state.caches.dirty(line) && !state.out.owed.contains(&line) {
-            return Some(format!("the caches know nothing of the store at {address:#x}"));
+            return Some(format!(
+                "the caches know nothing of the store at {address:#x}"
+            ));
         }
     }
     None
