@@ -104,3 +104,59 @@ fn flushes_have_the_address_of_the_moment() {
     let wrong = said.iter().zip(&recorded).filter(|(a, b)| a != b).count();
     assert_eq!((recorded.len(), wrong), (said.len(), 0));
 }
+
+/// One callback stands for several accesses, which a check in the plugin holds against QEMU's own word for each of them.
+fn grouped(
+    name: &str,
+    words: &[&str],
+    change: impl FnOnce(&mut sardonyx_record::Request),
+) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(name, folder.path(), &[]);
+    let (trace, dump) = (folder.path().join("t.parquet"), folder.path().join("dump"));
+    let mut all = vec![program.to_str().unwrap(), dump.to_str().unwrap()];
+    all.extend(words);
+    let mut wanted = request(&trace, &all);
+    wanted.environment = vec![("SARDONYX_RECORDER_CHECK".into(), "1".into())];
+    change(&mut wanted);
+    let outcome = run(&wanted);
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
+    hold(&trace, &dump);
+    let notes = &outcome.traces[0].notes;
+    let note = notes
+        .iter()
+        .find(|note| note.starts_with("checked "))
+        .expect("a note");
+    println!("{name}: {note}");
+    let number = |at: usize| note.split(' ').nth(at).unwrap().parse::<usize>().unwrap();
+    let (accesses, spared) = (number(1), number(8));
+    assert!(spared * 10 > accesses, "{note}");
+    number(14)
+}
+
+fn tiny(request: &mut sardonyx_record::Request) {
+    let bytes = |bytes| Geometry { bytes, ways: 1 };
+    (request.caches.l1, request.caches.l2) = (bytes(256), bytes(512));
+    request.caches.llc = Some(bytes(1024));
+}
+
+#[test]
+fn groups_are_what_the_program_does() {
+    grouped("truth", &["4"], |_| {});
+    let left_early = grouped("groups", &[], |_| {});
+    assert!(left_early >= 300, "{left_early}");
+}
+
+#[test]
+fn groups_lose_no_store_when_their_line_goes_between() {
+    grouped("groups", &[], tiny);
+    grouped("groups", &[], |r| {
+        tiny(r);
+        r.caches.inclusive = false;
+    });
+    grouped("groups", &[], |r| {
+        tiny(r);
+        r.caches.llc = None;
+        r.read_data = true;
+    });
+}
