@@ -21,6 +21,13 @@ pub static LOW: [AtomicU64; GROUPS] = [const { AtomicU64::new(0) }; GROUPS];
 /// The instructions counted when each group was looked up last.
 static WHEN: [AtomicU64; GROUPS] = [const { AtomicU64::new(0) }; GROUPS];
 
+/// Begins anew, in a child, whose instructions are counted from 0.
+pub fn reset() {
+    for when in &WHEN {
+        when.store(0, Relaxed);
+    }
+}
+
 /// Bits of a number below a line's bytes.
 const BYTE: u32 = 6;
 /// Bits of a group's number in its block.

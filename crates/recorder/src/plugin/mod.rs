@@ -145,8 +145,8 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     let out = Out::new(api, ring, options.skip, options.read_data, options.page_map);
     let mut state = State::new(api, options, out)?;
     state.registers_are_stored = sync::store_registers();
-    chain::between_pages();
-    state.checked = std::env::var_os(verify::VARIABLE).map(|_| verify::Checked::default());
+    let chained = chain::between_pages();
+    state.checked = std::env::var_os(verify::VARIABLE).map(|_| verify::Checked::new(chained));
     // SAFETY: no callback is registered yet, so nobody else looks.
     unsafe { (*STATE.0.get()).write(state) };
     // SAFETY: the handlers are functions that live as long as the process.

@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use super::api::Api;
-use super::counters;
 use super::out::Out;
 use super::plan::Known;
 use super::verify::Checked;
+use super::{counters, grouped};
 use crate::caches::{Caches, First, Want};
 use crate::codec::{Event, op};
 use crate::insn::Address;
@@ -91,6 +91,7 @@ impl State {
     /// A child begins with cold caches and a ring of its own, or records nothing.
     pub fn restart_in_child(&mut self) {
         counters::reset();
+        grouped::reset();
         self.caches.clear();
         self.buffers.clear();
         self.late.clear();

@@ -24,14 +24,23 @@ pub struct Checked {
     spared: u64,
     blocks: u64,
     left_early: u64,
+    chained: bool,
 }
 
 impl Checked {
+    /// Nothing yet; `chained` if blocks are chained between pages.
+    pub fn new(chained: bool) -> Checked {
+        Checked {
+            chained,
+            ..Checked::default()
+        }
+    }
+
     /// For the trace.
     pub fn note(&self) -> String {
         format!(
-            "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early",
-            self.accesses, self.blocks, self.spared, self.left_early
+            "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early; jumps between pages are direct: {}",
+            self.accesses, self.blocks, self.spared, self.left_early, self.chained
         )
     }
 }
@@ -56,7 +65,7 @@ struct Part {
 
 /// Asks for the callbacks that check a block.
 pub fn ask(api: Api, block: Block, groups: &[Group]) {
-    let mut parts: Vec<(Member, Option<(usize, u64)>, bool)> = Vec::new();
+    let mut parts = Vec::new();
     for (ordinal, group) in groups.iter().enumerate() {
         let kept = group.members.len() > 1 || group.members[0].access.parts() > 1;
         for (at, member) in group.members.iter().enumerate() {
