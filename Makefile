@@ -12,6 +12,7 @@ CARGO_FLAGS := --release --workspace --locked
 PLUGIN := libsardonyx_recorder.so
 CARGO_OUT := $(or $(CARGO_TARGET_DIR),target)
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml')
+MATURIN := env VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --release --locked
 
 # What maturin sets for a native module; set for all, so that no dependency is built for each.
 export PYO3_BUILD_EXTENSION_MODULE := 1
@@ -19,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # However make was called, the interpreter for Rust's build scripts is the one of the environment.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: build run test test-rust test-checked test-python lint fmt bench browser qemu corpus clean
+.PHONY: build run test test-rust test-checked test-python lint fmt bench profile browser qemu corpus clean
 
 build: $(BUILT)
 
@@ -33,7 +34,7 @@ $(INSTALLED): requirements.lock
 
 $(BUILT): $(INSTALLED) pyproject.toml $(RUST)
 	@command -v cargo > /dev/null || { echo "make: no cargo; install Rust 1.90 or newer" >&2; exit 1; }
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --release --locked > /dev/null
+	@tools/profile-guided build "$(MATURIN) && tools/train $(BIN)/sardonyx $(CARGO_OUT)/profile/results" $(MATURIN) > /dev/null
 	cargo build --quiet --release --locked --package sardonyx-recorder
 	@cp $(CARGO_OUT)/release/$(PLUGIN) python/sardonyx/.$(PLUGIN).new
 	@mv python/sardonyx/.$(PLUGIN).new python/sardonyx/$(PLUGIN)
@@ -68,8 +69,13 @@ fmt: $(INSTALLED)
 	$(BIN)/ruff format python tests/python
 	$(BIN)/ruff check --fix python tests/python
 
+BENCH := cargo bench --quiet --package sardonyx --locked --bench requests --bench programs
 bench: $(INSTALLED)
-	cargo bench --package sardonyx --locked --bench requests --bench programs
+	@tools/profile-guided bench "$(BENCH) -- --requests 30000 --transactions 2000 > /dev/null" $(BENCH)
+
+# The next `build` and `bench` count anew what the simulator is compiled for, after larger changes.
+profile:
+	rm -rf $(CARGO_OUT)/profile $(BUILT)
 
 # The reports are looked at in a real browser.
 browser:

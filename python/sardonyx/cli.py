@@ -28,6 +28,8 @@ from sardonyx import (
     sca_stages,
 )
 from sardonyx import reproduce as reproduction
+from sardonyx.beside import NAME as BESIDE_PAPER
+from sardonyx.beside import BesidePaper
 from sardonyx.claims import ClaimRow
 from sardonyx.cli_common import (
     MOST,
@@ -247,7 +249,8 @@ def reproduce(
                 results = api_jobs.run(planned, shared, known, jobs, watch)
             rows = prepared.claims(results)
             table_1 = prepared.table_1()
-            report = _save(results, target, rows, prepared.note, table_1)
+            beside = BesidePaper(tuple(rows), prepared.note, table_1)
+            report = _save(results, target, beside)
         people = for_people(json_to)
         people.print(claims_table(rows, people.width))
         if table_1 is not None:
@@ -332,15 +335,21 @@ REPRODUCTIONS = {"esd": _reproduce_esd, "sca": _reproduce_sca}
 
 @app.command()
 def report(
-    directory: Annotated[Path, typer.Argument(help="A directory that compare wrote.")],
+    directory: Annotated[Path, typer.Argument(help="A directory that compare or reproduce wrote.")],
 ) -> None:
     """Print the table of saved results again and write their report.html anew."""
     with told():
         results = Results.load(directory)
         target = directory if directory.is_dir() else directory.parent
         path = target / "report.html"
-        write_report(results, path)
-        out.print(compare_table(results, out.width))
+        beside = BesidePaper.load(target)
+        _write_report(results, path, beside)
+        if beside.claims:
+            out.print(claims_table(beside.claims, out.width))
+        else:
+            out.print(compare_table(results, out.width))
+        if beside.table_1 is not None:
+            out.print(stages_table(beside.table_1))
         out.print(f"report: {path}", soft_wrap=True)
 
 
@@ -386,19 +395,21 @@ def show(
         write_json(json_to, machine)
 
 
-def _save(
-    results: Results,
-    directory: Path,
-    claims: Sequence[ClaimRow] = (),
-    note: str = "",
-    table_1: Table1 | None = None,
-) -> Path:
+def _save(results: Results, directory: Path, beside: BesidePaper | None = None) -> Path:
     """Write everything that a comparison leaves, each file complete or not at all."""
     results.save(directory / "results.json")
     results.to_parquet(directory / "results.parquet")
+    if beside is None:  # an earlier reproduction's is not this one's
+        (directory / BESIDE_PAPER).unlink(missing_ok=True)
+    else:
+        beside.save(directory)
     path = directory / "report.html"
-    write_report(results, path, claims=claims, note=note, table_1=table_1)
+    _write_report(results, path, beside or BesidePaper())
     return path
+
+
+def _write_report(results: Results, path: Path, beside: BesidePaper) -> None:
+    write_report(results, path, claims=beside.claims, note=beside.note, table_1=beside.table_1)
 
 
 def _list(rows: list[dict[str, Any]], columns: tuple[str, ...], json_to: str | None) -> None:

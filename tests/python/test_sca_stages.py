@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 from sardonyx import sca_stages as stages
+from sardonyx.beside import BesidePaper
+from sardonyx.claims import Claim, ClaimRow
 from sardonyx.report import write_report
-from sardonyx.results import Results
+from sardonyx.results import Results, ResultsError
 from sardonyx.tables import stages_table
 
 SMALL = stages.Scale(transactions=20, footprint=4096)
@@ -120,3 +123,21 @@ def test_the_table_is_printed_and_in_the_report(tmp_path: Any) -> None:
     page = (tmp_path / "r.html").read_text()
     assert 'data-name="table-1"' in page and "the paper: unknown" in page
     assert "usable at 9 of 10 cuts" in page
+
+
+def test_what_stands_beside_the_paper_is_saved_and_read_again(tmp_path: Path) -> None:
+    claim = Claim("sca", "Fig. 12", "slowdown", "sca", "mean", 1.2)
+    row = ClaimRow(claim, 1.5, "x", "a note", "", {"other": 2.0}, {"queue": 1.5}, ("core.width",))
+    missing = ClaimRow(claim, None, "x", "", "no such run")
+    table = stages.table({"queue": invented()}, SMALL)
+    kept = BesidePaper((row, missing), "stand-ins", table)
+    kept.save(tmp_path)
+    assert BesidePaper.load(tmp_path) == kept
+    assert BesidePaper.load(tmp_path / "nowhere") == BesidePaper()
+    path = tmp_path / "beside_paper.json"
+    path.write_text(path.read_text().replace('"unit": "x"', '"unit": "y"'))
+    with pytest.raises(ResultsError, match=r"beside_paper.json, claims.0.unit: .*"):
+        BesidePaper.load(tmp_path)
+    path.write_text("{")
+    with pytest.raises(ResultsError, match="as a whole"):
+        BesidePaper.load(tmp_path)

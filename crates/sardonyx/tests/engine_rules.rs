@@ -508,10 +508,15 @@ fn running_until_something_must_be_known_is_advancing_event_by_event() {
                 if engine.admits() && next > due.max(engine.now()) {
                     break;
                 }
+                if next == Time::NEVER {
+                    assert!(engine.kick()); // queued writes, too few for a drain
+                }
                 match one_by_one {
                     true => engine.advance(),
                     false => engine.advance_until(limit.max(engine.now())),
                 };
+                let answers = engine.answers();
+                seen.extend(answers.map(|a| (a.request.tag, a.admitted, a.at)));
             }
             let now = due.max(engine.now());
             let place = Place(tag / 3 * 64 * 5);
@@ -537,6 +542,7 @@ fn running_until_something_must_be_known_is_advancing_event_by_event() {
         seen
     };
     let (steps, runs) = (drive(true), drive(false));
-    assert_eq!(steps.len(), 600);
-    assert_eq!(steps, runs);
+    assert_eq!((steps.len(), runs.len()), (600, 600));
+    let different = steps.iter().zip(&runs).find(|(step, run)| step != run);
+    assert_eq!(different, None);
 }

@@ -1,7 +1,7 @@
 //! Requests in flight, and the booking of an answered request's latency along its critical path:
 //! from its last step back to its admission, every picosecond under one purpose.
 
-use super::steps::{Action, Step};
+use super::steps::{Action, Critical, Step};
 use super::{Answer, Engine, Request};
 use crate::stats::{Cause, Kind, Purpose};
 use crate::units::Time;
@@ -18,12 +18,12 @@ struct InFlight {
 #[derive(Default)]
 pub(crate) struct Requests {
     table: Vec<InFlight>,
-    free: Vec<u64>,
+    free: Vec<u32>,
 }
 
 impl Requests {
     /// A request whose plan's steps are `first..=last`.
-    pub fn add(&mut self, request: Request, admitted: u64, first: Step, last: Step) -> u64 {
+    pub fn add(&mut self, request: Request, admitted: u64, first: Step, last: Step) -> u32 {
         let entry = InFlight {
             request,
             admitted,
@@ -37,18 +37,25 @@ impl Requests {
             }
             None => {
                 self.table.push(entry);
-                self.table.len() as u64 - 1
+                self.table.len() as u32 - 1
             }
         }
+    }
+
+    #[inline]
+    pub fn get(&self, index: u32) -> &Request {
+        &self.table[index as usize].request
     }
 }
 
 impl Engine {
-    /// The request of `step` is answered now.
-    pub(super) fn answer(&mut self, step: Step) {
-        let index = self.steps.get(step).link;
+    /// The request is answered now; `critical` finished last of what it waited for.
+    pub(super) fn answer(&mut self, index: u32, critical: Critical) {
         let entry = self.requests.table[index as usize];
         self.requests.free.push(index);
+        if entry.first <= entry.last {
+            self.steps.get_mut(entry.first).kept = false;
+        }
         self.read_answered |= entry.request.kind == Kind::Read;
         self.answers.push(Answer {
             request: entry.request,
@@ -56,16 +63,15 @@ impl Engine {
             at: self.now(),
         });
         if entry.request.counted {
-            self.book(step, &entry);
+            self.book(critical, &entry);
         }
     }
 
-    fn book(&mut self, answer: Step, entry: &InFlight) {
+    fn book(&mut self, mut critical: Critical, entry: &InFlight) {
         let kind = entry.request.kind;
         let ingress = entry.admitted - entry.request.arrival.ps();
         self.book_under(Purpose::of(Cause::Ingress), kind, ingress, ingress);
         let mut end = self.now;
-        let mut critical = self.steps.get(answer).critical;
         while critical.step != Step::PAST {
             if critical.step < entry.first || critical.step > entry.last {
                 // Something that an earlier request, or a kept promise, made us wait for.

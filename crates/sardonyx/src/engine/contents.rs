@@ -9,7 +9,8 @@ use crate::medium::image::Image;
 use crate::medium::layout::Region;
 
 /// Hints between asking for a line's page and asking for the line: by then the page is there.
-const HINT_DELAY: usize = 8;
+const HINT_BATCH: usize = 4;
+const HINTS: usize = 2 * HINT_BATCH;
 
 /// The overlay over the image.
 pub(crate) struct Contents {
@@ -17,7 +18,7 @@ pub(crate) struct Contents {
     pub image: Image,
     pub forwarding: bool,
     /// The last hints, a ring.
-    hints: [Cell<u64>; HINT_DELAY],
+    hints: [Cell<u64>; HINTS],
     turn: Cell<usize>,
 }
 
@@ -35,11 +36,24 @@ impl Contents {
     /// Asks for the memory of a line that will be read, without waiting for any of it.
     #[inline]
     pub fn touch_ahead(&self, place: Place) {
-        self.image.touch_page_ahead(place);
         let turn = self.turn.get();
-        self.turn.set((turn + 1) % HINT_DELAY);
-        let earlier = self.hints[turn].replace(place.0);
-        self.image.touch_ahead(Place(earlier), false);
+        self.hints[turn].set(place.0);
+        self.turn.set((turn + 1) % HINTS);
+        if (turn + 1).is_multiple_of(HINT_BATCH) {
+            self.touch_batch(turn + 1 - HINT_BATCH);
+        }
+    }
+
+    /// The pages of the latest hints and the lines of those before, one beside the other: each
+    /// waits for the translation of its address, and they wait together.
+    fn touch_batch(&self, first: usize) {
+        for hint in &self.hints[first..first + HINT_BATCH] {
+            self.image.touch_page_ahead(Place(hint.get()));
+        }
+        let before = (first + HINTS - HINT_BATCH) % HINTS;
+        for hint in &self.hints[before..before + HINT_BATCH] {
+            self.image.touch_ahead(Place(hint.get()), false);
+        }
     }
 
     /// The newest bytes of a line, `None` if it has never been written.

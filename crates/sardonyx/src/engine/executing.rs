@@ -2,7 +2,7 @@
 //! others start. The clock's side of the engine; `mod.rs` has what plans and cores see.
 
 use super::channel::{self, Slots};
-use super::steps::{Action, State, Step};
+use super::steps::{Action, Critical, State, Step, Tells};
 use super::{Acceptance, Engine};
 use crate::line::Place;
 use crate::stats::{Kind, Purpose};
@@ -36,7 +36,7 @@ impl Engine {
             self.note_end(step, self.steps.get(step).action);
         }
         let record = self.steps.get(step);
-        let place = Place(record.place);
+        let (place, tells) = (Place(record.place), record.tells);
         match record.action {
             Action::Read => self.contents.overlay.leave(place, None),
             Action::Store => {
@@ -48,20 +48,39 @@ impl Engine {
                 self.contents.overlay.drop_payload(index);
             }
             Action::Coalesced => self.contents.overlay.leave(place, Some(Step(step.0 - 1))),
-            Action::Request => self.answer(step),
-            Action::Leave => self.in_ingress -= 1,
-            Action::Announce => {
-                self.in_ingress -= 1;
-                self.acceptances.push(Acceptance {
-                    core: record.place as u32,
-                    tag: record.link,
-                    at: Time::from_ps(self.now),
-                });
-            }
-            Action::Join | Action::Unit(_) | Action::Accept => {}
+            Action::Join | Action::Unit(_) | Action::Accept | Action::Tell => {}
         }
         self.steps.finish(step, &mut self.ready);
-        self.in_ingress -= std::mem::take(&mut self.steps.left);
+        if tells != 0 {
+            self.tell(step, tells);
+        }
+    }
+
+    /// What a step's end means to its request.
+    fn tell(&mut self, step: Step, tells: u8) {
+        let record = self.steps.get(step);
+        let index = record.request;
+        if tells & (Tells::LEAVE | Tells::ACCEPTANCE) != 0 {
+            self.in_ingress -= 1;
+        }
+        if tells & Tells::ACCEPTANCE != 0 {
+            let request = self.requests.get(index);
+            self.acceptances.push(Acceptance {
+                core: request.core,
+                tag: request.tag,
+                at: Time::from_ps(self.now),
+            });
+        }
+        if tells & Tells::ANSWER != 0 {
+            let critical = match record.action {
+                Action::Tell => record.critical,
+                _ => Critical {
+                    step,
+                    purpose: record.purpose,
+                },
+            };
+            self.answer(index, critical);
+        }
     }
 
     #[cold]
@@ -71,7 +90,7 @@ impl Engine {
         match action {
             Action::Store => journal.done(now, Step(step.0 - 1)),
             Action::Join => journal.on_chip(now, step),
-            Action::Leave | Action::Announce => journal.left(now, step),
+            Action::Tell => journal.left(now, step),
             _ => {}
         }
     }
@@ -100,11 +119,7 @@ impl Engine {
         let record = self.steps.get_mut(step);
         (record.ready, record.state) = (now, State::Started);
         match record.action {
-            Action::Join
-            | Action::Request
-            | Action::Leave
-            | Action::Announce
-            | Action::Coalesced => {
+            Action::Join | Action::Tell | Action::Coalesced => {
                 record.begun = now;
                 self.end(step);
             }

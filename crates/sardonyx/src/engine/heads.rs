@@ -104,19 +104,14 @@ impl Heads {
 
 #[inline]
 fn key(time: u64, source: u64) -> u64 {
-    if time == NEVER {
-        return NEVER;
-    }
-    assert!(time >> (64 - SOURCE_BITS) == 0, "a run of over five hours");
-    time << SOURCE_BITS | source
+    let from_now_on = time.wrapping_add(1) >> (64 - SOURCE_BITS);
+    assert!(from_now_on == 0, "a run of over five hours");
+    select_unpredictable(time == NEVER, NEVER, time << SOURCE_BITS | source)
 }
 
 #[inline]
 fn time(key: u64) -> u64 {
-    match key {
-        NEVER => NEVER,
-        key => key >> SOURCE_BITS,
-    }
+    select_unpredictable(key == NEVER, NEVER, key >> SOURCE_BITS)
 }
 
 #[cfg(test)]

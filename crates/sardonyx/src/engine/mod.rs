@@ -32,7 +32,7 @@ use contents::Contents;
 use heads::{Head, Heads};
 use journal::Journal;
 use slots::{Group, Waiting};
-use steps::{Action, LEAVES, Step, Steps};
+use steps::{Action, Step, Steps, Tells};
 
 /// A request as the ingress sees it.
 #[derive(Clone, Copy, Debug)]
@@ -198,40 +198,64 @@ impl Engine {
         handle: impl FnOnce(&mut Plan) -> Stored,
     ) {
         self.now = self.now.max(now.ps());
-        let held = [Step::PAST; 3];
-        let purpose = Purpose::of(Cause::Data);
-        let first = self.steps.create(Action::Request, purpose, held, true);
+        let first = self.steps.upcoming();
         let handled = self.journal.as_ref().map_or(0, |j| j.handled.len());
         let stored = self.plan(handle);
-        self.steps.depend_more(first, stored.done, 0);
-        // Most requests leave by a dependency alone; a step of its own tells others of it.
-        let told = announced || self.journal.is_some();
-        let leaves = if told {
-            let action = match announced {
-                true => Action::Announce,
-                false => Action::Leave,
-            };
-            let after = [stored.accepted, Step::PAST, Step::PAST];
-            let leave = self.steps.create(action, purpose, after, false);
-            if announced {
-                let record = self.steps.get_mut(leave);
-                (record.place, record.link) = (u64::from(request.core), request.tag);
-            }
-            if let Some(journal) = &mut self.journal {
-                journal.handled_until(handled, leave);
-            }
-            true
-        } else {
-            self.steps.depend_more(first, stored.accepted, LEAVES)
-        };
         let last = Step(self.steps.upcoming().0 - 1);
         let index = self.requests.add(request, self.now, first, last);
-        self.steps.get_mut(first).link = index;
-        if self.steps.release(first) {
-            self.steps.fresh.push(first);
+        if first <= last {
+            self.steps.get_mut(first).kept = true;
         }
-        self.in_ingress += usize::from(leaves);
+        let leave = match announced {
+            true => Tells::ACCEPTANCE,
+            false => Tells::LEAVE,
+        };
+        if self.journal.is_none() && self.says_itself(first, stored) {
+            self.tells(stored.accepted, index, leave);
+            self.tells(stored.done, index, Tells::ANSWER);
+            self.in_ingress += 1;
+        } else {
+            self.told_apart(stored, index, leave, handled);
+        }
         self.start_fresh();
+    }
+
+    /// Whether the request's own steps can tell of it: it is answered and leaves with one of them, or with
+    /// the two of one write.
+    #[inline]
+    fn says_itself(&self, first: Step, stored: Stored) -> bool {
+        let Stored { accepted, done } = stored;
+        let one_write = || {
+            let of_a_write = self.steps.get(accepted).action == Action::Accept;
+            of_a_write && done.0 == accepted.0 + 1
+        };
+        accepted >= first && (done == accepted || one_write())
+    }
+
+    #[inline]
+    fn tells(&mut self, step: Step, index: u32, what: u8) {
+        let record = self.steps.get_mut(step);
+        record.request = index;
+        record.tells |= what;
+    }
+
+    /// Gives a request steps of its own that only tell of it.
+    fn told_apart(&mut self, stored: Stored, index: u32, leave: u8, handled: usize) {
+        let Stored { accepted, done } = stored;
+        let purpose = Purpose::of(Cause::Data);
+        let mut step = |after, tells| {
+            let step = self.steps.create(Action::Tell, purpose, after, false);
+            let record = self.steps.get_mut(step);
+            (record.request, record.tells) = (index, tells);
+            step
+        };
+        // What waits for the same step begins in the order of creation, and the answer comes last.
+        let left = step([accepted, Step::PAST, Step::PAST], leave);
+        step([done, accepted, Step::PAST], Tells::ANSWER);
+        if let Some(journal) = &mut self.journal {
+            journal.handled_until(handled, left);
+        }
+        self.in_ingress += 1;
     }
 
     /// Runs `handle` over a plan that no request waits for (a flush, a timer).

@@ -49,9 +49,21 @@ const EMPTY: List = List {
     hit: NONE,
 };
 
+/// Bank and row of an entry in short: other rows may have the same, no entry has [`NO_ROW`].
+#[inline]
+fn short(bank: usize, row: u64) -> u32 {
+    ((row as u32).wrapping_mul(MOST as u32) | bank as u32) & (NO_ROW >> 1)
+}
+
+const NO_ROW: u32 = u32::MAX;
+/// Short rows that are compared at once.
+const STRIDE: usize = 8;
+
 /// The lists of all banks.
 pub(crate) struct Lists {
     entries: Vec<Entry>,
+    /// Each entry's bank and row in short, to see in one go that a row has none.
+    rows: Vec<u32>,
     free: Vec<u16>,
     lists: Box<[List; MOST]>,
     banks: u64,
@@ -62,6 +74,7 @@ impl Lists {
     pub fn new() -> Lists {
         Lists {
             entries: Vec::new(),
+            rows: Vec::new(),
             free: Vec::new(),
             lists: Box::new([EMPTY; MOST]),
             banks: 0,
@@ -134,10 +147,13 @@ impl Lists {
             Some(index) => index,
             None => {
                 self.entries.push(entry);
+                let strides = self.entries.len().next_multiple_of(STRIDE);
+                self.rows.resize(strides, NO_ROW);
                 self.entries.len() as u16 - 1
             }
         };
         self.entries[index as usize] = entry;
+        self.rows[index as usize] = short(bank, entry.row);
         self.link(bank, entry.before, index);
         self.link_back(bank, entry.after, index);
         let hit = self.lists[bank % MOST].hit;
@@ -160,14 +176,32 @@ impl Lists {
             self.banks &= !(1 << bank);
         }
         self.free.push(index);
+        self.rows[index as usize] = NO_ROW;
         self.len -= 1;
         entry
     }
 
     /// The bank's row is, or will be, `row`.
     pub fn row_changed(&mut self, bank: usize, row: u64) {
-        self.lists[bank % MOST].hit =
-            self.first(self.lists[bank % MOST].head, |entry| entry.row == row);
+        self.lists[bank % MOST].hit = match self.any_of(bank, row) {
+            true => self.first(self.lists[bank % MOST].head, |entry| entry.row == row),
+            false => NONE,
+        };
+    }
+
+    /// Whether an entry may hit `row`. Most rows of scattered accesses have none, and a walk along a
+    /// list costs a wrong guess at its end.
+    #[inline]
+    fn any_of(&self, bank: usize, row: u64) -> bool {
+        let wanted = short(bank, row);
+        let (strides, _) = self.rows.as_chunks::<STRIDE>();
+        let mut found = [0; STRIDE];
+        for rows in strides {
+            for (found, row) in found.iter_mut().zip(rows) {
+                *found |= u32::from(*row == wanted);
+            }
+        }
+        found.iter().fold(0, |any, found| any | found) != 0
     }
 
     /// The bank has no row.

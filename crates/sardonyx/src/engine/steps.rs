@@ -1,7 +1,7 @@
 //! The scoreboard: a ring of step records with inline dependencies. A step is created by a plan,
 //! becomes ready when what it depends on is finished, and is then timed by the engine.
 //!
-//! The ring's base follows the oldest unfinished step: everything before it is the past.
+//! The ring's base follows the oldest step that is unfinished or of a request that is not answered: everything before it is the past.
 
 use std::hint::select_unpredictable;
 
@@ -31,12 +31,20 @@ pub(crate) enum Action {
     Store,
     /// The write was coalesced with an earlier one and is done when that is.
     Coalesced,
-    /// A request is answered.
-    Request,
-    /// A request leaves the ingress, and the journal is told.
-    Leave,
-    /// The same, and the core is told.
-    Announce,
+    /// Nothing but what [`Tells`] says: for a request whose own steps cannot say it.
+    Tell,
+}
+
+/// What the end of a step means to a request, a set of bits; its `request` says to which.
+pub(crate) struct Tells;
+
+impl Tells {
+    /// It is answered.
+    pub const ANSWER: u8 = 1;
+    /// It leaves the ingress.
+    pub const LEAVE: u8 = 2;
+    /// It leaves the ingress and the core is told.
+    pub const ACCEPTANCE: u8 = 4;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +62,6 @@ pub(crate) struct Critical {
 }
 
 pub(crate) const DEPENDENCIES: usize = 3;
-/// A request's dependency slot for the step with which it leaves the ingress.
-pub(crate) const LEAVES: usize = 1;
 /// The dependency slot for the line's order; waiting for it is booked under `hazard`.
 pub(crate) const HAZARD: usize = 2;
 
@@ -80,8 +86,13 @@ pub(crate) struct Record {
     next: [u64; DEPENDENCIES],
     /// The line of a medium access.
     pub place: u64,
-    /// A write's payload; a request's slot in the engine's table; a read's writer.
+    /// A write's payload; a read's writer.
     pub link: u64,
+    /// The request that its end means something to, by its slot in the engine's table, and what.
+    pub request: u32,
+    pub tells: u8,
+    /// The first step of a request that is not answered: its booking will look at the steps from here on.
+    pub kept: bool,
     /// The group of an accept step, plus one; 0 for none.
     pub group: u32,
 }
@@ -108,6 +119,9 @@ impl Record {
             next: [0; DEPENDENCIES],
             place: 0,
             link: 0,
+            request: 0,
+            tells: 0,
+            kept: false,
             group: 0,
         }
     }
@@ -122,8 +136,6 @@ pub(crate) struct Steps {
     pub fresh: Vec<Step>,
     /// Plans take effect at once and make no steps.
     pub at_once: bool,
-    /// Requests that have left the ingress since somebody looked.
-    pub left: usize,
 }
 
 impl Steps {
@@ -135,7 +147,6 @@ impl Steps {
             next: 1,
             fresh: Vec::new(),
             at_once: false,
-            left: 0,
         }
     }
 
@@ -225,13 +236,11 @@ impl Steps {
         record.state = State::Finished;
         let purpose = record.purpose;
         let mut link = std::mem::take(&mut record.waiters);
-        let mut left = 0;
         while link != 0 {
             let (waiter, slot) = (Step(link >> 2), (link & 3) as usize);
             let record = self.get_mut(waiter);
             link = std::mem::take(&mut record.next[slot]);
             record.pending -= 1;
-            left += usize::from((slot == LEAVES) & (record.action == Action::Request));
             if record.pending == 0 {
                 let hazard = Purpose::of(Cause::Hazard);
                 let ordered = (slot == HAZARD) & (record.action != Action::Coalesced);
@@ -241,7 +250,6 @@ impl Steps {
                 ready.push(waiter);
             }
         }
-        self.left += left;
     }
 
     /// Takes every step for finished: for plans that nobody times.
@@ -259,7 +267,11 @@ impl Steps {
     }
 
     fn make_room(&mut self) {
-        while self.base < self.next && self.get(Step(self.base)).state == State::Finished {
+        while self.base < self.next {
+            let oldest = self.get(Step(self.base));
+            if oldest.state != State::Finished || oldest.kept {
+                break;
+            }
             self.base += 1;
         }
         let len = self.ring.len() as u64;
