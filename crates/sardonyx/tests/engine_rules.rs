@@ -492,6 +492,31 @@ fn rule_10_the_parts_add_up_and_say_for_whom() {
     assert_eq!((fetch + compare + data).ps(), times[0]);
 }
 
+/// A write that waits for long is booked by what was long done before. Breaks if the scoreboard gives up
+/// steps of a request that is not answered yet.
+#[test]
+fn rule_10_a_path_is_kept_until_it_is_booked() {
+    let mut engine = Engine::new(&params());
+    request(&mut engine, Kind::Write, 0, |plan| {
+        let fetched = plan.because(Cause::Counter).read(Place(64), Step::PAST).at;
+        plan.write(Place(0), At::new(&A, fetched), Step::PAST)
+    });
+    for tag in 1..4000 {
+        let place = Place(64 * (tag % 5 + 2));
+        let handle = |plan: &mut Plan| Stored::at(plan.read(place, Step::PAST).at);
+        request(&mut engine, Kind::Read, tag, handle);
+        while engine.next_event() != Time::NEVER {
+            engine.advance();
+        }
+    }
+    let times = times(&mut engine, 4000);
+    let ledger = engine.ledger();
+    let counter = ledger.get(Purpose::of(Cause::Counter)).write_latency;
+    let data = ledger.get(Purpose::of(Cause::Data)).write_latency;
+    assert!(counter > Time::ZERO && counter < Time::from_ps(times[0] / 100));
+    assert_eq!((counter + data).ps(), times[0]);
+}
+
 /// Whoever drives the engine event by event, and whoever lets it run until he must know something, see
 /// the same. Breaks if `advance_until` passes its limit, a read's answer or a change of `admits`.
 #[test]
