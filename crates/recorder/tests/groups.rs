@@ -33,6 +33,8 @@ enum Does {
     Add(u8, i8),
     Subtract(u8, i32),
     AddRegister(u8, u8),
+    AddOne(u8),
+    SubtractOne(u8),
     Lea(u8, u8, i8),
     LeaIndexed(u8, u8, u8, u8, i8),
     Push(u8),
@@ -83,7 +85,7 @@ impl Does {
         }
         let displacement = (numbers.below(32) * 8) as u8 as i8;
         let shift = numbers.below(4) as u8;
-        match numbers.below(30) {
+        match numbers.below(32) {
             0..=5 => Does::Load(a, b, displacement, 3),
             6 => Does::Load(a, b, displacement, 2),
             7..=10 => Does::Store(a, b, displacement, 3),
@@ -103,6 +105,8 @@ impl Does {
             26 => [Does::Leave, Does::Clwb(b), Does::Byte(a)][numbers.below(3) as usize],
             27 => [Does::MoveHalf(a, b), Does::MoveIf(a, b)][numbers.below(2) as usize],
             28 => Does::Exchange(a, b),
+            29 => Does::AddOne(a),
+            30 => Does::SubtractOne(a),
             _ => Does::LoadRelative(a, numbers.below(64) as i32),
         }
     }
@@ -137,6 +141,8 @@ impl Does {
                 &[rex(true, 0, 0, to), 0x81, both(5, to)],
                 by.to_le_bytes().to_vec(),
             ),
+            Does::AddOne(to) => vec![rex(true, 0, 0, to), 0xFF, both(0, to)],
+            Does::SubtractOne(to) => vec![rex(true, 0, 0, to), 0xFF, both(1, to)],
             Does::AddRegister(to, from) => vec![rex(true, from, 0, to), 0x01, both(from, to)],
             Does::Lea(to, base, by) => with(&[rex(true, to, 0, base), 0x8D], operand(to, base, by)),
             Does::LeaIndexed(to, base, index, shift, by) => with(
@@ -184,6 +190,8 @@ impl Does {
             Does::Move(to, from) => r[usize::from(to)] = r[usize::from(from)],
             Does::Constant(to, value) => r[usize::from(to)] = value as u64,
             Does::Add(to, by) => r[usize::from(to)] = at(r, to, by),
+            Does::AddOne(to) => r[usize::from(to)] = at(r, to, 1),
+            Does::SubtractOne(to) => r[usize::from(to)] = at(r, to, -1),
             Does::Subtract(to, by) => {
                 r[usize::from(to)] = r[usize::from(to)].wrapping_sub(by as u64);
             }

@@ -8,8 +8,9 @@ use crate::line::{Line, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::Region;
 
-/// Hints between asking for a line's page and asking for the line: by then the page is there.
+/// Hints that are asked for together.
 const HINT_BATCH: usize = 4;
+/// Hints that are kept: a line is asked for a batch after its page, which is there by then.
 const HINTS: usize = 2 * HINT_BATCH;
 
 /// The overlay over the image.
