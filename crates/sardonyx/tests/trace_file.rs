@@ -361,7 +361,8 @@ fn wrong_columns_are_named() {
     assert!(error.contains("no column `thread` among [gap]"), "{error}");
 }
 
-/// Found by fuzzing: a footer that promises fewer rows than its row groups hold, or more.
+/// Found by fuzzing: a footer that promises fewer rows than its row groups hold, or more; and row groups
+/// that promise fewer or more than their pages hold.
 #[test]
 fn a_footer_that_miscounts_is_damage() {
     let folder = tempfile::tempdir().unwrap();
@@ -369,17 +370,33 @@ fn a_footer_that_miscounts_is_damage() {
     let whole = std::fs::read(&path).unwrap();
     // `num_rows` of the file (10, zigzag 20), before the list of row groups.
     let rows = b"\x16\x14\x19";
-    let at = whole.windows(3).position(|w| w == rows).unwrap() + 1;
+    let in_file = whole.windows(3).position(|w| w == rows).unwrap() + 1;
+    // And of the only row group, after its size and before its place and its number, the last in the list.
+    let in_group = whole
+        .windows(2)
+        .enumerate()
+        .filter(|(at, w)| *at > in_file + 2 && *w == b"\x16\x14")
+        .last()
+        .unwrap()
+        .0
+        + 1;
     for other in [9, 11] {
         let mut bytes = whole.clone();
-        bytes[at] = 2 * other;
-        std::fs::write(&path, bytes).unwrap();
-        let error = Source::open(&path).and_then(read).unwrap_err().to_string();
-        assert!(
-            error.contains(&format!("promises {other} records and holds 10")),
-            "{error}"
-        );
+        bytes[in_file] = 2 * other;
+        let error = error_of(&path, &bytes);
+        let words = format!("promises {other} records, and its row groups hold 10");
+        assert!(error.contains(&words), "{error}");
+        bytes[in_group] = 2 * other;
+        let error = error_of(&path, &bytes);
+        let words = format!("promises {other} records and holds 10");
+        assert!(error.contains(&words), "{error}");
     }
+}
+
+/// What is said of the file at `path` when it holds `bytes`.
+fn error_of(path: &Path, bytes: &[u8]) -> String {
+    std::fs::write(path, bytes).unwrap();
+    Source::open(path).and_then(read).unwrap_err().to_string()
 }
 
 #[test]

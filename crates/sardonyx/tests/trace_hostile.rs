@@ -125,9 +125,8 @@ fn mutated_files_give_records_or_an_error() {
         sound > 100 && refused > 100,
         "{sound} read, {refused} refused"
     );
-    // Slowest is a footer with a list of 2^31 empty elements: the parquet crate skips them one by one.
     assert!(
-        slowest < Duration::from_secs(10),
+        slowest < Duration::from_secs(1),
         "a mutation took {slowest:?}"
     );
 }

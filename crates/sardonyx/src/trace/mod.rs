@@ -7,14 +7,17 @@ mod columns;
 mod convert;
 mod copy;
 mod error;
+mod footer;
 mod info;
 mod ladder;
 mod mix;
+mod pages;
 mod provenance;
 mod reader;
 mod source;
 mod synth;
 mod temporary;
+mod thrift;
 mod writer;
 
 pub use check::{CheckReport, Problem, check};

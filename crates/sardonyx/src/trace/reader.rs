@@ -3,19 +3,24 @@
 //! Whatever bytes the file holds, the outcome is records or one [`TraceError`]: never a panic, and
 //! never a record that breaks the rules of `docs/trace-format.md`.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Once};
 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::Compression;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::columns::{COLUMNS, Rows, check_schema};
+use super::footer;
+use super::pages::Pages;
 use super::provenance::{KEY, Provenance, VERSION};
 use super::{Record, TraceError};
 
@@ -155,11 +160,14 @@ fn open_parquet(path: &Path) -> Result<File, TraceError> {
     Ok(file)
 }
 
-fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
+fn start(path: &Path, mut file: File) -> Result<TraceReader, TraceError> {
+    let metadata = footer::read(&mut file).map_err(|what| damaged(path, &what))?;
     // The types are those of Parquet itself; a copy of the Arrow schema in the file is not trusted.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
+    let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options)
         .map_err(|e| damaged(path, &e.to_string()))?;
+    let pages = Pages::new(file).map_err(|e| damaged(path, &e.to_string()))?;
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata);
     check_schema(builder.schema()).map_err(|problem| TraceError::file(path, problem))?;
     check_compression(builder.metadata()).map_err(|problem| TraceError::file(path, problem))?;
     let meta = builder.metadata().file_metadata();
@@ -235,8 +243,25 @@ fn damaged(path: &Path, what: &str) -> TraceError {
 }
 
 /// Runs `read`, turning a panic into an error: the parquet crate checks most of what it reads, but
-/// on hostile bytes it can still reach an assertion or an index out of bounds.
+/// on hostile bytes it can still reach an assertion or an index out of bounds. Such a panic is not
+/// printed; those of other threads and of other code are.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, TraceError>) -> Result<T, TraceError> {
-    catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(damaged(path, "its pages contradict each other")))
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !GUARDED.try_with(Cell::get).unwrap_or(false) {
+                print(panic);
+            }
+        }));
+    });
+    let outer = GUARDED.replace(true);
+    let outcome = catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(outer);
+    outcome.unwrap_or_else(|_| Err(damaged(path, "its pages contradict each other")))
+}
+
+thread_local! {
+    /// Whether this thread is inside [`guarded`].
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
