@@ -8,28 +8,39 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Removed when dropped, unless it was [kept](Temporary::keep).
 pub(super) struct Temporary {
     path: PathBuf,
+    /// What it will replace: where links lead, not they.
+    target: PathBuf,
     /// Already kept or removed.
     gone: bool,
 }
 
 impl Temporary {
-    /// Creates a hidden file beside `target`. Two of the same target do not meet.
+    /// Creates a hidden file beside `target`. Two of the same target do not meet. A device or a pipe is
+    /// refused: renaming would put a file in its place.
     pub(super) fn beside(target: &Path) -> io::Result<(Temporary, File)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = target.file_name().filter(|_| !target.is_dir());
-        let name = name.ok_or_else(|| io::Error::other("it is a directory"))?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
+        if target.file_name().is_none() || target.is_dir() {
+            return Err(io::Error::other("it is a directory"));
+        }
+        if std::fs::metadata(target).is_ok_and(|there| !there.is_file()) {
+            return Err(io::Error::other("it is a device or a pipe"));
+        }
+        let target = std::fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        hidden.push(format!(".{}-{n}.tmp", std::process::id()));
-        let path = target.with_file_name(hidden);
+        // Without the target's own name, which may be as long as a name can be.
+        let path = target.with_file_name(format!(".sardonyx-{}-{n}.tmp", std::process::id()));
         let file = File::create(&path)?;
-        Ok((Temporary { path, gone: false }, file))
+        let temporary = Temporary {
+            path,
+            target,
+            gone: false,
+        };
+        Ok((temporary, file))
     }
 
     /// Gives the complete file its name, replacing what was there.
-    pub(super) fn keep(mut self, target: &Path) -> io::Result<()> {
-        std::fs::rename(&self.path, target)?;
+    pub(super) fn keep(mut self) -> io::Result<()> {
+        std::fs::rename(&self.path, &self.target)?;
         self.gone = true;
         Ok(())
     }

@@ -155,7 +155,7 @@ impl TraceWriter {
         file.append_key_value_metadata(KeyValue::new(KEY.to_owned(), json));
         let file = file.into_inner().map_err(|e| failed(&path, &e))?;
         file.sync_all()
-            .and_then(|()| temporary.keep(&path))
+            .and_then(|()| temporary.keep())
             .map_err(|e| failed(&path, &e))?;
         Ok(records)
     }

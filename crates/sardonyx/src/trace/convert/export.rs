@@ -74,7 +74,7 @@ pub fn export_nvmain(
         .map_err(|e| io(e.into_error()))?
         .sync_all()
         .map_err(io)?;
-    temporary.keep(to).map_err(io)?;
+    temporary.keep().map_err(io)?;
     Ok(exported)
 }
 
