@@ -114,6 +114,8 @@ def crash(
             unknown = api_jobs.unknown("platform", platform, PLATFORMS)
             raise _core.SardonyxError(f"--platform: {unknown}")
         count = _count(cuts)
+        if cut is not None and count is not None:
+            raise _core.SardonyxError(f"--cut {cut}: is one cut, and --cuts {cuts} asks for others")
         overrides = api_jobs.parse_settings(settings or ())
         check_json_target(json_to)
         runs: list[dict[str, Any]] = []

@@ -353,6 +353,24 @@ fn looking_at_all_lines_at_every_cut_finds_no_more() {
 }
 
 #[test]
+fn cuts_that_the_run_has_not_are_refused() {
+    let spec = specs("queue", 1, None);
+    let history = history("sca", &[], &spec, 2);
+    let there = history.positions();
+    for (cuts, words) in [
+        (Cuts::All, None),
+        (Cuts::One(there - 1), None),
+        (Cuts::One(there), Some("the run has positions 0 to")),
+        (Cuts::Sample(there), None),
+        (Cuts::Sample(u64::MAX), Some("ask for fewer")),
+    ] {
+        let error = cuts.check(&history).err().map(|e| e.to_string());
+        assert_eq!(error.is_some(), words.is_some(), "{cuts:?}: {error:?}");
+        assert!(words.is_none_or(|words| error.unwrap().contains(words)));
+    }
+}
+
+#[test]
 fn one_cut_replays_what_was_found_among_all() {
     let spec = specs("btree", 1, Some(Mutant::LogsOneLineLess));
     let history = history("sca", &[], &spec, 2);

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::audit;
 use super::check::{Checker, Covered};
-use super::history::History;
+use super::history::{History, HistoryError};
 use super::platform::Platform;
 use super::secrecy;
 use super::violation::{Kind, Tally, Violation};
@@ -29,6 +29,24 @@ pub enum Cuts {
 }
 
 impl Cuts {
+    /// An error, with the remedy, unless `history` has such cuts.
+    ///
+    /// # Errors
+    /// A position beyond its last, or more cuts to draw than it has positions.
+    pub fn check(self, history: &History) -> Result<(), HistoryError> {
+        let there = history.positions();
+        let last = there - 1;
+        match self {
+            Cuts::One(position) if position > last => Err(HistoryError::Cuts(format!(
+                "cut {position}: the run has positions 0 to {last}; give one of them"
+            ))),
+            Cuts::Sample(count) if count > there => Err(HistoryError::Cuts(format!(
+                "{count} cuts: the run has {there} positions; ask for fewer, or for all"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// How many that is.
     pub fn count(self, history: &History) -> u64 {
         match self {
@@ -87,7 +105,7 @@ pub fn explore(
     let sample = match options.cuts {
         Cuts::All => Vec::new(),
         Cuts::Sample(count) => drawn(history, count),
-        Cuts::One(position) => vec![position.min(history.positions() - 1)],
+        Cuts::One(position) => vec![position],
     };
     let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),

@@ -32,6 +32,9 @@ pub enum HistoryError {
     /// The program cannot be made.
     #[error(transparent)]
     Program(#[from] SpecError),
+    /// The cuts asked for are not in the run.
+    #[error("{0}")]
+    Cuts(String),
 }
 
 /// A run.

@@ -32,12 +32,13 @@ impl Question {
     /// cuts done and in all, has ended it.
     ///
     /// # Errors
-    /// The design or a program does not exist.
+    /// The design or a program does not exist, or the run has no such cuts.
     pub fn answer(
         &self,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<Option<Value>, HistoryError> {
         let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
+        self.options.cuts.check(&history)?;
         let cuts = self.options.cuts.count(&history);
         let started = std::time::Instant::now();
         let tell = |done| progress(done, cuts);
