@@ -80,6 +80,13 @@ pub(super) fn remedy(name: &str) -> String {
 pub(super) fn read_file(path: &str) -> Result<String, ConfigError> {
     let looks_like_a_path = path.ends_with(".toml") || path.contains(['/', '\\']);
     let fail = |problem: String, remedy: &str| ConfigError::file(path, problem, remedy);
+    if path.is_empty() {
+        let remedy = format!(
+            "give the path of a machine file, or a preset: {}",
+            remedy(path)
+        );
+        return Err(ConfigError::file("machine", "its name is empty", remedy));
+    }
     if !Path::new(path).exists() {
         let remedy = if looks_like_a_path {
             "give the path of a machine file or the name of a preset (`sardonyx machines`)".into()
