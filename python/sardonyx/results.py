@@ -8,11 +8,13 @@ live in ``sardonyx.results_measures``.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -246,6 +248,8 @@ class Results:
         source = Path(path)
         if source.is_dir():
             source = source / "results.json"
+        if is_special(source):  # it may have no end
+            raise ResultsError(str(source), "is not a regular file")
         try:
             text = source.read_text(encoding="utf-8")
         except FileNotFoundError as error:
@@ -257,6 +261,8 @@ class Results:
         except json.JSONDecodeError as error:
             place = f"{source}, line {error.lineno}, column {error.colno}"
             raise ResultsError(place, f"not JSON ({error.msg})") from error
+        except (ValueError, RecursionError) as error:  # a number or a nesting without end
+            raise ResultsError(str(source), f"cannot be read ({error})") from error
         return cls.from_document(document, str(source))
 
     @classmethod
@@ -303,9 +309,36 @@ def as_results(value: Results | Mapping[str, Any] | str | os.PathLike[str]) -> R
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file, complete or not at all."""
+    """Write a text file, complete or not at all; a device or a pipe just gets the text."""
+    if is_special(path):
+        Path(path).write_text(text, encoding="utf-8")
+        return
     with _replacing(Path(path)) as scratch:
         scratch.write_text(text, encoding="utf-8")
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a device, a pipe or the like: what a file must not take the place of."""
+    place = Path(path)
+    return place.exists() and not place.is_file() and not place.is_dir()
+
+
+@contextmanager
+def replaced_together(directory: Path) -> Iterator[Path]:
+    """A scratch directory in this one; what is in it at the end replaces files of the same names.
+
+    Nothing is replaced on failure, and nobody sees half of what belongs together for long.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".sardonyx.", dir=directory) as name:
+        scratch = Path(name)
+        yield scratch
+        written = sorted(scratch.iterdir())
+        for path in written:
+            if (directory / path.name).is_dir():
+                raise IsADirectoryError(errno.EISDIR, "Is a directory", str(directory / path.name))
+        for path in written:
+            path.replace(directory / path.name)
 
 
 _CAUSE_FIELDS = tuple(f.name for f in fields(Cause))
@@ -316,27 +349,30 @@ def _in_order(causes: Iterable[str]) -> list[str]:
     return sorted(causes, key=lambda cause: (rank.get(cause, len(rank)), cause))
 
 
-class _replacing:
-    """A scratch name beside the target that replaces it on success and vanishes on failure."""
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """A scratch name beside the target that replaces it on success and vanishes on failure.
 
-    def __init__(self, target: Path) -> None:
-        self.target = target
-
-    def __enter__(self) -> Path:
-        self.target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{self.target.name}.", dir=self.target.parent)
-        os.close(handle)
-        self.scratch = Path(name)
-        return self.scratch
-
-    def __exit__(self, kind: object, value: object, trace: object) -> None:
-        if kind is None:
-            umask = os.umask(0)
-            os.umask(umask)
-            self.scratch.chmod(0o666 & ~umask)  # mkstemp's 0600 would hide the file from the group
-            self.scratch.replace(self.target)
-        else:
-            self.scratch.unlink(missing_ok=True)
+    A link stays one: what it leads to is replaced.
+    """
+    target = Path(os.path.realpath(target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Not the target's own name, which may be as long as a name can be.
+    handle, name = tempfile.mkstemp(prefix=".sardonyx.", dir=target.parent)
+    os.close(handle)
+    scratch = Path(name)
+    try:
+        yield scratch
+        umask = os.umask(0)
+        os.umask(umask)
+        scratch.chmod(0o666 & ~umask)  # mkstemp's 0600 would hide the file from the group
+        scratch.replace(target)
+    except BaseException as error:
+        scratch.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            # The user knows the target, not the scratch name; pyarrow names no file at all.
+            raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
+        raise
 
 
 class _Node:
