@@ -4,10 +4,14 @@
 (``sardonyx``) does the same. The simulator itself is the native module ``sardonyx._core``.
 """
 
-from sardonyx._core import VERSION as __version__
-from sardonyx._core import SardonyxError
-from sardonyx.api import DESIGNS, compare, designs, machines, synth
-from sardonyx.results import Results
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sardonyx._core import VERSION as __version__
+    from sardonyx._core import SardonyxError
+    from sardonyx.api import DESIGNS, compare, designs, machines, synth
+    from sardonyx.results import Results
 
 __all__ = [
     "DESIGNS",
@@ -19,3 +23,19 @@ __all__ = [
     "machines",
     "synth",
 ]
+
+_HOMES = {"__version__": "_core", "SardonyxError": "_core", "Results": "results"}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when first asked for: the program sets its signals before anything slow.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_HOMES.get(name, 'api')}")
+    value = getattr(module, "VERSION" if name == "__version__" else name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(globals() | dict.fromkeys(__all__))

@@ -62,7 +62,7 @@ def trace_convert(
 def trace_synth(spec_json: str, dst: str, seed: int, progress: Progress | None) -> str:
     """``records`` written to the generated trace."""
 
-def trace_cut(src: str, dst: str, skip: int, limit: int | None) -> str:
+def trace_cut(src: str, dst: str, skip: int, limit: int | None, progress: Progress | None) -> str:
     """``records`` written to the stretch."""
 
 def trace_mix(sources: list[str], dst: str, progress: Progress | None) -> str:

@@ -10,11 +10,15 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from pathlib import Path
+from threading import enumerate as enumerate_threads
 from typing import Any, TypeAlias
 
 from sardonyx import _core
@@ -24,6 +28,8 @@ SYNTH = "synth:"
 PROGRAM = "program:"
 #: Seconds between two looks at how far the jobs are.
 LOOK_EVERY = 0.1
+#: Seconds that a call which was cancelled has to end.
+GRACE = 3.0
 
 Overrides: TypeAlias = Sequence[tuple[str, str]]
 
@@ -140,6 +146,8 @@ def check_trace(source: str) -> None:
 
 def check_file(source: str, otherwise: str = "") -> None:
     """An error unless there is such a file; ``otherwise`` ends the remedy."""
+    if not source:
+        raise _core.SardonyxError(f"the trace's name is empty; give a trace file{otherwise}")
     path = Path(source)
     if path.is_dir():
         raise _core.SardonyxError(f"{source}: is a directory; name the trace files in it")
@@ -208,7 +216,7 @@ def run(
     that run. The first error, or an interrupt, cancels what still runs and is raised.
     """
     sources = {job.trace: job.source for job in jobs}
-    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
+    with ending(workers or os.cpu_count() or 1, [job.progress for job in jobs]) as pool:
         shared: dict[tuple[object, ...], Future[dict[str, Any]]] = {}
         runs, own = [], []
         for job, effective in zip(jobs, _effective(jobs, settings), strict=True):
@@ -237,6 +245,34 @@ def run(
     return Results.from_document(document)
 
 
+@contextmanager
+def ending(workers: int, works: Iterable[_core.Progress]) -> Iterator[ThreadPoolExecutor]:
+    """A pool whose threads are waited for; when broken off they are cancelled, and not for ever.
+
+    What the native half cannot break off (a program's structure being built) goes on for a while,
+    but nobody waits for it, and it writes nothing.
+    """
+    name = f"sardonyx-{next(_POOLS)}-"
+    pool = ThreadPoolExecutor(workers, thread_name_prefix=name)
+    try:
+        yield pool
+    except BaseException:
+        for work in works:
+            work.cancel()
+        pool.shutdown(wait=False, cancel_futures=True)
+        until = time.monotonic() + GRACE
+        # By name: an interrupt may come before the pool itself knows its thread.
+        while any(t.name.startswith(name) for t in enumerate_threads()):
+            if time.monotonic() > until:
+                break
+            time.sleep(0.01)
+        raise
+    pool.shutdown()
+
+
+_POOLS = count()
+
+
 def _effective(jobs: Sequence[Job], settings: Settings) -> list[str]:
     """What each job's machine comes to: a sweep passes the machine's own setting once, and that
     point is the plain run.
@@ -252,20 +288,13 @@ def _effective(jobs: Sequence[Job], settings: Settings) -> list[str]:
 
 def _finish(futures: Sequence[Future[Any]], jobs: Sequence[Job], watch: Watch | None) -> None:
     waiting = set(futures)
-    try:
-        while waiting:
-            timeout = LOOK_EVERY if watch else None
-            done, waiting = wait(waiting, timeout=timeout, return_when=FIRST_COMPLETED)
-            for future in done:
-                future.result()
-            if watch:
-                watch(jobs)
-    except BaseException:
-        for future in waiting:
-            future.cancel()
-        for job in jobs:
-            job.progress.cancel()
-        raise
+    while waiting:
+        timeout = LOOK_EVERY if watch else None
+        done, waiting = wait(waiting, timeout=timeout, return_when=FIRST_COMPLETED)
+        for future in done:
+            future.result()
+        if watch:
+            watch(jobs)
 
 
 def _simulate(job: Job, settings: Settings) -> dict[str, Any]:

@@ -7,7 +7,9 @@ commands, ``cli_common`` what all share. Left out: everything that computes.
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,11 +34,18 @@ from sardonyx.beside import NAME as BESIDE_PAPER
 from sardonyx.beside import BesidePaper
 from sardonyx.claims import ClaimRow
 from sardonyx.cli_common import (
+    BAD_INPUT,
+    INTERRUPTED,
+    LEFT_BY_SIGNAL,
     MOST,
+    PATH,
+    Ended,
     check_json_target,
+    discard,
     err,
     fail,
     for_people,
+    handle_signals,
     out,
     output_directory,
     size_in_bytes,
@@ -45,7 +54,7 @@ from sardonyx.cli_common import (
 )
 from sardonyx.progress import Watcher, bar
 from sardonyx.report import write_report
-from sardonyx.results import Results
+from sardonyx.results import Results, replaced_together
 from sardonyx.sca_stages import Table1
 from sardonyx.tables import claims_table, compare_table, stages_table
 
@@ -82,7 +91,7 @@ Workers = Annotated[
     typer.Option("--jobs", "-j", min=1, max=1024, help="Runs at once; default: one a core."),
 ]
 JsonTo = Annotated[str | None, typer.Option("--json", metavar="FILE", help=JSON_HELP)]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Directory of the results.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Directory of the results.", **PATH)]
 
 
 def _version(asked: bool) -> None:
@@ -176,7 +185,7 @@ def compare(
         )
         chosen = [name.strip() for name in designs.split(",") if name.strip()]
         planned, known = api.prepare(traces, chosen, shared, sensitivity=sensitivity)
-        check_json_target(json_to)
+        check_json_target(json_to, traces)
         with output_directory(directory):
             with Watcher(err) as watch:
                 results = api_jobs.run(planned, shared, known, jobs, watch)
@@ -217,7 +226,9 @@ def reproduce(
     jobs: Workers = None,
     directory: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Directory of the results; default: results/PAPER."),
+        typer.Option(
+            "--out", "-o", help="Directory of the results; default: results/PAPER.", **PATH
+        ),
     ] = None,
     json_to: JsonTo = None,
 ) -> None:
@@ -242,7 +253,7 @@ def reproduce(
         for source in dict.fromkeys(job.source for job in planned):
             api_jobs.check_trace(source)
         api_jobs.check_fits(planned, shared)
-        check_json_target(json_to)
+        check_json_target(json_to, traces or ())
         target = directory or Path("results") / paper
         with output_directory(target):
             with Watcher(err) as watch:
@@ -299,6 +310,10 @@ def _reproduce_sca(
 ) -> _Reproduction:
     if traces:
         raise _core.SardonyxError(f"{traces[0]}: sca runs programs of its own; name no trace")
+    if shared.limit is not None:
+        raise _core.SardonyxError(
+            f"--limit {shared.limit}: ends traces, and sca runs programs; leave it out"
+        )
     scale = replace(reproduce_sca.QUICK if quick else reproduce_sca.FULL, seed=seed)
     if warmup is not None:
         scale = replace(scale, warmup=warmup)
@@ -335,7 +350,9 @@ REPRODUCTIONS = {"esd": _reproduce_esd, "sca": _reproduce_sca}
 
 @app.command()
 def report(
-    directory: Annotated[Path, typer.Argument(help="A directory that compare or reproduce wrote.")],
+    directory: Annotated[
+        Path, typer.Argument(help="A directory that compare or reproduce wrote.", **PATH)
+    ],
 ) -> None:
     """Print the table of saved results again and write their report.html anew."""
     with told():
@@ -396,16 +413,16 @@ def show(
 
 
 def _save(results: Results, directory: Path, beside: BesidePaper | None = None) -> Path:
-    """Write everything that a comparison leaves, each file complete or not at all."""
-    results.save(directory / "results.json")
-    results.to_parquet(directory / "results.parquet")
+    """Write everything that a comparison leaves, complete or not at all."""
+    with replaced_together(directory) as scratch:
+        results.save(scratch / "results.json")
+        results.to_parquet(scratch / "results.parquet")
+        if beside is not None:
+            beside.save(scratch)
+        _write_report(results, scratch / "report.html", beside or BesidePaper())
     if beside is None:  # an earlier reproduction's is not this one's
         (directory / BESIDE_PAPER).unlink(missing_ok=True)
-    else:
-        beside.save(directory)
-    path = directory / "report.html"
-    _write_report(results, path, beside or BesidePaper())
-    return path
+    return directory / "report.html"
 
 
 def _write_report(results: Results, path: Path, beside: BesidePaper) -> None:
@@ -424,13 +441,46 @@ def _list(rows: list[dict[str, Any]], columns: tuple[str, ...], json_to: str | N
 
 
 def main() -> None:
-    """The ``sardonyx`` program."""
+    """The command line: everything that ends it becomes one line and an exit status."""
+    handle_signals()
+    status = _run()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard(sys.stdout)
+    except OSError as error:
+        discard(sys.stdout)
+        status = status or fail(f"standard output: {error.strerror}").exit_code
+    if status > LEFT_BY_SIGNAL and any(
+        not thread.daemon
+        for thread in threading.enumerate()
+        if thread is not threading.main_thread()
+    ):
+        sys.stderr.flush()
+        os._exit(status)  # a native call that cannot be broken off still runs
+    raise SystemExit(status)
+
+
+def _run() -> int:
+    for argument in sys.argv[1:]:
+        shown = argument.encode(errors="backslashreplace").decode()
+        if shown != argument:  # reports and JSON cannot have it
+            return fail(f"{shown}: is not UTF-8; rename the file").exit_code
     try:
         status = app(prog_name="sardonyx", standalone_mode=False)
     except typer.Abort:
-        status = fail("interrupted", 130).exit_code
+        return fail("interrupted", INTERRUPTED).exit_code
     except typer.Exit as end:
-        status = end.exit_code
+        return end.exit_code
+    except Ended as error:
+        return fail(f"ended by {error}", LEFT_BY_SIGNAL + error.signal).exit_code
+    except KeyboardInterrupt:
+        return fail("interrupted", INTERRUPTED).exit_code
+    except SystemExit:  # Rich, when nobody reads the help
+        return 0
+    except OSError as error:  # help or the version, to where nothing can be written
+        discard(sys.stdout)
+        return fail(f"standard output: {error.strerror}").exit_code
     except Exception as error:
         message = getattr(error, "format_message", None)
         if message is None:
@@ -440,7 +490,6 @@ def main() -> None:
         where = getattr(context, "command_path", "sardonyx")
         help_line = f"; see `{where} --help`" if message() else ""
         if not message():  # no_args_is_help has printed the help
-            raise SystemExit(2) from None
-        status = fail(f"{message().rstrip('.')}{help_line}").exit_code
-    sys.stdout.flush()
-    raise SystemExit(status if isinstance(status, int) else 0)
+            return BAD_INPUT
+        return fail(f"{message().rstrip('.')}{help_line}").exit_code
+    return status if isinstance(status, int) else 0

@@ -6,42 +6,88 @@ knows any command.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from sardonyx._core import SardonyxError
-from sardonyx.results import ResultsError, write_text
+from sardonyx.results import ResultsError, is_special, write_text
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
-INTERRUPTED = 130
+#: More than this is a signal's number, as shells have it.
+LEFT_BY_SIGNAL = 128
+INTERRUPTED = LEFT_BY_SIGNAL + signal.SIGINT
 #: The largest number of records, and the largest seed, that an option takes.
 MOST = 2**63 - 1
+#: Characters of an error, about.
+LONGEST = 1000
 #: What may follow the number of a size.
 SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 T = TypeVar("T")
 
-#: Figures and tables for people.
-out = Console(highlight=False)
+
+class _Console(Console):
+    """One whose reader may leave (``| head``): the rest is said to nobody, and work goes on."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        discard(sys.stderr if self.stderr else sys.stdout)
+
+
+def discard(stream: TextIO) -> None:
+    """What is written to the stream from now on goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+#: Figures and tables for people. Names of files are never taken for markup.
+out = _Console(highlight=False, markup=False, emoji=False)
 #: Progress, notes and errors.
-err = Console(stderr=True, highlight=False)
+err = _Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def fail(message: str, status: int = BAD_INPUT) -> typer.Exit:
     """Say what is wrong in one line and give the exception that ends the program."""
-    line = Text.assemble(("error: ", "bold red"), " ".join(message.split()))
+    words = " ".join(message.split())
+    if len(words) > LONGEST:  # somebody's input, quoted
+        words = f"{words[: LONGEST // 2]} .. {words[-LONGEST // 2 :]}"
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
+    line = Text.assemble(("error: ", "bold red"), shown)
     err.print(line, soft_wrap=True)
     return typer.Exit(status)
+
+
+class Ended(KeyboardInterrupt):
+    """SIGTERM or SIGHUP: what is begun is cleaned up, as after Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.signal = number
+
+
+def ended(number: int, _: object) -> None:
+    """The handler of signals that end the program."""
+    raise Ended(number)
+
+
+def handle_signals() -> None:
+    """Signals that would end us unwind instead, so that no scratch file is left."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, ended)
 
 
 @contextmanager
@@ -51,16 +97,31 @@ def told() -> Iterator[None]:
         yield
     except (SardonyxError, ResultsError) as error:
         raise fail(str(error)) from error
+    except Ended as error:
+        raise fail(
+            f"ended by {error}; no output was replaced", LEFT_BY_SIGNAL + error.signal
+        ) from error
     except KeyboardInterrupt as error:
         raise fail("interrupted; no output was replaced", INTERRUPTED) from error
     except BrokenPipeError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         raise typer.Exit(0) from error
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         raise fail(
             f"{place}{error.strerror or error}; check the path and its permissions"
         ) from error
+
+
+def path_given(text: str) -> Path:
+    """The path of an option or argument; ``Path("")`` would silently be the current directory."""
+    if not text:
+        raise typer.BadParameter('the name is empty; give one, or "." for the current directory')
+    return Path(text)
+
+
+#: What Typer is told of a path.
+PATH: dict[str, Any] = {"parser": path_given, "metavar": "PATH"}
 
 
 @contextmanager
@@ -93,14 +154,42 @@ def size_in_bytes(option: str, text: str) -> int:
     return int(number) * SUFFIXES[unit]
 
 
-def check_json_target(target: str | None) -> None:
-    """An error unless the file of ``--json`` can be written later."""
+def check_json_target(target: str | None, sources: Iterable[str] = ()) -> None:
+    """An error unless the file of ``--json`` can be written later, and is none of the sources."""
     if target is not None and target != "-":
-        path = Path(target)
-        if path.is_dir():
-            raise SardonyxError(f"--json {path}: is a directory; name a file, or - for the output")
-        if not path.parent.is_dir():
-            raise SardonyxError(f"--json {path}: its directory does not exist; make it first")
+        if not target:
+            raise SardonyxError("--json: the name is empty; name a file, or - for the output")
+        check_target(Path(target), sources, "--json ", "a file, or - for the output")
+
+
+def check_target(
+    target: Path, sources: Iterable[str] = (), option: str = "", what: str = "a file"
+) -> None:
+    """An error unless a file can be put there later, in the place of none of the sources."""
+    try:
+        if target.is_dir():
+            raise SardonyxError(f"{option}{target}: is a directory; name {what}")
+        if not target.parent.is_dir():
+            raise SardonyxError(f"{option}{target}: its directory does not exist; make it first")
+        for source in sources:
+            if target.exists() and os.path.exists(source) and target.samefile(source):
+                raise SardonyxError(f"{option}{target}: is also what is read; name another file")
+        if target.is_symlink():
+            target = Path(os.path.realpath(target))
+        if os.path.lexists(target):
+            target.stat()  # links in a circle have none
+            if not os.access(target, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        else:
+            target.touch()
+            target.unlink()
+        if not is_special(target):
+            with tempfile.TemporaryFile(dir=target.parent):
+                pass
+    except OSError as error:
+        raise SardonyxError(
+            f"{option}{target}: cannot be written: {error.strerror}; name {what} elsewhere"
+        ) from error
 
 
 def write_json(target: str | None, document: Mapping[str, Any] | Sequence[Any]) -> None:

@@ -24,7 +24,9 @@ from rich.text import Text
 from sardonyx import _core
 from sardonyx.cli_common import (
     MOST,
+    PATH,
     check_json_target,
+    ended,
     err,
     told,
 )
@@ -48,7 +50,7 @@ def record(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The trace; by default PROGRAM.parquet, here."),
+        typer.Option("--output", "-o", help="The trace; by default PROGRAM.parquet, here.", **PATH),
     ] = None,
     level: Annotated[
         str,
@@ -90,7 +92,7 @@ def record(
         bool, typer.Option("--read-data", help="The first read of a line has its contents.")
     ] = False,
     qemu: Annotated[
-        Path | None, typer.Option(help="QEMU, if it is not qemu-x86_64 in PATH.")
+        Path | None, typer.Option(help="QEMU, if it is not qemu-x86_64 in PATH.", **PATH)
     ] = None,
     json_to: JsonTo = None,
 ) -> None:
@@ -189,7 +191,7 @@ def _on_signals(handler: Callable[..., None]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         chosen = []
     before = {number: signal.getsignal(number) for number in chosen}
-    before = {number: old for number, old in before.items() if old == signal.SIG_DFL}
+    before = {number: old for number, old in before.items() if old in (signal.SIG_DFL, ended)}
     try:
         for number in before:
             signal.signal(number, handler)

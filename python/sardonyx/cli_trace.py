@@ -7,6 +7,7 @@ out: recording programs, which is in cli_record.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,13 +21,16 @@ from sardonyx.api_jobs import check_file, check_trace, unknown
 from sardonyx.cli_common import (
     CHECK_FAILED,
     MOST,
+    PATH,
     check_json_target,
+    check_target,
     err,
     for_people,
     told,
     write_json,
 )
 from sardonyx.progress import bar
+from sardonyx.results import is_special
 
 app = typer.Typer(
     help="Record programs; look at traces, check, convert, generate, cut and mix them.",
@@ -42,7 +46,7 @@ JsonTo = Annotated[
     typer.Option("--json", metavar="FILE", help="Write JSON to this file, or - for the output."),
 ]
 Source = Annotated[str, typer.Argument(help="A trace file.")]
-Target = Annotated[Path, typer.Argument(help="The file to write.")]
+Target = Annotated[Path, typer.Argument(help="The file to write.", **PATH)]
 
 
 @app.command()
@@ -55,7 +59,7 @@ def info(
 ) -> None:
     """Count what is in a trace: records, duplicates, contents, collisions, locality."""
     with told():
-        check_json_target(json_to)
+        check_json_target(json_to, [trace])
         check_trace(trace)
         facts = json.loads(
             bar(err, trace, lambda progress: _core.trace_info(trace, limit, progress))
@@ -73,12 +77,13 @@ def check(
 ) -> None:
     """Check every row of traces; the exit status is 1 if any is broken."""
     with told():
-        check_json_target(json_to)
+        check_json_target(json_to, traces)
+        for trace in traces:
+            check_file(trace)
         reports = []
         broken = False
         people = for_people(json_to)
         for trace in traces:
-            check_file(trace)
             report = json.loads(bar(err, trace, _checking(trace, max_problems)))
             reports.append({"trace": trace} | report)
             for problem in report["problems"]:
@@ -118,9 +123,9 @@ def convert(
     [bold]Example[/bold]: sardonyx trace convert app.nvt app.parquet --from nvmain
     """
     with told():
-        check_json_target(json_to)
+        check_json_target(json_to, [source])
         check_file(source)
-        writable(target)
+        writable(target, [source])
         read = _format("--from", from_format, source)
         write = _format("--to", to_format, str(target))
         if data not in FILLS:
@@ -167,8 +172,8 @@ def synth(
     [bold]Example[/bold]: sardonyx trace synth rung-60 rung-60.parquet --seed 7
     """
     with told():
-        check_json_target(json_to)
-        writable(target)
+        check_json_target(json_to, [spec])
+        writable(target, [spec])
         stated = _spec(spec)
         if records is not None:
             stated["records"] = records
@@ -181,11 +186,11 @@ def _spec(name: str) -> dict[str, Any]:
     rungs: dict[str, dict[str, Any]] = {rung["name"]: rung for rung in json.loads(_core.ladder())}
     if name in rungs:
         return rungs[name]
-    if not name.endswith(".json") and not Path(name).is_file():
+    if not Path(name).is_file() and (not name.endswith(".json") or is_special(name)):
         raise _core.SardonyxError(f"{unknown('generator', name, list(rungs))}, or a JSON file")
     try:
         stated = json.loads(Path(name).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, or nested without end
         raise _core.SardonyxError(f"{name}: is not JSON ({error}); mend it") from error
     if not isinstance(stated, dict):
         raise _core.SardonyxError(f"{name}: is not an object; see docs/trace-format.md")
@@ -207,17 +212,21 @@ def cut(
     [bold]Example[/bold]: sardonyx trace cut redis.parquet part.parquet --skip 1000 --limit 50000
     """
     with told():
-        check_json_target(json_to)
+        check_json_target(json_to, [source])
         check_file(source)
-        writable(target)
-        done = bar(err, source, lambda _: _core.trace_cut(source, str(target), skip, limit))
+        writable(target, [source])
+        done = bar(
+            err,
+            source,
+            lambda progress: _core.trace_cut(source, str(target), skip, limit, progress),
+        )
         facts_of(str(target), json.loads(done), json_to)
 
 
 @app.command()
 def mix(
     sources: Annotated[list[str], typer.Argument(help="Trace files, two or more.")],
-    target: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    target: Annotated[Path, typer.Option("--output", "-o", help="The file to write.", **PATH)],
     json_to: JsonTo = None,
 ) -> None:
     """Mix traces into one, as if each program had run on a core of its own at the same pace.
@@ -225,21 +234,20 @@ def mix(
     [bold]Example[/bold]: sardonyx trace mix redis.parquet cc1.parquet -o both.parquet
     """
     with told():
-        check_json_target(json_to)
+        check_json_target(json_to, sources)
         for source in sources:
             check_file(source)
-        writable(target)
+        writable(target, sources)
         title = " + ".join(sources)
         done = bar(err, title, lambda progress: _core.trace_mix(sources, str(target), progress))
         facts_of(str(target), json.loads(done), json_to)
 
 
-def writable(target: Path) -> None:
-    """An error unless the file can be written later."""
-    if target.is_dir():
-        raise _core.SardonyxError(f"{target}: is a directory; name a file in it")
-    if not target.parent.is_dir():
-        raise _core.SardonyxError(f"{target}: its directory does not exist; make it first")
+def writable(target: Path, sources: Iterable[str] = ()) -> None:
+    """An error unless a trace can be put there later, in the place of none of the sources."""
+    check_target(target, sources)
+    if is_special(target):
+        raise _core.SardonyxError(f"{target}: is not a regular file; name a file")
 
 
 def facts_of(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from types import TracebackType
 from typing import TypeVar
@@ -28,7 +27,7 @@ from rich.progress import (
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.api_jobs import LOOK_EVERY, Job
+from sardonyx.api_jobs import LOOK_EVERY, Job, ending
 
 T = TypeVar("T")
 
@@ -89,28 +88,24 @@ class Watcher:
 def bar(console: Console, label: str, call: Callable[[_core.Progress], T]) -> T:
     """``call`` with a native progress, shown while it runs; an interrupt cancels it."""
     native = _core.Progress()
-    with Watcher(console) as watcher, ThreadPoolExecutor(max_workers=1) as pool:
+    with Watcher(console) as watcher, ending(1, [native]) as pool:
         future = pool.submit(call, native)
         task = watcher._bars.add_task(label, total=None) if watcher._shown else None
-        try:
-            while True:
-                try:
-                    return future.result(timeout=LOOK_EVERY)
-                except NotYet:
-                    if future.done():
-                        raise
-                    if task is not None:
-                        total = native.total or None
-                        watcher._bars.update(task, completed=native.done, total=total)
-        except BaseException:
-            native.cancel()
-            raise
+        while True:
+            try:
+                return future.result(timeout=LOOK_EVERY)
+            except NotYet:
+                if future.done():
+                    raise
+                if task is not None:
+                    total = native.total or None
+                    watcher._bars.update(task, completed=native.done, total=total)
 
 
 def _progress(console: Console) -> Progress:
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
         _Count(),
         _Rate(),

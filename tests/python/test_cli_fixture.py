@@ -68,7 +68,7 @@ class FakeCore:
         self.calls.append({"spec": json.loads(spec_json), "seed": seed})
         return json.dumps({"records": json.loads(spec_json)["records"]})
 
-    def trace_cut(self, src: str, dst: str, skip: int, limit: int | None) -> str:
+    def trace_cut(self, src: str, dst: str, skip: int, limit: int | None, progress: Any) -> str:
         self.calls.append({"skip": skip, "limit": limit})
         return json.dumps({"records": limit})
 

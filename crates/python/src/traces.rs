@@ -197,17 +197,18 @@ pub fn trace_synth(
 
 /// A stretch of a trace.
 #[pyfunction]
-#[pyo3(signature = (src, dst, skip, limit))]
+#[pyo3(signature = (src, dst, skip, limit, progress))]
 pub fn trace_cut(
     py: Python<'_>,
     src: &str,
     dst: &str,
     skip: u64,
     limit: Option<u64>,
+    progress: Option<&Progress>,
 ) -> PyResult<String> {
     let limit = limit.unwrap_or(u64::MAX);
     let cut = |tell: Told<'_>| trace::cut(src, dst, skip, limit, tell);
-    Ok(json!({"records": detached(py, None, cut)?}).to_string())
+    Ok(json!({"records": detached(py, progress, cut)?}).to_string())
 }
 
 /// Traces of several programs as one.
