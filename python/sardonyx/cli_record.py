@@ -62,7 +62,7 @@ def record(
     non_inclusive: Annotated[
         bool, typer.Option("--non-inclusive", help="The last level does not include the others.")
     ] = False,
-    cores: Annotated[int, typer.Option(help="Cores; threads take turns on them.")] = 4,
+    cores: Annotated[int, typer.Option(min=0, help="Cores; threads take turns on them.")] = 4,
     pages: Annotated[
         str,
         typer.Option(
@@ -108,7 +108,7 @@ def record(
         if program and program[0] == "--":
             program = program[1:]
         target = output or Path(f"{Path(program[0]).name if program else 'trace'}.parquet")
-        writable(target)
+        writable(target, json_to)
         wanted = {
             "program": program,
             "output": str(target),
@@ -118,7 +118,7 @@ def record(
             "l2": l2,
             "llc": llc,
             "non_inclusive": non_inclusive,
-            "cores": max(cores, 0),
+            "cores": cores,
             "level": level,
             "pages": pages,
             "memory": memory,

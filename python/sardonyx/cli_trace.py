@@ -7,6 +7,7 @@ out: recording programs, which is in cli_record.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -125,7 +126,7 @@ def convert(
     with told():
         check_json_target(json_to, [source])
         check_file(source)
-        writable(target, [source])
+        writable(target, json_to, [source])
         read = _format("--from", from_format, source)
         write = _format("--to", to_format, str(target))
         if data not in FILLS:
@@ -173,7 +174,7 @@ def synth(
     """
     with told():
         check_json_target(json_to, [spec])
-        writable(target, [spec])
+        writable(target, json_to, [spec])
         stated = _spec(spec)
         if records is not None:
             stated["records"] = records
@@ -214,7 +215,7 @@ def cut(
     with told():
         check_json_target(json_to, [source])
         check_file(source)
-        writable(target, [source])
+        writable(target, json_to, [source])
         done = bar(
             err,
             source,
@@ -237,15 +238,17 @@ def mix(
         check_json_target(json_to, sources)
         for source in sources:
             check_file(source)
-        writable(target, sources)
+        writable(target, json_to, sources)
         title = " + ".join(sources)
         done = bar(err, title, lambda progress: _core.trace_mix(sources, str(target), progress))
         facts_of(str(target), json.loads(done), json_to)
 
 
-def writable(target: Path, sources: Iterable[str] = ()) -> None:
-    """An error unless a trace can be put there later, in the place of none of the sources."""
+def writable(target: Path, json_to: str | None, sources: Iterable[str] = ()) -> None:
+    """An error unless a trace can be put there later, in the place of nothing else named."""
     check_target(target, sources)
+    if json_to is not None and os.path.realpath(json_to) == os.path.realpath(target):
+        raise _core.SardonyxError(f"--json {json_to}: is the trace's own name; name another file")
     if is_special(target):
         raise _core.SardonyxError(f"{target}: is not a regular file; name a file")
 

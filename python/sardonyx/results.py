@@ -332,7 +332,12 @@ def replaced_together(directory: Path) -> Iterator[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".sardonyx.", dir=directory) as name:
         scratch = Path(name)
-        yield scratch
+        try:
+            yield scratch
+        except OSError as error:
+            if error.filename is not None and Path(error.filename).parent == scratch:
+                error.filename = str(directory / Path(error.filename).name)
+            raise
         written = sorted(scratch.iterdir())
         for path in written:
             if (directory / path.name).is_dir():

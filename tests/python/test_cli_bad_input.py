@@ -63,6 +63,8 @@ def refused(*arguments: str | bytes, where: Path, words: str) -> None:
         (["trace", "cut", TRACE, ""], "the name is empty"),
         (["trace", "synth", "rung-60", ""], "the name is empty"),
         (["trace", "record", "-o", "", "--", "true"], "the name is empty"),
+        (["trace", "cut", TRACE, "c", "--json", "./c"], "--json ./c: is the trace's own name"),
+        (["trace", "record", "--cores", "-5", "--", "true"], "'--cores'"),
         (["trace", "info", b"no\xff.parquet"], "no\\udcff.parquet: is not UTF-8"),
         (["trace", "info", "a\n\x1b[31mb"], "a \\x1b[31mb: there is no such file"),
         (["trace", "info", TRACE, "--json", "x" * 300], "--json " + "x" * 300 + ": cannot be"),
