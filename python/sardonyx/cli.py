@@ -24,10 +24,10 @@ from sardonyx import (
     cli_crash,
     cli_record,
     cli_trace,
+    reproduce_esd,
     reproduce_sca,
     sca_stages,
 )
-from sardonyx import reproduce_esd
 from sardonyx.beside import NAME as BESIDE_PAPER
 from sardonyx.beside import BesidePaper
 from sardonyx.claims import ClaimRow
