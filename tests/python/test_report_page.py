@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from sardonyx.report import Figure, Missing, beside_paper, figures, page, write_report
-from sardonyx.reproduce import esd_claims
+from sardonyx.reproduce_esd import esd_claims
 from sardonyx.results import Results
 from test_report_fixture import invented_document
 

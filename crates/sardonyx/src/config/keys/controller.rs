@@ -36,7 +36,7 @@ pub(super) static ENCRYPTION: [Key; 7] = [
             max: 1 << 40
         },
         controller.counter_mode.global.stride as u64,
-        "Writes between two marks of the global counter"
+        "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks"
     ),
     int!(
         "encryption.counter_cache.bytes",
