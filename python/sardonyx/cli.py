@@ -141,7 +141,7 @@ def compare(
         int, typer.Option(min=0, max=MOST, help="Seed of the programs' keys and choices.")
     ] = 0,
     sensitivity: Annotated[
-        bool, typer.Option(help="Also sweep ESD's cache sizes and policies (its Fig. 18).")
+        bool, typer.Option(help="Also sweep ESD's cache sizes and policies on traces (Fig. 18).")
     ] = True,
     jobs: Workers = None,
     directory: Out = Path("results"),

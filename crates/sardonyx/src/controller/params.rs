@@ -133,7 +133,7 @@ pub struct DewriteParams {
 /// What the whole controller may be told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControllerParams {
-    /// Encrypt lines in the medium (every named design does; off for the engine's own studies).
+    /// Encrypt lines in the medium (all designs do but `no-encryption`).
     pub encrypted: bool,
     /// Counter-mode encryption.
     pub counter_mode: CounterModeParams,
