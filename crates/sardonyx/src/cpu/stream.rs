@@ -12,6 +12,9 @@ use crate::trace::{GapUnit, Op, Record, Source};
 /// Accesses that [`Stream::peek`] can see ahead, if the trace has as many.
 pub const LOOK_AHEAD: usize = 32;
 
+/// The fastest clock that a trace may count: 1 THz.
+const CLOCK_KHZ_MOST: f64 = 1e9;
+
 /// Accesses that are translated at a time.
 const CHUNK: usize = 128;
 
@@ -61,6 +64,7 @@ impl Copies {
 pub struct Stream {
     source: Source,
     unit: GapUnit,
+    clock_khz: Option<u64>,
     frames: Frames,
     space: u32,
     key: Option<Line>,
@@ -76,10 +80,11 @@ impl Stream {
     /// The accesses of `source` as those of one of `copies` on a machine with `capacity_lines` lines.
     ///
     /// # Errors
-    /// The first records are broken, or do not fit.
+    /// The first records are broken, or do not fit; the trace's clock is none.
     pub fn new(source: Source, copies: Copies, capacity_lines: u64) -> Result<Stream, CpuError> {
         let mut stream = Stream {
             unit: source.provenance().gap_unit,
+            clock_khz: clock_khz(&source)?,
             source,
             frames: Frames::share(capacity_lines, copies.copy, copies.of),
             space: copies.copy,
@@ -103,6 +108,11 @@ impl Stream {
     /// What the gaps count.
     pub fn gap_unit(&self) -> GapUnit {
         self.unit
+    }
+
+    /// The clock whose cycles the gaps count, if they do and the trace says which.
+    pub fn clock_khz(&self) -> Option<u64> {
+        self.clock_khz
     }
 
     /// The access `k` after the next one, for `k` up to [`LOOK_AHEAD`].
@@ -173,6 +183,23 @@ impl Stream {
             self.at = end;
         }
         Ok(())
+    }
+}
+
+/// The clock that a trace's cycles count, in kHz; `None` if it counts instructions or does not say.
+fn clock_khz(source: &Source) -> Result<Option<u64>, CpuError> {
+    let provenance = source.provenance();
+    let clock = provenance.more.get("clock_mhz");
+    let (GapUnit::Cycles, Some(clock)) = (provenance.gap_unit, clock) else {
+        return Ok(None);
+    };
+    match clock.as_f64().map(|mhz| mhz * 1000.0) {
+        Some(khz) if (1.0..=CLOCK_KHZ_MOST).contains(&khz) => Ok(Some(khz.round() as u64)),
+        _ => Err(CpuError::Level {
+            trace: source.name().to_owned(),
+            problem: format!("its clock_mhz is {clock}"),
+            remedy: "give 0.001 to 1000000 MHz, or leave it out",
+        }),
     }
 }
 

@@ -70,6 +70,6 @@ pub enum GapUnit {
     /// Instructions, all threads together (version 1's own unit).
     #[default]
     Instructions,
-    /// Cycles of the clock that `clock_mhz` in the provenance gives.
+    /// Cycles of the clock that `clock_mhz` in the provenance gives; of the core's, if it gives none.
     Cycles,
 }
