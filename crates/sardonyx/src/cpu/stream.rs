@@ -7,13 +7,10 @@ use std::collections::VecDeque;
 
 use super::{CpuError, Frames};
 use crate::line::{Line, Logical, ZERO_LINE};
-use crate::trace::{GapUnit, Op, Record, Source};
+use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source};
 
 /// Accesses that [`Stream::peek`] can see ahead, if the trace has as many.
 pub const LOOK_AHEAD: usize = 32;
-
-/// The fastest clock that a trace may count: 1 THz.
-const CLOCK_KHZ_MOST: f64 = 1e9;
 
 /// Accesses that are translated at a time.
 const CHUNK: usize = 128;
@@ -82,9 +79,15 @@ impl Stream {
     /// # Errors
     /// The first records are broken, or do not fit; the trace's clock is none.
     pub fn new(source: Source, copies: Copies, capacity_lines: u64) -> Result<Stream, CpuError> {
+        let provenance = source.provenance();
+        let clock_khz = provenance.clock_khz().map_err(|clock| CpuError::Level {
+            trace: source.name().to_owned(),
+            problem: format!("its clock_mhz is {clock}"),
+            remedy: CLOCK_REMEDY,
+        })?;
         let mut stream = Stream {
-            unit: source.provenance().gap_unit,
-            clock_khz: clock_khz(&source)?,
+            unit: provenance.gap_unit,
+            clock_khz,
             source,
             frames: Frames::share(capacity_lines, copies.copy, copies.of),
             space: copies.copy,
@@ -183,23 +186,6 @@ impl Stream {
             self.at = end;
         }
         Ok(())
-    }
-}
-
-/// The clock that a trace's cycles count, in kHz; `None` if it counts instructions or does not say.
-fn clock_khz(source: &Source) -> Result<Option<u64>, CpuError> {
-    let provenance = source.provenance();
-    let clock = provenance.more.get("clock_mhz");
-    let (GapUnit::Cycles, Some(clock)) = (provenance.gap_unit, clock) else {
-        return Ok(None);
-    };
-    match clock.as_f64().map(|mhz| mhz * 1000.0) {
-        Some(khz) if (1.0..=CLOCK_KHZ_MOST).contains(&khz) => Ok(Some(khz.round() as u64)),
-        _ => Err(CpuError::Level {
-            trace: source.name().to_owned(),
-            problem: format!("its clock_mhz is {clock}"),
-            remedy: "give 0.001 to 1000000 MHz, or leave it out",
-        }),
     }
 }
 
