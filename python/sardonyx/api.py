@@ -26,7 +26,7 @@ from sardonyx.api_jobs import (
     run,
 )
 from sardonyx.report.sweeps import AMT_BYTES, EFIT_BYTES, POLICY
-from sardonyx.reproduce import POLICIES, SIZES
+from sardonyx.reproduce_esd import POLICIES, SIZES
 from sardonyx.results import Results, Scalar
 
 #: ESD (HPCA'23) beside everything that it was compared with.

@@ -1,11 +1,13 @@
 """What the papers report, and one of their figures beside ours.
 
 The figures live in ``data/claims.toml``. How ours is computed lives with each paper's reproduction
-(``sardonyx.reproduce`` for ESD); this module only loads, compares and writes down.
+(``sardonyx.reproduce_esd``, ``sardonyx.reproduce_sca``); this module only loads, compares and
+writes down.
 """
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -87,6 +89,64 @@ class ClaimRow:
             "workloads": dict(self.workloads),
             "assumed": list(self.assumed),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Our values for a claim: one a workload, and those of other readings of it.
+
+    A value that the results cannot give is ``None``; ``needs`` says what would give all of them.
+    """
+
+    values: Mapping[str, float | None]
+    unit: Unit
+    note: str
+    needs: str
+    readings: Mapping[str, Mapping[str, float | None] | float | None] = field(default_factory=dict)
+
+    def beside(self, claim: Claim, workloads: int, assumed: Iterable[str]) -> ClaimRow:
+        """The claim with its statistic over these values, which ``workloads`` could have given."""
+        known = {name: value for name, value in self.values.items() if value is not None}
+        ours = statistic(claim, known.values())
+        readings = {}
+        for name, values in self.readings.items():
+            value = statistic(claim, values.values()) if isinstance(values, Mapping) else values
+            if value is not None:
+                readings[name] = value
+        note = self.note
+        if known and len(known) < workloads:
+            note += f"; over {len(known)} of {workloads} workloads"
+        return ClaimRow(
+            claim,
+            ours,
+            self.unit,
+            note,
+            reason="" if ours is not None else f"these results lack {self.needs}",
+            readings=readings,
+            workloads=known,
+            assumed=tuple(assumed),
+        )
+
+
+def statistic(claim: Claim, values: Iterable[float | None]) -> float | None:
+    """The claim's statistic over the values that there are; ``None`` of none.
+
+    A claim of a single value takes one; ``ValueError`` if there are more.
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    match claim.stat:
+        case "min":
+            return min(known)
+        case "max":
+            return max(known)
+        case "mean":
+            return math.fsum(known) / len(known)
+        case "value":
+            if len(known) > 1:
+                raise ValueError(f"{claim.key}: a single value has no statistic over workloads")
+            return known[0]
 
 
 @cache

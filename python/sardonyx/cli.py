@@ -24,10 +24,10 @@ from sardonyx import (
     cli_crash,
     cli_record,
     cli_trace,
+    reproduce_esd,
     reproduce_sca,
     sca_stages,
 )
-from sardonyx import reproduce as reproduction
 from sardonyx.beside import NAME as BESIDE_PAPER
 from sardonyx.beside import BesidePaper
 from sardonyx.claims import ClaimRow
@@ -298,16 +298,16 @@ def _reproduce_esd(
     generated = {name: f"synth:{name}:{records}:{seed}" for name, records in rungs}
     recordings = api_jobs.named(files) if files else {}
     sources = recordings | generated
-    plan = reproduction.esd_plan(list(recordings), list(generated), quick)
-    workloads = reproduction.esd_workloads(recordings, generated)
+    plan = reproduce_esd.esd_plan(list(recordings), list(generated), quick)
+    workloads = reproduce_esd.esd_workloads(recordings, generated)
     return _Reproduction(
         [api_jobs.Job(r.trace, sources[r.trace], r.design, r.variant) for r in plan],
         shared,
-        lambda results: reproduction.esd_claims(results, workloads),
-        lambda results, rows, _: reproduction.esd_document(
+        lambda results: reproduce_esd.esd_claims(results, workloads),
+        lambda results, rows, _: reproduce_esd.esd_document(
             results, rows, workloads, shared.limit, shared.copies
         ),
-        reproduction.stand_ins(workloads, shared.limit, shared.copies),
+        reproduce_esd.stand_ins(workloads, shared.limit, shared.copies),
     )
 
 

@@ -7,14 +7,13 @@ runs; its statistic is taken over the programs, means are arithmetic. What the p
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sardonyx import results_measures as m
 from sardonyx.api_jobs import Job, ProgramSettings
-from sardonyx.claims import Claim, ClaimRow, Unit, claims_document, load_claims
+from sardonyx.claims import Claim, ClaimRow, Found, Unit, claims_document, load_claims
 from sardonyx.results import Results, Run, Scalar
 from sardonyx.sca_stages import Table1
 
@@ -268,17 +267,6 @@ def miss_rate(run: Run) -> float | None:
 BYTES, ACCESSES = "medium_write_bytes", "medium_writes"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Our values for a claim: one a program, those of other readings, and the runs behind."""
-
-    values: Mapping[str, float | None]
-    unit: Unit
-    note: str
-    needs: str
-    readings: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
-
-
 Finder = Callable[[Evidence, Claim], Found]
 
 
@@ -441,47 +429,11 @@ def claims(results: Results) -> list[ClaimRow]:
     """Every claim of the paper beside our figure."""
     evidence = Evidence(results)
     assumed = tuple(m.assumed_by(results.runs, "time"))
-    return [
-        _row(claim, METRICS[claim.metric](evidence, claim), assumed) for claim in load_claims("sca")
-    ]
-
-
-def _row(claim: Claim, found: Found, assumed: tuple[str, ...]) -> ClaimRow:
-    known = {name: value for name, value in found.values.items() if value is not None}
-    ours = _statistic(claim, known.values())
-    readings = {}
-    for name, values in found.readings.items():
-        value = _statistic(claim, [v for v in values.values() if v is not None])
-        if value is not None:
-            readings[name] = value
-    note = found.note
-    if known and len(known) < len(found.values):
-        note += f"; over {len(known)} of {len(found.values)}"
-    return ClaimRow(
-        claim,
-        ours,
-        found.unit,
-        note,
-        reason="" if ours is not None else f"these results lack {found.needs}",
-        readings=readings,
-        workloads=known,
-        assumed=assumed,
-    )
-
-
-def _statistic(claim: Claim, values: Iterable[float]) -> float | None:
-    known = list(values)
-    if not known:
-        return None
-    match claim.stat:
-        case "min":
-            return min(known)
-        case "max":
-            return max(known)
-        case "mean":
-            return math.fsum(known) / len(known)
-        case "value":
-            return known[0]
+    rows = []
+    for claim in load_claims("sca"):
+        found = METRICS[claim.metric](evidence, claim)
+        rows.append(found.beside(claim, len(found.values), assumed))
+    return rows
 
 
 def stand_ins(scale: Scale) -> str:

@@ -21,7 +21,7 @@ from sardonyx.report import (
     write_report,
     write_trace_report,
 )
-from sardonyx.reproduce import esd_claims
+from sardonyx.reproduce_esd import esd_claims
 from sardonyx.results import Results, Trace
 from test_report_fixture import invented_document
 

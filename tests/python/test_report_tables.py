@@ -7,7 +7,7 @@ import re
 
 import pytest
 from rich.console import Console, RenderableType
-from sardonyx.reproduce import esd_claims
+from sardonyx.reproduce_esd import esd_claims
 from sardonyx.results import Results
 from sardonyx.tables import claims_table, compare_table
 from test_report_fixture import invented_document

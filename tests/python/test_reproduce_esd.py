@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from sardonyx.claims import Claim, ClaimRow, load_claims
-from sardonyx.reproduce import (
+from sardonyx.reproduce_esd import (
     METRICS,
     RunRequest,
     Workload,
@@ -307,7 +307,7 @@ def test_the_paper_never_enters_our_figures(monkeypatch: pytest.MonkeyPatch) -> 
     changed = [
         Claim(c.paper, c.where, c.metric, c.design, c.stat, c.value * 7) for c in load_claims("esd")
     ]
-    monkeypatch.setattr("sardonyx.reproduce.load_claims", lambda paper: changed)
+    monkeypatch.setattr("sardonyx.reproduce_esd.load_claims", lambda paper: changed)
     assert {key: row.ours for key, row in rows().items()} == ours
 
 

@@ -232,14 +232,15 @@ impl Channel {
             return cycle + 1; // the drain is over, and no command to come says so
         }
         let idle = !self.busy & !self.banks.refreshing();
-        let (first, second) = self.directions();
-        let selectable = |list: usize| self.lists[list].banks() & idle != 0;
-        if selectable(first) || second.is_some_and(selectable) {
-            return cycle + 1;
-        }
-        if self.busy == 0 {
+        let waiting = (self.lists[READ_LIST].banks() | self.lists[WRITE_LIST].banks()) & idle;
+        if waiting != 0 || self.busy == 0 {
+            let (first, second) = self.directions();
+            let selectable = |list: usize| self.lists[list].banks() & idle != 0;
+            if selectable(first) || second.is_some_and(selectable) {
+                return cycle + 1;
+            }
             let wanted = |list: usize| self.lists[list].len() > 0;
-            if !wanted(first) && !second.is_some_and(wanted) {
+            if self.busy == 0 && !wanted(first) && !second.is_some_and(wanted) {
                 return NEVER; // refreshes alone are made up for when there is work
             }
         }

@@ -77,38 +77,36 @@ impl Column {
 /// Banks looked at in one go, without a branch between them.
 const STRIDE: usize = 8;
 
-/// Whether a set of banks is better looked at one by one.
-#[inline]
-fn few(banks: u64) -> bool {
-    let without_one = |banks: u64| banks & banks.wrapping_sub(1);
-    without_one(without_one(without_one(banks))) == 0
-}
-
-/// The banks of a set.
-#[inline]
-fn ones(mut banks: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let bank = (banks != 0).then(|| banks.trailing_zeros() as usize)?;
-        banks &= banks - 1;
-        Some(bank)
-    })
-}
+/// Cycles that are compared for many banks are floating-point numbers, exact up to 2^53: every host
+/// has the least and the greatest of them, of several at once.
+type Cycles = [f64; STRIDE];
 
 /// Later than any command.
-const IDLE: u64 = i64::MAX as u64;
+const IDLE: f64 = (1u64 << 62) as f64;
 
-/// The sooner of two cycles up to [`IDLE`], by arithmetic: which one it is cannot be guessed.
 #[inline]
-fn sooner(a: u64, b: u64) -> u64 {
-    let ahead = a.wrapping_sub(b);
-    b.wrapping_add(ahead & (ahead as i64 >> 63) as u64)
+fn sooner(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
 }
 
-/// The later of two cycles up to [`IDLE`], likewise.
 #[inline]
-fn later(a: u64, b: u64) -> u64 {
-    let ahead = a.wrapping_sub(b);
-    a.wrapping_sub(ahead & (ahead as i64 >> 63) as u64)
+fn later(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// The least of eight.
+#[inline]
+fn least(at: &Cycles) -> f64 {
+    let [a, b, c, d, e, f, g, h] = *at;
+    let [a, b, c, d] = [sooner(a, e), sooner(b, f), sooner(c, g), sooner(d, h)];
+    sooner(sooner(a, c), sooner(b, d))
+}
+
+/// The set of those that have come.
+#[inline]
+fn come(at: &Cycles, now: f64) -> u64 {
+    let come = |lane: usize| u64::from(at[lane] <= now) << lane;
+    (0..STRIDE).fold(0, |set, lane| set | come(lane))
 }
 
 /// All banks of a channel.
@@ -119,15 +117,13 @@ pub(crate) struct Banks {
     ranks: Box<[Rank; MOST]>,
     /// Earliest cycle of each rank's each command, for the rank's and the channel's sake: rank * 4 +
     /// command.
-    limits: Box<[u64; MOST * 4]>,
+    limits: Box<[f64; MOST * 4]>,
     /// Which of the limits binds each bank's next command.
-    limit_of: Box<[u8; MOST]>,
+    limit_of: Box<[[u8; STRIDE]; MOST / STRIDE]>,
     /// The earliest cycle of each bank's next command, [`IDLE`] for one that has no access; and the
     /// least of them.
-    earliest: Box<[u64; MOST]>,
-    first: u64,
-    /// Banks that have an access.
-    wanting: u64,
+    earliest: Box<[Cycles; MOST / STRIDE]>,
+    first: f64,
     strides: usize,
     count: usize,
     rank_count: usize,
@@ -159,11 +155,10 @@ impl Banks {
             banks: Box::new([bank; MOST]),
             ranks: Box::new([rank; MOST]),
             columns: [Column::read(&timing), Column::write(&timing)],
-            limits: Box::new([0; MOST * 4]),
-            limit_of: Box::new([0; MOST]),
-            earliest: Box::new([IDLE; MOST]),
+            limits: Box::new([0.0; MOST * 4]),
+            limit_of: Box::new([[0; STRIDE]; MOST / STRIDE]),
+            earliest: Box::new([[IDLE; STRIDE]; MOST / STRIDE]),
             first: IDLE,
-            wanting: 0,
             strides: (ranks as usize * per_rank).div_ceil(STRIDE),
             count: ranks as usize * per_rank,
             rank_count: ranks as usize,
@@ -214,39 +209,29 @@ impl Banks {
     #[inline]
     pub fn want(&mut self, bank: usize, command: usize) {
         let limit = (bank >> self.rank_shift) % MOST * 4 + command % 4;
-        self.limit_of[bank % MOST] = limit as u8;
-        let earliest = self.bank(bank).next[command % 4].max(self.limits[limit]);
-        self.earliest[bank % MOST] = earliest;
-        self.wanting |= 1 << bank;
-        self.first = self.first.min(earliest);
+        let own = self.bank(bank).next[command % 4] as f64;
+        let earliest = later(own, self.limits[limit]);
+        self.limit_of.as_flattened_mut()[bank % MOST] = limit as u8;
+        self.earliest.as_flattened_mut()[bank % MOST] = earliest;
+        self.first = sooner(earliest, self.first);
     }
 
     /// The command that the bank's access needs next.
     #[inline]
     pub fn wanted(&self, bank: usize) -> usize {
-        self.limit_of[bank % MOST] as usize % 4
+        self.limit_of.as_flattened()[bank % MOST] as usize % 4
     }
 
     /// Limits have grown, or a bank wants nothing any more: who is bound by them, and who is first?
     #[inline]
     fn settle(&mut self) {
         let mut first = IDLE;
-        if few(self.wanting) {
-            for bank in ones(self.wanting) {
-                let limit = self.limits[self.limit_of[bank % MOST] as usize];
-                let earliest = &mut self.earliest[bank % MOST];
-                *earliest = later(limit, *earliest);
-                first = sooner(*earliest, first);
+        let strides = self.earliest.iter_mut().zip(&*self.limit_of);
+        for (earliest, limit_of) in strides.take(self.strides) {
+            for (earliest, limit) in earliest.iter_mut().zip(limit_of) {
+                *earliest = later(self.limits[*limit as usize], *earliest);
             }
-        } else {
-            let strides = self.earliest.chunks_exact_mut(STRIDE);
-            let strides = strides.zip(self.limit_of.chunks_exact(STRIDE));
-            for (earliest, limit_of) in strides.take(self.strides) {
-                for (earliest, limit) in earliest.iter_mut().zip(limit_of) {
-                    *earliest = later(self.limits[*limit as usize], *earliest);
-                    first = sooner(*earliest, first);
-                }
-            }
+            first = sooner(least(earliest), first);
         }
         self.first = first;
     }
@@ -254,28 +239,21 @@ impl Banks {
     /// Who is first, when no limit has grown?
     #[inline]
     fn settle_first(&mut self) {
-        self.first = match few(self.wanting) {
-            true => ones(self.wanting).fold(IDLE, |first, bank| {
-                sooner(self.earliest[bank % MOST], first)
-            }),
-            false => {
-                let earliest = &self.earliest[..self.strides * STRIDE];
-                earliest.iter().fold(IDLE, |first, at| sooner(*at, first))
-            }
-        };
+        let strides = self.earliest.iter().take(self.strides);
+        self.first = strides.fold(IDLE, |first, at| sooner(least(at), first));
     }
 
     /// A bank that may get what it wants at `cycle`, the first from `turn` on, and what that is.
     #[inline]
     pub fn legal(&self, cycle: u64, turn: u32) -> Option<(usize, usize)> {
-        if cycle < self.first.max(self.bus_used) {
+        let now = cycle as f64;
+        if now < self.first || cycle < self.bus_used {
             return None; // it is early, or a command has gone out in this cycle
         }
-        let ripe = |bank: usize| u64::from(self.earliest[bank % MOST] <= cycle) << bank;
-        let legal: u64 = match few(self.wanting) {
-            true => ones(self.wanting).map(ripe).sum(),
-            false => (0..self.strides * STRIDE).map(ripe).sum(),
-        };
+        let strides = self.earliest.iter().take(self.strides).enumerate();
+        let legal = strides.fold(0, |set, (stride, at)| {
+            set | come(at, now) << (stride * STRIDE)
+        });
         let bank = (legal.rotate_right(turn).trailing_zeros() + turn) as usize % MOST;
         Some((bank, self.wanted(bank)))
     }
@@ -283,7 +261,7 @@ impl Banks {
     /// The earliest cycle at which any bank may get what it wants.
     #[inline]
     pub fn next_command(&self) -> u64 {
-        self.first
+        self.first as i64 as u64 // the host converts to signed integers only
     }
 
     /// The bank's row will be `row`.
@@ -323,7 +301,7 @@ impl Banks {
         if let Some(fourth) = activates.activates[activates.turn % 4].checked_sub(1) {
             next = next.max(fourth + timing.tFAW);
         }
-        self.limits[rank * 4 + ACT] = next;
+        self.limits[rank * 4 + ACT] = next as f64;
         self.want(bank, column);
         self.settle();
     }
@@ -349,11 +327,10 @@ impl Banks {
         let limits = self.limits.chunks_exact_mut(4);
         for (index, next) in limits.take(self.rank_count).enumerate() {
             let [reads, writes] = if index == rank { near } else { far };
-            next[READ] = next[READ].max(cycle + reads);
-            next[WRITE] = next[WRITE].max(cycle + writes);
+            next[READ] = later((cycle + reads) as f64, next[READ]);
+            next[WRITE] = later((cycle + writes) as f64, next[WRITE]);
         }
-        self.earliest[bank % MOST] = IDLE;
-        self.wanting &= !(1 << bank);
+        self.earliest.as_flattened_mut()[bank % MOST] = IDLE;
         self.settle();
         cycle + done
     }

@@ -8,11 +8,11 @@ are not ours to ship: recordings of real programs and a ladder of generated trac
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from sardonyx import claims
 from sardonyx import results_measures as m
 from sardonyx.claims import Claim, ClaimRow, Unit, claims_document, load_claims
 from sardonyx.report.sweeps import AMT_BYTES, EFIT_BYTES, POLICY, points
@@ -154,16 +154,11 @@ def stand_ins(workloads: Sequence[Workload], limit: int | None = None, copies: i
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Our values for one metric: one a workload, and those of other readings of it."""
+class Found(claims.Found):
+    """And the runs behind the values, and on which of their parameters these rest."""
 
-    values: Mapping[str, float | None]
-    unit: Unit
-    note: str
-    needs: str
     aspect: m.Aspect = "counts"
     runs: Sequence[Run] = ()
-    readings: Mapping[str, Mapping[str, float | None] | float | None] = field(default_factory=dict)
 
 
 class Evidence:
@@ -265,9 +260,11 @@ def _duplicates_found(metric: str, note: str) -> Finder:
             "%",
             note,
             f"runs of {claim.design} with `{metric}`",
-            "time",
-            evidence.runs(claim.design),
-            {"as a share of the duplicates found": evidence.one(of_duplicates, claim.design)},
+            aspect="time",
+            runs=evidence.runs(claim.design),
+            readings={
+                "as a share of the duplicates found": evidence.one(of_duplicates, claim.design)
+            },
         )
 
     return find
@@ -295,9 +292,9 @@ def _share_of_write_latency(cause: str, note: str) -> Finder:
             "%",
             note,
             f"runs of {claim.design} that book write latency by cause",
-            "time",
-            evidence.runs(claim.design),
-            readings,
+            aspect="time",
+            runs=evidence.runs(claim.design),
+            readings=readings,
         )
 
     return find
@@ -319,9 +316,9 @@ def _write_reduction(evidence: Evidence, claim: Claim) -> Found:
         "%",
         "1 - data lines written / write requests",
         f"runs of {claim.design} with `write_reduction`",
-        "counts",
-        evidence.runs(claim.design),
-        readings,
+        aspect="counts",
+        runs=evidence.runs(claim.design),
+        readings=readings,
     )
 
 
@@ -341,9 +338,9 @@ def _write_reduction_lead(evidence: Evidence, claim: Claim) -> Found:
         "pp",
         f"write reduction of {claim.design} minus that of esd, in percentage points",
         f"runs of {claim.design} and esd with `write_reduction`",
-        "counts",
-        evidence.runs(claim.design, "esd"),
-        {
+        aspect="counts",
+        runs=evidence.runs(claim.design, "esd"),
+        readings={
             "relative to esd's reduction": both(lambda f, e: m.divide(f - e, e)),
             f"relative to {claim.design}'s reduction": both(lambda f, e: m.divide(f - e, f)),
         },
@@ -370,9 +367,9 @@ def _against(
             unit,
             note.format(design=claim.design, over=over),
             f"runs of {claim.design} and {over} with `{metric}`",
-            aspect,
-            evidence.runs(claim.design, over),
-            readings,
+            aspect=aspect,
+            runs=evidence.runs(claim.design, over),
+            readings=readings,
         )
 
     return find
@@ -389,9 +386,9 @@ def _metadata_reduction(over: str) -> Finder:
             f"1 - {claim.design}'s metadata bytes in the medium / {over}'s, in tables with an "
             "entry for every line",
             f"runs of {claim.design} and {over} with `metadata_bytes`",
-            "space",
-            evidence.runs(claim.design, over),
-            {
+            aspect="space",
+            runs=evidence.runs(claim.design, over),
+            readings={
                 "entries in use alone": evidence.two(
                     saved(m.metadata_in_use_ratio), claim.design, over
                 )
@@ -421,9 +418,9 @@ def _hit_rate_gain(metric: str, size: str, small: int, large: int, policy: str |
             f"`{metric}` at {large // KB} KB minus that at {small // KB} KB",
             f"a sweep of `{size}` with {small // KB} and {large // KB} KB"
             + (f" under {policy}" if policy else ""),
-            "counts",
-            used,
-            {"relative to the smaller size's": relative},
+            aspect="counts",
+            runs=used,
+            readings={"relative to the smaller size's": relative},
         )
 
     return find
@@ -437,8 +434,8 @@ def _metadata_of_capacity(evidence: Evidence, claim: Claim) -> Found:
         "%",
         "metadata bytes a line / 64",
         f"runs of {claim.design} with `metadata_bytes_per_line`",
-        "space",
-        evidence.runs(claim.design),
+        aspect="space",
+        runs=evidence.runs(claim.design),
     )
 
 
@@ -533,41 +530,8 @@ def esd_claims(results: Results, workloads: Sequence[Workload] | None = None) ->
 
 def _row(evidence: Evidence, claim: Claim) -> ClaimRow:
     found = METRICS[claim.metric](evidence, claim)
-    known = {name: value for name, value in found.values.items() if value is not None}
-    readings = {}
-    for name, values in found.readings.items():
-        value = _statistic(claim, values.values()) if isinstance(values, Mapping) else values
-        if value is not None:
-            readings[name] = value
-    ours = _statistic(claim, known.values())
-    note = found.note
-    if known and len(known) < len(evidence.trace_names):
-        note += f"; over {len(known)} of {len(evidence.trace_names)} workloads"
-    return ClaimRow(
-        claim,
-        ours,
-        found.unit,
-        note,
-        reason="" if ours is not None else f"these results lack {found.needs}",
-        readings=readings,
-        workloads=known,
-        assumed=tuple(m.assumed_by(found.runs, found.aspect)),
-    )
-
-
-def _statistic(claim: Claim, values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    match claim.stat:
-        case "min":
-            return min(known)
-        case "max":
-            return max(known)
-        case "mean":
-            return math.fsum(known) / len(known)
-        case "value":
-            raise ValueError(f"{claim.key}: a single value has no statistic over workloads")
+    assumed = m.assumed_by(found.runs, found.aspect)
+    return found.beside(claim, len(evidence.trace_names), assumed)
 
 
 def esd_document(
