@@ -183,6 +183,8 @@ impl Layer for Dewrite {
         let bytes = self.tables.amt.mapped() as f64 * BYTES_PER_LINE;
         out.push(("metadata_bytes", bytes));
         out.push(("metadata_bytes_per_line", BYTES_PER_LINE));
+        let in_use = self.tables.bytes_in_use();
+        out.push(("metadata_bytes_in_use", in_use as f64));
         self.below.figures(out);
     }
 }
