@@ -74,7 +74,8 @@ impl Esd {
             params: params.clone(),
             efit: Efit::new(params),
             amt: Amt::new(counted, layout),
-            cache: MetadataCache::new(params.amt_cache, Unit::Metadata, Queue::Data),
+            cache: MetadataCache::new(params.amt_cache, Unit::Metadata, Queue::Data)
+                .replacing(params.amt_policy),
             places: Allocator::new(layout.data_lines()),
             lines_at: Paged::new(),
             leaked: 0,
