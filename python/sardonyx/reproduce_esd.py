@@ -314,7 +314,7 @@ def _write_reduction(evidence: Evidence, claim: Claim) -> Found:
     return Found(
         evidence.one(m.write_reduction, claim.design),
         "%",
-        "1 - data lines written / write requests",
+        "write requests that stored no line / write requests",
         f"runs of {claim.design} with `write_reduction`",
         aspect="counts",
         runs=evidence.runs(claim.design),

@@ -106,7 +106,7 @@ def write_reduction(comparison: Comparison) -> Figure | Missing:
         "write-reduction",
         "ESD Fig. 11",
         "The share of write requests whose data line was never written to the medium.",
-        "1 - data lines written / write requests; writes of metadata and counters do not enter. "
+        "Write requests that stored no line / write requests; metadata and counters do not enter. "
         "Higher is better for wear. The rightmost group is the arithmetic mean.",
         "writes removed",
     )
