@@ -55,9 +55,15 @@ def trace_convert(
     from_format: str,
     to_format: str,
     data: str,
+    seed: int,
+    clock_mhz: float | None,
+    levels: list[int] | None,
     progress: Progress | None,
 ) -> str:
-    """``records`` written; ``data`` fills writes without bytes: zero, random or unique."""
+    """``records`` written; ``data`` fills writes without bytes: zero, random or unique, made of
+    ``seed``. ``clock_mhz`` is the clock of a trace that counts cycles, ``levels`` the sizes of the
+    levels of a ReadWriteTrace's device.
+    """
 
 def trace_synth(spec_json: str, dst: str, seed: int, progress: Progress | None) -> str:
     """``records`` written to the generated trace."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.api_jobs import (
+    PROGRAM,
     Job,
     ProgramSettings,
     Settings,
@@ -55,7 +56,8 @@ def compare(
     TOML file's path; ``overrides`` sets its keys; ``limit`` ends each trace after so many records;
     ``warmup`` requests change state and count nowhere; ``copies`` cores run the trace at once,
     each in its own address space, with contents of its own if ``distinct``; ``sensitivity`` adds
-    ESD's sweep over cache sizes and policies; ``jobs`` runs at once (default: one a core).
+    ESD's sweep over cache sizes and policies on traces, not on programs; ``jobs`` runs at once
+    (default: one a core).
     """
     texts = [
         (key, str(value).lower() if isinstance(value, bool) else str(value))
@@ -81,6 +83,7 @@ def prepare(
         planned += [
             Job(name, source, "esd", variant)
             for name, source in sources.items()
+            if not source.startswith(PROGRAM)
             for variant in sensitivity_variants()
         ]
     machine = check_machine(settings, planned)

@@ -150,7 +150,7 @@ def compare(
         int, typer.Option(min=0, max=MOST, help="Seed of the programs' keys and choices.")
     ] = 0,
     sensitivity: Annotated[
-        bool, typer.Option(help="Also sweep ESD's cache sizes and policies (its Fig. 18).")
+        bool, typer.Option(help="Also sweep ESD's cache sizes and policies on traces (Fig. 18).")
     ] = True,
     jobs: Workers = None,
     directory: Out = Path("results"),
@@ -220,6 +220,14 @@ def reproduce(
             "--warmup", min=0, max=MOST, help="Requests, or transactions, that count nowhere."
         ),
     ] = None,
+    copies: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            help="esd: cores that each run a trace, with contents of their own; default: 1.",
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="Seed of generated traces and of programs.")
     ] = 0,
@@ -246,7 +254,14 @@ def reproduce(
                 api_jobs.unknown("paper to reproduce", paper, list(REPRODUCTIONS))
             )
         given = api_jobs.parse_settings(settings or ())
-        shared = api_jobs.Settings(machine or paper, given, limit, warmup or 0)
+        if copies is not None and paper != "esd":
+            raise _core.SardonyxError(
+                f"--copies: {paper} runs on the numbers of cores of its figures; leave it out"
+            )
+        several = copies or 1
+        shared = api_jobs.Settings(
+            machine or paper, given, limit, warmup or 0, several, distinct=several > 1
+        )
         prepared = REPRODUCTIONS[paper](traces or [], shared, warmup, quick, seed)
         planned, shared = prepared.jobs, prepared.settings
         known = api_jobs.check_machine(shared, planned)
@@ -300,8 +315,10 @@ def _reproduce_esd(
         [api_jobs.Job(r.trace, sources[r.trace], r.design, r.variant) for r in plan],
         shared,
         lambda results: reproduce_esd.esd_claims(results, workloads),
-        lambda results, rows, _: reproduce_esd.esd_document(results, rows, workloads),
-        reproduce_esd.stand_ins(workloads),
+        lambda results, rows, _: reproduce_esd.esd_document(
+            results, rows, workloads, shared.limit, shared.copies
+        ),
+        reproduce_esd.stand_ins(workloads, shared.limit, shared.copies),
     )
 
 

@@ -144,14 +144,17 @@ def output_directory(path: Path) -> Iterator[None]:
         raise
 
 
-def size_in_bytes(option: str, text: str) -> int:
-    """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``."""
+def size_in_bytes(option: str, text: str, least: int = 0, most: int = 2**62) -> int:
+    """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``; an error if less or more than allowed."""
     number, unit = text[:-1], text[-1:].upper()
     if unit not in SUFFIXES:
         number, unit = text, ""
     if not (number.isascii() and number.isdigit() and len(number) < 16):
         raise SardonyxError(f"{option} {text}: is no size; give bytes, as in 4096, 4K or 16M")
-    return int(number) * SUFFIXES[unit]
+    size = int(number) * SUFFIXES[unit]
+    if not least <= size <= most:
+        raise SardonyxError(f"{option} {text}: give {least:,} to {most:,} bytes")
+    return size
 
 
 def check_json_target(target: str | None, sources: Iterable[str] = ()) -> None:

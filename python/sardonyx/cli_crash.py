@@ -7,6 +7,8 @@ Left out: everything that computes.
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +22,7 @@ from sardonyx.cli_common import (
     check_json_target,
     err,
     for_people,
+    size_in_bytes,
     told,
     write_json,
 )
@@ -55,12 +58,12 @@ def crash(
     transactions: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Transactions of each core.")
     ] = 200,
-    item: Annotated[
-        int, typer.Option("--item-bytes", min=64, max=4096, help="Bytes of a transaction's item.")
-    ] = 64,
+    transaction_size: Annotated[
+        str, typer.Option(metavar="BYTES", help="Size of a transaction's item: 64 to 4K.")
+    ] = "64",
     footprint: Annotated[
-        int, typer.Option(min=4096, max=2**30, help="Bytes of each structure after setup.")
-    ] = 16384,
+        str, typer.Option(metavar="BYTES", help="Size of each structure after setup: 4K to 1G.")
+    ] = "16K",
     mutant: Annotated[
         str | None, typer.Option(help="Plant this mistake in the program's transactions.")
     ] = None,
@@ -116,6 +119,8 @@ def crash(
         count = _count(cuts)
         if cut is not None and count is not None:
             raise _core.SardonyxError(f"--cut {cut}: is one cut, and --cuts {cuts} asks for others")
+        item = size_in_bytes("--transaction-size", transaction_size, 64, 4096)
+        structure = size_in_bytes("--footprint", footprint, 4096, 2**30)
         overrides = api_jobs.parse_settings(settings or ())
         check_json_target(json_to)
         runs: list[dict[str, Any]] = []
@@ -130,7 +135,7 @@ def crash(
                     cores=cores,
                     transactions=transactions,
                     item_bytes=item,
-                    footprint=footprint,
+                    footprint=structure,
                     mutant=mutant,
                     seed=seed,
                     platform=platform,
@@ -151,7 +156,8 @@ def crash(
         people.print(Text(LEGEND + f"; {speed:,.0f} cuts/s", style="dim"))
         for run in runs:
             for violation in run["violations"]:
-                _tell(people, run, violation)
+                again = _replay(run, violation, machine, settings or ())
+                _tell(people, violation, again)
         write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
         if any(run["fails"] for run in runs):
             raise typer.Exit(CHECK_FAILED)
@@ -199,7 +205,29 @@ def _table(runs: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _tell(people: Any, run: dict[str, Any], violation: dict[str, Any]) -> None:
+def _replay(
+    run: dict[str, Any], violation: dict[str, Any], machine: str, settings: Sequence[str]
+) -> str:
+    """The command that makes the violation's cut alone, and looks at it in full."""
+    words = ["sardonyx", "crash", run["program"], "--designs", run["design"]]
+    for option, value in (
+        ("--platform", run["platform"]),
+        ("--cores", run["cores"]),
+        ("--transactions", run["transactions"]),
+        ("--transaction-size", run["transaction_bytes"]),
+        ("--footprint", run["footprint_bytes"]),
+        ("--mutant", run["mutant"]),
+        ("--seed", run["seed"]),
+        ("--machine", machine),
+        *(("--set", setting) for setting in settings),
+        ("--recovery-cuts", None if violation["recovery_cut"] is None else 1),
+        ("--cut", violation["cut"]),
+    ):
+        words += [] if value is None else [option, str(value)]
+    return shlex.join(words)
+
+
+def _tell(people: Any, violation: dict[str, Any], again: str) -> None:
     """The first violation of a kind: how often, where, and the history that led there."""
     head, *story = violation["history"]
     people.print()
@@ -207,4 +235,4 @@ def _tell(people: Any, run: dict[str, Any], violation: dict[str, Any]) -> None:
     for line in story:
         people.print(Text(line), soft_wrap=True)
     if violation["cut"] is not None:
-        people.print(Text(f"  replay: --designs {run['design']} --cut {violation['cut']}"))
+        people.print(Text(f"  replay: {again}"), soft_wrap=True)

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.api_jobs import check_file, check_trace, unknown
+from sardonyx.api_jobs import check_file, check_trace, named, unknown
 from sardonyx.cli_common import (
     CHECK_FAILED,
     MOST,
@@ -31,7 +31,9 @@ from sardonyx.cli_common import (
     write_json,
 )
 from sardonyx.progress import bar
-from sardonyx.results import is_special
+from sardonyx.report import write_trace_report
+from sardonyx.results import Trace, is_special
+from sardonyx.trace_bars import trace_bars
 
 app = typer.Typer(
     help="Record programs; look at traces, check, convert, generate, cut and mix them.",
@@ -42,6 +44,9 @@ app = typer.Typer(
 OWN_FORMAT = "sardonyx"
 FORMATS = (OWN_FORMAT, "nvmain", "ramulator-load-store", "ramulator-read-write", "dramsim3")
 FILLS = ("zero", "random", "unique")
+#: Formats that count cycles, and the one whose addresses are positions in a device.
+CLOCKED = ("nvmain", "dramsim3")
+LEVELLED = "ramulator-read-write"
 JsonTo = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", help="Write JSON to this file, or - for the output."),
@@ -56,16 +61,31 @@ def info(
     limit: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="End after so many records.")
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw duplicates, locality and collisions as HTML.", **PATH),
+    ] = None,
     json_to: JsonTo = None,
 ) -> None:
-    """Count what is in a trace: records, duplicates, contents, collisions, locality."""
+    """Count what is in a trace: records, duplicates, contents, collisions, locality.
+
+    [bold]Example[/bold]: sardonyx trace info redis.parquet --plot redis.html
+    """
     with told():
         check_json_target(json_to, [trace])
         check_trace(trace)
+        if plot is not None:
+            writable(plot, json_to, [trace])
         facts = json.loads(
             bar(err, trace, lambda progress: _core.trace_info(trace, limit, progress))
         )
+        people = for_people(json_to)
         facts_of(trace, facts, json_to)
+        known = Trace.of(next(iter(named([trace]))), facts)
+        people.print(trace_bars(known, people.width))
+        if plot is not None:
+            write_trace_report([known], plot, _core.VERSION)
+            people.print(f"plots: {plot}", soft_wrap=True)
 
 
 @app.command()
@@ -115,6 +135,25 @@ def convert(
     data: Annotated[
         str, typer.Option("--data", help="What writes without bytes write: zero, random, unique.")
     ] = "unique",
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Seed of the contents that --data makes.")
+    ] = 0,
+    clock_mhz: Annotated[
+        float | None,
+        typer.Option(
+            "--clock-mhz",
+            min=0.001,
+            max=1e6,
+            help="Clock that SOURCE's cycles count; default: nvmain 2000, dramsim3 1200.",
+        ),
+    ] = None,
+    levels: Annotated[
+        str | None,
+        typer.Option(
+            help="ramulator-read-write: sizes of channel, rank, bank group, bank, row and column "
+            "in lines; default: 1,2,4,4,65536,128."
+        ),
+    ] = None,
     json_to: JsonTo = None,
 ) -> None:
     """Convert another simulator's trace to ours, or ours to NVMain's.
@@ -131,12 +170,33 @@ def convert(
         write = _format("--to", to_format, str(target))
         if data not in FILLS:
             raise _core.SardonyxError(f"--data: {unknown('filling', data, FILLS)}")
+        if clock_mhz is not None and read not in CLOCKED:
+            raise _core.SardonyxError(
+                f"--clock-mhz: {read} counts no cycles; leave it out, or convert from one of "
+                + ", ".join(CLOCKED)
+            )
+        sizes = None if levels is None else _levels(levels, read)
         done = bar(
             err,
             source,
-            lambda progress: _core.trace_convert(source, str(target), read, write, data, progress),
+            lambda progress: _core.trace_convert(
+                source, str(target), read, write, data, seed, clock_mhz, sizes, progress
+            ),
         )
         facts_of(str(target), json.loads(done), json_to)
+
+
+def _levels(text: str, read: str) -> list[int]:
+    if read != LEVELLED:
+        raise _core.SardonyxError(f"--levels: only {LEVELLED} has levels; leave it out")
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 6 or not all(part.isascii() and part.isdigit() for part in parts):
+        raise _core.SardonyxError(
+            f"--levels {text}: give six whole numbers, as in 1,2,4,4,65536,128"
+        )
+    if any(len(part) > 18 for part in parts):
+        raise _core.SardonyxError(f"--levels {text}: together at most 2^58 lines")
+    return [int(part) for part in parts]
 
 
 def _format(option: str, given: str | None, path: str) -> str:
@@ -248,7 +308,7 @@ def writable(target: Path, json_to: str | None, sources: Iterable[str] = ()) -> 
     """An error unless a trace can be put there later, in the place of nothing else named."""
     check_target(target, sources)
     if json_to is not None and os.path.realpath(json_to) == os.path.realpath(target):
-        raise _core.SardonyxError(f"--json {json_to}: is the trace's own name; name another file")
+        raise _core.SardonyxError(f"--json {json_to}: and {target} are one file; name another")
     if is_special(target):
         raise _core.SardonyxError(f"{target}: is not a regular file; name a file")
 
@@ -274,7 +334,9 @@ def facts_of(
 def _rows(title: str, rows: list[dict[str, Any]]) -> Table:
     table = Table(title=title, title_justify="left", box=None, header_style="dim")
     for index, column in enumerate(rows[0]):
-        table.add_column(column, justify="right" if index else "left", no_wrap=not index)
+        table.add_column(
+            column.replace("_", " "), justify="right" if index else "left", no_wrap=not index
+        )
     for row in rows:
         table.add_row(*(Text(_figure(row.get(column))) for column in rows[0]))
     return table

@@ -107,6 +107,11 @@ class Trace:
     other: Mapping[str, Json] = field(default_factory=dict)
     """Whatever else the trace says about itself, such as its provenance; kept as it came."""
 
+    @classmethod
+    def of(cls, name: str, info: Mapping[str, Any]) -> Trace:
+        """From what ``sardonyx trace info --json`` says."""
+        return _read_trace(_Node({"name": name, "info": dict(info)}, name))
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

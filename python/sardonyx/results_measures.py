@@ -111,7 +111,13 @@ def medium_write_reduction(run: Run, over: Run) -> float | None:
 
 
 def metadata_ratio(run: Run, over: Run) -> float | None:
+    """Tables with an entry for every line, as ESD and DeWrite count them (Sec. IV-G)."""
     return divide(run.metric("metadata_bytes"), over.metric("metadata_bytes"))
+
+
+def metadata_in_use_ratio(run: Run, over: Run) -> float | None:
+    """The same of the entries in use alone: rivals have fewer where much is duplicated."""
+    return divide(run.metric("metadata_bytes_in_use"), over.metric("metadata_bytes_in_use"))
 
 
 @dataclass(frozen=True, slots=True)

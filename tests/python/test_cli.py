@@ -229,6 +229,10 @@ def test_reproduce_prints_every_claim(sardonyx: Program, core: FakeCore, trace: 
     }
     assert {call["limit"] for call in core.calls} == {100_000}
     bad_input(sardonyx("reproduce", "edsd"), "esd")
+    bad_input(sardonyx("reproduce", "sca", "--copies", "2"), "--copies")
+    core.calls.clear()
+    assert sardonyx("reproduce", "esd", trace, "--quick", "--copies", "8").status == 0
+    assert {(call["copies"], call["distinct"]) for call in core.calls} == {(8, True)}
 
 
 def test_trace_check_fails_with_one_for_a_broken_trace(
@@ -243,12 +247,18 @@ def test_trace_check_fails_with_one_for_a_broken_trace(
 
 def test_trace_tools_pass_their_options_on(sardonyx: Program, core: FakeCore, trace: str) -> None:
     Path("app.nvt").write_text("NVMV1\n")
-    assert sardonyx("trace", "info", trace).status == 0
+    shown = sardonyx("trace", "info", trace, "--plot", "plot.html")
+    assert shown.status == 0
+    assert "ESD Fig. 3" in shown.out
+    assert "█" in shown.out
+    assert "Content locality" in Path("plot.html").read_text()
+    bad_input(sardonyx("trace", "info", trace, "--plot", "no/such/plot.html"), "directory")
     assert sardonyx("trace", "convert", "app.nvt", "new.parquet", "--from", "nvmain").status == 0
     assert sardonyx("trace", "synth", "rung-60", "s.parquet", "--records", "7").status == 0
     assert sardonyx("trace", "cut", trace, "c.parquet", "--skip", "1", "--limit", "2").status == 0
     assert core.calls == [
-        {"from": "nvmain", "to": "sardonyx", "data": "unique"},
+        {"from": "nvmain", "to": "sardonyx", "data": "unique"}
+        | {"seed": 0, "clock_mhz": None, "levels": None},
         {"spec": {"name": "rung-60", "records": 7}, "seed": 0},
         {"skip": 1, "limit": 2},
     ]
@@ -256,3 +266,22 @@ def test_trace_tools_pass_their_options_on(sardonyx: Program, core: FakeCore, tr
     bad_input(sardonyx("trace", "convert", "app.nvt", "n.parquet", "--from", "nvm"), "nvmain")
     bad_input(sardonyx("trace", "synth", "rung", "s.parquet"), "rung-33")
     bad_input(sardonyx("trace", "cut", trace, "no/such/dir.parquet"), "directory")
+
+
+def test_a_conversion_is_told_the_clock_and_the_device(
+    sardonyx: Program, core: FakeCore, trace: str
+) -> None:
+    Path("a.txt").write_text("40 READ 1\n")
+    convert = ("trace", "convert", "a.txt", "n.parquet", "--from")
+    assert sardonyx(*convert, "dramsim3", "--clock-mhz", "800", "--seed", "3").status == 0
+    levels = ("ramulator-read-write", "--levels")
+    assert sardonyx(*convert, *levels, "1,1,4,4,1024,64").status == 0
+    assert [(c["clock_mhz"], c["seed"], c["levels"]) for c in core.calls] == [
+        (800.0, 3, None),
+        (None, 0, [1, 1, 4, 4, 1024, 64]),
+    ]
+    bad_input(sardonyx(*convert, "ramulator-load-store", "--clock-mhz", "800"), "--clock-mhz")
+    bad_input(sardonyx(*convert, "dramsim3", "--clock-mhz", "0"), "--clock-mhz")
+    bad_input(sardonyx(*convert, "dramsim3", "--levels", "1,1,4,4,1024,64"), "--levels")
+    for wrong in ("1,2", "1,1,4,4,1024,x", "1,1,4,4,1024,99999999999999999999"):
+        bad_input(sardonyx(*convert, *levels, wrong), "--levels")

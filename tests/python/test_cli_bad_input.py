@@ -63,7 +63,7 @@ def refused(*arguments: str | bytes, where: Path, words: str) -> None:
         (["trace", "cut", TRACE, ""], "the name is empty"),
         (["trace", "synth", "rung-60", ""], "the name is empty"),
         (["trace", "record", "-o", "", "--", "true"], "the name is empty"),
-        (["trace", "cut", TRACE, "c", "--json", "./c"], "--json ./c: is the trace's own name"),
+        (["trace", "cut", TRACE, "c", "--json", "./c"], "--json ./c: and c are one file"),
         (["trace", "record", "--cores", "-5", "--", "true"], "'--cores'"),
         (["trace", "info", b"no\xff.parquet"], "no\\udcff.parquet: is not UTF-8"),
         (["trace", "info", "a\n\x1b[31mb"], "a \\x1b[31mb: there is no such file"),
@@ -98,6 +98,7 @@ def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
             ["trace", "mix", "in.parquet", str(TRACES / "cc1.parquet"), "-o", target],
             ["trace", "check", "in.parquet", "--json", target],
             ["trace", "info", "in.parquet", "--json", target],
+            ["trace", "info", "in.parquet", "--plot", target],
             ["compare", "in.parquet", *SHORT, "--json", target],
         ):
             refused(*command, where=tmp_path, words=words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -57,8 +58,10 @@ def test_a_mutant_fails_and_its_cut_replays(tmp_path: Path) -> None:
     first = run["violations"][0]
     assert first["seed"] == 4 and first["count"] > 1
     assert f"seed 4, cut {first['cut']}" in first["history"][0]
-    assert f"--cut {first['cut']}" in ended.stdout
-    again = crash(*planted, "--cut", str(first["cut"]), "--json", "-", where=tmp_path, status=1)
+    told = next(line for line in ended.stdout.splitlines() if line.startswith("  replay: "))
+    _, _, *replay = shlex.split(told.removeprefix("  replay: "))
+    assert replay[-2:] == ["--cut", str(first["cut"])]
+    again = crash(*replay, "--json", "-", where=tmp_path, status=1)
     (replayed,) = runs(again.stdout)
     assert replayed["cuts"] == 1
     assert [v["kind"] for v in replayed["violations"]] == [first["kind"]]
@@ -92,7 +95,9 @@ def test_secrecy_fails_apart_from_recoverability(tmp_path: Path) -> None:
         (("btree", "--mutant", "typo"), "they are"),
         (("btree", "--platform", "ups"), "--platform"),
         (("btree", "--cuts", "some"), "--cuts some"),
-        (("btree", "--item-bytes", "65"), "multiple of 64"),
+        (("btree", "--transaction-size", "65"), "multiple of 64"),
+        (("btree", "--transaction-size", "8K"), "64 to 4,096 bytes"),
+        (("btree", "--footprint", "4T"), "--footprint 4T"),
         (("btree", "--set", "encryption.siblings=no"), "encryption.siblings"),
         (("btree", "--json", "nowhere/x.json"), "--json"),
     ],

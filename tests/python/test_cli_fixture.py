@@ -59,9 +59,21 @@ class FakeCore:
         return json.dumps({"records": 1000, "bad": int(bad), "problems": problems if bad else []})
 
     def trace_convert(
-        self, src: str, dst: str, from_format: str, to_format: str, data: str, progress: Any
+        self,
+        src: str,
+        dst: str,
+        from_format: str,
+        to_format: str,
+        data: str,
+        seed: int,
+        clock_mhz: float | None,
+        levels: list[int] | None,
+        progress: Any,
     ) -> str:
-        self.calls.append({"from": from_format, "to": to_format, "data": data})
+        self.calls.append(
+            {"from": from_format, "to": to_format, "data": data}
+            | {"seed": seed, "clock_mhz": clock_mhz, "levels": levels}
+        )
         return json.dumps({"records": 10})
 
     def trace_synth(self, spec_json: str, dst: str, seed: int, progress: Any) -> str:

@@ -78,7 +78,13 @@ def _run(rng: random.Random, trace: str, design: str, duplicates: float) -> dict
         "metadata_bytes_per_line": {"baseline": None, "dedup-sha1": 34, "dewrite": 16.375}.get(
             design, 6.4
         ),
+        "metadata_bytes_in_use": {"baseline": None, "dedup-sha1": 20e5, "dewrite": 11e5}.get(
+            design, 5.5e5
+        ),
         "max_line_writes": rng.randrange(50, 5000),
+        "bits_flipped": round(220 * writes * (1.1 - saved)),
+        "lifetime_ideal_years": 20 / (1.1 - saved),
+        "lifetime_none_years": 1e-3 * rng.random(),
     }
     if design == "esd":
         metrics |= {"efit_hit_rate": 0.55, "amt_hit_rate": 0.9}

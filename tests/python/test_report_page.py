@@ -12,9 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sardonyx.report import Figure, Missing, beside_paper, figures, page, write_report
+from sardonyx.report import (
+    Figure,
+    Missing,
+    beside_paper,
+    figures,
+    page,
+    write_report,
+    write_trace_report,
+)
 from sardonyx.reproduce_esd import esd_claims
-from sardonyx.results import Results
+from sardonyx.results import Results, Trace
 from test_report_fixture import invented_document
 
 PAPER_FIGURES = {1, 2, 3, 4, 5, 8, 11, 12, 13, 14, 15, 16, 17, 18, 19}
@@ -120,6 +128,28 @@ def test_daggers_name_what_a_figure_rests_on() -> None:
     assert figure("duplicates", document).assumed == []
 
 
+def test_wear_is_beside_the_baseline() -> None:
+    document = invented_document(1, sweeps=False)
+    years = {"baseline": 10.0, "dedup-sha1": 5.0, "dewrite": 20.0, "esd": 25.0}
+    for run in document["runs"]:
+        run["metrics"]["lifetime_ideal_years"] = years[run["design"]]
+    bars = {b["name"]: b["y"][0] for b in figure("wear", document).views[0].data}
+    assert bars == {"dedup-sha1": 0.5, "dewrite": 2.0, "esd": 2.5}
+
+
+def test_a_trace_alone_has_a_page_of_its_own_figures(tmp_path: Path) -> None:
+    facts = invented_document(1)["traces"][0]
+    write_trace_report([Trace.of("redis", facts["info"])], tmp_path / "trace.html", "1")
+    text = (tmp_path / "trace.html").read_text()
+    articles = re.findall(r'<article id="([^"]+)" class="figure"', text)
+    assert articles == ["duplicates", "locality", "collisions"]
+    assert "Trace report" in text
+    assert "#assumed" not in text
+    parsed = _Links()
+    parsed.feed(text)
+    assert not parsed.fetched
+
+
 def test_many_assumptions_are_counted_in_place_and_all_named(tmp_path: Path) -> None:
     document = invented_document(1, sweeps=False)
     names = [f"core.invented_{i}" for i in range(9)]
@@ -140,7 +170,7 @@ def test_many_assumptions_are_counted_in_place_and_all_named(tmp_path: Path) -> 
         (
             "baseline",
             {"write-reduction", "write-speedup", "read-speedup", "ipc", "energy", "worst-cases"}
-            | {"efit-size", "amt-size"},
+            | {"efit-size", "amt-size", "wear"},
         ),
     ],
 )

@@ -392,3 +392,25 @@ def test_the_output_names_the_stand_ins_and_is_json() -> None:
     assert (first["reported"], first["ours"]) == (0.331, 0.2)
     assert first["gap"] == pytest.approx(-0.131)
     assert Results.from_document(written["results"]) == results
+
+
+def test_the_output_says_what_was_cut_and_how_many_cores_ran() -> None:
+    recorded, generated = esd_workloads(["redis"]), esd_workloads(["redis"], ["ladder-50"])
+    assert "ends after" not in stand_ins(generated)
+    assert "ends after 100,000 records" in stand_ins(recorded, 100_000)
+    assert "statistics" not in stand_ins(recorded, 100_000)
+    assert "statistics that they state at 500,000" in stand_ins(generated, 100_000)
+    assert "statistics" not in stand_ins(generated, 900_000)
+    assert "One of Table I's eight cores" in stand_ins(recorded)
+    assert "8 cores run a copy" in stand_ins(recorded, copies=8)
+
+
+def test_metadata_are_tables_for_every_line_and_beside_them_the_entries_in_use() -> None:
+    changed = document()
+    in_use = {("a", "dedup-sha1"): 100.0, ("b", "dedup-sha1"): 80.0}
+    in_use |= {("a", "esd"): 60.0, ("b", "esd"): 60.0}
+    for run in changed["runs"]:
+        if not run["variant"]:
+            run["metrics"]["metadata_bytes_in_use"] = in_use.get((run["trace"], run["design"]))
+    found = rows(changed)["Fig. 19", "metadata_reduction_vs_dedup-sha1", "esd", "mean"]
+    assert found.readings == {"entries in use alone": pytest.approx((0.4 + 0.25) / 2)}

@@ -141,7 +141,8 @@ pub fn trace_check(
 
 /// Another simulator's trace to ours, or ours to NVMain's.
 #[pyfunction]
-#[pyo3(signature = (src, dst, from_format, to_format, data, progress))]
+#[pyo3(signature = (src, dst, from_format, to_format, data, seed, clock_mhz, levels, progress))]
+#[allow(clippy::too_many_arguments)] // Python's keywords, not positions to remember
 pub fn trace_convert(
     py: Python<'_>,
     src: &str,
@@ -149,6 +150,9 @@ pub fn trace_convert(
     from_format: &str,
     to_format: &str,
     data: &str,
+    seed: u64,
+    clock_mhz: Option<f64>,
+    levels: Option<Vec<u64>>,
     progress: Option<&Progress>,
 ) -> PyResult<String> {
     match (from_format, to_format) {
@@ -162,8 +166,12 @@ pub fn trace_convert(
         (foreign, OWN_FORMAT) if foreign != OWN_FORMAT => {
             let format: Format = foreign.parse().map_err(bad)?;
             let fill = data.parse().map_err(bad)?;
+            let defaults = ImportOptions::default();
             let options = ImportOptions {
                 fill,
+                seed,
+                clock_mhz,
+                levels: levels.unwrap_or(defaults.levels),
                 ..ImportOptions::default()
             };
             let import = |tell: Told<'_>| trace::import(src, dst, format, &options, tell);

@@ -228,15 +228,43 @@ impl<'e> Plan<'e> {
     ) -> Stored {
         let line = match words {
             0xff => *data.value,
-            _ => merged(
-                self.contents.newest(place).unwrap_or(ZERO_LINE),
-                data.value,
-                words,
-            ),
+            _ => self.over_newest(place, data.value, words),
         };
+        self.put(place, At::new(&line, data.at), words, sideband, gate, queue)
+    }
+
+    /// The same for a line that differs from the newest one at `place` in those words at most: a cache
+    /// writes its copy back.
+    pub fn write_back(
+        &mut self,
+        place: Place,
+        data: At<&Line>,
+        words: u8,
+        gate: Step,
+        queue: Queue,
+    ) -> Stored {
+        debug_assert_eq!(self.over_newest(place, data.value, words), *data.value);
+        self.put(place, data, words, None, gate, queue)
+    }
+
+    /// The newest line at `place` with those words of `line`.
+    fn over_newest(&self, place: Place, line: &Line, words: u8) -> Line {
+        let newest = self.contents.newest(place).unwrap_or(ZERO_LINE);
+        merged(newest, line, words)
+    }
+
+    fn put(
+        &mut self,
+        place: Place,
+        data: At<&Line>,
+        words: u8,
+        sideband: Option<[u8; 8]>,
+        gate: Step,
+        queue: Queue,
+    ) -> Stored {
         if self.steps.at_once {
             let image = &mut self.contents.image;
-            image.write(place, &line, words, sideband);
+            image.write(place, data.value, words, sideband);
             return Stored::at(Step::PAST);
         }
         self.contents.image.touch_page_ahead(place);
@@ -245,7 +273,7 @@ impl<'e> Plan<'e> {
         // The newest write in flight holds the newest sideband, be it an older write's.
         let older = (before != Step::PAST).then(|| self.contents.overlay.payload(older).sideband);
         let payload = self.contents.overlay.keep(Payload {
-            line,
+            line: *data.value,
             words,
             sideband: sideband.or(older.flatten()),
         });

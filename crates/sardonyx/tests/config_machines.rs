@@ -1,7 +1,7 @@
 //! The machines that come with the program: each is valid, says where its values come from,
 //! survives a round trip and has the capacity that its source states.
 use sardonyx::config::{Machine, keys, presets};
-use sardonyx::controller::params::{Collision, EfitPolicy, Reclaim};
+use sardonyx::controller::params::{Collision, Reclaim, Replacement};
 use sardonyx::ecc::Matrix;
 use sardonyx::medium::params::{Scheduler, Unit};
 use sardonyx::units::{Energy, Time};
@@ -69,7 +69,7 @@ fn esd_has_the_values_of_its_table() {
     );
     assert_eq!(
         (esd.policy, esd.collision),
-        (EfitPolicy::Lrcu, Collision::Keep)
+        (Replacement::Lrcu, Collision::Keep)
     );
     assert_eq!(
         (esd.reclaim, esd.matrix),
@@ -165,7 +165,7 @@ fn overrides_take_the_type_of_their_key() {
     ];
     let machine = Machine::load("esd", &overrides).unwrap();
     assert_eq!(machine.controller.esd.efit_bytes, 65_536);
-    assert_eq!(machine.controller.esd.policy, EfitPolicy::Lru);
+    assert_eq!(machine.controller.esd.policy, Replacement::Lru);
     assert_eq!(machine.engine.medium.timing.tRCD, 31);
     assert!(!machine.engine.medium.queues.forwarding);
     assert_eq!(machine.engine.medium.queues.scheduler, Scheduler::Fcfs);

@@ -264,6 +264,45 @@ fn a_cycle_of_gap_is_a_cycle() {
 }
 
 #[test]
+fn a_cycle_of_gap_is_one_of_the_traces_own_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let records: Vec<Record> = (0..6).map(|line| write(10, line, 7)).collect();
+    let arrivals = |clock_mhz: f64| {
+        let source = cpu_common::clocked(folder.path(), clock_mhz.into(), &records);
+        let stream = Stream::new(source, Copies::ONE, 1 << 20).unwrap();
+        let mut core = Core::new(&esd(), GapUnit::Cycles, stream);
+        let mut arrivals = Vec::new();
+        while let Some(now) = core.next_arrival() {
+            arrivals.push(now.ps());
+            core.take(now).unwrap();
+        }
+        arrivals
+    };
+    let every = |ps: u64| (1..=6).map(|n| n * ps).collect::<Vec<u64>>();
+    assert_eq!(arrivals(2000.0), every(5_000));
+    assert_eq!(arrivals(400.0), every(25_000));
+    // 10 cycles of DDR4-2400 are 8333.3 ps: no whole number of slots of 125 ps, and none is lost.
+    for (arrival, n) in arrivals(1200.0).into_iter().zip(1..) {
+        assert_eq!(arrival, n * 25_000 / 3 / 125 * 125);
+    }
+}
+
+#[test]
+fn a_clock_that_is_none_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for clock in [
+        0.into(),
+        (-5).into(),
+        1e12.into(),
+        serde_json::json!("fast"),
+    ] {
+        let source = cpu_common::clocked(folder.path(), clock, &[read(1, 1)]);
+        let error = Stream::new(source, Copies::ONE, 1 << 20).err().unwrap();
+        assert!(error.to_string().contains("clock_mhz is"), "{error}");
+    }
+}
+
+#[test]
 #[ignore = "a measurement: cargo test --release cpu -- --ignored --nocapture"]
 fn host_time_of_a_record() {
     let spec = sardonyx::trace::Spec {

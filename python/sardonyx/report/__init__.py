@@ -11,14 +11,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sardonyx.claims import ClaimRow
-from sardonyx.report import beside_paper, page, performance, persistence, stages, sweeps, workloads
+from sardonyx.report import (
+    beside_paper,
+    endurance,
+    page,
+    performance,
+    persistence,
+    stages,
+    sweeps,
+    workloads,
+)
 from sardonyx.report.figure import Figure, Missing
 from sardonyx.report.page import Group
-from sardonyx.results import Results, as_results, write_text
+from sardonyx.results import Machine, Results, Trace, as_results, write_text
 from sardonyx.results_measures import Comparison
 from sardonyx.sca_stages import Table1
 
-__all__ = ["Figure", "Missing", "figures", "write_report"]
+__all__ = ["Figure", "Missing", "figures", "write_report", "write_trace_report"]
 
 
 def figures(
@@ -51,6 +60,26 @@ def write_report(
     write_text(path, page.render(known, groups, claims or (), note))
 
 
+def write_trace_report(
+    traces: Sequence[Trace], path: str | os.PathLike[str], version: str = ""
+) -> None:
+    """Write what traces hold (ESD Fig. 1, 3 and 8) to ``path``, complete or not at all."""
+    results = Results(version, Machine("", "", {}, ()), tuple(traces), ())
+    write_text(path, page.render_traces(results, [_about_workloads(results)]))
+
+
+def _about_workloads(results: Results) -> Group:
+    return Group(
+        "about-workloads",
+        "The workloads",
+        [
+            workloads.duplicates(results),
+            workloads.locality(results),
+            workloads.collisions(results),
+        ],
+    )
+
+
 def _groups(results: Results) -> list[Group]:
     comparison = Comparison(results)
     if any("program" in trace.other for trace in results.traces):
@@ -59,15 +88,7 @@ def _groups(results: Results) -> list[Group]:
             Group("about-energy", "Energy", [performance.energy(comparison)]),
         ]
     return [
-        Group(
-            "about-workloads",
-            "The workloads",
-            [
-                workloads.duplicates(results),
-                workloads.locality(results),
-                workloads.collisions(results),
-            ],
-        ),
+        _about_workloads(results),
         Group(
             "about-writes",
             "Writes removed",
@@ -75,6 +96,7 @@ def _groups(results: Results) -> list[Group]:
                 performance.write_reduction(comparison),
                 performance.duplicates_found(comparison),
                 performance.predictions(comparison),
+                endurance.wear(comparison),
             ],
         ),
         Group(

@@ -46,6 +46,64 @@ class Group:
 def render(results: Results, groups: Sequence[Group], claims: Sequence[ClaimRow], note: str) -> str:
     """The whole page."""
     comparison = Comparison(results)
+    sections = [_summary(comparison)]
+    for group in groups:
+        inner = _claims(claims) if group.key == "claims" else group.inner
+        sections.append(_section(group.key, group.title, inner + _figures(group, results)))
+    sections += [_variants(results), _assumptions(results), _parameters(results)]
+    variants = [("#variants", "Variants")] if any(run.variant for run in results.runs) else []
+    return _page(
+        "Simulation report",
+        f"{', '.join(results.designs)} on {results.machine.name}",
+        results.machine.source,
+        [
+            ("machine", results.machine.name),
+            ("designs", ", ".join(results.designs)),
+            *workload_summary(results),
+            ("Sardonyx", results.version),
+        ],
+        note,
+        _navigation(
+            groups,
+            [("#summary", "Summary")],
+            [*variants, ("#assumed", "Assumptions"), ("#parameters", "Parameters")],
+        ),
+        sections,
+        groups,
+    )
+
+
+def render_traces(results: Results, groups: Sequence[Group]) -> str:
+    """A page about traces alone; ``results`` holds no run."""
+    names = ", ".join(trace.name for trace in results.traces)
+    return _page(
+        "Trace report",
+        names,
+        "What the trace holds, counted in its bytes; it rests on no machine.",
+        [("trace", names), *workload_summary(results), ("Sardonyx", results.version)],
+        "",
+        _navigation(groups, [], []),
+        [_section(group.key, group.title, _figures(group, results)) for group in groups],
+        groups,
+    )
+
+
+def _figures(group: Group, results: Results) -> str:
+    return "".join(
+        _figure(f, results) if isinstance(f, Figure) else _missing(f) for f in group.figures
+    )
+
+
+def _page(
+    heading: str,
+    subject: str,
+    source: str,
+    facts: Iterable[tuple[str, str]],
+    note: str,
+    navigation: str,
+    sections: Sequence[str],
+    groups: Sequence[Group],
+) -> str:
     plots = {
         figure.key: {
             "views": [{"data": v.data, "layout": v.layout} for v in figure.views],
@@ -54,29 +112,16 @@ def render(results: Results, groups: Sequence[Group], claims: Sequence[ClaimRow]
         for figure in group.figures
         if isinstance(figure, Figure)
     }
-    sections = [_summary(comparison)]
-    for group in groups:
-        inner = _claims(claims) if group.key == "claims" else group.inner
-        inner += "".join(
-            _figure(f, results) if isinstance(f, Figure) else _missing(f) for f in group.figures
-        )
-        sections.append(_section(group.key, group.title, inner))
-    sections += [_variants(results), _assumptions(results), _parameters(results)]
-    facts = [
-        ("machine", results.machine.name),
-        ("designs", ", ".join(results.designs)),
-        *workload_summary(results),
-        ("Sardonyx", results.version),
-    ]
     return Template(_resource("report.html")).substitute(
-        title=escape(f"Sardonyx: {', '.join(results.designs)} on {results.machine.name}"),
+        title=escape(f"Sardonyx: {subject}"),
+        heading=escape(heading),
         style=_resource("report.css"),
         facts="".join(
             f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts
         ),
         note=f'<p class="note">{escape(note)}</p>' if note else "",
-        source=escape(results.machine.source),
-        navigation=_navigation(groups, any(run.variant for run in results.runs)),
+        source=escape(source),
+        navigation=navigation,
         sections="\n".join(sections),
         plots=_embedded(plots),
         plotly=_plotly(),
@@ -106,8 +151,12 @@ def _section(key: str, title: str, inner: str) -> str:
     return f'<section id="{key}"><h2>{escape(title)}</h2>{inner}</section>'
 
 
-def _navigation(groups: Sequence[Group], variants: bool) -> str:
-    parts = ['<a href="#summary">Summary</a>']
+def _navigation(
+    groups: Sequence[Group],
+    before: Iterable[tuple[str, str]],
+    after: Iterable[tuple[str, str]],
+) -> str:
+    parts = [f'<a href="{to}">{escape(title)}</a>' for to, title in before]
     for group in groups:
         parts.append(f'<a href="#{group.key}">{escape(group.title)}</a>')
         for figure in group.figures:
@@ -115,9 +164,7 @@ def _navigation(groups: Sequence[Group], variants: bool) -> str:
             parts.append(
                 f'<a class="sub" href="#{figure.key}"><span{off}>{escape(figure.title)}</span></a>'
             )
-    if variants:
-        parts.append('<a href="#variants">Variants</a>')
-    parts.append('<a href="#assumed">Assumptions</a><a href="#parameters">Parameters</a>')
+    parts += [f'<a href="{to}">{escape(title)}</a>' for to, title in after]
     return "".join(parts)
 
 

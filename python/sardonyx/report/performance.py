@@ -31,6 +31,7 @@ from sardonyx.results_measures import (
     assumed_by,
     cause_share,
     mean,
+    metadata_in_use_ratio,
     metadata_ratio,
     share_of_writes,
     write_latency_total,
@@ -105,7 +106,7 @@ def write_reduction(comparison: Comparison) -> Figure | Missing:
         "write-reduction",
         "ESD Fig. 11",
         "The share of write requests whose data line was never written to the medium.",
-        "1 - data lines written / write requests; writes of metadata and counters do not enter. "
+        "Write requests that stored no line / write requests; metadata and counters do not enter. "
         "Higher is better for wear. The rightmost group is the arithmetic mean.",
         "writes removed",
     )
@@ -367,7 +368,7 @@ def metadata(comparison: Comparison) -> Figure | Missing:
         return Missing(key, title, cf, "No run of these results says how much metadata it keeps.")
     against = "dedup-sha1" if "dedup-sha1" in designs else designs[0]
     names = [*map(label, comparison.workloads), "<b>mean</b>"]
-    relative, absolute = [], []
+    relative, absolute, in_use = [], [], []
     rows: list[list[Cell]] = [[w] for w in (*comparison.workloads, "arithmetic mean")]
     columns = [("workload", "")]
     for design in designs:
@@ -376,16 +377,27 @@ def metadata(comparison: Comparison) -> Figure | Missing:
             comparison.value(metadata_ratio, w, design, against) for w in comparison.workloads
         ]
         ratios.append(arithmetic_mean(ratios))
+        used = [
+            comparison.value(metadata_in_use_ratio, w, design, against)
+            for w in comparison.workloads
+        ]
+        used.append(arithmetic_mean(used))
         runs = [comparison.run(w, design) for w in comparison.workloads]
         sizes = [run.metric("metadata_bytes_per_line") if run else None for run in runs]
         sizes.append(arithmetic_mean(sizes))
         hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s metadata"
         relative.append(bar(design, names, ratios, colour, hover))
+        hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s entries in use"
+        in_use.append(bar(design, names, used, colour, hover))
         hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.2f}} B a line"
         absolute.append(bar(design, names, sizes, colour, hover))
-        columns += [(f"{design}, of {against}", "%"), (f"{design}, B/line", "B")]
-        for row, ratio, size in zip(rows, ratios, sizes, strict=True):
-            row += [ratio, size]
+        columns += [
+            (f"{design}, of {against}", "%"),
+            (f"{design}, B/line", "B"),
+            (f"{design}, in use, of {against}", "%"),
+        ]
+        for row, *cells in zip(rows, ratios, sizes, used, strict=True):
+            row += cells
     views = [
         View(
             f"relative to {against}",
@@ -395,13 +407,18 @@ def metadata(comparison: Comparison) -> Figure | Missing:
     ]
     if any(value for trace in absolute for value in trace["y"]):
         views.append(View("bytes a line", absolute, layout("bytes a 64-byte line")))
+    if any(value for trace in in_use for value in trace["y"]):
+        shape = layout(f"of {against}'s", yaxis={"tickformat": ".0%"})
+        views.append(View("entries in use alone", in_use, shape))
     return Figure(
         key,
         title,
         cf,
         "Bytes of the medium that hold mappings, fingerprints and reference counts.",
-        "Tables in on-chip caches alone do not count. Bytes a line are per 64-byte line of data "
-        "that the trace touches. The rightmost group is the arithmetic mean.",
+        "Tables with an entry for every 64-byte line, as ESD and DeWrite count them, so the bytes "
+        "a line are the design's alone; or only the entries in use, of which full deduplication "
+        "has fewer the more is duplicated. Encryption counters and tables in on-chip caches alone "
+        "do not count. The rightmost group is the arithmetic mean.",
         views,
         Table(tuple(columns), rows),
         assumed_by(comparison.runs(*designs), "space"),

@@ -205,7 +205,8 @@ def summary(results: Results) -> list[tuple[str, str]]:
     writes = [t.facts.get("writes") for t in results.traces]
     known = [w for w in writes if w is not None]
     rate = arithmetic_mean(t.facts.get("duplicate_rate") for t in results.traces)
-    facts = [("traces", str(len({run.trace for run in results.runs})))]
+    traces = {run.trace for run in results.runs} or {trace.name for trace in results.traces}
+    facts = [("traces", str(len(traces)))]
     if known:
         facts.append(("writes", f"{int(sum(known)):,}"))
     if rate is not None:

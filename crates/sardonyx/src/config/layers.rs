@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::controller::params::{
     CacheParams, Collision, ControllerParams, CounterModeParams, DedupSha1Params, DewriteParams,
-    EfitPolicy, EsdParams, GlobalCounterParams, Reclaim, Siblings, Survival,
+    EsdParams, GlobalCounterParams, Reclaim, Replacement, Siblings, Survival,
 };
 use crate::ecc::Matrix;
 use crate::medium::params::{
@@ -401,13 +401,14 @@ fn blank() -> Machine {
                 efit_bytes: 0,
                 efit_ways: 0,
                 matrix: Matrix::TruncatedHamming,
-                policy: EfitPolicy::Lrcu,
+                policy: Replacement::Lrcu,
                 collision: Collision::Keep,
                 reclaim: Reclaim::Counted,
                 refer_max: 0,
                 refresh_every: 0,
                 refresh_by: 0,
                 amt_cache: cache,
+                amt_policy: Replacement::Lru,
             },
             dedup_sha1: DedupSha1Params {
                 verify: true,

@@ -1,21 +1,31 @@
-//! A set-associative write-back LRU cache of the lines of a table in the medium.
-//! It holds the real bytes that the controller's SRAM would; what a line means is its owner's.
-//! Left out: any policy but LRU, and any persistence but the write-back.
+//! A set-associative write-back cache of the lines of a table in the medium, LRU unless its owner
+//! says otherwise. It holds the real bytes that the controller's SRAM would; what a line means is its
+//! owner's. Left out: any persistence but the write-back.
 
 use sardonyx_prefetch::prefetch;
 
-use super::params::CacheParams;
+use super::params::{CacheParams, Replacement};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 
-struct Entry {
-    line: Line,
+/// Bytes that lie in one cache line of the host's.
+#[derive(Clone)]
+#[repr(align(64))]
+struct Aligned(Line);
+
+#[derive(Clone, Copy)]
+struct Times {
     /// When the line was there.
     fetched: Step,
     /// When all updates of it may leave the chip.
     ripe: Step,
 }
+
+/// Where the look-ups of a line stand in its worth, above the clock of the last.
+const LOOKUP: u64 = 1 << 56;
+/// As many as ESD's `referH` counts.
+const MOST_LOOKUPS: u64 = u8::MAX as u64 * LOOKUP;
 
 /// Where a line is in the cache; good until the next [`MetadataCache::get`].
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +44,15 @@ pub struct MetadataCache {
     ways: usize,
     sets: u64,
     tags: Vec<u64>, // place + 1; 0 is empty
-    used: Vec<u64>,
+    /// When each line was used last, and above that, if they count, how often: the least goes first.
+    worth: Vec<u64>,
+    /// What a look-up adds to a line's worth.
+    lookup: u64,
     /// The 8-byte words of each line that differ from the medium's; apart, because a victim's entry has
     /// long left the host's caches.
     dirty: Vec<u8>,
-    entries: Vec<Entry>,
+    lines: Vec<Aligned>,
+    times: Vec<Times>,
     clock: u64,
     lookups: u64,
     hits: u64,
@@ -50,8 +64,7 @@ impl MetadataCache {
         let ways = params.ways.max(1);
         let sets = (params.bytes / LINE_BYTES as u64 / ways as u64).max(1);
         let slots = sets as usize * ways;
-        let blank = || Entry {
-            line: ZERO_LINE,
+        let past = Times {
             fetched: Step::PAST,
             ripe: Step::PAST,
         };
@@ -61,13 +74,25 @@ impl MetadataCache {
             ways,
             sets,
             tags: vec![0; slots],
-            used: vec![0; slots],
+            worth: vec![0; slots],
+            lookup: 0,
             dirty: vec![0; slots],
-            entries: (0..slots).map(|_| blank()).collect(),
+            lines: vec![Aligned(ZERO_LINE); slots],
+            times: vec![past; slots],
             clock: 0,
             lookups: 0,
             hits: 0,
         }
+    }
+
+    /// The same, whose victims are chosen by `policy`; references are look-ups since the line came,
+    /// up to 255.
+    pub fn replacing(mut self, policy: Replacement) -> MetadataCache {
+        self.lookup = match policy {
+            Replacement::Lru => 0,
+            Replacement::Lrcu => LOOKUP,
+        };
+        self
     }
 
     /// Looks up the line at `place`; on a miss fetches it and writes its dirty victim back.
@@ -84,8 +109,9 @@ impl MetadataCache {
         self.clock += 1;
         let first = self.set(place);
         if let Some(slot) = self.find(first, place) {
-            self.used[slot] = self.clock;
-            let at = plan.both(look, self.entries[slot].fetched);
+            let lookups = self.worth[slot] & MOST_LOOKUPS;
+            self.worth[slot] = lookups.saturating_add(self.lookup) & MOST_LOOKUPS | self.clock;
+            let at = plan.both(look, self.times[slot].fetched);
             return Got {
                 slot,
                 at,
@@ -96,9 +122,9 @@ impl MetadataCache {
         self.write_back(slot, Step::PAST, plan);
         let read = plan.read(place, look);
         self.tags[slot] = place.0 + 1;
-        self.used[slot] = self.clock;
-        self.entries[slot] = Entry {
-            line: read.value.unwrap_or(ZERO_LINE),
+        self.worth[slot] = self.lookup | self.clock;
+        self.lines[slot].0 = read.value.unwrap_or(ZERO_LINE);
+        self.times[slot] = Times {
             fetched: read.at,
             ripe: read.at,
         };
@@ -112,7 +138,7 @@ impl MetadataCache {
 
     /// The bytes of a line just looked up.
     pub fn line(&self, got: Got) -> &Line {
-        &self.entries[got.slot].line
+        &self.lines[got.slot].0
     }
 
     /// Changes bytes of a line just looked up; they may leave the chip after `ripe`.
@@ -129,14 +155,15 @@ impl MetadataCache {
         (ripe, drained): (Step, Step),
         plan: &mut Plan,
     ) {
-        let entry = &mut self.entries[got.slot];
-        entry.line[from..from + bytes.len()].copy_from_slice(bytes);
+        let line = &mut self.lines[got.slot].0;
+        line[from..from + bytes.len()].copy_from_slice(bytes);
         for word in from / 8..=(from + bytes.len() - 1) / 8 {
             self.dirty[got.slot] |= 1 << word;
         }
-        entry.ripe = plan.both(entry.ripe, ripe);
+        let times = &mut self.times[got.slot];
+        times.ripe = plan.both(times.ripe, ripe);
         let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
-        plan.on_chip(Place(self.tags[got.slot] - 1), &entry.line, words, drained);
+        plan.on_chip(Place(self.tags[got.slot] - 1), line, words, drained);
     }
 
     /// The words of a line just looked up that differ from the medium's.
@@ -152,7 +179,7 @@ impl MetadataCache {
     /// The line at `place` if it is cached, and nothing done in hardware.
     pub fn peek(&self, place: Place) -> Option<&Line> {
         let slot = self.find(self.set(place), place)?;
-        Some(&self.entries[slot].line)
+        Some(&self.lines[slot].0)
     }
 
     /// Fetches what a look-up of `place` will touch into the host's caches; no effect on results.
@@ -162,14 +189,15 @@ impl MetadataCache {
             plan.touch_ahead(place);
             self.victim(first)
         });
-        prefetch(&self.entries[slot]);
+        prefetch(&self.lines[slot]);
+        prefetch(&self.times[slot]);
     }
 
     #[inline]
     fn victim(&self, first: usize) -> usize {
         let set = first..first + self.ways;
-        let oldest = set.min_by_key(|slot| self.used[*slot]);
-        oldest.expect("a set has ways")
+        let least = set.min_by_key(|slot| self.worth[*slot]);
+        least.expect("a set has ways")
     }
 
     /// Writes the line at `place` back if it is here and dirty; if not, waits for what has been
@@ -190,7 +218,7 @@ impl MetadataCache {
 
     /// Writes all dirty lines back.
     pub fn flush(&mut self, plan: &mut Plan) {
-        for slot in 0..self.entries.len() {
+        for slot in 0..self.lines.len() {
             self.write_back(slot, Step::PAST, plan);
         }
     }
@@ -210,10 +238,9 @@ impl MetadataCache {
         if words == 0 {
             return Stored::at(gate);
         }
-        let entry = &self.entries[slot];
         let place = Place(self.tags[slot] - 1);
-        let data = At::new(&entry.line, entry.ripe);
-        plan.write_words(place, data, words, None, gate, self.queue)
+        let data = At::new(&self.lines[slot].0, self.times[slot].ripe);
+        plan.write_back(place, data, words, gate, self.queue)
     }
 
     #[inline]
@@ -242,5 +269,55 @@ pub(crate) fn rate(part: u64, whole: u64) -> f64 {
     match whole {
         0 => 0.0,
         _ => part as f64 / whole as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::harness::Bench;
+
+    /// Against a list that is searched: who is there, how often each was looked up, and when last.
+    #[test]
+    fn victims_are_those_that_the_policy_names() {
+        let (ways, places) = (4, 7);
+        for policy in [Replacement::Lru, Replacement::Lrcu] {
+            let bytes = (ways * LINE_BYTES) as u64;
+            let params = CacheParams { bytes, ways };
+            let cache = MetadataCache::new(params, Unit::Metadata, Queue::Data);
+            let mut cache = cache.replacing(policy);
+            let mut bench = Bench::new();
+            let mut model: Vec<(u64, u32, u32)> = Vec::new(); // place, look-ups, the last
+            let (mut random, mut hits) = (1u64, 0);
+            for now in 1..4000 {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                // A place is looked up the oftener the lower it is, the first more than 255 times.
+                let place = (random >> 33) % places * ((random >> 50) % places) / places;
+                let known = model.iter().position(|(known, ..)| *known == place);
+                let got = cache.get(Place(place), Step::PAST, &mut bench.plan());
+                assert_eq!(got.hit, known.is_some());
+                hits += u32::from(got.hit);
+                match known {
+                    Some(at) => {
+                        let (_, lookups, last) = &mut model[at];
+                        (*lookups, *last) = ((*lookups + 1).min(255), now);
+                    }
+                    None => {
+                        let worth = |(_, lookups, last): &(u64, u32, u32)| match policy {
+                            Replacement::Lru => (0, *last),
+                            Replacement::Lrcu => (*lookups, *last),
+                        };
+                        if model.len() == ways {
+                            let victim = (0..ways).min_by_key(|at| worth(&model[*at]));
+                            model.swap_remove(victim.unwrap());
+                        }
+                        model.push((place, 1, now));
+                    }
+                }
+            }
+            assert!(hits > 1000 && hits < 3900, "{hits}");
+        }
     }
 }

@@ -52,10 +52,10 @@ pub struct GlobalCounterParams {
     pub stride: u64,
 }
 
-/// Which fingerprint a full EFIT set gives up.
+/// What a full set gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EfitPolicy {
-    /// Least reference count used: the lowest `referH`, the least recent of those (ESD III-D).
+pub enum Replacement {
+    /// Least reference count used: the lowest count, the least recent of those (ESD III-D).
     Lrcu,
     /// Least recently used.
     Lru,
@@ -91,7 +91,7 @@ pub struct EsdParams {
     /// The code whose check bits are the fingerprint.
     pub matrix: Matrix,
     /// Replacement in EFIT.
-    pub policy: EfitPolicy,
+    pub policy: Replacement,
     /// See [`Collision`].
     pub collision: Collision,
     /// See [`Reclaim`].
@@ -104,6 +104,8 @@ pub struct EsdParams {
     pub refresh_by: u8,
     /// The AMT cache: lines of the mapping table, write-back.
     pub amt_cache: CacheParams,
+    /// Replacement in it.
+    pub amt_policy: Replacement,
 }
 
 /// Dedup-SHA1's own parameters.
@@ -133,7 +135,7 @@ pub struct DewriteParams {
 /// What the whole controller may be told.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControllerParams {
-    /// Encrypt lines in the medium (every named design does; off for the engine's own studies).
+    /// Encrypt lines in the medium (all designs do but `no-encryption`).
     pub encrypted: bool,
     /// Counter-mode encryption.
     pub counter_mode: CounterModeParams,

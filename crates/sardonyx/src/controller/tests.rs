@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::harness::{Rig, params};
-use super::params::{CacheParams, Collision, ControllerParams, EfitPolicy, Reclaim};
+use super::params::{CacheParams, Collision, ControllerParams, Reclaim, Replacement};
 use super::{Class, Persist};
 use crate::ecc::Matrix;
 use crate::line::{Line, Place};
@@ -62,7 +62,8 @@ fn options() -> impl Strategy<Value = ControllerParams> {
             Matrix::Hsiao1970,
         ]),
         prop::sample::select(vec![Collision::Keep, Collision::Replace, Collision::Multi]),
-        prop::sample::select(vec![EfitPolicy::Lrcu, EfitPolicy::Lru]),
+        prop::sample::select(vec![Replacement::Lrcu, Replacement::Lru]),
+        prop::sample::select(vec![Replacement::Lrcu, Replacement::Lru]),
         prop::sample::select(vec![Reclaim::Counted, Reclaim::Paper]),
         prop::sample::select(vec![3, 255]),
     );
@@ -74,6 +75,7 @@ fn options() -> impl Strategy<Value = ControllerParams> {
             own.matrix,
             own.collision,
             own.policy,
+            own.amt_policy,
             own.reclaim,
             own.refer_max,
         ) = esd;

@@ -225,3 +225,27 @@ fn log_lines_are_never_shared() {
         assert_eq!(rig.figure("duplicate_writes"), 0.0);
     }
 }
+
+#[test]
+fn metadata_are_what_a_line_has_in_the_tables_and_what_entries_are_in_use() {
+    // Ten lines, four contents: a mapping for each line; inverse and index entries, or counts, for each
+    // content; DeWrite's ten bits.
+    let expected = [
+        ("dedup-sha1", 5.0 + 5.0 + 26.0, 5 * 10 + (5 + 26) * 4),
+        ("dewrite", 16.375, 5 * 10 + (5 + 10) * 4 + 2),
+        ("esd", 6.4, 5 * 10 + 4),
+    ];
+    for (name, per_line, in_use) in expected {
+        let mut rig = Rig::new(name, &params(), LINES * 2);
+        for line in 0..10 {
+            rig.write(line, &content(line as u16 % 4));
+        }
+        assert_eq!(rig.figure("metadata_bytes_per_line"), per_line, "{name}");
+        assert_eq!(rig.figure("metadata_bytes"), 10.0 * per_line, "{name}");
+        assert_eq!(
+            rig.figure("metadata_bytes_in_use"),
+            f64::from(in_use),
+            "{name}"
+        );
+    }
+}

@@ -32,13 +32,44 @@ enum Head {
     End,
 }
 
+/// How many slots a trace's gaps take: exactly, with what does not fill a slot carried on.
+struct Pace {
+    slots: u128,
+    of: u128,
+    rest: u128,
+}
+
+impl Pace {
+    /// An instruction takes a slot; a cycle of the trace's clock as many as fit in its length, and one
+    /// of an unknown clock as many as one of this core.
+    fn new(unit: GapUnit, clock_khz: Option<u64>, window: &Window) -> Pace {
+        let (slots, of) = match (unit, clock_khz) {
+            (GapUnit::Instructions, _) => (1, 1),
+            (GapUnit::Cycles, None) => (window.width, 1),
+            // 10^9 / kHz are the picoseconds of a trace's cycle, slot / width those of a slot.
+            (GapUnit::Cycles, Some(khz)) => (1_000_000_000 * window.width, khz * window.slot),
+        };
+        Pace {
+            slots: u128::from(slots),
+            of: u128::from(of),
+            rest: 0,
+        }
+    }
+
+    fn slots(&mut self, gap: u64) -> u64 {
+        let all = u128::from(gap) * self.slots + self.rest;
+        self.rest = all % self.of;
+        u64::try_from(all / self.of).expect("a gap is shorter than the clock can tell")
+    }
+}
+
 /// One core, playing its stream.
 pub struct Core {
     stream: Stream,
     window: Window,
     mshrs: Mshrs,
     cache_ticks: u64,
-    slots_per_gap: u64,
+    pace: Pace,
     unit: GapUnit,
     /// Instructions before the head access (of a trace that counts cycles: slots, and reads).
     at: u64,
@@ -59,16 +90,12 @@ impl Core {
     /// A window smaller than the width counts as the width, no width and no MSHRs as one.
     pub fn new(params: &CoreParams, unit: GapUnit, stream: Stream) -> Core {
         let window = Window::new(params);
-        let width = window.width;
         let mut core = Core {
+            pace: Pace::new(unit, stream.clock_khz(), &window),
+            cache_ticks: params.cache_latency.ps() * window.width,
+            mshrs: Mshrs::new(params),
             stream,
             window,
-            mshrs: Mshrs::new(params),
-            cache_ticks: params.cache_latency.ps() * width,
-            slots_per_gap: match unit {
-                GapUnit::Instructions => 1,
-                GapUnit::Cycles => width,
-            },
             unit,
             at: 0,
             gap: 0,
@@ -186,7 +213,7 @@ impl Core {
             Some(access) => access.gap,
             None => self.stream.trailing_gap(),
         };
-        self.gap = gap * self.slots_per_gap;
+        self.gap = self.pace.slots(gap);
         self.at += self.gap;
         self.settle();
     }

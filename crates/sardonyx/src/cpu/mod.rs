@@ -29,7 +29,7 @@ pub enum CpuError {
     /// The trace is broken.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The trace was taken at another level, or counts something else than instructions.
+    /// The trace was taken at another level, or counts something else than what can be played.
     #[error("{trace}: {problem}; {remedy}")]
     Level {
         /// The trace's name.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::{CpuError, Frames};
 use crate::line::{Line, Logical, ZERO_LINE};
-use crate::trace::{GapUnit, Op, Record, Source};
+use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source};
 
 /// Accesses that [`Stream::peek`] can see ahead, if the trace has as many.
 pub const LOOK_AHEAD: usize = 32;
@@ -61,6 +61,7 @@ impl Copies {
 pub struct Stream {
     source: Source,
     unit: GapUnit,
+    clock_khz: Option<u64>,
     frames: Frames,
     space: u32,
     key: Option<Line>,
@@ -76,10 +77,17 @@ impl Stream {
     /// The accesses of `source` as those of one of `copies` on a machine with `capacity_lines` lines.
     ///
     /// # Errors
-    /// The first records are broken, or do not fit.
+    /// The first records are broken, or do not fit; the trace's clock is none.
     pub fn new(source: Source, copies: Copies, capacity_lines: u64) -> Result<Stream, CpuError> {
+        let provenance = source.provenance();
+        let clock_khz = provenance.clock_khz().map_err(|clock| CpuError::Level {
+            trace: source.name().to_owned(),
+            problem: format!("its clock_mhz is {clock}"),
+            remedy: CLOCK_REMEDY,
+        })?;
         let mut stream = Stream {
-            unit: source.provenance().gap_unit,
+            unit: provenance.gap_unit,
+            clock_khz,
             source,
             frames: Frames::share(capacity_lines, copies.copy, copies.of),
             space: copies.copy,
@@ -103,6 +111,11 @@ impl Stream {
     /// What the gaps count.
     pub fn gap_unit(&self) -> GapUnit {
         self.unit
+    }
+
+    /// The clock whose cycles the gaps count, if they do and the trace says which.
+    pub fn clock_khz(&self) -> Option<u64> {
+        self.clock_khz
     }
 
     /// The access `k` after the next one, for `k` up to [`LOOK_AHEAD`].

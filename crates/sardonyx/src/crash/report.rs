@@ -108,6 +108,8 @@ fn describe(history: &History, explored: &Explored) -> Value {
         "mutant": spec.mutant.map(|mutant| mutant.name()),
         "cores": history.programs.len(),
         "transactions": spec.transactions,
+        "transaction_bytes": spec.item_bytes,
+        "footprint_bytes": spec.footprint,
         "seed": history.seed,
         "positions": history.positions(),
         "cuts": covered.cuts,

@@ -2,7 +2,7 @@
 //! one moment at which something can happen to the next.
 //!
 //! Everything that happens comes from a *source* whose times only grow (a unit's results, a
-//! channel's returning data ...), so the next event is the least of a dozen heads and needs no heap.
+//! channel's returning data ...), so the next event is the least of a dozen heads; only timers need a heap.
 
 pub(crate) mod booking;
 pub(crate) mod channel;

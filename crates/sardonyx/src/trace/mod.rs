@@ -27,7 +27,7 @@ pub use error::TraceError;
 pub use info::{Bucket, Collisions, TraceInfo, info};
 pub use ladder::locality_ladder;
 pub use mix::mix;
-pub use provenance::{GapUnit, Level, Provenance, VERSION};
+pub use provenance::{CLOCK_REMEDY, GapUnit, Level, Provenance, VERSION};
 pub use reader::{BATCH, TraceReader};
 pub use source::Source;
 pub use synth::{Addresses, Spec, Synth, synth_to_file};

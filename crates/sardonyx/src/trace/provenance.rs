@@ -52,6 +52,28 @@ impl Default for Provenance {
     }
 }
 
+/// The fastest clock that a trace may count: 1 THz.
+const CLOCK_KHZ_MOST: f64 = 1e9;
+
+/// What to do about a clock that is none.
+pub const CLOCK_REMEDY: &str = "give 0.001 to 1000000 MHz, or leave it out";
+
+impl Provenance {
+    /// The clock whose cycles the gaps count, in kHz; `None` if they count instructions, or nobody says.
+    ///
+    /// # Errors
+    /// What `clock_mhz` is instead of a clock; see [`CLOCK_REMEDY`].
+    pub fn clock_khz(&self) -> Result<Option<u64>, &Value> {
+        let (GapUnit::Cycles, Some(clock)) = (self.gap_unit, self.more.get("clock_mhz")) else {
+            return Ok(None);
+        };
+        match clock.as_f64().map(|mhz| mhz * 1000.0) {
+            Some(khz) if (1.0..=CLOCK_KHZ_MOST).contains(&khz) => Ok(Some(khz.round() as u64)),
+            _ => Err(clock),
+        }
+    }
+}
+
 /// Where a trace was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -70,6 +92,6 @@ pub enum GapUnit {
     /// Instructions, all threads together (version 1's own unit).
     #[default]
     Instructions,
-    /// Cycles of the clock that `clock_mhz` in the provenance gives.
+    /// Cycles of the clock that `clock_mhz` in the provenance gives; of the core's, if it gives none.
     Cycles,
 }

@@ -31,11 +31,28 @@ pub fn fence(gap: u32) -> Record {
 }
 
 pub fn trace(folder: &Path, unit: GapUnit, records: &[Record]) -> Source {
-    let path = folder.join("trace.parquet");
-    let provenance = Provenance {
-        gap_unit: unit,
+    trace_from(
+        folder,
+        Provenance {
+            gap_unit: unit,
+            ..Provenance::default()
+        },
+        records,
+    )
+}
+
+/// A trace that counts the cycles of a clock.
+pub fn clocked(folder: &Path, clock_mhz: serde_json::Value, records: &[Record]) -> Source {
+    let mut provenance = Provenance {
+        gap_unit: GapUnit::Cycles,
         ..Provenance::default()
     };
+    provenance.more.insert("clock_mhz".to_owned(), clock_mhz);
+    trace_from(folder, provenance, records)
+}
+
+fn trace_from(folder: &Path, provenance: Provenance, records: &[Record]) -> Source {
+    let path = folder.join("trace.parquet");
     let mut writer = TraceWriter::create(&path, provenance).unwrap();
     for record in records {
         writer.push(record).unwrap();

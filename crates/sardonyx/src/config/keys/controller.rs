@@ -3,7 +3,7 @@
 //! Left out: the on-chip units, whose timing belongs to the engine.
 
 use crate::config::kinds::{Key, Kind, Value};
-use crate::controller::params::{Collision, EfitPolicy, Reclaim, Siblings, Survival};
+use crate::controller::params::{Collision, Reclaim, Replacement, Siblings, Survival};
 use crate::ecc::Matrix;
 
 const fn cache_bytes() -> Kind {
@@ -57,7 +57,7 @@ pub(super) static ENCRYPTION: [Key; 7] = [
     ),
 ];
 
-pub(super) static ESD: [Key; 11] = [
+pub(super) static ESD: [Key; 12] = [
     int!(
         "esd.efit_bytes",
         Kind::Int {
@@ -79,7 +79,7 @@ pub(super) static ESD: [Key; 11] = [
         "hsiao-1970" => Matrix::Hsiao1970
     }, "The code whose check bits are the fingerprint"),
     word!("esd.policy", controller.esd.policy,
-        { "lrcu" => EfitPolicy::Lrcu, "lru" => EfitPolicy::Lru },
+        { "lrcu" => Replacement::Lrcu, "lru" => Replacement::Lru },
         "Which entry a full EFIT set gives up"),
     word!("esd.collision", controller.esd.collision, {
         "keep" => Collision::Keep, "replace" => Collision::Replace, "multi" => Collision::Multi
@@ -120,6 +120,9 @@ pub(super) static ESD: [Key; 11] = [
         controller.esd.amt_cache.ways as usize,
         "Ways of the AMT cache"
     ),
+    word!("esd.amt_policy", controller.esd.amt_policy,
+        { "lru" => Replacement::Lru, "lrcu" => Replacement::Lrcu },
+        "Which line a full set of the AMT cache gives up"),
 ];
 
 pub(super) static RIVALS: [Key; 11] = [

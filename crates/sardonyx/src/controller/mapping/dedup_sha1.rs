@@ -198,12 +198,11 @@ impl Layer for DedupSha1 {
     fn figures(&self, out: &mut Figures) {
         let tables = &self.tables;
         figures(tables, &self.counts, out);
-        let mapped = tables.amt.mapped();
-        let entries = tables.index.entries() * tables.index.entry_bytes() as u64;
-        let bytes = 5 * mapped + 5 * tables.places.in_use() + entries;
-        out.push(("metadata_bytes", bytes as f64));
-        let per_line = bytes as f64 / mapped.max(1) as f64;
+        let per_line = tables.bytes_per_line() as f64;
+        let mapped = tables.amt.mapped() as f64;
+        out.push(("metadata_bytes", per_line * mapped));
         out.push(("metadata_bytes_per_line", per_line));
+        out.push(("metadata_bytes_in_use", tables.bytes_in_use() as f64));
         self.below.figures(out);
     }
 }

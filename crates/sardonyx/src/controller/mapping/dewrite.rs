@@ -21,8 +21,9 @@ const BYTES_PER_LINE: f64 = 16.375;
 
 /// The outcomes of the last writes, and a majority vote on the next.
 struct Predictor {
+    /// How many are remembered, 64 at most.
     history: u32,
-    outcomes: u32,
+    outcomes: u64,
 }
 
 impl Predictor {
@@ -31,10 +32,8 @@ impl Predictor {
     }
 
     fn learn(&mut self, duplicate: bool) {
-        let mask = 1u32
-            .checked_shl(self.history)
-            .map_or(u32::MAX, |bit| bit - 1);
-        self.outcomes = (self.outcomes << 1 | u32::from(duplicate)) & mask;
+        let mask = u64::MAX >> (u64::BITS - self.history);
+        self.outcomes = (self.outcomes << 1 | u64::from(duplicate)) & mask;
     }
 }
 
@@ -184,6 +183,38 @@ impl Layer for Dewrite {
         let bytes = self.tables.amt.mapped() as f64 * BYTES_PER_LINE;
         out.push(("metadata_bytes", bytes));
         out.push(("metadata_bytes_per_line", BYTES_PER_LINE));
+        let in_use = self.tables.bytes_in_use();
+        out.push(("metadata_bytes_in_use", in_use as f64));
         self.below.figures(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against a list of the outcomes, at every length that the configuration allows.
+    #[test]
+    fn the_majority_of_the_remembered_outcomes_is_the_guess() {
+        for history in 1..=64 {
+            let mut predictor = Predictor {
+                history,
+                outcomes: 0,
+            };
+            let mut all = vec![false; history as usize]; // nothing has been a duplicate before
+            let mut random = 1u64;
+            for i in 0..400u64 {
+                let last = &all[all.len() - history as usize..];
+                let duplicates = last.iter().filter(|duplicate| **duplicate).count();
+                assert_eq!(predictor.guess(), duplicates * 2 > last.len());
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let duplicate = random >> 62 <= i / 100; // a quarter of them at first, then all
+                predictor.learn(duplicate);
+                all.push(duplicate);
+            }
+            assert!(predictor.guess());
+        }
     }
 }

@@ -5,7 +5,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::controller::metadata_cache::spread;
-use crate::controller::params::{EfitPolicy, EsdParams};
+use crate::controller::params::{EsdParams, Replacement};
 use crate::line::Place;
 use crate::plan::Step;
 
@@ -35,7 +35,7 @@ pub struct Similar {
 
 /// The table.
 pub struct Efit {
-    policy: EfitPolicy,
+    policy: Replacement,
     refresh_every: u64,
     refresh_by: u8,
     ways: usize,
@@ -121,8 +121,8 @@ impl Efit {
         let worth = |slot: &usize| {
             let entry = &self.entries[*slot];
             let refer = match self.policy {
-                EfitPolicy::Lrcu => entry.refer,
-                EfitPolicy::Lru => 0,
+                Replacement::Lrcu => entry.refer,
+                Replacement::Lru => 0,
             };
             (entry.place != NONE, refer, entry.stamp)
         };

@@ -16,6 +16,9 @@ use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::stats::Cause;
 
+/// Bytes of an address in the mapping table: `Addr_base` and `Addr_offsets` (Sec. III-B).
+const ADDRESS_BYTES: f64 = 5.0;
+
 #[derive(Default)]
 struct Counts {
     lookups: u64,
@@ -71,7 +74,8 @@ impl Esd {
             params: params.clone(),
             efit: Efit::new(params),
             amt: Amt::new(counted, layout),
-            cache: MetadataCache::new(params.amt_cache, Unit::Metadata, Queue::Data),
+            cache: MetadataCache::new(params.amt_cache, Unit::Metadata, Queue::Data)
+                .replacing(params.amt_policy),
             places: Allocator::new(layout.data_lines()),
             lines_at: Paged::new(),
             leaked: 0,
@@ -335,9 +339,12 @@ impl Layer for Esd {
     }
 
     fn figures(&self, out: &mut Figures) {
-        let counts = &self.counts;
         let mapped = self.amt.mapped() as f64;
         let bytes = self.amt.bytes_per_line();
+        let counted = self.params.reclaim == Reclaim::Counted;
+        let counts = if counted { self.places.in_use() } else { 0 };
+        let in_use = ADDRESS_BYTES * mapped + counts as f64;
+        let counts = &self.counts;
         out.extend([
             ("duplicate_writes", counts.duplicates as f64),
             ("efit_lookups", counts.lookups as f64),
@@ -347,6 +354,7 @@ impl Layer for Esd {
             ("amt_hit_rate", self.cache.hit_rate()),
             ("metadata_bytes", bytes * mapped),
             ("metadata_bytes_per_line", bytes),
+            ("metadata_bytes_in_use", in_use),
             ("leaked_lines", self.leaked as f64),
         ]);
         self.below.figures(out);

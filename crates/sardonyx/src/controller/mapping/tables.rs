@@ -188,6 +188,20 @@ impl Tables {
         self.cache.set_bytes(got, byte, &new, steps.1, &mut plan);
     }
 
+    /// Bytes that a line of memory has in these tables if each has an entry for every line: mapping,
+    /// inverse table and index. The free map's bit and the buckets' padding are left out.
+    pub fn bytes_per_line(&self) -> u64 {
+        2 * ENTRY as u64 + self.index.entry_bytes() as u64
+    }
+
+    /// Bytes of the entries in use: as many mappings as lines, the rest as many as contents.
+    pub fn bytes_in_use(&self) -> u64 {
+        let entries = self.index.entries() * self.index.entry_bytes() as u64;
+        let (mappings, places) = (self.amt.mapped(), self.places.in_use());
+        let free_map = self.free_map.as_ref().map_or(0, |_| mappings.div_ceil(8));
+        ENTRY as u64 * (mappings + places) + entries + free_map
+    }
+
     fn inverse_spot(&self, place: Place) -> (Place, usize) {
         let line = self.inverse.line(place.0 / PER_LINE);
         (line, (place.0 % PER_LINE) as usize * ENTRY)

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::line::{Line, ZERO_LINE};
 use crate::trace::temporary::Temporary;
-use crate::trace::{Op, Source, TraceError};
+use crate::trace::{CLOCK_REMEDY, Op, Source, TraceError};
 
 /// What went into an NVMain trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +18,18 @@ pub struct Exported {
     pub left_out: u64,
 }
 
+/// NVMain's CPU clock.
+const CLOCK_KHZ: u64 = 2_000_000;
+
 /// Writes the reads and writes of `source` as an NVMain trace at `to`. A cycle is the sum of the
-/// gaps so far, so a trace that counts instructions runs at one instruction a cycle. OLDDATA, and the
+/// gaps so far, of another clock than NVMain's as many as last as long; a trace that counts instructions
+/// runs at one instruction a cycle. OLDDATA, and the
 /// data of a read, are what the line last held (zeros before its first write). Memory grows with
 /// the lines written.
 ///
 /// # Errors
-/// As [`Source::next_batch`], or a file that cannot be written; then nothing is left at `to`.
+/// As [`Source::next_batch`], a clock that is none, or a file that cannot be written; then nothing is
+/// left at `to`.
 pub fn export_nvmain(
     mut source: Source,
     to: impl AsRef<Path>,
@@ -37,6 +42,12 @@ pub fn export_nvmain(
             format!("cannot be written: {e}; check the folder and the space"),
         )
     };
+    let provenance = source.provenance();
+    let clock_khz = provenance.clock_khz().map_err(|clock| {
+        let problem = format!("clock_mhz is {clock}; {CLOCK_REMEDY}");
+        TraceError::file(Path::new(source.name()), problem)
+    })?;
+    let clock_khz = clock_khz.unwrap_or(CLOCK_KHZ);
     let (temporary, file) = Temporary::beside(to).map_err(io)?;
     let mut text = BufWriter::new(file);
     writeln!(text, "NVMV1").map_err(io)?;
@@ -45,11 +56,12 @@ pub fn export_nvmain(
         requests: 0,
         left_out: 0,
     };
-    let (mut batch, mut cycle, mut done) = (Vec::new(), 0u64, 0);
+    let (mut batch, mut gaps, mut done) = (Vec::new(), 0u64, 0);
     let total = source.total().unwrap_or(0);
     while source.next_batch(&mut batch)? {
         for record in &batch {
-            cycle += u64::from(record.gap);
+            gaps += u64::from(record.gap);
+            let cycle = u128::from(gaps) * u128::from(CLOCK_KHZ) / u128::from(clock_khz);
             let old = lines.get(&record.line.0).copied().unwrap_or(ZERO_LINE);
             let (letter, new) = match record.data {
                 Some(data) if record.op.is_write() => {
