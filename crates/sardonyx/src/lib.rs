@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod audit;
+pub mod beyond;
 pub mod config;
 pub mod controller;
 pub mod cpu;

@@ -143,10 +143,26 @@ fn a_medium_without_a_free_place_is_an_error() {
         let options = Options::default();
         sim::traces::run(&machine, "esd", vec![source], options, &mut |_| true)
     };
-    let Err(SimError::Full { design, remedy, .. }) = run("paper") else {
+    let Err(SimError::Beyond { design, remedy, .. }) = run("paper") else {
         panic!("it fitted");
     };
     assert_eq!(design, "esd");
     assert!(remedy.contains("esd.reclaim"), "{remedy}");
     run("counted").expect("places that are used again suffice");
+}
+
+#[test]
+fn a_run_beyond_the_clock_s_end_is_an_error() {
+    let spec = Spec {
+        records: 100,
+        mean_gap: u32::MAX / 2,
+        ..Spec::default()
+    };
+    let clock = ("core.clock_ns", "1000");
+    let machine = machine(&[clock]);
+    let source = Source::from(Synth::new(spec, 7).expect("a valid spec"));
+    let options = Options::default();
+    let run = sim::traces::run(&machine, "baseline", vec![source], options, &mut |_| true);
+    let error = run.expect_err("100 times 9 minutes").to_string();
+    assert!(error.contains("over five hours"), "{error}");
 }

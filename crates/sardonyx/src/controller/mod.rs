@@ -3,7 +3,6 @@
 
 pub mod designs;
 pub mod encryption;
-pub mod full;
 #[cfg(test)]
 mod harness;
 pub mod mapping;

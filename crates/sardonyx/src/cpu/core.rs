@@ -5,6 +5,7 @@
 
 use super::window::{Mshrs, Window};
 use super::{Access, CpuError, Kind, Stream};
+use crate::beyond::Beyond;
 use crate::medium::params::CoreParams;
 use crate::trace::GapUnit;
 use crate::units::Time;
@@ -59,7 +60,7 @@ impl Pace {
     fn slots(&mut self, gap: u64) -> u64 {
         let all = u128::from(gap) * self.slots + self.rest;
         self.rest = all % self.of;
-        u64::try_from(all / self.of).expect("a gap is shorter than the clock can tell")
+        u64::try_from(all / self.of).unwrap_or_else(|_| Beyond::FIVE_HOURS.raise())
     }
 }
 

@@ -6,6 +6,7 @@
 use std::hint::select_unpredictable;
 
 use super::channel::NEVER;
+use crate::beyond::Beyond;
 
 /// Low bits of a key for the source, so that the least key names it; equal times go in the order
 /// of the sources, channels before the others. It leaves 54 bits for picoseconds: five hours.
@@ -105,7 +106,9 @@ impl Heads {
 #[inline]
 fn key(time: u64, source: u64) -> u64 {
     let from_now_on = time.wrapping_add(1) >> (64 - SOURCE_BITS);
-    assert!(from_now_on == 0, "a run of over five hours");
+    if from_now_on != 0 {
+        Beyond::FIVE_HOURS.raise();
+    }
     select_unpredictable(time == NEVER, NEVER, time << SOURCE_BITS | source)
 }
 

@@ -13,9 +13,9 @@ use std::time::Instant;
 
 use serde_json::json;
 
+use crate::beyond::Beyond;
 use crate::config::Machine;
 use crate::controller::designs::{self, UnknownDesign};
-use crate::controller::full::MediumFull;
 use crate::controller::{Class, Controller, Persist};
 use crate::cpu::{Access, Copies, Core, CpuError, Kind as AccessKind, ReadId, Stream};
 use crate::engine::{Engine, Request};
@@ -90,13 +90,15 @@ pub enum SimError {
         /// Lines that there are.
         machine: u64,
     },
-    /// The design has no place left for a line.
-    #[error("{trace} on {design}: the medium is full; {remedy}")]
-    Full {
+    /// The run needs more than there is: a place for a line, time that the clock can tell.
+    #[error("{trace} on {design}: {problem}; {remedy}")]
+    Beyond {
         /// The trace or program.
         trace: String,
         /// The design.
         design: String,
+        /// What is the matter.
+        problem: &'static str,
         /// What helps.
         remedy: &'static str,
     },
@@ -105,16 +107,17 @@ pub enum SimError {
     Cancelled,
 }
 
-/// `run` of `design` over `trace`, with a full medium as an error.
-pub(crate) fn unless_full(
+/// `run` of `design` over `trace`, with what goes beyond the medium or the clock as an error.
+pub(crate) fn unless_beyond(
     trace: &str,
     design: &str,
     run: impl FnOnce() -> Result<Outcome, SimError>,
 ) -> Result<Outcome, SimError> {
-    MediumFull::caught(run).unwrap_or_else(|MediumFull(remedy)| {
-        Err(SimError::Full {
+    Beyond::caught(run).unwrap_or_else(|Beyond { problem, remedy }| {
+        Err(SimError::Beyond {
             trace: trace.to_owned(),
             design: design.to_owned(),
+            problem,
             remedy,
         })
     })

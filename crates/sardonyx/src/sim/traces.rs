@@ -1,6 +1,6 @@
 //! Recorded traces as runs, by the level at which they were taken.
 
-use super::{Ground, Options, Outcome, SimError, Simulation, System, Warmup, unless_full};
+use super::{Ground, Options, Outcome, SimError, Simulation, System, Warmup, unless_beyond};
 use crate::config::Machine;
 use crate::cpu::{Copies, OpSource, TraceOps};
 use crate::trace::{Level, Source};
@@ -19,7 +19,7 @@ pub fn run(
 ) -> Result<Outcome, SimError> {
     let trace = sources.first().map(|source| source.name().to_owned());
     let trace = trace.unwrap_or_default();
-    unless_full(&trace, design, || {
+    unless_beyond(&trace, design, || {
         run_whole(machine, design, sources, options, progress)
     })
 }

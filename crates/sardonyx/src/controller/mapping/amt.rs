@@ -9,7 +9,8 @@ use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Step, Stored};
 use crate::stats::Cause;
 
-const ENTRY: usize = 5;
+/// Bytes of a place: ESD's `Addr_base` and `Addr_offsets` (Sec. III-B).
+pub(super) const ENTRY: usize = 5;
 /// The table's region.
 const REGION: &str = "mapping";
 /// Hashed slots for mappings decided of late; two lines that share one only wait longer.

@@ -2,10 +2,10 @@
 //! is read and compared before it is shared. Source: ESD (HPCA 2023) Sec. III.
 //! Left out: a persistent fingerprint table, which is the point of the design.
 
-use super::amt::{Amt, SATURATED};
+use super::amt::{Amt, ENTRY, SATURATED};
 use super::efit::{Efit, Similar};
 use super::places::{Allocator, Paged};
-use crate::controller::full::MediumFull;
+use crate::beyond::Beyond;
 use crate::controller::metadata_cache::{Got, MetadataCache, rate};
 use crate::controller::params::{Collision, EsdParams, Reclaim};
 use crate::controller::{Class, Encryption, Figures, Layer, Persist};
@@ -15,9 +15,6 @@ use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::stats::Cause;
-
-/// Bytes of an address in the mapping table: `Addr_base` and `Addr_offsets` (Sec. III-B).
-const ADDRESS_BYTES: f64 = 5.0;
 
 #[derive(Default)]
 struct Counts {
@@ -278,13 +275,14 @@ impl Layer for Esd {
                 .revisit(line, found.at, &mut plan.because(Cause::Mapping));
         }
         let (place, unmapped) = free.unwrap_or_else(|| {
-            MediumFull::raise(match self.params.reclaim {
+            let remedy = match self.params.reclaim {
                 Reclaim::Counted => "give the machine more rows",
                 Reclaim::Paper => {
                     "esd.reclaim = \"paper\" never uses a place again; set \"counted\", or give the \
                      machine more rows"
                 }
-            })
+            };
+            Beyond::medium_full(remedy).raise()
         });
         let gate = plan.both(gate, unmapped);
         let data = At::new(data.value, found.at);
@@ -343,7 +341,7 @@ impl Layer for Esd {
         let bytes = self.amt.bytes_per_line();
         let counted = self.params.reclaim == Reclaim::Counted;
         let counts = if counted { self.places.in_use() } else { 0 };
-        let in_use = ADDRESS_BYTES * mapped + counts as f64;
+        let in_use = ENTRY as f64 * mapped + counts as f64;
         let counts = &self.counts;
         out.extend([
             ("duplicate_writes", counts.duplicates as f64),

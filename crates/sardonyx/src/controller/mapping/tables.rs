@@ -4,10 +4,10 @@
 
 mod rebuild;
 
-use super::amt::{Amt, SATURATED, number, number_bytes};
+use super::amt::{Amt, ENTRY, SATURATED, number, number_bytes};
 use super::index::{Digest, Index, Match};
 use super::places::Allocator;
-use crate::controller::full::MediumFull;
+use crate::beyond::Beyond;
 use crate::controller::metadata_cache::{Got, MetadataCache};
 use crate::controller::params::CacheParams;
 use crate::controller::{Encryption, Persist};
@@ -18,7 +18,6 @@ use crate::plan::{Plan, Queue, Step, Stored};
 use crate::stats::Cause;
 
 const PER_LINE: u64 = 12;
-const ENTRY: usize = 5;
 const BITS: u64 = 512;
 
 /// The tables and their caches.
@@ -116,7 +115,8 @@ impl Tables {
             self.unrefer(old, (decided, decided), plan);
         }
         let free = self.places.allocate(home);
-        let (place, gate) = free.unwrap_or_else(|| MediumFull::raise("give the machine more rows"));
+        let full = Beyond::medium_full("give the machine more rows");
+        let (place, gate) = free.unwrap_or_else(|| full.raise());
         let table = self.amt.table_line(line);
         let mut plan = plan.because(Cause::Mapping);
         (
