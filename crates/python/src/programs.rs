@@ -1,9 +1,8 @@
 //! Persistent programs for Python: their names as sources of a run.
-//! Left out: any logic; `sardonyx::workload` and `sardonyx::sim::programs` have it.
+//! Left out: any logic; `sardonyx::workload` and `sardonyx::workload::timed` have it.
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
-use sardonyx::sim;
-use sardonyx::workload::{self, ProgramSpec};
+use sardonyx::workload::{self, ProgramSpec, timed};
 use serde_json::{Value, json};
 
 use crate::SardonyxError;
@@ -68,5 +67,5 @@ pub fn check_program(
         return Err(bad(format!("{source}: is no program")));
     };
     let machine = Machine::load(machine, &overrides).map_err(bad)?;
-    sim::programs::check(&machine, &spec, cores).map_err(bad)
+    timed::check(&machine, &spec, cores).map_err(bad)
 }

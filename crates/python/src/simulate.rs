@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
-use sardonyx::sim::{self, Options, outcome};
+use sardonyx::machine::outcome;
+use sardonyx::machine::recordings::{self, Options};
+use sardonyx::workload::timed;
 use serde_json::{Map, Value, json};
 
 use crate::SardonyxError;
@@ -60,11 +62,10 @@ pub fn simulate(
         let outcome = match &program {
             Some(spec) => {
                 let cores = copies as usize;
-                sim::programs::run(&machine, design, spec, cores, warmup, &mut (), &mut tell)
+                timed::run(&machine, design, spec, cores, warmup, &mut tell).map_err(bad)?
             }
-            None => sim::traces::run(&machine, design, sources, options, &mut tell),
+            None => recordings::run(&machine, design, sources, options, &mut tell).map_err(bad)?,
         };
-        let outcome = outcome.map_err(bad)?;
         let variant = overrides.iter().map(|(key, value)| {
             let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
             (key.clone(), value)

@@ -5,10 +5,10 @@
 use std::time::Instant;
 
 use sardonyx::config::Machine;
-use sardonyx::cpu::{Batch, CpuError, OpKind, OpSource};
-use sardonyx::line::Logical;
-use sardonyx::sim::{Ground, System, Warmup, programs};
-use sardonyx::workload::{self, ProgramSpec};
+use sardonyx::line::Virtual;
+use sardonyx::machine::{Batch, OpKind, OpSource, Prefilled, RunError, System, Warmup};
+use sardonyx::units::Time;
+use sardonyx::workload::{self, ProgramSpec, timed};
 
 /// Nine in ten operations on 256 hot lines, the others over 16 MiB; one in three a store.
 struct Mix {
@@ -21,7 +21,7 @@ impl OpSource for Mix {
         "mix"
     }
 
-    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError> {
+    fn refill(&mut self, _: Time, batch: &mut Batch) -> Result<bool, RunError> {
         for _ in 0..self.left.min(256) {
             self.state = self
                 .state
@@ -34,8 +34,8 @@ impl OpSource for Mix {
             };
             batch.compute(3);
             match draw % 3 {
-                0 => batch.store(Logical(line), 0, &draw.to_le_bytes(), false),
-                _ => batch.push(OpKind::Load { from: 0, len: 8 }, Logical(line)),
+                0 => batch.store(Virtual(line), 0, &draw.to_le_bytes(), false),
+                _ => batch.push(OpKind::Load { from: 0, len: 8 }, Virtual(line)),
             }
         }
         let more = self.left > 0;
@@ -48,15 +48,8 @@ impl OpSource for Mix {
     }
 }
 
-fn timed(machine: &Machine, ground: Ground, source: Box<dyn OpSource>) -> (f64, f64) {
-    let mut nobody = ();
-    let system = System::new(
-        machine,
-        ground,
-        vec![source],
-        Warmup::default(),
-        &mut nobody,
-    );
+fn measure(machine: &Machine, memory: Prefilled, source: Box<dyn OpSource>) -> (f64, f64) {
+    let system = System::of_programs(machine, memory, vec![source], Warmup::Requests(0));
     let mut system = system.expect("a system");
     let start = Instant::now();
     let outcome = system.run(&mut |_| true).expect("a run");
@@ -90,10 +83,10 @@ fn main() {
             seed: 1,
             mutant: None,
         };
-        let mut set_up = programs::set_up(&machine, &spec, 1).expect("it fits");
-        let ground = programs::ground(&machine, &design, &set_up).expect("a design");
+        let mut set_up = timed::set_up(&machine, &spec, 1).expect("it fits");
+        let memory = timed::prefilled(&machine, &design, &set_up).expect("a design");
         let program = set_up.pop().expect("one program");
-        let (rate, share) = timed(&machine, ground, Box::new(program));
+        let (rate, share) = measure(&machine, memory, Box::new(program));
         let percent = 100.0 * share;
         println!(
             "{:<12} {rate:>6.2} M  {percent:>5.1} % of them requests to memory",
@@ -103,12 +96,12 @@ fn main() {
     if !wanted("mix") {
         return;
     }
-    let ground = Ground::new(&machine, &design).expect("a design");
+    let memory = Prefilled::new(&machine, &design).expect("a design");
     let mix = Mix {
         left: transactions * 100,
         state: 1,
     };
-    let (rate, share) = timed(&machine, ground, Box::new(mix));
+    let (rate, share) = measure(&machine, memory, Box::new(mix));
     println!(
         "{:<12} {rate:>6.2} M  {:>5.1} % of them requests to memory",
         "mix",

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use sardonyx::cpu::{Caches, Level};
 use sardonyx::line::{Line, Logical, ZERO_LINE};
+use sardonyx::machine::{Caches, Level};
 use sardonyx::medium::params::{CacheLevel, CachesParams};
 use sardonyx::plan::Step;
 use sardonyx::units::Time;

@@ -7,7 +7,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use cpu_common::{read, trace, write};
 use proptest::prelude::*;
-use sardonyx::cpu::{Copies, Core, Kind, Stream};
+use sardonyx::machine::{Agent, Copies, Kind, Stream, TraceCore};
 use sardonyx::medium::params::CoreParams;
 use sardonyx::trace::{GapUnit, Record};
 use sardonyx::units::Time;
@@ -24,12 +24,12 @@ struct Case {
 /// When each access could be presented, and when all was done.
 type Times = (Vec<u64>, u64);
 
-fn core_of(params: &CoreParams, unit: GapUnit, records: &[Record]) -> Core {
+fn core_of(params: &CoreParams, unit: GapUnit, records: &[Record]) -> TraceCore {
     let folder = tempfile::tempdir().unwrap();
     let source = trace(folder.path(), unit, records);
-    let stream = Stream::new(source, Copies::ONE, 1 << 20).unwrap();
+    let stream = Stream::new(source, Copies::ONE).unwrap();
     assert_eq!(stream.gap_unit(), unit);
-    Core::new(params, unit, stream)
+    TraceCore::new(0, params, stream)
 }
 
 fn fast(params: &CoreParams, unit: GapUnit, cases: &[Case], trailing: u32) -> Times {
@@ -269,8 +269,8 @@ fn a_cycle_of_gap_is_one_of_the_traces_own_clock() {
     let records: Vec<Record> = (0..6).map(|line| write(10, line, 7)).collect();
     let arrivals = |clock_mhz: f64| {
         let source = cpu_common::clocked(folder.path(), clock_mhz.into(), &records);
-        let stream = Stream::new(source, Copies::ONE, 1 << 20).unwrap();
-        let mut core = Core::new(&esd(), GapUnit::Cycles, stream);
+        let stream = Stream::new(source, Copies::ONE).unwrap();
+        let mut core = TraceCore::new(0, &esd(), stream);
         let mut arrivals = Vec::new();
         while let Some(now) = core.next_arrival() {
             arrivals.push(now.ps());
@@ -297,7 +297,7 @@ fn a_clock_that_is_none_is_refused() {
         serde_json::json!("fast"),
     ] {
         let source = cpu_common::clocked(folder.path(), clock, &[read(1, 1)]);
-        let error = Stream::new(source, Copies::ONE, 1 << 20).err().unwrap();
+        let error = Stream::new(source, Copies::ONE).err().unwrap();
         assert!(error.to_string().contains("clock_mhz is"), "{error}");
     }
 }
@@ -329,7 +329,6 @@ fn host_time_of_a_record() {
                 of: 8,
                 distinct: true,
             },
-            1 << 28,
         )
         .unwrap()
     };
@@ -342,7 +341,7 @@ fn host_time_of_a_record() {
         while stream.next_access().unwrap().is_some() {}
     });
     time("source, stream, core", &mut || {
-        let mut core = Core::new(&esd(), GapUnit::Instructions, stream());
+        let mut core = TraceCore::new(0, &esd(), stream());
         let mut due = VecDeque::new();
         while !core.finished() {
             match (core.next_arrival(), due.front()) {

@@ -6,13 +6,15 @@ mod cpu_common;
 use cpu_common::{record, trace};
 use sardonyx::config::Machine;
 use sardonyx::controller::designs;
-use sardonyx::cpu::{Batch, CpuError, OpKind, OpSource, Phase};
-use sardonyx::engine::Engine;
-use sardonyx::line::Logical;
-use sardonyx::sim::{Event, Ground, Options, Outcome, System, Warmup, Watch, programs, traces};
+use sardonyx::engine::journal::Event;
+use sardonyx::line::{Logical, Virtual};
+use sardonyx::machine::recordings::{self, Options};
+use sardonyx::machine::{
+    Batch, OpKind, OpSource, Outcome, Phase, Prefilled, RunError, System, Warmup,
+};
 use sardonyx::trace::{GapUnit, Level, Op, Provenance, Record, Source, TraceWriter};
 use sardonyx::units::Time;
-use sardonyx::workload::{self, ProgramSpec};
+use sardonyx::workload::{self, ProgramSpec, timed};
 
 fn machine(preset: &str, settings: &[(&str, &str)]) -> Machine {
     Machine::load(preset, settings).unwrap_or_else(|error| panic!("{error}"))
@@ -30,7 +32,7 @@ fn spec(name: &str, transactions: u64) -> ProgramSpec {
 }
 
 fn run(machine: &Machine, design: &str, spec: &ProgramSpec, cores: usize, warmup: u64) -> Outcome {
-    let outcome = programs::run(machine, design, spec, cores, warmup, &mut (), &mut |_| true);
+    let outcome = timed::run(machine, design, spec, cores, warmup, &mut |_| true);
     let mut outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
     outcome.metrics.remove("requests_per_second"); // of the host, not of the simulation
     outcome
@@ -59,23 +61,21 @@ fn what_programs_have_written_is_what_controllers_read() {
                     footprint: 64 << 10,
                     ..spec(known.name, 60)
                 };
-                let mut expected = programs::set_up(&machine, &spec, cores).unwrap();
-                let ground = programs::ground(&machine, design.name, &expected).unwrap();
-                let sources = programs::set_up(&machine, &spec, cores).unwrap();
+                let mut expected = timed::set_up(&machine, &spec, cores).unwrap();
+                let memory = timed::prefilled(&machine, design.name, &expected).unwrap();
+                let sources = timed::set_up(&machine, &spec, cores).unwrap();
                 let boxed = |program| Box::new(program) as Box<dyn OpSource>;
                 let sources = sources.into_iter().map(boxed).collect();
-                let mut nobody = ();
-                let warmup = Warmup::default();
-                let mut system =
-                    System::new(&machine, ground, sources, warmup, &mut nobody).unwrap();
+                let warmup = Warmup::Requests(0);
+                let mut system = System::of_programs(&machine, memory, sources, warmup).unwrap();
                 system.run(&mut |_| true).unwrap();
-                let mut ground = system.into_ground();
+                let mut memory = system.into_memory();
                 for program in &mut expected {
                     let mut batch = Batch::default();
                     (0..60).for_each(|_| program.transaction(&mut batch));
                     for line in 0..program.lines() {
                         let at = Logical(program.base().0 + line);
-                        let read = ground.read(at).unwrap_or([0; 64]);
+                        let read = memory.read(at).unwrap_or([0; 64]);
                         let name = (design.name, known.name, cores, line);
                         assert_eq!(&read, program.memory().line(line), "{name:?}");
                     }
@@ -133,7 +133,7 @@ impl OpSource for List {
         "list"
     }
 
-    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError> {
+    fn refill(&mut self, _: Time, batch: &mut Batch) -> Result<bool, RunError> {
         if !self.given {
             *batch = self.batch.clone();
         }
@@ -145,25 +145,20 @@ impl OpSource for List {
     }
 }
 
-struct Times(Vec<(Event, Time)>);
-
-impl Watch for Times {
-    fn saw(&mut self, _: usize, event: Event, at: Time, _: &mut Engine) {
-        self.0.push((event, at));
-    }
-}
-
 fn play(machine: &Machine, design: &str, make: impl Fn(&mut Batch)) -> Vec<Time> {
     let mut batch = Batch::default();
     make(&mut batch);
     let given = false;
     let list = Box::new(List { batch, given }) as Box<dyn OpSource>;
-    let ground = Ground::new(machine, design).unwrap();
-    let mut times = Times(Vec::new());
-    let mut system =
-        System::new(machine, ground, vec![list], Warmup::default(), &mut times).unwrap();
-    system.run(&mut |_| true).unwrap();
-    times.0.iter().map(|(_, at)| *at).collect()
+    let mut memory = Prefilled::new(machine, design).unwrap();
+    memory.engine().keep_journal();
+    let system = System::of_programs(machine, memory, vec![list], Warmup::Requests(0)).unwrap();
+    let journal = system.record().unwrap();
+    let marks = journal
+        .events
+        .iter()
+        .filter(|(_, event)| matches!(event, Event::Mark { .. }));
+    marks.map(|(at, _)| *at).collect()
 }
 
 /// Breaks if a fence does not wait for acceptance (10 us of encryption here), waits for the array, or
@@ -175,24 +170,24 @@ fn fences_wait_for_acceptance_and_dependents_for_loads() {
         ("medium.timing.tWP_ns", "5000"),
     ];
     let machine = machine("sca", &slow);
-    let store = |batch: &mut Batch, line| batch.store(Logical(line), 0, &[1; 8], false);
-    let mark = |batch: &mut Batch| batch.push(OpKind::Mark(Phase::Begin), Logical(1));
+    let store = |batch: &mut Batch, line| batch.store(Virtual(line), 0, &[1; 8], false);
+    let mark = |batch: &mut Batch| batch.push(OpKind::Mark(Phase::Begin), Virtual(1));
     let times = play(&machine, "no-atomicity", |batch| {
-        batch.push(OpKind::NonTemporal { bytes: 0 }, Logical(640));
+        batch.push(OpKind::NonTemporal { bytes: 0 }, Virtual(640));
         batch.keep(&[7; 64]);
-        batch.push(OpKind::Fence, Logical(0));
+        batch.push(OpKind::Fence, Virtual(0));
         for line in [64, 192, 256] {
             store(batch, line);
-            batch.push(OpKind::WriteBack, Logical(line));
+            batch.push(OpKind::WriteBack, Virtual(line));
         }
-        batch.push(OpKind::Fence, Logical(0));
+        batch.push(OpKind::Fence, Virtual(0));
         store(batch, 320);
-        batch.push(OpKind::Fence, Logical(0)); // waits for the store's line alone
-        batch.push(OpKind::WriteBack, Logical(64)); // clean and long accepted
-        batch.push(OpKind::Fence, Logical(0));
-        batch.push(OpKind::Load { from: 0, len: 8 }, Logical(640));
+        batch.push(OpKind::Fence, Virtual(0)); // waits for the store's line alone
+        batch.push(OpKind::WriteBack, Virtual(64)); // clean and long accepted
+        batch.push(OpKind::Fence, Virtual(0));
+        batch.push(OpKind::Load { from: 0, len: 8 }, Virtual(640));
         mark(batch);
-        batch.push(OpKind::Depend, Logical(0));
+        batch.push(OpKind::Depend, Virtual(0));
         mark(batch);
     });
     let us = times
@@ -219,12 +214,12 @@ fn fences_wait_for_counters() {
     let machine = machine("sca", &slow);
     for (atomic, counters) in [(false, false), (false, true), (true, false)] {
         let times = play(&machine, "sca", |batch| {
-            batch.store(Logical(0), 0, &[1; 8], atomic);
-            batch.push(OpKind::WriteBack, Logical(0));
+            batch.store(Virtual(0), 0, &[1; 8], atomic);
+            batch.push(OpKind::WriteBack, Virtual(0));
             if counters {
-                batch.push(OpKind::CounterWriteBack, Logical(0));
+                batch.push(OpKind::CounterWriteBack, Virtual(0));
             }
-            batch.push(OpKind::Fence, Logical(0));
+            batch.push(OpKind::Fence, Virtual(0));
         });
         assert!(
             times[0].ns() > 5000.0 && times[0].ns() < 12_000.0,
@@ -274,7 +269,7 @@ fn a_core_whose_caches_never_hit_is_the_core_without() {
         };
         let run = |source: &Source| {
             let sources = vec![again(source).unwrap()];
-            traces::run(&machine, design, sources, Options::default(), &mut |_| true).unwrap()
+            recordings::run(&machine, design, sources, Options::default(), &mut |_| true).unwrap()
         };
         let (without, with) = (run(&below), run(&above));
         assert_eq!(figure(&with, "cpu_cache_miss_rate"), 1.0);
@@ -301,7 +296,7 @@ fn levels_do_not_mix() {
     let records = [record(1, Op::Load, 1, 0), record(1, Op::ReadMiss, 2, 0)];
     let source = cpu_trace(folder.path(), "mixed.parquet", Level::Cpu, &records);
     let machine = machine("esd", &[]);
-    let error = traces::run(
+    let error = recordings::run(
         &machine,
         "baseline",
         vec![source],
@@ -319,7 +314,7 @@ fn levels_do_not_mix() {
 fn programs_that_do_not_fit_say_what_to_change() {
     let machine = machine("sca", &[("medium.geometry.rows", "16")]);
     let tell = |spec: &ProgramSpec, cores| {
-        let outcome = programs::run(&machine, "sca", spec, cores, 0, &mut (), &mut |_| true);
+        let outcome = timed::run(&machine, "sca", spec, cores, 0, &mut |_| true);
         outcome.unwrap_err().to_string()
     };
     let large = ProgramSpec {
@@ -328,13 +323,12 @@ fn programs_that_do_not_fit_say_what_to_change() {
     };
     assert!(tell(&large, 1).contains("give a smaller footprint"));
     assert!(tell(&spec("btree", 10), 65).contains("1 to 64"));
-    let warm = programs::run(
+    let warm = timed::run(
         &machine,
         "sca",
         &spec("queue", 5),
         1,
         5,
-        &mut (),
         &mut |_| true,
     );
     assert!(warm.unwrap_err().to_string().contains("lower --warmup"));

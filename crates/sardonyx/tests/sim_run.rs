@@ -4,7 +4,8 @@
 use sardonyx::audit::audit;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs;
-use sardonyx::sim::{self, Options, Outcome, SimError, Simulation};
+use sardonyx::machine::recordings::{self, Options};
+use sardonyx::machine::{Outcome, RunError};
 use sardonyx::trace::{Source, Spec, Synth};
 
 const RECORDS: u64 = 6_000;
@@ -29,10 +30,10 @@ fn run(machine: &Machine, design: &str, warmup: u64) -> Outcome {
         ..Options::default()
     };
     let sources = vec![source(), source()];
-    let mut sim = Simulation::new(machine, design, sources, options).expect("a run");
-    sim.keep_log();
-    let mut outcome = sim.run(&mut |_| true).expect("an outcome");
-    let log = sim.engine().take_log();
+    let mut system = recordings::system(machine, design, sources, options).expect("a run");
+    system.engine().keep_log();
+    let mut outcome = system.run(&mut |_| true).expect("an outcome");
+    let log = system.engine().take_log();
     let summary = audit(&machine.engine.medium, &log)
         .unwrap_or_else(|violation| panic!("{design}: {violation}"));
     if warmup == 0 {
@@ -141,9 +142,9 @@ fn a_medium_without_a_free_place_is_an_error() {
         let machine = machine(&[rows, ("esd.reclaim", reclaim)]);
         let source = Source::from(Synth::new(spec.clone(), 7).expect("a valid spec"));
         let options = Options::default();
-        sim::traces::run(&machine, "esd", vec![source], options, &mut |_| true)
+        recordings::run(&machine, "esd", vec![source], options, &mut |_| true)
     };
-    let Err(SimError::Beyond { design, remedy, .. }) = run("paper") else {
+    let Err(RunError::Exhausted { design, remedy, .. }) = run("paper") else {
         panic!("it fitted");
     };
     assert_eq!(design, "esd");
@@ -162,7 +163,25 @@ fn a_run_beyond_the_clock_s_end_is_an_error() {
     let machine = machine(&[clock]);
     let source = Source::from(Synth::new(spec, 7).expect("a valid spec"));
     let options = Options::default();
-    let run = sim::traces::run(&machine, "baseline", vec![source], options, &mut |_| true);
+    let run = recordings::run(&machine, "baseline", vec![source], options, &mut |_| true);
     let error = run.expect_err("100 times 9 minutes").to_string();
     assert!(error.contains("over five hours"), "{error}");
+}
+
+#[test]
+fn a_trace_too_large_for_the_memory_is_named() {
+    let machine = machine(&[("medium.geometry.rows", "1")]);
+    let spec = Spec {
+        records: 60_000,
+        footprint_lines: 1 << 14,
+        ..Spec::default()
+    };
+    let source = Source::from(Synth::new(spec, 7).expect("a valid spec"));
+    let options = Options::default();
+    let run = recordings::run(&machine, "baseline", vec![source], options, &mut |_| true);
+    let error = run.expect_err("it holds 512 lines").to_string();
+    assert!(
+        error.contains("KiB") && error.contains("more rows"),
+        "{error}"
+    );
 }

@@ -1,8 +1,8 @@
 //! The programs run functionally: what they leave is sound, their operations and their deltas say
 //! the same, and bad specifications are refused.
 
-use sardonyx::cpu::{Batch, OpKind};
 use sardonyx::line::Logical;
+use sardonyx::machine::{Batch, OpKind};
 use sardonyx::workload::{self, Flat, Memory, ProgramRun, ProgramSpec};
 
 fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sardonyx::cpu::{Batch, Op, OpKind, Phase};
 use sardonyx::line::{Line, Logical, ZERO_LINE};
+use sardonyx::machine::{Batch, Op, OpKind, Phase};
 use sardonyx::workload::{self, Flat, Memory, Mutant, ProgramRun, ProgramSpec};
 
 struct Random(u64);

@@ -18,13 +18,13 @@ use super::history::History;
 use super::mapped::Mapped;
 use super::nested;
 use super::platform::{Changed, Platform, Survivors};
-use super::view::View;
 use super::violation::{Kind, Tally, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
-use crate::cpu::Batch;
 use crate::engine::journal::{Event, Mark};
-use crate::workload::{Fault, Program, Recovered, mix};
+use crate::machine::{Batch, UntimedMemory};
+use crate::splitmix::mix;
+use crate::workload::{Fault, Program, Recovered};
 
 /// Lines written of late that are compared where it is not known which lines a place is about.
 const LATE: usize = 48;
@@ -292,7 +292,7 @@ impl<'h> Checker<'h> {
         let known = &mut self.known[core];
         let position = self.survivors.position();
         let untimed = &mut self.survivors.untimed;
-        let mut view = View::new(untimed, controller, region.start, log.clone());
+        let mut view = UntimedMemory::new(untimed, controller, region.start, log.clone());
         let drawn = mix(position).checked_rem(self.recovery_cuts) == Some(0);
         if drawn {
             view.record();

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::cpu::{Batch, CpuError, OpSource};
 use crate::line::{Line, Logical};
+use crate::machine::{Batch, OpSource, RunError};
+use crate::units::Time;
 use crate::workload::{ProgramRun, ProgramSpec, SpecError};
 
 /// One core's program for the timed run, which writes down what its lines hold.
@@ -117,7 +118,7 @@ impl OpSource for Golden {
         self.run.name()
     }
 
-    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError> {
+    fn refill(&mut self, _now: Time, batch: &mut Batch) -> Result<bool, RunError> {
         if self.run.done() == self.run.spec().transactions {
             return Ok(false);
         }

@@ -1,8 +1,8 @@
 //! One timed run of programs on a design, with all that a power cut could leave of it: the medium
 //! as setup left it, the journal, and what every line should hold.
 
-use super::cores::Cores;
 use super::golden::{Expected, Golden};
+use super::jitter::Jitter;
 use super::secrecy::Pads;
 use rustc_hash::FxHashMap;
 
@@ -11,17 +11,21 @@ use crate::controller::designs::{self, Guarantee, UnknownDesign};
 use crate::controller::mapping::amt::Entries;
 use crate::controller::params::{CacheParams, ControllerParams};
 use crate::controller::{Class, Controller, Persist};
-use crate::cpu::OpSource;
 use crate::engine::journal::Journal;
 use crate::engine::untimed::Untimed;
-use crate::line::{Line, Logical, Place};
+use crate::line::{LINE_BYTES, Line, Logical, Place};
+use crate::machine::{Adversity, OpSource, Prefilled, RunError, System, Warmup};
 use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
+use crate::medium::params::CacheLevel;
 use crate::plan::{At, Step};
 use crate::workload::{ProgramSpec, SpecError};
 
 /// Regions of different cores lie so far apart at least: a page, and lines of counters.
 const APART: u64 = 64;
+
+/// Lines that the caches hold for each core.
+const CACHED_LINES: usize = 256;
 
 /// Why there is no run to cut.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +36,9 @@ pub enum HistoryError {
     /// The program cannot be made.
     #[error(transparent)]
     Program(#[from] SpecError),
+    /// The run cannot go on.
+    #[error(transparent)]
+    Run(#[from] RunError),
     /// The cuts asked for are not in the run.
     #[error("{0}")]
     Cuts(String),
@@ -90,9 +97,10 @@ impl History {
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         let controller = designs::build(design, &machine.controller, &mut layout)?;
         let table = designs::mapping_table(design, &machine.controller, &layout)?;
-        let sources = programs.iter_mut().map(|p| p as &mut dyn OpSource);
+        let sources = programs.iter_mut();
+        let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
         let (copy, sources) = (image.copy(), sources.collect());
-        let journal = Cores::new(&machine, controller, copy, sources, seed).run();
+        let journal = adverse(&machine, controller, copy, sources, seed)?;
         let region = |name| layout.regions().iter().find(|r| r.name == name).cloned();
         let mut requests: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         for (index, handled) in journal.handled.iter().enumerate() {
@@ -196,6 +204,33 @@ impl History {
             .iter()
             .position(|p| p.region().contains(&line))
     }
+}
+
+/// The journal of a run of `sources`, one a core, on a machine that is as disobliging as its instructions
+/// allow: over `image`, under the fresh `controller`.
+pub fn adverse<'s>(
+    machine: &Machine,
+    controller: Controller,
+    image: Image,
+    sources: Vec<Box<dyn OpSource + 's>>,
+    seed: u64,
+) -> Result<Box<Journal>, RunError> {
+    let mut adversity = Adversity::new(seed);
+    let controller = Box::new(Jitter::new(controller, adversity.seed()));
+    let mut machine = machine.clone();
+    let level = |lines: usize, ways| CacheLevel {
+        bytes: (lines * LINE_BYTES) as u64,
+        ways,
+        ..CacheLevel::default()
+    };
+    machine.caches.l1 = level(CACHED_LINES / 4, 4);
+    machine.caches.l2 = CacheLevel::default();
+    machine.caches.llc = level(CACHED_LINES * sources.len(), 8);
+    let memory = Prefilled::recovering(&machine, controller, image);
+    let sources = sources.into_iter();
+    let sources = sources.map(|source| adversity.dawdling(source)).collect();
+    let system = System::of_programs(&machine, memory, sources, Warmup::Requests(0))?;
+    system.under(adversity).record()
 }
 
 /// A medium that holds `lines` lines and no more than is needed: what is not touched tells nothing,

@@ -7,7 +7,6 @@
 
 pub mod audit;
 mod check;
-mod cores;
 mod explain;
 mod explore;
 mod golden;
@@ -19,7 +18,6 @@ mod platform;
 mod report;
 pub mod secrecy;
 mod stages;
-mod view;
 mod violation;
 
 pub use check::{Checker, Covered};

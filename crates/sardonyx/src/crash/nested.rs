@@ -1,16 +1,15 @@
 //! A cut within recovery: what recovery did is done again by a timed core over what survived, and
 //! the power goes once more at every position of that, on the same platform.
 
-use super::cores::Cores;
-use super::history::History;
+use super::history::{History, adverse};
 use super::platform::{Platform, Survivors, recover_over};
 use super::secrecy::Pads;
-use super::view::View;
 use super::violation::{Kind, Violation};
-use crate::cpu::{Batch, CpuError, OpSource};
 use crate::engine::journal::Sealed;
 use crate::engine::untimed::Untimed;
+use crate::machine::{Batch, OpSource, RunError, UntimedMemory};
 use crate::medium::image::Image;
+use crate::units::Time;
 use crate::workload::Program;
 
 /// What cutting one recovery has shown.
@@ -32,7 +31,7 @@ impl OpSource for Once {
         "recovery"
     }
 
-    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError> {
+    fn refill(&mut self, _now: Time, batch: &mut Batch) -> Result<bool, RunError> {
         let Some(once) = self.batch.take() else {
             return Ok(false);
         };
@@ -42,10 +41,6 @@ impl OpSource for Once {
 
     fn log_lines(&self) -> std::ops::Range<u64> {
         self.log.clone()
-    }
-
-    fn pages(&self) -> u64 {
-        0
     }
 }
 
@@ -73,14 +68,15 @@ pub fn cut(
     batch: Batch,
 ) -> Found {
     let golden = &history.programs[core];
-    let mut once = Once {
+    let once = Once {
         batch: Some(batch),
         log: golden.log(),
     };
     let seed = history.seed ^ position;
     let controller = history.controller();
-    let sources = vec![&mut once as &mut dyn OpSource];
-    let journal = Cores::new(&history.machine, controller, image.copy(), sources, seed).run();
+    let sources: Vec<Box<dyn OpSource>> = vec![Box::new(once)];
+    let journal = adverse(&history.machine, controller, image.copy(), sources, seed)
+        .expect("a recovery was run before, without time");
     let pads = Pads::new(sealed, &journal, false);
     let mut survivors = Survivors::new(&journal, image.copy(), platform, seed);
     let (mut changed, mut found) = (
@@ -144,7 +140,7 @@ fn verify(
     let (region, log) = (golden.region(), golden.log());
     let mut controller = survivors.recover(history);
     let untimed = &mut survivors.untimed;
-    let mut view = View::new(untimed, &mut controller, region.start, log.clone());
+    let mut view = UntimedMemory::new(untimed, &mut controller, region.start, log.clone());
     let visible = match program.recover(&mut view) {
         Ok(recovered) => recovered.visible,
         Err(fault) => {

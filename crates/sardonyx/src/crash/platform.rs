@@ -10,8 +10,8 @@ use crate::engine::untimed::Untimed;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
 use crate::plan::{At, Step};
+use crate::splitmix::mix;
 use crate::units::Time;
-use crate::workload::mix;
 
 /// What reserve power drains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

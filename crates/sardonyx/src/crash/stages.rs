@@ -9,9 +9,9 @@
 use super::golden::Expected;
 use super::history::History;
 use super::platform::{Platform, Survivors};
-use super::view::View;
 use crate::engine::journal::{Event, Mark};
 use crate::line::LINE_BYTES;
+use crate::machine::UntimedMemory;
 use crate::workload::{Header, Memory, Program, UndoLog};
 
 /// Where a transaction is, by what its core has stored last.
@@ -218,7 +218,7 @@ fn recover(
     let (region, log) = (expected.region(), expected.log());
     let mut controller = survivors.recover(history);
     let untimed = &mut survivors.untimed;
-    let mut view = View::new(untimed, &mut controller, region.start, log.clone());
+    let mut view = UntimedMemory::new(untimed, &mut controller, region.start, log.clone());
     if let Some(header) = header {
         let at = (log.start - region.start) * LINE_BYTES as u64;
         view.store(at, &UndoLog::header_bytes(header));

@@ -3,18 +3,17 @@
 //! timed cores, which play the operations that they make. `docs/programs.md` adds one.
 
 mod flat;
-mod memory;
 mod program;
 pub(crate) mod random;
 mod run;
 mod structures;
+pub mod timed;
 mod transaction;
 mod undo_log;
 
+pub use crate::machine::{COUNTER_SPAN, Mark, Memory, MemoryExt, Phase};
 pub use flat::Flat;
-pub use memory::{COUNTER_SPAN, Mark, Memory, MemoryExt, Phase};
 pub use program::{Fault, Mutant, Program, ProgramSpec, Recovered};
-pub(crate) use random::mix;
 pub use run::{Delta, LineChange, ProgramRun, SpecError};
 pub use structures::Known;
 pub use transaction::Transaction;

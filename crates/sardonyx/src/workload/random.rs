@@ -2,6 +2,7 @@
 //! runs it. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 
 use super::{Fault, Memory};
+pub use crate::splitmix::mix;
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -24,13 +25,6 @@ impl Random {
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(end)) >> 64) as u64
     }
-}
-
-/// SplitMix64's output function.
-pub fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// The bytes of item `id`: its number, then words that follow from it.

@@ -6,8 +6,9 @@ use rustc_hash::FxHashMap;
 use super::structures::PROGRAMS;
 use super::transaction::pieces;
 use super::{Flat, Mark, Memory, Program, ProgramSpec};
-use crate::cpu::{Batch, CpuError, OpKind, OpSource};
-use crate::line::{LINE_BYTES, Line, Logical};
+use crate::line::{LINE_BYTES, Line, Logical, Virtual};
+use crate::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError};
+use crate::units::Time;
 
 const LINE: u64 = LINE_BYTES as u64;
 
@@ -143,7 +144,7 @@ impl OpSource for ProgramRun {
         &self.spec.name
     }
 
-    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError> {
+    fn refill(&mut self, _now: Time, batch: &mut Batch) -> Result<bool, RunError> {
         if self.done == self.spec.transactions {
             return Ok(false);
         }
@@ -157,7 +158,7 @@ impl OpSource for ProgramRun {
     }
 
     fn pages(&self) -> u64 {
-        self.flat.lines().div_ceil(crate::cpu::PAGE_LINES)
+        self.flat.lines().div_ceil(PAGE_LINES)
     }
 }
 
@@ -177,8 +178,8 @@ struct Recorder<'r> {
 }
 
 impl Recorder<'_> {
-    fn line(&self, at: u64) -> Logical {
-        Logical(self.base + at / LINE)
+    fn line(&self, at: u64) -> Virtual {
+        Virtual(self.base + at / LINE)
     }
 
     fn write(&mut self, at: u64, bytes: &[u8], atomic: bool) {
@@ -221,7 +222,7 @@ impl Memory for Recorder<'_> {
     }
 
     fn fence(&mut self) {
-        self.batch.push(OpKind::Fence, Logical(0));
+        self.batch.push(OpKind::Fence, Virtual(0));
     }
 
     fn counter_cache_writeback(&mut self, at: u64) {
@@ -231,7 +232,7 @@ impl Memory for Recorder<'_> {
 
     fn mark(&mut self, mark: Mark) {
         self.batch
-            .push(OpKind::Mark(mark.phase), Logical(mark.transaction));
+            .push(OpKind::Mark(mark.phase), Virtual(mark.transaction));
     }
 
     fn compute(&mut self, instructions: u32) {
@@ -239,7 +240,7 @@ impl Memory for Recorder<'_> {
     }
 
     fn depend(&mut self) {
-        self.batch.push(OpKind::Depend, Logical(0));
+        self.batch.push(OpKind::Depend, Virtual(0));
     }
 }
 

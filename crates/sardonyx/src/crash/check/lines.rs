@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::Checker;
 use crate::controller::Controller;
-use crate::crash::view::read;
 use crate::line::Line;
+use crate::machine::read_untimed;
 
 impl Checker<'_> {
     /// Each of `lines` must read as the newest accepted write of it, or a later one.
@@ -18,7 +18,7 @@ impl Checker<'_> {
                 self.lost.remove(line);
                 continue;
             }
-            let content = read(controller, &mut self.survivors.untimed, *line);
+            let content = read_untimed(controller, &mut self.survivors.untimed, *line);
             let seen = self.request_of(*line, &content);
             match seen {
                 Some(request) => {
@@ -62,7 +62,7 @@ impl Checker<'_> {
             let is_data = !expected.log().contains(&line);
             if is_data && known.fault.is_none() {
                 let right = expected.content(line, known.visible);
-                if read(controller, untimed, line) != *right {
+                if read_untimed(controller, untimed, line) != *right {
                     known.wrong.insert(line);
                 }
             }

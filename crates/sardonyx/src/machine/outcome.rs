@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::port::Port;
+use super::system::Before;
+use super::{CoreFigures, Counts};
 use crate::config::Machine;
-use crate::controller::{Controller, designs};
-use crate::engine::Engine;
+use crate::controller::designs;
 use crate::latency::Latencies;
-use crate::stats::{Cause, Kind, Purpose};
+use crate::stats::{Cause, Kind, Ledger, Purpose};
 use crate::units::Time;
 
 /// Points of a latency distribution.
@@ -34,46 +36,52 @@ pub struct Outcome {
 /// A run that is over.
 pub(super) struct Finished<'s> {
     pub machine: &'s Machine,
-    pub engine: &'s Engine,
-    pub controller: &'s Controller,
-    pub cores: usize,
-    pub reads: &'s Latencies,
-    pub writes: &'s Latencies,
-    /// Requests, those not counted included.
-    pub admitted: u64,
-    /// When and after how many instructions counting began.
-    pub counted_from: (Time, u64),
-    pub last_answer: Time,
+    pub port: &'s Port,
+    /// What each core has done in all.
+    pub figures: Vec<CoreFigures>,
+    /// What had happened when counting began.
+    pub before: &'s Before,
+}
+
+impl Finished<'_> {
     /// When the last core had retired everything.
-    pub retired: Time,
-    /// `None` if nobody knows.
-    pub instructions: Option<u64>,
-    pub pages: u64,
-    /// The cores' caches were simulated.
-    pub from_the_core: bool,
-    /// What only one kind of run has.
-    pub own: Map<String, Value>,
+    fn retired(&self) -> Time {
+        let retired = self.figures.iter().map(|core| core.retired).max();
+        retired.unwrap_or(Time::ZERO)
+    }
+
+    /// Instructions of all cores since counting began, 0 for those that nobody knows of.
+    fn instructions(&self) -> u64 {
+        let sum = |cores: &[CoreFigures]| -> u64 {
+            cores.iter().filter_map(|core| core.instructions).sum()
+        };
+        sum(&self.figures).saturating_sub(sum(&self.before.figures))
+    }
+
+    fn from_the_core(&self) -> bool {
+        self.figures.iter().all(|core| core.executed.is_some())
+    }
 }
 
 pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
     Outcome {
         metrics: metrics(sim, took),
-        causes: causes(sim),
-        write_latency_cdf: sim.writes.cdf(CDF_POINTS),
-        read_latency_cdf: sim.reads.cdf(CDF_POINTS),
-        from_the_core: sim.from_the_core,
+        causes: causes(sim.port.engine.ledger()),
+        write_latency_cdf: sim.port.writes.cdf(CDF_POINTS),
+        read_latency_cdf: sim.port.reads.cdf(CDF_POINTS),
+        from_the_core: sim.from_the_core(),
     }
 }
 
 fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
     let mut m = Map::new();
-    let (reads, writes) = (sim.reads.count(), sim.writes.count());
-    let ledger = sim.engine.ledger();
+    let (port, engine) = (sim.port, &sim.port.engine);
+    let (reads, writes) = (port.reads.count(), port.writes.count());
+    let ledger = engine.ledger();
     let total = ledger.grand_total();
-    let end = sim.last_answer;
-    let simulated = end.since(sim.counted_from.0);
+    let simulated = port.last_answer.since(sim.before.time);
     let mut figures = Vec::new();
-    sim.controller.figures(&mut figures);
+    port.controller.figures(&mut figures);
     let duplicates = figures.iter().find(|f| f.0 == "duplicate_writes");
     let duplicates = duplicates.map_or(0.0, |f| f.1);
     let mut put = |name: &str, value: Value| {
@@ -84,64 +92,79 @@ fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
     put("writes", json!(writes));
     put("medium_reads", json!(total.medium_reads));
     put("medium_writes", json!(total.medium_writes));
-    put(
-        "data_writes",
-        json!(ledger.total(Cause::Data).medium_writes),
-    );
+    let data = ledger.total(Cause::Data);
+    put("data_writes", json!(data.medium_writes));
     put("duplicate_writes", json!(duplicates));
     put("write_reduction", share(duplicates, writes as f64));
     let kept = share(total.medium_writes as f64, writes as f64);
     let reduction = kept.as_f64().map(|kept| 1.0 - kept);
     put("medium_write_reduction", json!(reduction));
-    latencies(&mut put, "write", sim.writes);
-    latencies(&mut put, "read", sim.reads);
+    latencies(&mut put, "write", &port.writes);
+    latencies(&mut put, "read", &port.reads);
     put("simulated_ns", json!(simulated.ns()));
-    let instructions = sim
-        .instructions
-        .unwrap_or(0)
-        .saturating_sub(sim.counted_from.1);
-    put("instructions", json!(instructions));
-    put("ipc", ipc(sim, instructions));
+    put("instructions", json!(sim.instructions()));
+    put("ipc", ipc(sim));
     put("energy_nj", json!(total.energy.nj()));
     for (kind, name) in [(Kind::Read, "read"), (Kind::Write, "write")] {
-        let service = sim.engine.service(kind);
+        let service = engine.service(kind);
         let count = service.accesses as f64;
-        put(
-            &format!("medium_{name}_queue_ns"),
-            share(service.queued.ns(), count),
-        );
-        put(
-            &format!("medium_{name}_total_ns"),
-            share(service.total.ns(), count),
-        );
-        put(
-            &format!("medium_{name}_short_cuts"),
-            json!(service.short_cuts),
-        );
+        let mut put = |what: &str, value| put(&format!("medium_{name}_{what}"), value);
+        put("queue_ns", share(service.queued.ns(), count));
+        put("total_ns", share(service.total.ns(), count));
+        put("short_cuts", json!(service.short_cuts));
     }
-    let service = [Kind::Read, Kind::Write].map(|kind| sim.engine.service(kind));
+    let service = [Kind::Read, Kind::Write].map(|kind| engine.service(kind));
     let hits = service[0].row_hits + service[1].row_hits;
     let accesses = service[0].accesses + service[1].accesses;
     put("row_hit_rate", share(hits as f64, accesses as f64));
-    let wear = sim.engine.image().wear();
+    let wear = engine.image().wear();
     put("max_line_writes", json!(wear.max_line_writes));
     put("bits_flipped", json!(wear.bits_flipped));
     put("medium_write_bytes", json!(wear.bytes));
     let [ideal, none] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
     put("lifetime_ideal_years", ideal);
     put("lifetime_none_years", none);
-    put("footprint_pages", json!(sim.pages));
-    put(
-        "requests_per_second",
-        json!(sim.admitted as f64 / took.as_secs_f64()),
-    );
+    put("footprint_pages", json!(port.pages.pages()));
+    let speed = port.admitted as f64 / took.as_secs_f64();
+    put("requests_per_second", json!(speed));
     for (name, value) in figures {
         put(name, json!(value));
     }
-    for (name, value) in &sim.own {
-        put(name, value.clone());
+    if sim.from_the_core() {
+        executed(sim, &mut put);
+    } else {
+        let skipped: u64 = sim.figures.iter().map(|core| core.skipped).sum();
+        put("skipped_fences_and_flushes", json!(skipped));
     }
     m
+}
+
+/// What is known of a run from the cores down only.
+fn executed(sim: &Finished, put: &mut impl FnMut(&str, Value)) {
+    let took = sim.retired().since(sim.before.time);
+    let committed = sim.port.committed.iter().sum::<u64>() - sim.before.committed;
+    let sum = |of: fn(&Counts) -> u64| {
+        let sum = |cores: &[CoreFigures]| -> u64 {
+            let executed = cores.iter().filter_map(|core| core.executed.as_ref());
+            executed.map(of).sum()
+        };
+        sum(&sim.figures) - sum(&sim.before.figures)
+    };
+    let mean_ns = |ps: u64| json!(Time::from_ps(ps / sim.figures.len() as u64).ns());
+    let per_second = match committed {
+        0 => Value::Null,
+        _ => share(committed as f64, took.ns() * 1e-9),
+    };
+    let (misses, accesses) = (sum(|c| c.misses) as f64, sum(|c| c.accesses) as f64);
+    put("runtime_ns", json!(took.ns()));
+    put("transactions", json!(committed));
+    put("transactions_per_second", per_second);
+    put("memory_operations", json!(sum(|c| c.operations)));
+    put("cpu_cache_miss_rate", share(misses, accesses));
+    put("fences", json!(sim.port.fences));
+    put("core_fence_wait_ns", mean_ns(sum(|c| c.fence_wait.ps())));
+    put("core_load_wait_ns", mean_ns(sum(|c| c.load_wait.ps())));
+    put("core_memory_wait_ns", mean_ns(sum(|c| c.memory_wait.ps())));
 }
 
 fn share(part: f64, whole: f64) -> Value {
@@ -163,13 +186,13 @@ fn latencies(put: &mut impl FnMut(&str, Value), name: &str, all: &Latencies) {
 }
 
 /// Instructions a core cycle, the mean of the cores; null for a trace that counts cycles.
-fn ipc(sim: &Finished, instructions: u64) -> Value {
-    let took = sim.retired.since(sim.counted_from.0);
+fn ipc(sim: &Finished) -> Value {
+    let took = sim.retired().since(sim.before.time);
     let cycles = took.ps() as f64 / sim.machine.core.clock.ps() as f64;
-    if sim.instructions.is_none() {
+    if sim.figures.iter().any(|core| core.instructions.is_none()) {
         return Value::Null;
     }
-    share(instructions as f64 / sim.cores as f64, cycles)
+    share(sim.instructions() as f64 / sim.figures.len() as f64, cycles)
 }
 
 /// Years until cells wear out at this rate: with every line worn alike, and with none moved.
@@ -183,8 +206,7 @@ fn lifetimes(machine: &Machine, took: Time, writes: u64, max_line_writes: u32) -
     ]
 }
 
-fn causes(sim: &Finished) -> Map<String, Value> {
-    let ledger = sim.engine.ledger();
+fn causes(ledger: &Ledger) -> Map<String, Value> {
     let mut causes = Map::new();
     for cause in Cause::ALL {
         let a = ledger.total(cause);

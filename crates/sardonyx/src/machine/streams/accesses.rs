@@ -1,12 +1,14 @@
-//! One core's accesses: records of a trace, put into memory, some way ahead of the core.
+//! One core's accesses: records of a trace, decoded some way ahead of the core.
 //!
 //! Several cores run copies of a trace, each in its own address space and, on demand, with contents
 //! of its own. Fences and flushes carry no traffic here: their gaps are kept and they are counted.
 
 use std::collections::VecDeque;
 
-use super::{CpuError, Frames};
-use crate::line::{Line, Logical, ZERO_LINE};
+use crate::line::{Line, Virtual, ZERO_LINE};
+use crate::machine::RunError;
+use crate::machine::{AddressSpace, Frames, TraceUse};
+use crate::splitmix::mix;
 use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source};
 
 /// Accesses that [`Stream::peek`] can see ahead, if the trace has as many.
@@ -31,8 +33,8 @@ pub struct Access {
     pub gap: u64,
     /// Read or write.
     pub kind: Kind,
-    /// The line.
-    pub line: Logical,
+    /// The line, in the address space of its copy.
+    pub line: Virtual,
     /// The bytes written; zeros for a read.
     pub data: Line,
 }
@@ -55,6 +57,16 @@ impl Copies {
         of: 1,
         distinct: false,
     };
+
+    /// The copy's share of a machine with `capacity_lines` lines.
+    pub fn space(self, capacity_lines: u64) -> AddressSpace {
+        AddressSpace::FirstTouch(Frames::share(capacity_lines, self.copy, self.of))
+    }
+
+    /// What its contents are combined with, if they are its own.
+    pub(super) fn contents_key(self) -> Option<Line> {
+        (self.distinct && self.copy > 0).then(|| contents_key(self.copy))
+    }
 }
 
 /// The accesses of one core.
@@ -62,8 +74,6 @@ pub struct Stream {
     source: Source,
     unit: GapUnit,
     clock_khz: Option<u64>,
-    frames: Frames,
-    space: u32,
     key: Option<Line>,
     batch: Vec<Record>,
     at: usize,
@@ -74,13 +84,13 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The accesses of `source` as those of one of `copies` on a machine with `capacity_lines` lines.
+    /// The accesses of `source` as those of one of `copies`.
     ///
     /// # Errors
-    /// The first records are broken, or do not fit; the trace's clock is none.
-    pub fn new(source: Source, copies: Copies, capacity_lines: u64) -> Result<Stream, CpuError> {
+    /// The first records are broken; the trace's clock is none.
+    pub fn new(source: Source, copies: Copies) -> Result<Stream, RunError> {
         let provenance = source.provenance();
-        let clock_khz = provenance.clock_khz().map_err(|clock| CpuError::Level {
+        let clock_khz = provenance.clock_khz().map_err(|clock| TraceUse {
             trace: source.name().to_owned(),
             problem: format!("its clock_mhz is {clock}"),
             remedy: CLOCK_REMEDY,
@@ -89,9 +99,7 @@ impl Stream {
             unit: provenance.gap_unit,
             clock_khz,
             source,
-            frames: Frames::share(capacity_lines, copies.copy, copies.of),
-            space: copies.copy,
-            key: (copies.distinct && copies.copy > 0).then(|| contents_key(copies.copy)),
+            key: copies.contents_key(),
             batch: Vec::new(),
             at: 0,
             ended: false,
@@ -127,9 +135,9 @@ impl Stream {
     /// The next access; `None` at the end.
     ///
     /// # Errors
-    /// Records further on are broken, or do not fit; the stream is then of no more use.
+    /// Records further on are broken; the stream is then of no more use.
     #[inline]
-    pub fn next_access(&mut self) -> Result<Option<Access>, CpuError> {
+    pub fn next_access(&mut self) -> Result<Option<Access>, RunError> {
         let access = self.ready.pop_front();
         if self.ready.len() <= LOOK_AHEAD && !self.ended {
             self.fill()?;
@@ -142,17 +150,12 @@ impl Stream {
         self.skipped
     }
 
-    /// Pages touched so far (as far as the stream has looked).
-    pub fn pages(&self) -> u64 {
-        self.frames.used()
-    }
-
     /// The gaps after the last access, complete when [`Stream::peek`]`(0)` finds nothing.
     pub fn trailing_gap(&self) -> u64 {
         self.gap
     }
 
-    fn fill(&mut self) -> Result<(), CpuError> {
+    fn fill(&mut self) -> Result<(), RunError> {
         while self.ready.len() <= LOOK_AHEAD && !self.ended {
             if self.at == self.batch.len() {
                 self.at = 0;
@@ -172,14 +175,10 @@ impl Stream {
                         continue;
                     }
                 };
-                let line = self.frames.map(self.space, record.line);
                 self.ready.push_back(Access {
                     gap: std::mem::take(&mut self.gap),
                     kind,
-                    line: line.map_err(|why| CpuError::Memory {
-                        trace: self.source.name().to_owned(),
-                        why,
-                    })?,
+                    line: record.line,
                     data,
                 });
             }
@@ -190,7 +189,7 @@ impl Stream {
 }
 
 /// 64 bytes of SplitMix64, seeded with the copy's number (mixed, or neighbours' would overlap).
-pub(super) fn contents_key(copy: u32) -> Line {
+fn contents_key(copy: u32) -> Line {
     let seed = mix(u64::from(copy));
     let mut key = ZERO_LINE;
     for (i, word) in key.chunks_exact_mut(8).enumerate() {
@@ -198,13 +197,6 @@ pub(super) fn contents_key(copy: u32) -> Line {
         word.copy_from_slice(&mix(state).to_le_bytes());
     }
     key
-}
-
-/// SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014).
-fn mix(z: u64) -> u64 {
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 /// One to one: zeros stay zeros, the key itself (which XOR would turn into zeros) stays too.

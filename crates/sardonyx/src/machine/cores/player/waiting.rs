@@ -2,18 +2,18 @@
 //! answers so far tell.
 
 use super::{Head, Need, Player};
-use crate::cpu::{Below, OpKind};
+use crate::machine::{OpKind, Port};
 use crate::units::Time;
 
-impl Player {
+impl Player<'_> {
     /// Whether a miss can go to memory now; if not, says why the head waits.
-    pub(super) fn may_miss(&mut self, below: &impl Below, fetch: u64, need: Need) -> bool {
+    pub(super) fn may_miss(&mut self, port: &Port, fetch: u64, need: Need) -> bool {
         self.need = need;
         self.settle();
         if self.head != Head::Ready(fetch) {
             return false;
         }
-        if !below.takes() {
+        if !port.takes() {
             self.head = Head::Stalled(fetch);
             return false;
         }
@@ -21,7 +21,8 @@ impl Player {
         true
     }
 
-    pub(super) fn answered(&mut self) {
+    /// Looks whether the head waits still.
+    pub(super) fn unblock(&mut self) {
         if self.head == Head::Blocked {
             self.settle();
         }

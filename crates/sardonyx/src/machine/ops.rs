@@ -1,8 +1,9 @@
 //! What a core executes at the `cpu` level: loads, stores and persist instructions, in batches whose
 //! bytes lie side by side. Recorded traces and persistent programs make the same stream.
 
-use super::CpuError;
-use crate::line::{LINE_BYTES, Line, Logical};
+use super::RunError;
+use crate::line::{LINE_BYTES, Line, Virtual};
+use crate::units::Time;
 
 /// Where a transaction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,8 +32,8 @@ pub struct Op {
     pub gap: u32,
     /// What it does.
     pub kind: OpKind,
-    /// Its line; of a mark, the transaction.
-    pub line: Logical,
+    /// Its line, in the program's own address space; of a mark, the transaction.
+    pub line: Virtual,
 }
 
 /// What an operation does; `bytes` is where its bytes begin in the [`Batch`].
@@ -109,6 +110,11 @@ impl Batch {
         &self.ops
     }
 
+    /// The same, to be changed.
+    pub fn ops_mut(&mut self) -> &mut [Op] {
+        &mut self.ops
+    }
+
     /// The `len` bytes at `bytes`.
     #[inline]
     pub fn bytes(&self, bytes: u32, len: u8) -> &[u8] {
@@ -133,13 +139,13 @@ impl Batch {
     }
 
     /// An operation without bytes.
-    pub fn push(&mut self, kind: OpKind, line: Logical) {
+    pub fn push(&mut self, kind: OpKind, line: Virtual) {
         let gap = std::mem::take(&mut self.gap);
         self.ops.push(Op { gap, kind, line });
     }
 
     /// A store of `bytes` into `line` from byte `from` on.
-    pub fn store(&mut self, line: Logical, from: u8, bytes: &[u8], atomic: bool) {
+    pub fn store(&mut self, line: Virtual, from: u8, bytes: &[u8], atomic: bool) {
         let (at, len) = (self.keep(bytes), bytes.len() as u8);
         let kind = OpKind::Store {
             from,
@@ -163,17 +169,38 @@ pub trait OpSource: Send {
     /// What reports call it.
     fn name(&self) -> &str;
 
-    /// Puts the next operations into `batch`, which has been cleared; false at the end.
+    /// Puts the next operations into `batch`, which has been cleared; false at the end. It is `now` when
+    /// the last one before them has been fetched.
     ///
     /// # Errors
-    /// A trace is broken, or does not fit.
-    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError>;
+    /// A trace is broken.
+    fn refill(&mut self, now: Time, batch: &mut Batch) -> Result<bool, RunError>;
 
     /// Lines that hold logs.
     fn log_lines(&self) -> std::ops::Range<u64> {
         0..0
     }
 
-    /// 4 KiB pages touched so far.
-    fn pages(&self) -> u64;
+    /// 4 KiB pages that it uses, if each of its lines lies at its own number.
+    fn pages(&self) -> u64 {
+        0
+    }
+}
+
+impl<S: OpSource + ?Sized> OpSource for &mut S {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn refill(&mut self, now: Time, batch: &mut Batch) -> Result<bool, RunError> {
+        (**self).refill(now, batch)
+    }
+
+    fn log_lines(&self) -> std::ops::Range<u64> {
+        (**self).log_lines()
+    }
+
+    fn pages(&self) -> u64 {
+        (**self).pages()
+    }
 }

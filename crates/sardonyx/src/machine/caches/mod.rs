@@ -1,5 +1,6 @@
 //! The processor's caches, with the bytes in them: private levels over a shared, inclusive last one;
-//! write-back, write-allocate, LRU. Lines are 64 bytes.
+//! write-back, write-allocate, LRU (or, for the crash explorer, evicting lines that a seed draws).
+//! Lines are 64 bytes.
 //!
 //! There is one copy of a line's bytes, in the last level, and one mark that it is dirty. Hence any
 //! core sees any other's stores at once, and what has to be right is who is charged for what: a
@@ -15,6 +16,9 @@ use shared::Shared;
 use crate::line::{Line, Logical};
 use crate::medium::params::CachesParams;
 use crate::plan::Step;
+
+/// Slots among which a drawn eviction chooses.
+const DRAWN: usize = 8;
 
 /// Most cores: the last level has a bit for each.
 pub const MAX_CORES: usize = 64;
@@ -238,6 +242,32 @@ impl Caches {
         let state = self.llc.state_mut(slot);
         (state.dirty, state.atomic) = (false, false);
         Some(written)
+    }
+
+    /// Evicts one of a few lines that `draw` chooses: a counter-atomic one if there is any, else a dirty one;
+    /// gives its bytes if it was dirty. A line that is still on its way stays.
+    pub fn evict_drawn(&mut self, mut draw: impl FnMut(usize) -> usize) -> Option<WriteBack> {
+        let slots = self.llc.slots();
+        let drawn: Vec<u32> = (0..DRAWN).map(|_| draw(slots) as u32).collect();
+        let evictable = |slot: &u32| {
+            let filling = self.llc.state(*slot).filling;
+            self.llc.tag(*slot).filter(|_| filling == 0)
+        };
+        let urgency = |slot: &u32| {
+            let state = self.llc.state(*slot);
+            (state.atomic, state.dirty)
+        };
+        let slot = drawn
+            .into_iter()
+            .filter(|slot| evictable(slot).is_some())
+            .max_by_key(urgency)?;
+        let line = self.llc.tag(slot)?;
+        self.flush(Logical(line))
+    }
+
+    /// Whether `line` holds a counter-atomic variable stored since it was last written back.
+    pub fn is_atomic(&self, hit: Hit) -> bool {
+        self.llc.state(hit.slot).atomic
     }
 
     /// Takes `line` out of the private levels of all cores but those in `keep`.

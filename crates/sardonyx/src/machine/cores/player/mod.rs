@@ -1,13 +1,15 @@
 //! A core that plays operations against its caches: reorder window, fetch and retire bandwidth,
-//! misses in flight, stores that wait, fences. As [`super::Core`] it never steps: when an operation is
+//! misses in flight, stores that wait, fences. As [`super::TraceCore`] it never steps: when an operation is
 //! fetched follows from a few before it, in ticks of 1/width ps. `docs/core-model.md` has the equations.
 
 mod doing;
 mod waiting;
 
 use super::window::{Mshrs, Window};
-use super::{Batch, Below, CpuError, OpSource, Waiter};
-use crate::medium::params::{CachesParams, CoreParams};
+use crate::config::Machine;
+use crate::machine::{
+    Agent, Answer, Batch, CoreFigures, Counts, OpSource, Port, RunError, Turn, Waiter,
+};
 use crate::units::Time;
 
 /// What stands at the end of what has been done.
@@ -31,27 +33,10 @@ enum Need {
     StoreQueue,
 }
 
-/// What a core has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Loads, stores, flushes, counter write-backs and fences.
-    pub operations: u64,
-    /// Loads and stores.
-    pub accesses: u64,
-    /// Of them, those that went to memory.
-    pub misses: u64,
-    /// By how much fences delayed fetch.
-    pub fence_wait: Time,
-    /// By how much loads delayed it: for their values, for room in the window, for an MSHR.
-    pub load_wait: Time,
-    /// By how much memory that took nothing delayed it.
-    pub memory_wait: Time,
-}
-
 /// One core, playing its operations.
-pub struct Player {
+pub struct Player<'s> {
     core: usize,
-    source: Box<dyn OpSource>,
+    source: Box<dyn OpSource + 's>,
     batch: Batch,
     next: usize,
     window: Window,
@@ -85,17 +70,17 @@ struct Waits {
     memory: u64,
 }
 
-impl Player {
-    /// Core number `core` at time 0 before the first operation of `source`.
+impl<'s> Player<'s> {
+    /// Core number `core` of `machine` at time 0 before the first operation of `source`.
     ///
     /// # Errors
     /// The first operations are broken.
     pub fn new(
         core: usize,
-        params: &CoreParams,
-        caches: &CachesParams,
-        source: Box<dyn OpSource>,
-    ) -> Result<Player, CpuError> {
+        machine: &Machine,
+        source: Box<dyn OpSource + 's>,
+    ) -> Result<Player<'s>, RunError> {
+        let (params, caches) = (&machine.core, &machine.caches);
         let window = Window::new(params);
         let width = window.width;
         let l1 = caches.l1.latency.ps() * width;
@@ -125,50 +110,13 @@ impl Player {
             counts: Counts::default(),
             waits: Waits::default(),
         };
-        player.refill()?;
+        player.refill(0)?;
         player.settle();
         Ok(player)
     }
 
-    /// When the head operation is fetched, and whether it then waits for memory to take something;
-    /// `None` while that hangs on an answer, and at the end.
-    #[inline]
-    pub fn next_time(&self) -> Option<(Time, bool)> {
-        match self.head {
-            Head::Ready(fetch) => Some((self.time(fetch), false)),
-            Head::Stalled(fetch) => Some((self.time(fetch), true)),
-            Head::Blocked | Head::End => None,
-        }
-    }
-
-    /// Plays operations fetched before `limit`, until one waits. The first may have been stalled.
-    ///
-    /// # Errors
-    /// Operations further on are broken.
-    pub fn run(&mut self, below: &mut impl Below, limit: Time) -> Result<(), CpuError> {
-        if let Head::Stalled(fetch) = self.head {
-            // Memory has not taken it until now, which delays all that follows.
-            let now = fetch.max(below.now().ps() * self.window.width);
-            self.head = Head::Ready(now);
-            self.fetch_lag = now - self.at * self.window.slot;
-            self.waits.memory += now - fetch;
-            self.play(below, now)?;
-        }
-        // What memory is asked for brings its next event nearer.
-        let mut limit = limit.min(below.next_event());
-        while let Head::Ready(fetch) = self.head {
-            if self.time(fetch) >= limit {
-                return Ok(());
-            }
-            if self.play(below, fetch)? {
-                limit = limit.min(below.next_event());
-            }
-        }
-        Ok(())
-    }
-
     /// A line that `waiter` waited for has come from memory at `now`.
-    pub fn line_came(&mut self, waiter: Waiter, now: Time) {
+    fn line_came(&mut self, waiter: Waiter, now: Time) {
         let now = now.ps() * self.window.width;
         let back = now + self.latency[2];
         if waiter.first {
@@ -188,58 +136,33 @@ impl Player {
                 }
             }
         }
-        self.answered();
+        self.unblock();
     }
 
     /// One of the writes that a fence waits for is accepted at `now`.
-    pub fn accepted(&mut self, now: Time) {
+    fn accepted(&mut self, now: Time) {
         self.unaccepted -= 1;
         let known = now.ps() * self.window.width + self.latency[2];
         self.persistent = self.persistent.max(known);
-        self.answered();
-    }
-
-    /// Instructions before the head operation, at the end all.
-    pub fn instructions(&self) -> u64 {
-        self.at
-    }
-
-    /// Whether everything was played and answered.
-    pub fn finished(&self) -> bool {
-        let out = self.loads_out + self.stores_out + self.unaccepted;
-        self.head == Head::End && out == 0
+        self.unblock();
     }
 
     /// When everything before the head operation was retired, as far as answers tell.
-    pub fn retire_time(&self) -> Time {
+    fn retire_time(&self) -> Time {
         let lag = self.window.lag();
         let last = self.at.saturating_sub(1);
         let retired = (last * self.window.slot + lag).max(self.fetched);
         self.time(retired.max(self.loaded))
     }
 
-    /// What it has done.
-    pub fn counts(&self) -> Counts {
-        Counts {
-            fence_wait: self.time(self.waits.fence),
-            load_wait: self.time(self.waits.load),
-            memory_wait: self.time(self.waits.memory),
-            ..self.counts
-        }
-    }
-
-    /// Where the operations come from.
-    pub fn source(&self) -> &dyn OpSource {
-        &*self.source
-    }
-
-    /// Gets more operations.
-    pub(super) fn refill(&mut self) -> Result<(), CpuError> {
+    /// Gets more operations, the one before them having been fetched at tick `fetch`.
+    fn refill(&mut self, fetch: u64) -> Result<(), RunError> {
+        let now = self.time(fetch);
         self.next = 0;
         self.batch.clear();
         let mut more = true;
         while more && self.batch.ops().is_empty() {
-            more = self.source.refill(&mut self.batch)?;
+            more = self.source.refill(now, &mut self.batch)?;
         }
         let gap = match self.batch.ops().first() {
             Some(op) => op.gap,
@@ -247,5 +170,72 @@ impl Player {
         };
         self.at += u64::from(gap);
         Ok(())
+    }
+}
+
+impl Agent for Player<'_> {
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    fn next_turn(&self) -> Option<Turn> {
+        let (fetch, needs_memory) = match self.head {
+            Head::Ready(fetch) => (fetch, false),
+            Head::Stalled(fetch) => (fetch, true),
+            Head::Blocked | Head::End => return None,
+        };
+        Some(Turn {
+            time: self.time(fetch),
+            needs_memory,
+            precedence: Time::ZERO,
+        })
+    }
+
+    fn run(&mut self, port: &mut Port, limit: Time) -> Result<(), RunError> {
+        if let Head::Stalled(fetch) = self.head {
+            // Memory has not taken it until now, which delays all that follows.
+            let now = fetch.max(port.now().ps() * self.window.width);
+            self.head = Head::Ready(now);
+            self.fetch_lag = now - self.at * self.window.slot;
+            self.waits.memory += now - fetch;
+            self.play(port, now)?;
+        }
+        // What memory is asked for brings its next event nearer.
+        let mut limit = limit.min(port.next_event());
+        while let Head::Ready(fetch) = self.head {
+            if self.time(fetch) >= limit {
+                return Ok(());
+            }
+            if self.play(port, fetch)? {
+                limit = limit.min(port.next_event());
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        match answer {
+            Answer::Line(waiter, at) => self.line_came(waiter, at),
+            Answer::Accepted(at) => self.accepted(at),
+        }
+    }
+
+    fn finished(&self) -> bool {
+        let out = self.loads_out + self.stores_out + self.unaccepted;
+        self.head == Head::End && out == 0
+    }
+
+    fn figures(&self) -> CoreFigures {
+        CoreFigures {
+            instructions: Some(self.at),
+            retired: self.retire_time(),
+            skipped: 0,
+            executed: Some(Counts {
+                fence_wait: self.time(self.waits.fence),
+                load_wait: self.time(self.waits.load),
+                memory_wait: self.time(self.waits.memory),
+                ..self.counts
+            }),
+        }
     }
 }

@@ -1,30 +1,34 @@
 //! What each kind of operation does to the caches and to memory below them.
 
 use super::{Head, Need, Player};
-use crate::cpu::{Below, CpuError, Mark, Op, OpKind, Waiter, WriteBack};
-use crate::line::{Line, Logical};
+use crate::line::{Line, Logical, Virtual};
+use crate::machine::{Mark, OpKind, Port, RunError, Waiter, WriteBack};
 use crate::plan::Step;
 
 /// How many operations ahead hints are given, of the look-up and then of a miss.
 const FAR_AHEAD: usize = 12;
 const AHEAD: usize = 6;
 
-impl Player {
+impl Player<'_> {
     /// Does the head operation, fetched at tick `fetch`, if nothing is in its way; says whether
     /// memory was asked for something.
-    pub(super) fn play(&mut self, below: &mut impl Below, fetch: u64) -> Result<bool, CpuError> {
+    pub(super) fn play(&mut self, port: &mut Port, fetch: u64) -> Result<bool, RunError> {
         let op = self.batch.ops()[self.next];
+        let line = match op.kind.has_line() {
+            true => self.locate(port, op.line)?,
+            false => Logical(0),
+        };
         let mut asked = false;
         let instructions = match op.kind {
             OpKind::Load { len, .. } => {
-                match self.load(below, op.line, fetch) {
+                match self.load(port, line, fetch) {
                     Some(missed) => asked = missed,
                     None => return Ok(false),
                 }
                 words(len)
             }
             OpKind::Store { .. } | OpKind::StoreLine { .. } => {
-                match self.store(below, op, fetch) {
+                match self.store(port, op.kind, line, fetch) {
                     Some(missed) => asked = missed,
                     None => return Ok(false),
                 }
@@ -37,21 +41,21 @@ impl Player {
             | OpKind::WriteBack
             | OpKind::Flush
             | OpKind::CounterWriteBack => {
-                if !self.persist(below, op, fetch) {
+                if !self.persist(port, op.kind, line, fetch) {
                     return Ok(false);
                 }
                 asked = true;
                 1
             }
             OpKind::Fence => {
-                below.fenced(self.core, self.time(fetch));
+                port.fenced(self.core, self.time(fetch));
                 1
             }
             OpKind::Depend => 0,
             OpKind::Mark(phase) => {
                 let transaction = op.line.0;
                 let mark = Mark { transaction, phase };
-                below.mark(self.core, mark, self.time(fetch));
+                port.mark(self.core, mark, self.time(fetch));
                 0
             }
         };
@@ -67,40 +71,51 @@ impl Player {
         self.need = Need::Nothing;
         self.next += 1;
         if self.next == self.batch.ops().len() {
-            self.refill()?;
-            self.touch_first(below);
+            self.refill(fetch)?;
+            self.touch_first(port);
         } else {
             self.at += u64::from(self.batch.ops()[self.next].gap);
-            self.touch_ahead(below);
+            self.touch_ahead(port);
         }
         self.settle();
+        port.operation_done(self.core, self.time(fetch));
         Ok(asked)
+    }
+
+    /// Where `line` lies.
+    #[inline]
+    fn locate(&self, port: &mut Port, line: Virtual) -> Result<Logical, RunError> {
+        port.translate(self.core, line)
+            .map_err(|why| RunError::Memory {
+                trace: self.source.name().to_owned(),
+                why,
+            })
     }
 
     /// Hints of operations to come in this batch.
     #[inline]
-    fn touch_ahead(&self, below: &mut impl Below) {
+    fn touch_ahead(&self, port: &mut Port) {
         if let Some(line) = self.touched(self.next + FAR_AHEAD) {
-            below.touch_ahead(line);
+            port.touch_cache_ahead(self.core, line);
         }
         if let Some(line) = self.touched(self.next + AHEAD) {
-            below.touch_miss_ahead(line);
+            port.touch_miss_ahead(self.core, line);
         }
     }
 
     /// Hints of the first operations of a batch, which nothing came before.
-    fn touch_first(&self, below: &mut impl Below) {
+    fn touch_first(&self, port: &mut Port) {
         for line in (0..FAR_AHEAD).filter_map(|at| self.touched(at)) {
-            below.touch_ahead(line);
+            port.touch_cache_ahead(self.core, line);
         }
         for line in (0..AHEAD).filter_map(|at| self.touched(at)) {
-            below.touch_miss_ahead(line);
+            port.touch_miss_ahead(self.core, line);
         }
     }
 
     /// The line of an operation of the batch; none for another in a row on the same line.
     #[inline]
-    fn touched(&self, at: usize) -> Option<Logical> {
+    fn touched(&self, at: usize) -> Option<Virtual> {
         let ops = self.batch.ops();
         let op = ops.get(at)?;
         let again = at > 0 && ops[at - 1].line == op.line;
@@ -109,8 +124,8 @@ impl Player {
 
     /// Whether it missed; `None` if it has to wait.
     #[inline]
-    fn load(&mut self, below: &mut impl Below, line: Logical, fetch: u64) -> Option<bool> {
-        match below.caches().find(self.core, line) {
+    fn load(&mut self, port: &mut Port, line: Logical, fetch: u64) -> Option<bool> {
+        match port.caches().find(self.core, line) {
             Some(hit) if hit.filling == 0 => {
                 let latency = self.latency[hit.level as usize];
                 self.loaded = self.loaded.max(fetch + latency);
@@ -121,16 +136,16 @@ impl Player {
             }
             Some(hit) => {
                 let waiter = self.waiter(true, false);
-                below.join(waiter, hit);
+                port.join(waiter, hit);
                 self.wait_for_load(fetch);
                 Some(false)
             }
             None => {
-                if !self.may_miss(below, fetch, Need::Mshr) {
+                if !self.may_miss(port, fetch, Need::Mshr) {
                     return None;
                 }
                 let waiter = self.waiter(true, true);
-                below.fetch(waiter, line, self.time(fetch));
+                port.fetch(waiter, line, self.time(fetch));
                 self.mshrs.take();
                 self.wait_for_load(fetch);
                 Some(true)
@@ -140,23 +155,23 @@ impl Player {
 
     /// As [`Player::load`].
     #[inline]
-    fn store(&mut self, below: &mut impl Below, op: Op, fetch: u64) -> Option<bool> {
+    fn store(&mut self, port: &mut Port, kind: OpKind, line: Logical, fetch: u64) -> Option<bool> {
         let mut missed = false;
-        let hit = match below.caches().find(self.core, op.line) {
+        let hit = match port.caches().find(self.core, line) {
             Some(hit) => hit,
             None => {
-                if !self.may_miss(below, fetch, Need::StoreQueue) {
+                if !self.may_miss(port, fetch, Need::StoreQueue) {
                     return None;
                 }
                 missed = true;
                 let waiter = self.waiter(false, true);
-                let hit = below.fetch(waiter, op.line, self.time(fetch));
+                let hit = port.fetch(waiter, line, self.time(fetch));
                 self.mshrs.take();
                 self.stores_out += 1;
                 hit
             }
         };
-        let (from, bytes, atomic) = match op.kind {
+        let (from, bytes, atomic) = match kind {
             OpKind::Store {
                 from,
                 len,
@@ -166,41 +181,42 @@ impl Player {
             OpKind::StoreLine { bytes } => (0, &self.batch.line(bytes)[..], false),
             _ => unreachable!("only stores store"),
         };
-        below.caches().store(self.core, hit, from, bytes, atomic);
+        port.caches().store(self.core, hit, from, bytes, atomic);
+        port.stored(line, hit, self.time(fetch));
         Some(missed)
     }
 
     /// Operations that write something back.
-    fn persist(&mut self, below: &mut impl Below, op: Op, fetch: u64) -> bool {
-        let clean = match op.kind {
-            OpKind::WriteBack | OpKind::Flush => !below.caches().is_dirty(op.line),
+    fn persist(&mut self, port: &mut Port, kind: OpKind, line: Logical, fetch: u64) -> bool {
+        let clean = match kind {
+            OpKind::WriteBack | OpKind::Flush => !port.caches().is_dirty(line),
             _ => false,
         };
-        if !clean && !below.takes() {
+        if !clean && !port.takes() {
             self.head = Head::Stalled(fetch);
             return false;
         }
         let arrival = self.time(fetch);
-        let written = match op.kind {
-            OpKind::WriteBack => below.caches().write_back(op.line),
-            OpKind::Flush => below.caches().flush(op.line),
+        let written = match kind {
+            OpKind::WriteBack => port.caches().write_back(line),
+            OpKind::Flush => port.caches().flush(line),
             OpKind::NonTemporal { bytes } => {
-                below.caches().flush(op.line); // every byte of it is written anew
-                Some(past_the_caches(op.line, self.batch.line(bytes)))
+                port.caches().flush(line); // every byte of it is written anew
+                Some(past_the_caches(line, self.batch.line(bytes)))
             }
             _ => None,
         };
-        self.unaccepted += match (op.kind, written) {
+        self.unaccepted += match (kind, written) {
             (OpKind::CounterWriteBack, _) => {
-                below.write_counters(self.core, op.line, arrival);
+                port.write_counters(self.core, line, arrival);
                 1
             }
             (_, Some(written)) => {
-                below.write(self.core, &written, arrival);
+                port.write(self.core, &written, arrival);
                 1
             }
             // Its last write may still be on its way.
-            (_, None) => below.join_writes(self.core, op.line),
+            (_, None) => port.join_writes(self.core, line),
         };
         true
     }

@@ -1,13 +1,12 @@
 //! Persistent programs on the cores of a machine: each core runs one of its own, in a region of its
 //! own, over a medium that setup has filled.
 
-use super::port::Watch;
-use super::system::{Ground, System, Warmup};
-use super::{Outcome, SimError, unless_beyond};
+use super::{ProgramRun, ProgramSpec, SpecError};
 use crate::config::Machine;
-use crate::cpu::{OpSource, PAGE_LINES};
-use crate::line::Logical;
-use crate::workload::{ProgramRun, ProgramSpec};
+use crate::line::{LINE_BYTES, Logical};
+use crate::machine::{
+    MAX_CORES, OpSource, Outcome, PAGE_LINES, Prefilled, RunError, System, Warmup, unless_exhausted,
+};
 
 /// Pages by which a core's region lies further into its share than the core's before, and by which the
 /// first lies off the start of memory. Found by search: on `sca` with 1, 2, 4 or 8 cores no two of the
@@ -16,20 +15,47 @@ use crate::workload::{ProgramRun, ProgramSpec};
 const SKEW: u64 = 110;
 const FIRST: u64 = 126;
 
+/// Why programs cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// The specification is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The run cannot be made or cannot go on.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The programs' regions do not fit.
+    #[error(
+        "{program}: {cores} regions of {} MiB do not fit in the machine's {} MiB; \
+         give a smaller footprint, fewer transactions or cores, or a larger machine",
+        .region >> 14, .machine >> 14
+    )]
+    Region {
+        /// The program.
+        program: String,
+        /// Regions wanted.
+        cores: usize,
+        /// Lines of one.
+        region: u64,
+        /// Lines that there are.
+        machine: u64,
+    },
+}
+
 /// Whether `spec` is right and fits on `cores` cores of `machine`.
 ///
 /// # Errors
 /// What is wrong, and the remedy.
-pub fn check(machine: &Machine, spec: &ProgramSpec, cores: usize) -> Result<(), SimError> {
-    if !(1..=crate::cpu::MAX_CORES).contains(&cores) {
-        return Err(SimError::Cores { cores });
+pub fn check(machine: &Machine, spec: &ProgramSpec, cores: usize) -> Result<(), ProgramError> {
+    if !(1..=MAX_CORES).contains(&cores) {
+        return Err(RunError::Cores { cores }.into());
     }
     let lines = machine.engine.medium.geometry.lines();
-    let region = spec.build()?.region_bytes() / crate::line::LINE_BYTES as u64;
+    let region = spec.build()?.region_bytes() / LINE_BYTES as u64;
     if region + (cores as u64 * SKEW + FIRST) * PAGE_LINES <= lines / cores as u64 {
         return Ok(());
     }
-    Err(SimError::Region {
+    Err(ProgramError::Region {
         program: spec.name.clone(),
         cores,
         region,
@@ -45,7 +71,7 @@ pub fn set_up(
     machine: &Machine,
     spec: &ProgramSpec,
     cores: usize,
-) -> Result<Vec<ProgramRun>, SimError> {
+) -> Result<Vec<ProgramRun>, ProgramError> {
     check(machine, spec, cores)?;
     let share = machine.engine.medium.geometry.lines() / cores as u64;
     let program = |core: u64| {
@@ -64,53 +90,64 @@ pub fn set_up(
 ///
 /// # Errors
 /// There is no such design.
-pub fn ground(
+pub fn prefilled(
     machine: &Machine,
     design: &str,
     programs: &[ProgramRun],
-) -> Result<Ground, SimError> {
-    let mut ground = Ground::new(machine, design)?;
+) -> Result<Prefilled, RunError> {
+    let mut memory = Prefilled::new(machine, design)?;
     for program in programs {
         for line in 0..program.set_up_lines() {
             let place = Logical(program.base().0 + line);
-            ground.write(place, program.memory().line(line));
+            memory.write(place, program.memory().line(line));
         }
     }
-    ground.settle();
-    Ok(ground)
+    memory.settle();
+    Ok(memory)
 }
 
-/// Runs `spec` on each of `cores` cores of `machine` under `design`; the first `warmup` transactions
-/// of each core count nowhere.
+/// A machine of `design` with `spec` on each of `cores` cores; the first `warmup` transactions of each
+/// core count nowhere.
 ///
 /// # Errors
-/// What is wrong with `spec` or `design`; or `progress` ended the run.
+/// What is wrong with `spec` or `design`.
+pub fn system(
+    machine: &Machine,
+    design: &str,
+    spec: &ProgramSpec,
+    cores: usize,
+    warmup: u64,
+) -> Result<System<'static>, ProgramError> {
+    if warmup >= spec.transactions {
+        return Err(ProgramError::Run(RunError::OnlyWarmup {
+            trace: spec.name.clone(),
+            warmup,
+            unit: "transactions",
+            all: spec.transactions,
+        }));
+    }
+    let machine = machine.with_cores(cores);
+    let programs = set_up(&machine, spec, cores)?;
+    let memory = prefilled(&machine, design, &programs)?;
+    let boxed = |program| Box::new(program) as Box<dyn OpSource>;
+    let sources = programs.into_iter().map(boxed).collect();
+    let warmup = Warmup::Transactions(warmup);
+    Ok(System::of_programs(&machine, memory, sources, warmup)?)
+}
+
+/// Runs the same; `progress` is told the transactions done and may end the run by answering false.
+///
+/// # Errors
+/// As [`system`]; or the run cannot go on.
 pub fn run(
     machine: &Machine,
     design: &str,
     spec: &ProgramSpec,
     cores: usize,
     warmup: u64,
-    watch: &mut dyn Watch,
     progress: &mut dyn FnMut(u64) -> bool,
-) -> Result<Outcome, SimError> {
-    if warmup >= spec.transactions {
-        return Err(SimError::OnlyWarmup {
-            trace: spec.name.clone(),
-            warmup,
-            unit: "transactions",
-            all: spec.transactions,
-        });
-    }
-    let machine = machine.with_cores(cores);
-    let programs = set_up(&machine, spec, cores)?;
-    let ground = ground(&machine, design, &programs)?;
-    let boxed = |program| Box::new(program) as Box<dyn OpSource>;
-    let sources = programs.into_iter().map(boxed).collect();
-    let warmup = Warmup {
-        requests: 0,
-        transactions: warmup,
-    };
-    let mut system = System::new(&machine, ground, sources, warmup, watch)?;
-    unless_beyond(&spec.name, design, || system.run(progress))
+) -> Result<Outcome, ProgramError> {
+    unless_exhausted(&spec.name, design, || {
+        Ok(system(machine, design, spec, cores, warmup)?.run(progress)?)
+    })
 }

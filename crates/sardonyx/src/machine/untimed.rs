@@ -3,12 +3,12 @@
 
 use rustc_hash::FxHashMap;
 
+use super::{Batch, Memory, OpKind};
 use crate::controller::{Class, Controller, Persist};
-use crate::cpu::{Batch, OpKind};
 use crate::engine::untimed::Untimed;
-use crate::line::{LINE_BYTES, Line, Logical};
+use crate::line::{LINE_BYTES, Line, Logical, Virtual};
 use crate::plan::{At, Step};
-use crate::workload::{Memory, mix};
+use crate::splitmix::mix;
 
 struct Cached {
     line: Line,
@@ -19,7 +19,7 @@ struct Cached {
 }
 
 /// One program's region, through a controller.
-pub struct View<'v> {
+pub struct UntimedMemory<'v> {
     untimed: &'v mut Untimed,
     controller: &'v mut Controller,
     base: u64,
@@ -29,15 +29,15 @@ pub struct View<'v> {
     batch: Option<Batch>,
 }
 
-impl<'v> View<'v> {
+impl<'v> UntimedMemory<'v> {
     /// The region that begins at line `base`; lines of `log` are log lines.
     pub fn new(
         untimed: &'v mut Untimed,
         controller: &'v mut Controller,
         base: u64,
         log: std::ops::Range<u64>,
-    ) -> View<'v> {
-        View {
+    ) -> UntimedMemory<'v> {
+        UntimedMemory {
             untimed,
             controller,
             base,
@@ -52,7 +52,7 @@ impl<'v> View<'v> {
         self.batch = Some(Batch::default());
     }
 
-    /// What has been done since [`View::record`].
+    /// What has been done since [`UntimedMemory::record`].
     pub fn take_record(&mut self) -> Option<Batch> {
         self.batch.take()
     }
@@ -69,14 +69,14 @@ impl<'v> View<'v> {
     pub fn line(&mut self, line: u64) -> Line {
         match self.cache.get(&line) {
             Some(cached) => cached.line,
-            None => read(self.controller, self.untimed, line),
+            None => read_untimed(self.controller, self.untimed, line),
         }
     }
 
     fn fetch(&mut self, line: u64) -> &mut Cached {
         let (controller, untimed) = (&mut *self.controller, &mut *self.untimed);
         self.cache.entry(line).or_insert_with(|| Cached {
-            line: read(controller, untimed, line),
+            line: read_untimed(controller, untimed, line),
             dirty: false,
             persist: Persist::Relaxed,
             stored: false,
@@ -99,7 +99,7 @@ impl<'v> View<'v> {
                 cached.persist = Persist::CounterAtomic;
             }
             if let Some(batch) = &mut self.batch {
-                batch.store(Logical(line), from as u8, part, atomic);
+                batch.store(Virtual(line), from as u8, part, atomic);
             }
             done += part.len();
         }
@@ -107,7 +107,7 @@ impl<'v> View<'v> {
 
     fn note(&mut self, kind: OpKind, line: u64) {
         if let Some(batch) = &mut self.batch {
-            batch.push(kind, Logical(line));
+            batch.push(kind, Virtual(line));
         }
     }
 
@@ -118,7 +118,7 @@ impl<'v> View<'v> {
 
 /// What `line` reads as. One that the controller takes for never written has whatever content the
 /// cells have: noise, the same for the same line.
-pub fn read(controller: &mut Controller, untimed: &mut Untimed, line: u64) -> Line {
+pub fn read_untimed(controller: &mut Controller, untimed: &mut Untimed, line: u64) -> Line {
     let read = untimed.plan(|plan| controller.read(Logical(line), Class::Data, Step::PAST, plan));
     read.value.unwrap_or_else(|| noise(line))
 }
@@ -132,7 +132,7 @@ pub fn noise(line: u64) -> Line {
     bytes
 }
 
-impl Memory for View<'_> {
+impl Memory for UntimedMemory<'_> {
     fn load(&mut self, at: u64, bytes: &mut [u8]) {
         let mut done = 0;
         while done < bytes.len() {

@@ -1,10 +1,11 @@
 //! A recorded trace of level `cpu` as a core's operations: all threads' on one core, in the order of
 //! the recording. Several cores play copies, as [`super::Stream`] has it.
 
-use super::stream::{contents_key, keyed};
-use super::{Batch, Copies, CpuError, Frames, OpKind, OpSource};
-use crate::line::{Line, Logical};
+use super::accesses::{Copies, keyed};
+use crate::line::{Line, Virtual};
+use crate::machine::{Batch, OpKind, OpSource, RunError, TraceUse};
 use crate::trace::{GapUnit, Level, Op, Record, Source};
+use crate::units::Time;
 
 /// Records that are translated at a time.
 const CHUNK: usize = 256;
@@ -14,8 +15,6 @@ const LOADED: u8 = 8;
 /// The operations of a trace.
 pub struct TraceOps {
     source: Source,
-    frames: Frames,
-    space: u32,
     key: Option<Line>,
     records: Vec<Record>,
     next: usize,
@@ -23,14 +22,14 @@ pub struct TraceOps {
 }
 
 impl TraceOps {
-    /// The records of `source` as those of one of `copies` on a machine with `capacity_lines` lines.
+    /// The records of `source` as those of one of `copies`.
     ///
     /// # Errors
     /// The trace is of another level, or counts cycles.
-    pub fn new(source: Source, copies: Copies, capacity_lines: u64) -> Result<TraceOps, CpuError> {
+    pub fn new(source: Source, copies: Copies) -> Result<TraceOps, TraceUse> {
         let provenance = source.provenance();
         let refuse = |problem: &str, remedy| {
-            Err(CpuError::Level {
+            Err(TraceUse {
                 trace: source.name().to_owned(),
                 problem: problem.to_owned(),
                 remedy,
@@ -47,9 +46,7 @@ impl TraceOps {
             return refuse("is of level cpu and counts cycles", remedy);
         }
         Ok(TraceOps {
-            frames: Frames::share(capacity_lines, copies.copy, copies.of),
-            space: copies.copy,
-            key: (copies.distinct && copies.copy > 0).then(|| contents_key(copies.copy)),
+            key: copies.contents_key(),
             source,
             records: Vec::new(),
             next: 0,
@@ -57,7 +54,7 @@ impl TraceOps {
         })
     }
 
-    fn translate(&mut self, record: &Record, batch: &mut Batch) -> Result<(), CpuError> {
+    fn translate(&mut self, record: &Record, batch: &mut Batch) -> Result<(), TraceUse> {
         batch.compute(record.gap);
         let mut bytes = || {
             let data = record.data.expect("sources refuse a store without bytes");
@@ -73,12 +70,12 @@ impl TraceOps {
             Op::Clwb => OpKind::WriteBack,
             Op::ClflushOpt | Op::Clflush => OpKind::Flush,
             Op::Fence => {
-                batch.push(OpKind::Fence, Logical(0));
+                batch.push(OpKind::Fence, Virtual(0));
                 return Ok(());
             }
             Op::FinalDirty | Op::Changed => return Ok(()),
             Op::ReadMiss | Op::DirtyEviction | Op::FlushWriteBack => {
-                return Err(CpuError::Level {
+                return Err(TraceUse {
                     trace: self.source.name().to_owned(),
                     problem: format!("op {} in a trace of level cpu", record.op.code()),
                     remedy: "misses and evictions are for the simulated caches to make; say level \
@@ -86,12 +83,7 @@ impl TraceOps {
                 });
             }
         };
-        let line = self.frames.map(self.space, record.line);
-        let line = line.map_err(|why| CpuError::Memory {
-            trace: self.source.name().to_owned(),
-            why,
-        })?;
-        batch.push(kind, line);
+        batch.push(kind, record.line);
         Ok(())
     }
 }
@@ -101,7 +93,7 @@ impl OpSource for TraceOps {
         self.source.name()
     }
 
-    fn refill(&mut self, batch: &mut Batch) -> Result<bool, CpuError> {
+    fn refill(&mut self, _now: Time, batch: &mut Batch) -> Result<bool, RunError> {
         if self.next == self.records.len() {
             self.next = 0;
             self.ended = !self.source.next_batch(&mut self.records)?;
@@ -114,9 +106,5 @@ impl OpSource for TraceOps {
         self.records = records;
         self.next = end;
         Ok(!self.ended)
-    }
-
-    fn pages(&self) -> u64 {
-        self.frames.used()
     }
 }

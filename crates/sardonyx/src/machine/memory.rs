@@ -2,7 +2,7 @@
 //! persistent. Source: SCA (HPCA 2018) Sec. 4.3 over Intel's clwb and sfence.
 //! Left out: where the bytes are; caches and time, a fresh controller after a power cut, or an array.
 
-pub use crate::cpu::{Mark, Phase};
+use super::Mark;
 use crate::line::LINE_BYTES;
 
 /// Bytes that one line of encryption counters covers: eight lines (SCA Sec. 5.2.1).

@@ -4,8 +4,10 @@
 //! Inside, time is in ticks of 1/width ps, so that the time of one instruction is a whole number.
 
 use super::window::{Mshrs, Window};
-use super::{Access, CpuError, Kind, Stream};
 use crate::beyond::Beyond;
+use crate::machine::{
+    Access, Agent, Answer, CoreFigures, Kind, LOOK_AHEAD, Port, RunError, Stream, Turn,
+};
 use crate::medium::params::CoreParams;
 use crate::trace::GapUnit;
 use crate::units::Time;
@@ -14,12 +16,12 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReadId(pub u64);
 
-/// What [`Core::take`] gave away.
+/// What [`TraceCore::take`] gave away.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     /// The access.
     pub access: Access,
-    /// For a read, what [`Core::read_done`] wants to be told.
+    /// For a read, what [`TraceCore::read_done`] wants to be told.
     pub read: Option<ReadId>,
 }
 
@@ -65,7 +67,8 @@ impl Pace {
 }
 
 /// One core, playing its stream.
-pub struct Core {
+pub struct TraceCore {
+    core: usize,
     stream: Stream,
     window: Window,
     mshrs: Mshrs,
@@ -85,13 +88,14 @@ pub struct Core {
     written: u64,
 }
 
-impl Core {
-    /// A core at time 0 before the first access of `stream`, whose gaps count `unit`.
+impl TraceCore {
+    /// Core number `core` at time 0 before the first access of `stream`.
     ///
     /// A window smaller than the width counts as the width, no width and no MSHRs as one.
-    pub fn new(params: &CoreParams, unit: GapUnit, stream: Stream) -> Core {
-        let window = Window::new(params);
-        let mut core = Core {
+    pub fn new(core: usize, params: &CoreParams, stream: Stream) -> TraceCore {
+        let (window, unit) = (Window::new(params), stream.gap_unit());
+        let mut core = TraceCore {
+            core,
             pace: Pace::new(unit, stream.clock_khz(), &window),
             cache_ticks: params.cache_latency.ps() * window.width,
             mshrs: Mshrs::new(params),
@@ -110,7 +114,7 @@ impl Core {
     }
 
     /// When the head access can be presented; `None` while that hangs on a read in flight, and at
-    /// the end. Once it is known it stays, and it is never before the last [`Core::read_done`].
+    /// the end. Once it is known it stays, and it is never before the last [`TraceCore::read_done`].
     #[inline]
     pub fn next_arrival(&self) -> Option<Time> {
         match self.head {
@@ -119,21 +123,15 @@ impl Core {
         }
     }
 
-    /// The access `k` after the head.
-    #[inline]
-    pub fn peek(&self, k: usize) -> Option<&Access> {
-        self.stream.peek(k)
-    }
-
-    /// Gives away the head access at `now`; later than [`Core::next_arrival`] if memory did not take it
+    /// Gives away the head access at `now`; later than [`TraceCore::next_arrival`] if memory did not take it
     /// at once, which delays all that follows.
     ///
     /// # Errors
-    /// The trace is broken further on, or does not fit in memory.
+    /// The trace is broken further on.
     ///
     /// # Panics
     /// If there is no head access at `now`.
-    pub fn take(&mut self, now: Time) -> Result<Taken, CpuError> {
+    pub fn take(&mut self, now: Time) -> Result<Taken, RunError> {
         let Head::Ready(mut fetch) = self.head else {
             panic!("a core with no access to give was asked for one");
         };
@@ -186,11 +184,6 @@ impl Core {
         (self.unit == GapUnit::Instructions).then_some(self.at)
     }
 
-    /// Whether everything was taken and answered.
-    pub fn finished(&self) -> bool {
-        matches!(self.head, Head::End) && self.mshrs.out() == 0
-    }
-
     /// When all instructions before the head have retired and the last write has been taken, as far
     /// as answers tell; at the end, how long the core took.
     pub fn retire_time(&self) -> Time {
@@ -201,11 +194,6 @@ impl Core {
         let retired = (last * self.window.slot + self.window.lag())
             .max(self.fetched + self.window.width * self.window.slot);
         self.time(retired.max(self.written))
-    }
-
-    /// The stream, for its counts.
-    pub fn stream(&self) -> &Stream {
-        &self.stream
     }
 
     /// Goes to the next access.
@@ -257,5 +245,63 @@ impl Core {
 
     fn time(&self, ticks: u64) -> Time {
         self.window.time(ticks)
+    }
+}
+
+/// Accesses that are announced to the controller before they come, for the host's caches' sake.
+const HINT_AHEAD: usize = 12;
+const _: () = assert!(HINT_AHEAD <= LOOK_AHEAD);
+
+/// An access goes straight to memory, one a turn: of accesses that have waited for memory, the one that
+/// arrived first goes first.
+impl Agent for TraceCore {
+    fn name(&self) -> &str {
+        self.stream.name()
+    }
+
+    fn next_turn(&self) -> Option<Turn> {
+        let time = self.next_arrival()?;
+        Some(Turn {
+            time,
+            needs_memory: true,
+            precedence: time,
+        })
+    }
+
+    fn run(&mut self, port: &mut Port, _limit: Time) -> Result<(), RunError> {
+        let arrival = self.next_arrival().expect("a head access");
+        let taken = self.take(arrival.max(port.now()))?;
+        if let Some(ahead) = self.stream.peek(HINT_AHEAD) {
+            port.touch_memory_ahead(self.core, ahead.line);
+        }
+        let place = port.translate(self.core, taken.access.line);
+        let line = place.map_err(|why| RunError::Memory {
+            trace: self.stream.name().to_owned(),
+            why,
+        })?;
+        match taken.read {
+            Some(id) => port.read_past_caches(self.core, id.0, line, arrival),
+            None => port.write_past_caches(self.core, line, &taken.access.data, arrival),
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, answer: Answer) {
+        if let Answer::Line(waiter, at) = answer {
+            self.read_done(ReadId(waiter.load.expect("a read")), at);
+        }
+    }
+
+    fn finished(&self) -> bool {
+        matches!(self.head, Head::End) && self.mshrs.out() == 0
+    }
+
+    fn figures(&self) -> CoreFigures {
+        CoreFigures {
+            instructions: self.instructions(),
+            retired: self.retire_time(),
+            skipped: self.stream.skipped(),
+            executed: None,
+        }
     }
 }

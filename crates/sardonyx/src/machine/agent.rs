@@ -1,0 +1,92 @@
+//! What acts on a machine's memory, on the one clock of its [`super::System`]: cores, and modules beside
+//! the memory controller that read and write by themselves.
+
+use super::{Port, RunError};
+use crate::units::Time;
+
+/// Something that acts on the machine's memory.
+pub trait Agent: Send {
+    /// What reports call it: the trace or the program that it runs.
+    fn name(&self) -> &str;
+
+    /// When it can go on; `None` while that hangs on an answer, and at its end.
+    fn next_turn(&self) -> Option<Turn>;
+
+    /// Acts, for as long as its acts come before `limit`, at which somebody else goes on. The first act may
+    /// have waited for memory.
+    ///
+    /// # Errors
+    /// Its trace is broken further on, or does not fit in memory.
+    fn run(&mut self, port: &mut Port, limit: Time) -> Result<(), RunError>;
+
+    /// Something that it has asked for is there.
+    fn answered(&mut self, answer: Answer);
+
+    /// Whether everything was done and answered.
+    fn finished(&self) -> bool;
+
+    /// What it has done so far, as far as answers tell.
+    fn figures(&self) -> CoreFigures;
+}
+
+/// When an agent can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The time of its next act.
+    pub time: Time,
+    /// It goes on only when memory takes a request, if that is later.
+    pub needs_memory: bool,
+    /// Of agents whose acts come at the same time, the one with the least goes first, then the one with the
+    /// lower number.
+    pub precedence: Time,
+}
+
+/// What an agent has asked for and is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The line that `.0` waited for has come, at `.1`.
+    Line(Waiter, Time),
+    /// A write, or a write-back of counters, is in the persistence domain since then.
+    Accepted(Time),
+}
+
+/// Who waits for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiter {
+    /// The agent.
+    pub core: usize,
+    /// Which of its loads, if a load.
+    pub load: Option<u64>,
+    /// It brought the miss about, and so holds an MSHR.
+    pub first: bool,
+}
+
+/// What a core has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreFigures {
+    /// Instructions before its next operation, at the end all; `None` if its trace counts cycles.
+    pub instructions: Option<u64>,
+    /// When everything before its next operation had retired.
+    pub retired: Time,
+    /// Fences and flushes of its trace that carry no traffic below the caches.
+    pub skipped: u64,
+    /// What it has executed, if it executes loads and stores against simulated caches.
+    pub executed: Option<Counts>,
+}
+
+/// What a core that executes loads and stores has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Loads, stores, flushes, counter write-backs and fences.
+    pub operations: u64,
+    /// Loads and stores.
+    pub accesses: u64,
+    /// Of them, those that went to memory.
+    pub misses: u64,
+    /// By how much fences delayed fetch.
+    pub fence_wait: Time,
+    /// By how much loads delayed it: for their values, for room in the window, for an MSHR.
+    pub load_wait: Time,
+    /// By how much memory that took nothing delayed it.
+    pub memory_wait: Time,
+}

@@ -1,0 +1,98 @@
+//! Why a run cannot be made or cannot go on.
+
+use super::{MAX_CORES, OutOfMemory};
+use crate::beyond::Beyond;
+use crate::controller::designs::UnknownDesign;
+use crate::trace::TraceError;
+
+/// Why a run cannot be made or cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// No such design.
+    #[error(transparent)]
+    Design(#[from] UnknownDesign),
+    /// The trace is broken.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The trace cannot be played so.
+    #[error(transparent)]
+    Use(#[from] TraceUse),
+    /// The trace touches more than the machine holds.
+    #[error("{trace}: {why}")]
+    Memory {
+        /// The trace's name.
+        trace: String,
+        /// What it asked for.
+        why: OutOfMemory,
+    },
+    /// Nothing to simulate.
+    #[error("{trace}: no reads and no writes in it; give a longer --limit or another trace")]
+    Empty {
+        /// The trace's name.
+        trace: String,
+    },
+    /// Everything went to the warm-up.
+    #[error("{trace}: the warm-up of {warmup} {unit} leaves none of its {all}; lower --warmup")]
+    OnlyWarmup {
+        /// The trace's name.
+        trace: String,
+        /// How much was to be warm-up.
+        warmup: u64,
+        /// Of what.
+        unit: &'static str,
+        /// How much there is.
+        all: u64,
+    },
+    /// More cores than the caches can tell apart, or none.
+    #[error("{cores} cores; give 1 to {MAX_CORES} for what is simulated from the core down")]
+    Cores {
+        /// How many were asked for.
+        cores: usize,
+    },
+    /// The run needs more than there is: a place for a line, time that the clock can tell.
+    #[error("{trace} on {design}: {problem}; {remedy}")]
+    Exhausted {
+        /// The trace or program.
+        trace: String,
+        /// The design.
+        design: String,
+        /// What is the matter.
+        problem: &'static str,
+        /// What helps.
+        remedy: &'static str,
+    },
+    /// Somebody asked for the run to end.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// The trace was taken at another level, or counts something else than what can be played.
+#[derive(Debug, thiserror::Error)]
+#[error("{trace}: {problem}; {remedy}")]
+pub struct TraceUse {
+    /// The trace's name.
+    pub trace: String,
+    /// What does not fit.
+    pub problem: String,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+/// What `run` of `design` over `trace` gives, with what it exhausts as an error.
+///
+/// # Errors
+/// Those of `run`, and [`RunError::Exhausted`].
+pub fn unless_exhausted<T, E: From<RunError>>(
+    trace: &str,
+    design: &str,
+    run: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    Beyond::caught(run).unwrap_or_else(|Beyond { problem, remedy }| {
+        Err(E::from(RunError::Exhausted {
+            trace: trace.to_owned(),
+            design: design.to_owned(),
+            problem,
+            remedy,
+        }))
+    })
+}

@@ -1,0 +1,36 @@
+//! The machine above its memory controller: agents (cores, and modules that ask memory for something by
+//! themselves) on one clock, their caches and page tables, and the port through which all of them reach
+//! the controller. Operations are interpreted here and nowhere else.
+//!
+//! `docs/core-model.md` has the cores' equations, their sources and what is assumed.
+
+mod adversity;
+mod agent;
+mod caches;
+mod cores;
+mod error;
+mod memory;
+mod ops;
+pub mod outcome;
+mod page_table;
+mod port;
+mod prefilled;
+pub mod recordings;
+mod streams;
+mod system;
+mod untimed;
+
+pub use adversity::Adversity;
+pub use agent::{Agent, Answer, CoreFigures, Counts, Turn, Waiter};
+pub use caches::{Caches, Hit, Level, MAX_CORES, WriteBack};
+pub use cores::{Player, ReadId, Taken, TraceCore};
+pub use error::{RunError, TraceUse, unless_exhausted};
+pub use memory::{COUNTER_SPAN, Memory, MemoryExt};
+pub use ops::{Batch, Mark, Op, OpKind, OpSource, Phase};
+pub use outcome::Outcome;
+pub use page_table::{AddressSpace, Frames, OutOfMemory, PAGE_LINES, PageTable};
+pub use port::Port;
+pub use prefilled::Prefilled;
+pub use streams::{Access, Copies, Kind, LOOK_AHEAD, Stream, TraceOps};
+pub use system::{System, Warmup};
+pub use untimed::{UntimedMemory, noise, read_untimed};

@@ -1,0 +1,168 @@
+//! Page tables: where the lines of an agent's address space lie in memory. A line is translated when the
+//! operation on it executes, so that whoever merges or copies pages can redirect them.
+//!
+//! A recorded address space takes frames in order of first touch. Within one copy of a trace that order
+//! depends on the trace alone, never on the time at which a design lets a page be touched.
+
+use rustc_hash::FxHashMap;
+
+use crate::line::{LINE_BYTES, Logical, Virtual};
+
+/// Lines in a page of 4 KiB.
+pub const PAGE_LINES: u64 = 4096 / LINE_BYTES as u64;
+
+/// Frames by which a copy's first page lies further into its share than the copy before's: odd, so that
+/// copies running in step do not all meet in one bank.
+const SKEW: u64 = 37;
+
+/// More pages were touched than there are frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the pages touched do not fit in the {} KiB of memory that one of {shares} copies has; give the \
+     machine more rows, run fewer copies, or limit the trace", .frames * 4
+)]
+pub struct OutOfMemory {
+    /// Frames of 4 KiB that were there.
+    pub frames: u64,
+    /// Copies among which the memory is shared out.
+    pub shares: u32,
+}
+
+/// One agent's addresses.
+pub enum AddressSpace {
+    /// Each line lies at its own number; so many pages are used.
+    Identity {
+        /// 4 KiB pages.
+        pages: u64,
+    },
+    /// Pages take frames in order of first touch.
+    FirstTouch(Frames),
+}
+
+/// The address spaces of all agents.
+#[derive(Default)]
+pub struct PageTable {
+    spaces: Vec<AddressSpace>,
+}
+
+impl PageTable {
+    /// One space an agent.
+    pub fn new(spaces: Vec<AddressSpace>) -> PageTable {
+        PageTable { spaces }
+    }
+
+    /// Where `line` of agent `core` lies.
+    ///
+    /// # Errors
+    /// Its page is new, and there is no frame for it.
+    #[inline]
+    pub fn translate(&mut self, core: usize, line: Virtual) -> Result<Logical, OutOfMemory> {
+        match &mut self.spaces[core] {
+            AddressSpace::Identity { .. } => Ok(Logical(line.0)),
+            AddressSpace::FirstTouch(frames) => frames.map(line),
+        }
+    }
+
+    /// Where `line` of agent `core` lies, if its page has been touched.
+    #[inline]
+    pub fn peek(&self, core: usize, line: Virtual) -> Option<Logical> {
+        match &self.spaces[core] {
+            AddressSpace::Identity { .. } => Some(Logical(line.0)),
+            AddressSpace::FirstTouch(frames) => frames.peek(line),
+        }
+    }
+
+    /// Pages in use.
+    pub fn pages(&self) -> u64 {
+        let pages = self.spaces.iter().map(|space| match space {
+            AddressSpace::Identity { pages } => *pages,
+            AddressSpace::FirstTouch(frames) => frames.used(),
+        });
+        pages.sum()
+    }
+}
+
+/// The frames of a machine, or of one copy's equal share of it.
+pub struct Frames {
+    base: u64,
+    frames: u64,
+    skew: u64,
+    shares: u32,
+    table: FxHashMap<u64, u64>,
+    /// The page translated last, and its frame.
+    last: Option<(u64, u64)>,
+}
+
+impl Frames {
+    /// All the frames of a memory of `capacity_lines` lines.
+    pub fn new(capacity_lines: u64) -> Frames {
+        Frames::share(capacity_lines, 0, 1)
+    }
+
+    /// Share `index` of `shares` equal ones of a memory of `capacity_lines` lines.
+    ///
+    /// # Panics
+    /// Unless `index < shares`.
+    pub fn share(capacity_lines: u64, index: u32, shares: u32) -> Frames {
+        assert!(index < shares, "share {index} of {shares}");
+        let frames = capacity_lines / PAGE_LINES / u64::from(shares);
+        Frames {
+            base: u64::from(index) * frames,
+            frames,
+            skew: u64::from(index) * SKEW,
+            shares,
+            table: FxHashMap::default(),
+            last: None,
+        }
+    }
+
+    /// Where `line` lies; a page's first touch takes the next frame.
+    ///
+    /// # Errors
+    /// When there is no next frame.
+    #[inline]
+    pub fn map(&mut self, line: Virtual) -> Result<Logical, OutOfMemory> {
+        let (page, offset) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
+        let frame = match self.last {
+            Some((last, frame)) if last == page => frame,
+            _ => self.find(page)?,
+        };
+        Ok(Logical(frame * PAGE_LINES + offset))
+    }
+
+    /// Where `line` lies, if its page has been touched.
+    #[inline]
+    pub fn peek(&self, line: Virtual) -> Option<Logical> {
+        let (page, offset) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
+        let frame = match self.last {
+            Some((last, frame)) if last == page => frame,
+            _ => *self.table.get(&page)?,
+        };
+        Some(Logical(frame * PAGE_LINES + offset))
+    }
+
+    /// Pages touched so far.
+    pub fn used(&self) -> u64 {
+        self.table.len() as u64
+    }
+
+    fn find(&mut self, page: u64) -> Result<u64, OutOfMemory> {
+        let used = self.used();
+        let frame = match self.table.get(&page) {
+            Some(&frame) => frame,
+            None if used >= self.frames => {
+                return Err(OutOfMemory {
+                    frames: self.frames,
+                    shares: self.shares,
+                });
+            }
+            None => {
+                let frame = self.base + (used + self.skew) % self.frames;
+                self.table.insert(page, frame);
+                frame
+            }
+        };
+        self.last = Some((page, frame));
+        Ok(frame)
+    }
+}

@@ -1,0 +1,431 @@
+//! What the agents of a [`super::System`] stand on: page tables, caches, the controller, the engine.
+//! Requests are handled when their operation executes, in the order of operations; what memory does not take
+//! at once waits in one line, and until that is empty no operation that needs memory goes on.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::untimed::noise;
+use super::{
+    Adversity, Answer, Caches, Hit, Mark, OutOfMemory, PageTable, Phase, Prefilled, Waiter,
+    WriteBack,
+};
+use crate::controller::{Class, Controller, Persist};
+use crate::engine::{Engine, Request, journal};
+use crate::latency::Latencies;
+use crate::line::{Line, Logical, Virtual, ZERO_LINE};
+use crate::plan::{At, Step, Stored};
+use crate::stats::Kind;
+use crate::units::Time;
+
+/// The tags of reads that go past the caches: this bit, and the reader's own name for it.
+const PAST_CACHES: u64 = 1 << 62;
+/// The tags of writes have this bit, the others are reads.
+const WRITE: u64 = 1 << 63;
+
+/// A read under way: its line and who waits for it.
+#[derive(Default)]
+struct Read {
+    line: Logical,
+    waiters: Vec<Waiter>,
+}
+
+/// A write that is not accepted yet: its line, if it is a line's, and who waits.
+#[derive(Clone, Copy)]
+struct Write {
+    line: Option<Logical>,
+    cores: u64,
+}
+
+/// A victim of the caches that memory has not taken yet.
+struct Victim {
+    core: usize,
+    /// Cores that wait for its acceptance.
+    waiting: u64,
+    written: WriteBack,
+    arrival: Time,
+}
+
+/// What agents ask memory through.
+pub struct Port {
+    pub(super) engine: Engine,
+    pub(super) controller: Controller,
+    pub(super) caches: Caches,
+    pub(super) pages: PageTable,
+    pub(super) adversity: Option<Adversity>,
+    /// Reads by name less one, and names that are free.
+    reading: Vec<Read>,
+    free_reads: Vec<u32>,
+    writing: Vec<Write>,
+    free_writes: Vec<u64>,
+    victims: VecDeque<Victim>,
+    pub(super) logs: Vec<Range<u64>>,
+    pub(super) counted: bool,
+    pub(super) admitted: u64,
+    pub(super) reads: Latencies,
+    pub(super) writes: Latencies,
+    pub(super) last_answer: Time,
+    pub(super) fences: u64,
+    pub(super) committed: Vec<u64>,
+}
+
+/// What cores ask of memory.
+impl Port {
+    /// Whether memory takes a request now.
+    pub fn takes(&self) -> bool {
+        self.victims.is_empty() && self.engine.admits()
+    }
+
+    /// The present: never after the operation that asks, unless that has waited for memory.
+    pub fn now(&self) -> Time {
+        self.engine.now()
+    }
+
+    /// When memory next does something.
+    pub fn next_event(&self) -> Time {
+        self.engine.next_event()
+    }
+
+    /// The caches of all cores.
+    #[inline]
+    pub fn caches(&mut self) -> &mut Caches {
+        &mut self.caches
+    }
+
+    /// Where `line` of agent `core` lies in memory.
+    ///
+    /// # Errors
+    /// Its page is new, and there is no frame for it.
+    #[inline]
+    pub fn translate(&mut self, core: usize, line: Virtual) -> Result<Logical, OutOfMemory> {
+        self.pages.translate(core, line)
+    }
+
+    /// Reads a line without looking for it in the caches; agent `core` will be told under the name `id`.
+    pub fn read_past_caches(&mut self, core: usize, id: u64, line: Logical, arrival: Time) {
+        let class = self.class(line);
+        let (request, now) = self.request(core, PAST_CACHES | id, Kind::Read, arrival);
+        let controller = &mut self.controller;
+        self.engine.admit(request, now, |plan| {
+            Stored::at(controller.read(line, class, Step::PAST, plan).at)
+        });
+    }
+
+    /// Writes a line likewise; nobody will be told.
+    pub fn write_past_caches(&mut self, core: usize, line: Logical, data: &Line, arrival: Time) {
+        let class = self.class(line);
+        let (request, now) = self.request(core, WRITE, Kind::Write, arrival);
+        let controller = &mut self.controller;
+        self.engine.admit(request, now, |plan| {
+            let (data, order) = (At::past(data), Persist::Relaxed);
+            controller.write(line, data, Step::PAST, class, order, plan)
+        });
+    }
+
+    /// Reads a line that missed into the caches; `waiter` will be told.
+    pub fn fetch(&mut self, waiter: Waiter, line: Logical, arrival: Time) -> Hit {
+        let name = self.free_reads.pop().unwrap_or_else(|| {
+            self.reading.push(Read::default());
+            self.reading.len() as u32
+        });
+        let read = &mut self.reading[name as usize - 1];
+        read.line = line;
+        read.waiters.push(waiter);
+        let class = self.class(line);
+        let (request, now) = self.request(waiter.core, u64::from(name), Kind::Read, arrival);
+        let controller = &mut self.controller;
+        let mut got = At::past(None);
+        self.engine.admit(request, now, |plan| {
+            got = controller.read(line, class, Step::PAST, plan);
+            Stored::at(got.at)
+        });
+        // The content of a line never written is unknown: zeros stand in, or what the cells happen to hold.
+        let data = got.value.unwrap_or_else(|| match self.adversity {
+            None => ZERO_LINE,
+            Some(_) => noise(line.0),
+        });
+        let (hit, victim) = self.caches.fill(waiter.core, line, &data, got.at, name);
+        if let Some(written) = victim {
+            self.evict(waiter.core, written, arrival);
+        }
+        hit
+    }
+
+    /// `waiter` will be told when the read that brings `hit` is answered.
+    pub fn join(&mut self, waiter: Waiter, hit: Hit) {
+        self.reading[hit.filling as usize - 1].waiters.push(waiter);
+    }
+
+    /// Writes a line; `core` will be told when it is accepted.
+    pub fn write(&mut self, core: usize, written: &WriteBack, arrival: Time) {
+        self.admit_write(core, 1 << core, written, arrival);
+    }
+
+    /// Writes of `line` that are not accepted yet, of which `core` will now be told when they are.
+    pub fn join_writes(&mut self, core: usize, line: Logical) -> usize {
+        let writing = self.writing.iter_mut();
+        let writing = writing.filter(|write| write.line == Some(line));
+        let victims = self.victims.iter_mut();
+        let victims = victims.filter(|victim| victim.written.line == line);
+        let mut joined = 0;
+        for cores in writing
+            .map(|write| &mut write.cores)
+            .chain(victims.map(|victim| &mut victim.waiting))
+        {
+            joined += usize::from(*cores & 1 << core == 0);
+            *cores |= 1 << core;
+        }
+        joined
+    }
+
+    /// Writes the counters of `line` back; `core` will be told when they are accepted.
+    pub fn write_counters(&mut self, core: usize, line: Logical, arrival: Time) {
+        let index = self.new_write(Write {
+            line: None,
+            cores: 1 << core,
+        });
+        let (mut request, now) = self.request(core, WRITE | index, Kind::Write, arrival);
+        request.counted = false; // no line of the program's
+        let controller = &mut self.controller;
+        self.engine.admit_announced(request, now, |plan| {
+            controller.persist_metadata(line, Step::PAST, plan)
+        });
+    }
+
+    /// `core` has stored into the line of `hit`.
+    #[inline]
+    pub fn stored(&mut self, line: Logical, hit: Hit, at: Time) {
+        if let Some(journal) = self.engine.journal() {
+            let persist = match self.caches.is_atomic(hit) {
+                true => Persist::CounterAtomic,
+                false => Persist::Relaxed,
+            };
+            let data = *self.caches.line(hit);
+            journal.store(
+                at,
+                journal::Stored {
+                    line,
+                    data,
+                    persist,
+                },
+            );
+        }
+    }
+
+    /// A fence of `core` has passed: all that the core had flushed is in the persistence domain.
+    pub fn fenced(&mut self, core: usize, at: Time) {
+        self.fences += 1;
+        if let Some(journal) = self.engine.journal() {
+            journal.mark(at, core as u32, journal::Mark::Fence);
+        }
+    }
+
+    /// A transaction of `core` is at `mark`.
+    pub fn mark(&mut self, core: usize, mark: Mark, at: Time) {
+        let number = mark.transaction;
+        if mark.phase == Phase::Committed {
+            self.committed[core] = number;
+        }
+        if let Some(journal) = self.engine.journal() {
+            let mark = match mark.phase {
+                Phase::Begin => journal::Mark::Begin(number),
+                Phase::Committing => journal::Mark::Committing(number),
+                Phase::Committed => journal::Mark::Committed(number),
+            };
+            journal.mark(at, core as u32, mark);
+        }
+    }
+
+    /// `core` has done an operation: a disobliging machine may evict a line now.
+    #[inline]
+    pub fn operation_done(&mut self, core: usize, at: Time) {
+        let Some(adversity) = &mut self.adversity else {
+            return;
+        };
+        if adversity.evicts()
+            && let Some(written) = self.caches.evict_drawn(|end| adversity.below(end))
+        {
+            self.evict(core, written, at);
+        }
+    }
+
+    /// An operation on `line` is some way off: what the host needs to look it up in the caches is fetched
+    /// into the host's own, without waiting for it. No effect on results.
+    pub fn touch_cache_ahead(&self, core: usize, line: Virtual) {
+        if let Some(line) = self.pages.peek(core, line) {
+            self.caches.touch_ahead(line);
+        }
+    }
+
+    /// The same, closer, for what the host needs if the line has to come from memory.
+    pub fn touch_miss_ahead(&mut self, core: usize, line: Virtual) {
+        if let Some(line) = self.pages.peek(core, line)
+            && !self.caches.touch_hit_ahead(line)
+        {
+            let controller = &self.controller;
+            self.engine.look(|plan| controller.hint(line, plan));
+        }
+    }
+
+    /// The same for a line that will be read or written past the caches.
+    pub fn touch_memory_ahead(&mut self, core: usize, line: Virtual) {
+        if let Some(line) = self.pages.peek(core, line) {
+            let controller = &self.controller;
+            self.engine.look(|plan| controller.hint(line, plan));
+        }
+    }
+}
+
+/// What the system asks of the port.
+impl Port {
+    pub(super) fn new(memory: Prefilled, caches: Caches, pages: PageTable, cores: usize) -> Port {
+        Port {
+            engine: memory.engine,
+            controller: memory.controller,
+            caches,
+            pages,
+            adversity: None,
+            reading: Vec::new(),
+            free_reads: Vec::new(),
+            writing: Vec::new(),
+            free_writes: Vec::new(),
+            victims: VecDeque::new(),
+            committed: vec![0; cores],
+            logs: Vec::new(),
+            counted: false,
+            admitted: 0,
+            reads: Latencies::new(),
+            writes: Latencies::new(),
+            last_answer: Time::ZERO,
+            fences: 0,
+        }
+    }
+
+    /// Takes answers and acceptances from the engine, in the order in which cores are to be told.
+    pub(super) fn answers(&mut self, told: &mut Vec<(usize, Answer)>) {
+        if self.engine.has_acceptances() {
+            let writing = &mut self.writing;
+            for acceptance in self.engine.acceptances() {
+                let index = acceptance.tag & !WRITE;
+                let mut cores = std::mem::take(&mut writing[index as usize].cores);
+                writing[index as usize].line = None;
+                self.free_writes.push(index);
+                while cores != 0 {
+                    let core = cores.trailing_zeros() as usize;
+                    cores &= cores - 1;
+                    told.push((core, Answer::Accepted(acceptance.at)));
+                }
+            }
+        }
+        if !self.engine.has_answers() {
+            return;
+        }
+        for answer in self.engine.answers() {
+            let request = answer.request;
+            self.last_answer = answer.at;
+            let latencies = match request.kind {
+                Kind::Read => &mut self.reads,
+                Kind::Write => &mut self.writes,
+            };
+            if request.counted {
+                latencies.record(answer.at - request.arrival);
+            }
+            if request.tag & PAST_CACHES != 0 {
+                let waiter = Waiter {
+                    core: request.core as usize,
+                    load: Some(request.tag & !PAST_CACHES),
+                    first: true,
+                };
+                told.push((waiter.core, Answer::Line(waiter, answer.at)));
+            } else if request.tag & WRITE == 0 {
+                let read = &mut self.reading[request.tag as usize - 1];
+                self.caches.filled(read.line, request.tag as u32);
+                for waiter in read.waiters.drain(..) {
+                    told.push((waiter.core, Answer::Line(waiter, answer.at)));
+                }
+                self.free_reads.push(request.tag as u32);
+            }
+        }
+    }
+
+    /// Hands victims over as far as memory takes them.
+    pub(super) fn send_victims(&mut self) {
+        while !self.victims.is_empty() && self.engine.admits() {
+            let Victim {
+                core,
+                waiting,
+                written,
+                arrival,
+            } = self.victims.pop_front().expect("there is one");
+            self.admit_write(core, waiting, &written, arrival);
+        }
+    }
+
+    /// Whether victims wait.
+    pub(super) fn holds_victims(&self) -> bool {
+        !self.victims.is_empty()
+    }
+
+    /// Sends a dirty line that had to leave the caches to memory, as soon as that takes it.
+    fn evict(&mut self, core: usize, written: WriteBack, arrival: Time) {
+        self.victims.push_back(Victim {
+            core,
+            waiting: 0,
+            written,
+            arrival,
+        });
+        self.send_victims();
+    }
+
+    fn class(&self, line: Logical) -> Class {
+        match self.logs.iter().any(|log| log.contains(&line.0)) {
+            true => Class::Log,
+            false => Class::Data,
+        }
+    }
+
+    fn request(&mut self, core: usize, tag: u64, kind: Kind, arrival: Time) -> (Request, Time) {
+        self.admitted += 1;
+        let request = Request {
+            arrival,
+            core: core as u32,
+            tag,
+            kind,
+            counted: self.counted,
+        };
+        (request, arrival.max(self.engine.now()))
+    }
+
+    fn new_write(&mut self, write: Write) -> u64 {
+        match self.free_writes.pop() {
+            Some(index) => {
+                self.writing[index as usize] = write;
+                index
+            }
+            None => {
+                self.writing.push(write);
+                self.writing.len() as u64 - 1
+            }
+        }
+    }
+
+    fn admit_write(&mut self, core: usize, cores: u64, written: &WriteBack, arrival: Time) {
+        let line = written.line;
+        let class = self.class(line);
+        let index = self.new_write(Write {
+            line: Some(line),
+            cores,
+        });
+        let (request, now) = self.request(core, WRITE | index, Kind::Write, arrival);
+        let order = match written.atomic {
+            true => Persist::CounterAtomic,
+            false => Persist::Relaxed,
+        };
+        let controller = &mut self.controller;
+        self.engine.admit_announced(request, now, |plan| {
+            plan.handled(line, &written.data, class, order);
+            let data = At::new(&written.data, written.at);
+            controller.write(line, data, Step::PAST, class, order, plan)
+        });
+    }
+}

@@ -1,0 +1,75 @@
+//! Recorded traces as runs, by the level at which they were taken.
+
+use super::{
+    Agent, Copies, Outcome, Player, Prefilled, RunError, Stream, System, TraceCore, TraceOps,
+    Warmup, unless_exhausted,
+};
+use crate::config::Machine;
+use crate::trace::{Level, Source};
+
+/// What to run besides the machine, the design and the traces.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Requests that change state and count nowhere.
+    pub warmup: u64,
+    /// Copies of the trace have contents of their own.
+    pub distinct: bool,
+}
+
+/// A machine of `design` that plays each of `sources` on a core of its own: those taken below caches as
+/// they are, those taken at the core through the machine's caches.
+///
+/// # Errors
+/// The design is unknown, a trace is broken or cannot be played so.
+pub fn system(
+    machine: &Machine,
+    design: &str,
+    sources: Vec<Source>,
+    options: Options,
+) -> Result<System<'static>, RunError> {
+    let at_the_core = sources.iter().any(|s| s.provenance().level == Level::Cpu);
+    let machine = match at_the_core {
+        true => &machine.with_cores(sources.len()),
+        false => machine,
+    };
+    let lines = machine.engine.medium.geometry.lines();
+    let (of, distinct) = (sources.len() as u32, options.distinct);
+    let mut agents: Vec<Box<dyn Agent>> = Vec::new();
+    let mut spaces = Vec::new();
+    for (core, source) in sources.into_iter().enumerate() {
+        let copy = core as u32;
+        let copies = Copies { copy, of, distinct };
+        spaces.push(copies.space(lines));
+        agents.push(match at_the_core {
+            true => {
+                let ops = Box::new(TraceOps::new(source, copies)?);
+                Box::new(Player::new(core, machine, ops)?)
+            }
+            false => Box::new(TraceCore::new(
+                core,
+                &machine.core,
+                Stream::new(source, copies)?,
+            )),
+        });
+    }
+    let warmup = Warmup::Requests(options.warmup);
+    let memory = Prefilled::new(machine, design)?;
+    System::new(machine, memory, agents, spaces, warmup)
+}
+
+/// Runs the same; `progress` is told how far it is and may end the run by answering false.
+///
+/// # Errors
+/// As [`system`] and [`System::run`].
+pub fn run(
+    machine: &Machine,
+    design: &str,
+    sources: Vec<Source>,
+    options: Options,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Outcome, RunError> {
+    let trace = sources.first().map(|source| source.name().to_owned());
+    unless_exhausted(&trace.unwrap_or_default(), design, || {
+        system(machine, design, sources, options)?.run(progress)
+    })
+}

@@ -1,0 +1,8 @@
+//! What cores are fed with from recorded traces: accesses of a trace taken below the caches, and
+//! operations of one taken at the core.
+
+mod accesses;
+mod operations;
+
+pub use accesses::{Access, Copies, Kind, LOOK_AHEAD, Stream};
+pub use operations::TraceOps;

@@ -1,0 +1,336 @@
+//! One run: agents over caches, a controller and the engine, on one clock. What they do happens in the order
+//! of time; an agent runs ahead of the others only up to the next thing that anybody else, or memory, does.
+
+use std::time::Instant;
+
+use super::outcome::{self, Finished};
+use super::port::Port;
+use super::{
+    AddressSpace, Adversity, Agent, Answer, Caches, CoreFigures, MAX_CORES, OpSource, Outcome,
+    PageTable, Player, Prefilled, RunError, Turn,
+};
+use crate::config::Machine;
+use crate::engine::Engine;
+use crate::engine::journal::Journal;
+use crate::medium::params::CachesParams;
+use crate::units::Time;
+
+/// Turns between two looks at the progress.
+const PROGRESS_EVERY: u64 = 1 << 12;
+
+/// How much of a run counts nowhere: state changes, figures do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Warmup {
+    /// Requests to the controller.
+    Requests(u64),
+    /// Transactions of each core.
+    Transactions(u64),
+}
+
+/// A run under way.
+pub struct System<'s> {
+    machine: Machine,
+    port: Port,
+    agents: Vec<Box<dyn Agent + 's>>,
+    /// When each agent can go on.
+    turns: Vec<Option<Turn>>,
+    answers: Vec<(usize, Answer)>,
+    warmup: Warmup,
+    /// What had happened when counting began.
+    before: Option<Before>,
+}
+
+/// What had happened when counting began.
+pub(super) struct Before {
+    pub time: Time,
+    pub committed: u64,
+    pub figures: Vec<CoreFigures>,
+}
+
+impl<'s> System<'s> {
+    /// `agents`, each with its address space, over `memory`, which was made with `machine`.
+    ///
+    /// # Errors
+    /// There are none, or more than the caches can tell apart.
+    pub fn new(
+        machine: &Machine,
+        memory: Prefilled,
+        agents: Vec<Box<dyn Agent + 's>>,
+        spaces: Vec<AddressSpace>,
+        warmup: Warmup,
+    ) -> Result<System<'s>, RunError> {
+        let cores = agents.len();
+        let cached = agents
+            .iter()
+            .any(|agent| agent.figures().executed.is_some());
+        if cores == 0 || cached && cores > MAX_CORES {
+            return Err(RunError::Cores { cores });
+        }
+        let caches = match cached {
+            true => Caches::new(&machine.caches, cores),
+            false => Caches::new(&CachesParams::default(), 1),
+        };
+        let port = Port::new(memory, caches, PageTable::new(spaces), cores);
+        let mut system = System {
+            machine: machine.clone(),
+            port,
+            turns: agents.iter().map(|agent| agent.next_turn()).collect(),
+            agents,
+            answers: Vec::new(),
+            warmup,
+            before: None,
+        };
+        system.port.counted = false;
+        if let Warmup::Requests(0) | Warmup::Transactions(0) = warmup {
+            system.begin_counting(Time::ZERO);
+        }
+        Ok(system)
+    }
+
+    /// Each of `sources` on a core of its own, whose lines lie at their own numbers.
+    ///
+    /// # Errors
+    /// As [`System::new`]; or a source is broken.
+    pub fn of_programs(
+        machine: &Machine,
+        memory: Prefilled,
+        sources: Vec<Box<dyn OpSource + 's>>,
+        warmup: Warmup,
+    ) -> Result<System<'s>, RunError> {
+        let pages = |source: &Box<dyn OpSource + 's>| AddressSpace::Identity {
+            pages: source.pages(),
+        };
+        let spaces = sources.iter().map(pages).collect();
+        let logs = sources.iter().map(|source| source.log_lines()).collect();
+        let player = |(core, source)| {
+            let player = Player::new(core, machine, source)?;
+            Ok(Box::new(player) as Box<dyn Agent + 's>)
+        };
+        let players = sources.into_iter().enumerate().map(player);
+        let agents = players.collect::<Result<_, RunError>>()?;
+        let mut system = System::new(machine, memory, agents, spaces, warmup)?;
+        system.port.logs = logs;
+        Ok(system)
+    }
+
+    /// The same run on a machine that is as disobliging as its instructions allow.
+    #[must_use]
+    pub fn under(mut self, adversity: Adversity) -> System<'s> {
+        self.port.adversity = Some(adversity);
+        self
+    }
+
+    /// The engine, for its log and its figures.
+    pub fn engine(&mut self) -> &mut Engine {
+        &mut self.port.engine
+    }
+
+    /// The caches, for what they hold at the end.
+    pub fn caches(&self) -> &Caches {
+        &self.port.caches
+    }
+
+    /// The medium and the controller after a run, with all that the caches still held written back.
+    pub fn into_memory(self) -> Prefilled {
+        let dirty = self.port.caches.dirty_lines();
+        let mut memory = Prefilled {
+            engine: self.port.engine,
+            controller: self.port.controller,
+        };
+        for dirty in dirty {
+            memory.write(dirty.line, &dirty.data);
+        }
+        memory
+    }
+
+    /// Plays everything and gives the figures; `progress` is told how many transactions are done, or
+    /// operations if there are no transactions, or requests if nothing executes operations, and may end the
+    /// run by answering false.
+    ///
+    /// # Errors
+    /// A source is broken further on, or nothing was left to count.
+    pub fn run(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<Outcome, RunError> {
+        let started = Instant::now();
+        self.play(progress)?;
+        let (trace, done) = (|| self.agents[0].name().to_owned(), self.done());
+        if done == 0 {
+            return Err(RunError::Empty { trace: trace() });
+        }
+        let Some(before) = &self.before else {
+            let (warmup, unit, all) = match self.warmup {
+                Warmup::Requests(requests) => (requests, "requests", self.port.admitted),
+                Warmup::Transactions(number) => (number, "transactions", done),
+            };
+            return Err(RunError::OnlyWarmup {
+                trace: trace(),
+                warmup,
+                unit,
+                all,
+            });
+        };
+        progress(done);
+        let finished = Finished {
+            machine: &self.machine,
+            port: &self.port,
+            figures: self.agents.iter().map(|agent| agent.figures()).collect(),
+            before,
+        };
+        Ok(outcome::of(&finished, started.elapsed()))
+    }
+
+    /// Plays everything and gives the journal of it.
+    ///
+    /// # Errors
+    /// A source is broken further on.
+    ///
+    /// # Panics
+    /// If the engine keeps no journal.
+    pub fn record(mut self) -> Result<Box<Journal>, RunError> {
+        self.play(&mut |_| true)?;
+        Ok(self.port.engine.take_journal().expect("one was kept"))
+    }
+
+    fn play(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<(), RunError> {
+        let mut over = false;
+        let mut turns = 0u64;
+        loop {
+            let event = self.port.engine.next_event();
+            if self.port.holds_victims() && self.port.engine.admits() {
+                if event <= self.port.engine.now() {
+                    self.advance_until(event);
+                } else {
+                    self.port.send_victims();
+                    self.take_answers();
+                }
+                continue;
+            }
+            match self.next_agent() {
+                Some(next) if event > next.time => {
+                    self.count_after_requests(next.time);
+                    self.agents[next.agent].run(&mut self.port, next.limit)?;
+                    self.turns[next.agent] = self.agents[next.agent].next_turn();
+                    self.take_answers();
+                    self.count_after_transactions();
+                    turns += 1;
+                    if turns.is_multiple_of(PROGRESS_EVERY) && !progress(self.done()) {
+                        return Err(RunError::Cancelled);
+                    }
+                }
+                next if event != Time::NEVER => {
+                    self.advance_until(next.map_or(Time::NEVER, |next| next.time));
+                }
+                _ if !over && self.agents.iter().all(|agent| agent.finished()) => {
+                    over = true;
+                    self.port.engine.end_of_input();
+                }
+                _ if self.port.engine.kick() => {}
+                _ => break,
+            }
+        }
+        self.port.engine.assert_at_rest();
+        let finished = self.agents.iter().all(|agent| agent.finished());
+        assert!(finished, "an agent waits for nothing");
+        Ok(())
+    }
+
+    /// The agent that goes first.
+    fn next_agent(&self) -> Option<Next> {
+        let takes = self.port.takes();
+        let now = self.port.engine.now();
+        let mut first: Option<(Next, Time)> = None;
+        let mut limit = Time::NEVER;
+        for (agent, turn) in self.turns.iter().enumerate() {
+            let Some(turn) = turn else { continue };
+            let time = match turn.needs_memory {
+                false => turn.time,
+                true if takes => turn.time.max(now),
+                true => continue,
+            };
+            match &mut first {
+                // At the same time those behind it go after it.
+                Some((next, precedence)) if (time, turn.precedence) >= (next.time, *precedence) => {
+                    limit = limit.min(time + Time::from_ps(1));
+                }
+                other => {
+                    if let Some((next, _)) = other {
+                        limit = limit.min(next.time.max(time + Time::from_ps(1)));
+                    }
+                    *other = Some((Next { agent, time, limit }, turn.precedence));
+                }
+            }
+        }
+        first.map(|(next, _)| Next { limit, ..next })
+    }
+
+    fn advance_until(&mut self, limit: Time) {
+        if let Some(token) = self.port.engine.advance_until(limit) {
+            let (controller, now) = (&mut self.port.controller, self.port.engine.now());
+            self.port
+                .engine
+                .background(|plan| controller.wake(token, now, plan));
+        }
+        self.take_answers();
+    }
+
+    fn take_answers(&mut self) {
+        self.port.answers(&mut self.answers);
+        for (core, answer) in self.answers.drain(..) {
+            self.agents[core].answered(answer);
+            self.turns[core] = self.agents[core].next_turn();
+        }
+    }
+
+    /// Counting begins with the request after the warm-up's last.
+    fn count_after_requests(&mut self, now: Time) {
+        if let Warmup::Requests(requests) = self.warmup
+            && self.before.is_none()
+            && self.port.admitted >= requests
+        {
+            self.begin_counting(now);
+        }
+    }
+
+    /// Counting begins when each core has committed the warm-up's last transaction.
+    fn count_after_transactions(&mut self) {
+        if let Warmup::Transactions(number) = self.warmup
+            && self.before.is_none()
+            && self
+                .port
+                .committed
+                .iter()
+                .all(|committed| *committed >= number)
+        {
+            self.begin_counting(self.port.engine.now());
+        }
+    }
+
+    fn begin_counting(&mut self, now: Time) {
+        self.before = Some(Before {
+            time: now,
+            committed: self.port.committed.iter().sum(),
+            figures: self.agents.iter().map(|agent| agent.figures()).collect(),
+        });
+        self.port.counted = true;
+        self.port.fences = 0;
+        self.port.engine.forget_figures();
+        self.port.controller.forget_figures();
+    }
+
+    fn done(&self) -> u64 {
+        let committed: u64 = self.port.committed.iter().sum();
+        let figures = self.agents.iter().map(|agent| agent.figures());
+        let operations: Option<u64> = figures.map(|f| Some(f.executed?.operations)).sum();
+        match operations {
+            _ if committed > 0 => committed,
+            Some(operations) => operations,
+            None => self.port.admitted,
+        }
+    }
+}
+
+/// The agent that goes first, when, and when somebody else goes on.
+struct Next {
+    agent: usize,
+    time: Time,
+    limit: Time,
+}
