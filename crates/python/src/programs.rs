@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::sim;
-use sardonyx::workload::{self, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec};
 use serde_json::{Value, json};
 
 use crate::SardonyxError;
@@ -37,7 +37,7 @@ pub fn spec(source: &str) -> PyResult<Option<ProgramSpec>> {
         footprint,
         transactions,
         seed,
-        mutant: None,
+        durability: DurabilityKind::default(),
     };
     spec.build().map_err(bad)?;
     Ok(Some(spec))

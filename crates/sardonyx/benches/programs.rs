@@ -8,7 +8,7 @@ use sardonyx::config::Machine;
 use sardonyx::cpu::{Batch, CpuError, OpKind, OpSource};
 use sardonyx::line::Logical;
 use sardonyx::sim::{Ground, System, Warmup, programs};
-use sardonyx::workload::{self, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec};
 
 /// Nine in ten operations on 256 hot lines, the others over 16 MiB; one in three a store.
 struct Mix {
@@ -88,7 +88,7 @@ fn main() {
             footprint: 16 << 20,
             transactions,
             seed: 1,
-            mutant: None,
+            durability: DurabilityKind::default(),
         };
         let mut set_up = programs::set_up(&machine, &spec, 1).expect("it fits");
         let ground = programs::ground(&machine, &design, &set_up).expect("a design");

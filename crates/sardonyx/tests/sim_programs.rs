@@ -12,7 +12,7 @@ use sardonyx::line::Logical;
 use sardonyx::sim::{Event, Ground, Options, Outcome, System, Warmup, Watch, programs, traces};
 use sardonyx::trace::{GapUnit, Level, Op, Provenance, Record, Source, TraceWriter};
 use sardonyx::units::Time;
-use sardonyx::workload::{self, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec};
 
 fn machine(preset: &str, settings: &[(&str, &str)]) -> Machine {
     Machine::load(preset, settings).unwrap_or_else(|error| panic!("{error}"))
@@ -25,7 +25,7 @@ fn spec(name: &str, transactions: u64) -> ProgramSpec {
         footprint: 1 << 20,
         transactions,
         seed: 1,
-        mutant: None,
+        durability: DurabilityKind::default(),
     }
 }
 
