@@ -1,6 +1,5 @@
 //! What is to be run, and what that makes: a program together with its durability.
 
-use std::fmt;
 use std::ops::Range;
 
 use super::durability::{Durability, DurabilityKind, Recovered};
@@ -79,24 +78,13 @@ impl Workload {
 }
 
 /// Something that may not be: what, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {at:#x} (line {}): {what}", .at / 64)]
 pub struct Fault {
     /// Byte address in the region.
     pub at: u64,
     /// What is wrong there.
     pub what: String,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "at byte {:#x} (line {}): {}",
-            self.at,
-            self.at / 64,
-            self.what
-        )
-    }
 }
 
 /// What is wrong with a program's specification.

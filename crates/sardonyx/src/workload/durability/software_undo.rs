@@ -161,7 +161,7 @@ impl Durability for SoftwareUndo {
             memory.store(*home, &line);
             memory.flush(*home);
         }
-        write_back_counters(memory, homes.iter().copied());
+        write_back_counters(memory, &homes);
         memory.fence();
         let visible = header.transaction - 1;
         let done = Header {
@@ -179,9 +179,16 @@ impl Durability for SoftwareUndo {
     }
 }
 
+fn store(memory: &mut dyn Memory, at: u64, bytes: &[u8], atomic: bool) {
+    match atomic {
+        true => memory.store_counter_atomic(at, bytes),
+        false => memory.store(at, bytes),
+    }
+}
+
 /// `counter_cache_writeback()` once for each counter line that covers one of `lines`.
-fn write_back_counters(memory: &mut dyn Memory, lines: impl Iterator<Item = u64>) {
-    let mut spans: Vec<u64> = lines.map(|line| line / COUNTER_SPAN).collect();
+fn write_back_counters(memory: &mut dyn Memory, lines: &[u64]) {
+    let mut spans: Vec<u64> = lines.iter().map(|line| line / COUNTER_SPAN).collect();
     spans.sort_unstable();
     spans.dedup();
     for span in spans {
@@ -256,34 +263,20 @@ impl Transaction for UndoTransaction<'_> {
 impl UndoTransaction<'_> {
     fn write_log(&mut self) {
         self.memory.depend(); // on the old lines, which are still being loaded
+        let atomic = self.is(Mutant::PrepareCounterAtomic);
         for (index, change) in self.changes.iter().enumerate() {
             let index = index as u64;
-            let old = match self.log.mutant {
+            let logged = match self.log.mutant {
                 Some(Mutant::LogsNewValues) => &change.new,
                 _ => &change.old,
             };
-            let (address, line) = (self.log.address(index), self.log.old_line(index));
             let home = change.home.to_le_bytes();
-            if self.log.mutant == Some(Mutant::PrepareCounterAtomic) {
-                self.memory.store_counter_atomic(address, &home);
-                self.memory.store_counter_atomic(line, old);
-            } else {
-                self.memory.store(address, &home);
-                self.memory.store(line, old);
-            }
+            store(self.memory, self.log.address(index), &home, atomic);
+            store(self.memory, self.log.old_line(index), logged, atomic);
         }
         let lines = self.log.lines(self.changes.len() as u64);
-        let flushed = match self.log.mutant {
-            Some(Mutant::LogNotFlushed) => 0,
-            Some(Mutant::LastLogLineNotFlushed) => lines.len().saturating_sub(1),
-            _ => lines.len(),
-        };
-        for line in &lines[..flushed] {
-            self.memory.flush(*line);
-        }
-        if !self.is(Mutant::NoCountersAfterLog) {
-            write_back_counters(self.memory, lines.into_iter());
-        }
+        let (none, last) = (Mutant::LogNotFlushed, Mutant::LastLogLineNotFlushed);
+        self.write_back(&lines, none, last, Mutant::NoCountersAfterLog);
     }
 
     fn set_valid(&mut self) {
@@ -296,48 +289,48 @@ impl UndoTransaction<'_> {
             transaction: self.number,
             entries: entries as u64,
         };
-        let at = self.log.start;
-        match self.log.mutant {
-            Some(Mutant::ValidNotCounterAtomic) => self.memory.store(at, &header.bytes()),
-            _ => self.memory.store_counter_atomic(at, &header.bytes()),
-        }
+        let atomic = !self.is(Mutant::ValidNotCounterAtomic);
+        store(self.memory, self.log.start, &header.bytes(), atomic);
         if !self.is(Mutant::ValidNotFlushed) {
-            self.memory.flush(at);
+            self.memory.flush(self.log.start);
         }
     }
 
     fn mutate(&mut self) {
+        let atomic = self.is(Mutant::MutateCounterAtomic);
         for change in &self.changes {
             let (from, to) = (change.from, change.to);
-            let (at, bytes) = (change.home + from as u64, &change.new[from..to]);
-            match self.log.mutant {
-                Some(Mutant::MutateCounterAtomic) => self.memory.store_counter_atomic(at, bytes),
-                _ => self.memory.store(at, bytes),
-            }
+            let at = change.home + from as u64;
+            store(self.memory, at, &change.new[from..to], atomic);
         }
     }
 
     fn write_back_data(&mut self) {
+        let homes: Vec<u64> = self.changes.iter().map(|change| change.home).collect();
+        let (none, last) = (Mutant::DataNotFlushed, Mutant::LastDataLineNotFlushed);
+        self.write_back(&homes, none, last, Mutant::NoCountersAfterData);
+    }
+
+    /// Flushes `lines` and writes their counters back, but for three mistakes: no line is flushed,
+    /// the last one is not, the counters are not written back.
+    fn write_back(&mut self, lines: &[u64], none: Mutant, last: Mutant, counters: Mutant) {
         let flushed = match self.log.mutant {
-            Some(Mutant::DataNotFlushed) => 0,
-            Some(Mutant::LastDataLineNotFlushed) => self.changes.len().saturating_sub(1),
-            _ => self.changes.len(),
+            Some(mutant) if mutant == none => 0,
+            Some(mutant) if mutant == last => lines.len().saturating_sub(1),
+            _ => lines.len(),
         };
-        for change in &self.changes[..flushed] {
-            self.memory.flush(change.home);
+        for line in &lines[..flushed] {
+            self.memory.flush(*line);
         }
-        if !self.is(Mutant::NoCountersAfterData) {
-            write_back_counters(self.memory, self.changes.iter().map(|change| change.home));
+        if !self.is(counters) {
+            write_back_counters(self.memory, lines);
         }
     }
 
     fn invalidate_log(&mut self) {
-        let (at, invalid) = (self.log.start, 0u64.to_le_bytes());
-        match self.log.mutant {
-            Some(Mutant::CommitNotCounterAtomic) => self.memory.store(at, &invalid),
-            _ => self.memory.store_counter_atomic(at, &invalid),
-        }
-        self.memory.flush(at);
+        let atomic = !self.is(Mutant::CommitNotCounterAtomic);
+        store(self.memory, self.log.start, &0u64.to_le_bytes(), atomic);
+        self.memory.flush(self.log.start);
     }
 
     fn is(&self, mutant: Mutant) -> bool {
