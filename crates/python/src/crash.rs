@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs;
 use sardonyx::crash::{Cuts, Options, Platform, Question};
-use sardonyx::workload::{self, Mutant, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
 use serde_json::{Value, json};
 
 use crate::SardonyxError;
@@ -148,7 +148,7 @@ impl Specs<'_> {
             footprint: self.footprint,
             transactions: self.transactions,
             seed: self.seed.wrapping_mul(1024).wrapping_add(core),
-            mutant,
+            durability: DurabilityKind::SoftwareUndo { mutant },
         };
         Ok(Question {
             machine: Machine::load(machine, overrides).map_err(bad)?,

@@ -2,7 +2,7 @@
 //! Left out: any logic; `sardonyx::workload` and `sardonyx::workload::timed` have it.
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
-use sardonyx::workload::{self, ProgramSpec, timed};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, timed};
 use serde_json::{Value, json};
 
 use crate::SardonyxError;
@@ -36,7 +36,7 @@ pub fn spec(source: &str) -> PyResult<Option<ProgramSpec>> {
         footprint,
         transactions,
         seed,
-        mutant: None,
+        durability: DurabilityKind::default(),
     };
     spec.build().map_err(bad)?;
     Ok(Some(spec))

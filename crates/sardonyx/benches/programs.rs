@@ -8,7 +8,7 @@ use sardonyx::config::Machine;
 use sardonyx::line::Virtual;
 use sardonyx::machine::{Batch, OpKind, OpSource, Prefilled, RunError, System, Warmup};
 use sardonyx::units::Time;
-use sardonyx::workload::{self, ProgramSpec, timed};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, timed};
 
 /// Nine in ten operations on 256 hot lines, the others over 16 MiB; one in three a store.
 struct Mix {
@@ -81,7 +81,7 @@ fn main() {
             footprint: 16 << 20,
             transactions,
             seed: 1,
-            mutant: None,
+            durability: DurabilityKind::default(),
         };
         let mut set_up = timed::set_up(&machine, &spec, 1).expect("it fits");
         let memory = timed::prefilled(&machine, &design, &set_up).expect("a design");

@@ -3,7 +3,7 @@
 
 use sardonyx::config::Machine;
 use sardonyx::crash::{Cuts, Explored, History, Kind, Options, Platform, explain, explore};
-use sardonyx::workload::{self, Mutant, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
 
 const SOUND: [&str; 6] = [
     "no-encryption",
@@ -21,7 +21,7 @@ fn specs(program: &str, cores: u64, mutant: Option<Mutant>) -> Vec<ProgramSpec> 
         footprint: 8192,
         transactions: 60,
         seed: 7 + core,
-        mutant,
+        durability: DurabilityKind::SoftwareUndo { mutant },
     };
     (0..cores).map(spec).collect()
 }

@@ -14,7 +14,7 @@ use sardonyx::machine::{
 };
 use sardonyx::trace::{GapUnit, Level, Op, Provenance, Record, Source, TraceWriter};
 use sardonyx::units::Time;
-use sardonyx::workload::{self, ProgramSpec, timed};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, timed};
 
 fn machine(preset: &str, settings: &[(&str, &str)]) -> Machine {
     Machine::load(preset, settings).unwrap_or_else(|error| panic!("{error}"))
@@ -27,7 +27,7 @@ fn spec(name: &str, transactions: u64) -> ProgramSpec {
         footprint: 1 << 20,
         transactions,
         seed: 1,
-        mutant: None,
+        durability: DurabilityKind::default(),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use sardonyx::line::Logical;
 use sardonyx::machine::{Batch, OpKind};
-use sardonyx::workload::{self, Flat, Memory, ProgramRun, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, Flat, Memory, ProgramRun, ProgramSpec};
 
 fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
     ProgramSpec {
@@ -12,7 +12,7 @@ fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
         footprint: 64 << 10,
         transactions,
         seed: 7,
-        mutant: None,
+        durability: DurabilityKind::default(),
     }
 }
 
@@ -31,12 +31,12 @@ fn copy(of: &Flat) -> Flat {
 /// Breaks if a structure loses a key or a link, or if an operation or a delta leaves a store out.
 #[test]
 fn structures_stay_sound_and_operations_and_deltas_tell_all() {
-    for known in workload::all() {
+    for program in workload::all() {
         for (item_bytes, transactions) in [(64, 600), (256, 200), (4096, 12)] {
-            let spec = spec(known.name, item_bytes, transactions);
+            let spec = spec(program.name, item_bytes, transactions);
             let mut run = run_of(&spec);
             let (mut played, mut patched) = (copy(run.memory()), copy(run.memory()));
-            let log = run.program().log_bytes();
+            let log = run.workload().log_bytes();
             let mut batch = Batch::default();
             for number in 1..=transactions {
                 batch.clear();
@@ -61,20 +61,20 @@ fn structures_stay_sound_and_operations_and_deltas_tell_all() {
                     played.line(line),
                     run.memory().line(line),
                     "{} {line}",
-                    known.name
+                    program.name
                 );
                 if !log.contains(&(line * 64)) {
                     assert_eq!(
                         patched.line(line),
                         played.line(line),
                         "{} {line}",
-                        known.name
+                        program.name
                     );
                 }
             }
-            let checked = run.program().check(&mut played);
-            assert_eq!(checked, Ok(()), "{} of {item_bytes}", known.name);
-            let recovered = run.program().recover(&mut played).expect("a log");
+            let checked = run.workload().check(&mut played);
+            assert_eq!(checked, Ok(()), "{} of {item_bytes}", program.name);
+            let recovered = run.workload().recover(&mut played).expect("a log");
             assert_eq!((recovered.visible, recovered.restored), (transactions, 0));
         }
     }
@@ -84,34 +84,34 @@ fn structures_stay_sound_and_operations_and_deltas_tell_all() {
 /// for bytes that mean nothing (padding, free places, the log).
 #[test]
 fn checks_notice_most_changed_bytes() {
-    for known in workload::all() {
-        let mut run = run_of(&spec(known.name, 64, 100));
+    for program in workload::all() {
+        let mut run = run_of(&spec(program.name, 64, 100));
         let mut batch = Batch::default();
         (0..100).for_each(|_| run.transaction(&mut batch));
-        let from = run.program().log_bytes().end / 64;
+        let from = run.workload().log_bytes().end / 64;
         let mut flat = copy(run.memory());
         let (mut noticed, mut tried) = (0, 0);
         for line in from..run.set_up_lines() {
             let byte = line as usize % 8; // the first word, which most lines use
             flat.line_mut(line)[byte] ^= 0x11;
             tried += 1;
-            noticed += u32::from(run.program().check(&mut flat).is_err());
+            noticed += u32::from(run.workload().check(&mut flat).is_err());
             flat.line_mut(line)[byte] ^= 0x11;
         }
-        assert_eq!(run.program().check(&mut flat), Ok(()));
+        assert_eq!(run.workload().check(&mut flat), Ok(()));
         // A queue is half empty, buckets of a hash table are few to a line.
         assert!(
             noticed * 5 > tried * 2,
             "{}: {noticed} of {tried}",
-            known.name
+            program.name
         );
     }
 }
 
 #[test]
 fn garbage_is_a_fault_and_never_a_panic() {
-    for known in workload::all() {
-        let run = run_of(&spec(known.name, 64, 10));
+    for program in workload::all() {
+        let run = run_of(&spec(program.name, 64, 10));
         let mut state = 1u64;
         for round in 0..200 {
             let mut flat = copy(run.memory());
@@ -122,8 +122,8 @@ fn garbage_is_a_fault_and_never_a_panic() {
                 let line = (state >> 33) % flat.lines();
                 flat.line_mut(line)[(state >> 20) as usize % 64] = (state >> 50) as u8;
             }
-            let _ = run.program().recover(&mut flat);
-            let _ = run.program().check(&mut flat);
+            let _ = run.workload().recover(&mut flat);
+            let _ = run.workload().check(&mut flat);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sardonyx::line::{Line, Logical, ZERO_LINE};
 use sardonyx::machine::{Batch, Op, OpKind, Phase};
-use sardonyx::workload::{self, Flat, Memory, Mutant, ProgramRun, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, Flat, Memory, Mutant, ProgramRun, ProgramSpec};
 
 struct Random(u64);
 
@@ -190,7 +190,7 @@ fn noise(line: &Line, counter: u64) -> Line {
 fn explore(spec: &ProgramSpec, seed: u64, cuts: &mut u64) -> Option<String> {
     let mut run = ProgramRun::new(spec, Logical(0)).unwrap();
     let lines = run.lines();
-    let log: BTreeSet<u64> = run.program().log_bytes().map(|byte| byte / 64).collect();
+    let log: BTreeSet<u64> = run.workload().log_bytes().map(|byte| byte / 64).collect();
     let mut machine = Machine::new(&run, seed);
     let snapshot = |run: &ProgramRun| {
         (0..lines)
@@ -213,7 +213,7 @@ fn explore(spec: &ProgramSpec, seed: u64, cuts: &mut u64) -> Option<String> {
             }
             *cuts += 1;
             let mut flat = machine.cut(lines);
-            let recovered = match run.program().recover(&mut flat) {
+            let recovered = match run.workload().recover(&mut flat) {
                 Ok(recovered) => recovered,
                 Err(fault) => return Some(fault.to_string()),
             };
@@ -231,7 +231,7 @@ fn explore(spec: &ProgramSpec, seed: u64, cuts: &mut u64) -> Option<String> {
         }
     }
     let mut last = copy_of(&run);
-    assert_eq!(run.program().check(&mut last), Ok(()));
+    assert_eq!(run.workload().check(&mut last), Ok(()));
     None
 }
 
@@ -251,17 +251,17 @@ fn spec(name: &str, mutant: Option<Mutant>) -> ProgramSpec {
         footprint: 8 << 10,
         transactions: 40,
         seed: 3,
-        mutant,
+        durability: DurabilityKind::SoftwareUndo { mutant },
     }
 }
 
 #[test]
 fn correct_programs_recover_from_every_cut() {
     let mut cuts = 0;
-    for known in workload::all() {
+    for program in workload::all() {
         for seed in 0..3 {
-            let wrong = explore(&spec(known.name, None), seed, &mut cuts);
-            assert_eq!(wrong, None, "{} seed {seed}", known.name);
+            let wrong = explore(&spec(program.name, None), seed, &mut cuts);
+            assert_eq!(wrong, None, "{} seed {seed}", program.name);
         }
     }
     assert!(cuts > 20_000, "{cuts}");
@@ -270,8 +270,8 @@ fn correct_programs_recover_from_every_cut() {
 #[test]
 fn every_mutant_is_caught() {
     for mutant in Mutant::ALL {
-        let caught = workload::all().iter().any(|known| {
-            let spec = spec(known.name, Some(*mutant));
+        let caught = workload::all().iter().any(|program| {
+            let spec = spec(program.name, Some(*mutant));
             (0..8).any(|seed| explore(&spec, seed, &mut 0).is_some())
         });
         assert!(caught, "{mutant:?} ({})", mutant.meaning());

@@ -24,7 +24,7 @@ use crate::controller::designs::Guarantee;
 use crate::engine::journal::{Event, Mark};
 use crate::machine::{Batch, UntimedMemory};
 use crate::splitmix::mix;
-use crate::workload::{Fault, Program, Recovered};
+use crate::workload::{Fault, Recovered, Workload};
 
 /// Lines written of late that are compared where it is not known which lines a place is about.
 const LATE: usize = 48;
@@ -54,7 +54,7 @@ impl Covered {
 
 /// What is known of one core's program.
 struct Known {
-    program: Box<dyn Program>,
+    workload: Workload,
     /// Transactions up to it must be visible.
     required: u64,
     /// None beyond it may be.
@@ -111,7 +111,7 @@ impl<'h> Checker<'h> {
     pub fn new(history: &'h History, options: &Options) -> Checker<'h> {
         let platform = options.platform;
         let known = |spec: &crate::workload::ProgramSpec| Known {
-            program: spec.build().expect("it has been run"),
+            workload: spec.build().expect("it has been run"),
             required: 0,
             allowed: 0,
             visible: 0,
@@ -298,7 +298,7 @@ impl<'h> Checker<'h> {
             view.record();
         }
         known.fault = None;
-        let recovered = match known.program.recover(&mut view) {
+        let recovered = match known.workload.recover(&mut view) {
             Ok(recovered) => recovered,
             Err(fault) => {
                 known.fault = Some((Kind::Unrecoverable, fault));
@@ -323,7 +323,7 @@ impl<'h> Checker<'h> {
         }
         (known.visible, known.restored) = (visible, stored);
         if full && known.wrong.is_empty() {
-            let broken = known.program.check(&mut view).err();
+            let broken = known.workload.check(&mut view).err();
             known.fault = broken.map(|fault| (Kind::Broken, fault));
         }
         if let Some(batch) = view.take_record().filter(|_| restored > 0) {
@@ -342,9 +342,9 @@ impl<'h> Checker<'h> {
             let known = &self.known[core];
             let window = (known.required, known.allowed);
             let survivors = (self.survivors.position(), &image, &sealed[..]);
-            let program = (&*known.program, window);
+            let workload = (&known.workload, window);
             let on = (self.history, core, self.platform);
-            let found = nested::cut(on, survivors, program, batch);
+            let found = nested::cut(on, survivors, workload, batch);
             self.covered.recovery_cuts += found.cuts;
             for violation in &found.violations {
                 self.tally.add(violation);

@@ -10,7 +10,7 @@ use crate::engine::untimed::Untimed;
 use crate::machine::{Batch, OpSource, RunError, UntimedMemory};
 use crate::medium::image::Image;
 use crate::units::Time;
-use crate::workload::Program;
+use crate::workload::Workload;
 
 /// What cutting one recovery has shown.
 pub struct Found {
@@ -64,7 +64,7 @@ pub fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Sealed>)
 pub fn cut(
     (history, core, platform): (&History, usize, Platform),
     (position, image, sealed): (u64, &Image, &[Sealed]),
-    (program, window): (&dyn Program, (u64, u64)),
+    (workload, window): (&Workload, (u64, u64)),
     batch: Batch,
 ) -> Found {
     let golden = &history.programs[core];
@@ -97,7 +97,7 @@ pub fn cut(
                 Platform::None => survivors.tear(),
                 _ => Vec::new(),
             };
-            let wrong = verify((history, core), &mut survivors, (program, window));
+            let wrong = verify((history, core), &mut survivors, (workload, window));
             let sealed = survivors.untimed.sealed();
             let reused = sealed
                 .iter()
@@ -134,14 +134,14 @@ pub fn cut(
 fn verify(
     (history, core): (&History, usize),
     survivors: &mut Survivors,
-    (program, (required, allowed)): (&dyn Program, (u64, u64)),
+    (workload, (required, allowed)): (&Workload, (u64, u64)),
 ) -> Option<(Kind, Option<u64>, String)> {
     let golden = &history.programs[core];
     let (region, log) = (golden.region(), golden.log());
     let mut controller = survivors.recover(history);
     let untimed = &mut survivors.untimed;
     let mut view = UntimedMemory::new(untimed, &mut controller, region.start, log.clone());
-    let visible = match program.recover(&mut view) {
+    let visible = match workload.recover(&mut view) {
         Ok(recovered) => recovered.visible,
         Err(fault) => {
             let line = region.start + fault.at / 64;

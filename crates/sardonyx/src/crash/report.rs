@@ -73,7 +73,7 @@ impl Question {
         Ok(Some(json!({
             "design": history.design,
             "program": spec.name,
-            "mutant": spec.mutant.map(|mutant| mutant.name()),
+            "mutant": spec.durability.mutant().map(|mutant| mutant.name()),
             "cores": history.programs.len(),
             "transactions": spec.transactions,
             "seed": history.seed,
@@ -105,7 +105,7 @@ fn describe(history: &History, explored: &Explored) -> Value {
         "design": history.design,
         "guarantee": history.guarantee.name(),
         "program": spec.name,
-        "mutant": spec.mutant.map(|mutant| mutant.name()),
+        "mutant": spec.durability.mutant().map(|mutant| mutant.name()),
         "cores": history.programs.len(),
         "transactions": spec.transactions,
         "transaction_bytes": spec.item_bytes,

@@ -12,7 +12,7 @@ use super::platform::{Platform, Survivors};
 use crate::engine::journal::{Event, Mark};
 use crate::line::LINE_BYTES;
 use crate::machine::UntimedMemory;
-use crate::workload::{Header, Memory, Program, UndoLog};
+use crate::workload::{Header, Memory, Workload};
 
 /// Where a transaction is, by what its core has stored last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ struct Seen {
 }
 
 struct Core {
-    program: Box<dyn Program>,
+    workload: Workload,
     stage: Stage,
     number: u64,
     required: u64,
@@ -99,7 +99,7 @@ pub fn stages(
     let image = history.image.copy();
     let mut survivors = Survivors::new(&history.journal, image, platform, history.seed);
     let core = |expected: &Expected| Core {
-        program: expected.spec().build().expect("it has been run"),
+        workload: expected.spec().build().expect("it has been run"),
         stage: Stage::Between,
         number: 0,
         required: 0,
@@ -221,9 +221,9 @@ fn recover(
     let mut view = UntimedMemory::new(untimed, &mut controller, region.start, log.clone());
     if let Some(header) = header {
         let at = (log.start - region.start) * LINE_BYTES as u64;
-        view.store(at, &UndoLog::header_bytes(header));
+        view.store(at, &header.bytes());
     }
-    let recovered = core.program.recover(&mut view);
+    let recovered = core.workload.recover(&mut view);
     let mut is_of = |visible: u64| {
         let mut data = region.clone().filter(|line| !log.contains(line));
         data.all(|line| view.line(line) == *expected.content(line, visible))

@@ -2,6 +2,8 @@
 //! persistent. Source: SCA (HPCA 2018) Sec. 4.3 over Intel's clwb and sfence.
 //! Left out: where the bytes are; caches and time, a fresh controller after a power cut, or an array.
 
+use std::ops::Range;
+
 use super::Mark;
 use crate::line::LINE_BYTES;
 
@@ -61,3 +63,20 @@ pub trait MemoryExt: Memory {
 }
 
 impl<M: Memory + ?Sized> MemoryExt for M {}
+
+/// The pieces of `len` bytes at `at`, line by line: the line's address, where in it, and which
+/// of the bytes.
+pub(crate) fn pieces(at: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        if done == len {
+            return None;
+        }
+        let here = at + done as u64;
+        let within = here as usize % LINE_BYTES;
+        let size = (LINE_BYTES - within).min(len - done);
+        let piece = (here - within as u64, within, done..done + size);
+        done += size;
+        Some(piece)
+    })
+}

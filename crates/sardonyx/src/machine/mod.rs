@@ -25,6 +25,7 @@ pub use agent::{Agent, Answer, CoreFigures, Counts, Turn, Waiter};
 pub use caches::{Caches, Hit, Level, MAX_CORES, WriteBack};
 pub use cores::{Player, ReadId, Taken, TraceCore};
 pub use error::{RunError, TraceUse, unless_exhausted};
+pub(crate) use memory::pieces;
 pub use memory::{COUNTER_SPAN, Memory, MemoryExt};
 pub use ops::{Batch, Mark, Op, OpKind, OpSource, Phase};
 pub use outcome::Outcome;

@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::memory::pieces;
 use super::{Batch, Memory, OpKind};
 use crate::controller::{Class, Controller, Persist};
 use crate::engine::untimed::Untimed;
@@ -84,14 +85,8 @@ impl<'v> UntimedMemory<'v> {
     }
 
     fn write(&mut self, at: u64, bytes: &[u8], atomic: bool) {
-        let mut done = 0;
-        while done < bytes.len() {
-            let here = at + done as u64;
-            let (line, from) = (
-                self.base + here / LINE_BYTES as u64,
-                here as usize % LINE_BYTES,
-            );
-            let part = &bytes[done..bytes.len().min(done + LINE_BYTES - from)];
+        for (home, from, part) in pieces(at, bytes.len()) {
+            let (line, part) = (self.line_at(home), &bytes[part]);
             let cached = self.fetch(line);
             cached.line[from..from + part.len()].copy_from_slice(part);
             (cached.dirty, cached.stored) = (true, true);
@@ -101,7 +96,6 @@ impl<'v> UntimedMemory<'v> {
             if let Some(batch) = &mut self.batch {
                 batch.store(Virtual(line), from as u8, part, atomic);
             }
-            done += part.len();
         }
     }
 
@@ -134,14 +128,9 @@ pub fn noise(line: u64) -> Line {
 
 impl Memory for UntimedMemory<'_> {
     fn load(&mut self, at: u64, bytes: &mut [u8]) {
-        let mut done = 0;
-        while done < bytes.len() {
-            let here = at + done as u64;
-            let (line, from) = (self.line_at(here), here as usize % LINE_BYTES);
-            let len = (bytes.len() - done).min(LINE_BYTES - from);
-            let cached = self.fetch(line);
-            bytes[done..done + len].copy_from_slice(&cached.line[from..from + len]);
-            done += len;
+        for (home, from, part) in pieces(at, bytes.len()) {
+            let cached = self.fetch(self.line_at(home));
+            bytes[part.clone()].copy_from_slice(&cached.line[from..from + part.len()]);
         }
     }
 

@@ -1,26 +1,24 @@
-//! Persistent programs: five data structures written once against [`Memory`], each operation an
-//! undo-log transaction (SCA, HPCA 2018, Fig. 9 and Sec. 6.2). They run functionally, ahead of the
+//! Persistent programs: data structures written once against [`Memory`], and what makes their
+//! transactions durable (SCA, HPCA 2018, Fig. 9 and Sec. 6.2). They run functionally, ahead of the
 //! timed cores, which play the operations that they make. `docs/programs.md` adds one.
 
+mod durability;
 mod flat;
-mod program;
+mod programs;
 pub(crate) mod random;
 mod run;
-mod structures;
+mod spec;
 pub mod timed;
-mod transaction;
-mod undo_log;
 
 pub use crate::machine::{COUNTER_SPAN, Mark, Memory, MemoryExt, Phase};
+pub(crate) use durability::Header;
+pub use durability::{Durability, DurabilityKind, Mutant, Recovered, Transaction};
 pub use flat::Flat;
-pub use program::{Fault, Mutant, Program, ProgramSpec, Recovered};
-pub use run::{Delta, LineChange, ProgramRun, SpecError};
-pub use structures::Known;
-pub use transaction::Transaction;
-pub(crate) use undo_log::Header;
-pub use undo_log::UndoLog;
+pub use programs::{Program, ProgramFile};
+pub use run::{Delta, LineChange, ProgramRun};
+pub use spec::{Fault, ProgramSpec, SpecError, Workload};
 
 /// Every program.
-pub fn all() -> &'static [Known] {
-    structures::PROGRAMS
+pub fn all() -> &'static [ProgramFile] {
+    programs::PROGRAMS
 }

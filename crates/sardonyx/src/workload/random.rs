@@ -28,7 +28,7 @@ impl Random {
 }
 
 /// The bytes of item `id`: its number, then words that follow from it.
-pub fn item(id: u64, bytes: &mut [u8]) {
+fn item(id: u64, bytes: &mut [u8]) {
     for (i, word) in bytes.chunks_exact_mut(8).enumerate() {
         let value = match i {
             0 => id,
@@ -36,6 +36,13 @@ pub fn item(id: u64, bytes: &mut [u8]) {
         };
         word.copy_from_slice(&value.to_le_bytes());
     }
+}
+
+/// Writes item `id`, of `len` bytes, at `at`.
+pub fn store_item(memory: &mut dyn Memory, at: u64, len: u64, id: u64) {
+    let mut bytes = vec![0; len as usize];
+    item(id, &mut bytes);
+    memory.store(at, &bytes);
 }
 
 /// The number of the item at `at`, whose bytes must follow from it.

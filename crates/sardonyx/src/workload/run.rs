@@ -3,11 +3,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::structures::PROGRAMS;
-use super::transaction::pieces;
-use super::{Flat, Mark, Memory, Program, ProgramSpec};
+use super::{Flat, Mark, Memory, ProgramSpec, SpecError, Workload};
 use crate::line::{LINE_BYTES, Line, Logical, Virtual};
-use crate::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError};
+use crate::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError, pieces};
 use crate::units::Time;
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -36,7 +34,7 @@ pub struct LineChange {
 /// A program, its flat memory and how far it is.
 pub struct ProgramRun {
     spec: ProgramSpec,
-    program: Box<dyn Program>,
+    workload: Workload,
     flat: Flat,
     base: u64,
     set_up: u64,
@@ -49,16 +47,16 @@ impl ProgramRun {
     /// # Errors
     /// What is wrong with `spec`, and the remedy.
     pub fn new(spec: &ProgramSpec, base: Logical) -> Result<ProgramRun, SpecError> {
-        let mut program = spec.build()?;
-        let mut flat = Flat::new(program.region_bytes());
-        program.setup(&mut flat);
+        let workload = spec.build()?;
+        let mut flat = Flat::new(workload.region_bytes());
+        workload.setup(&mut flat);
         // Setup fills from below, so that what it has not written is all at the end.
         let used = (0..flat.lines())
             .rev()
             .find(|line| *flat.line(*line) != [0; LINE_BYTES]);
         Ok(ProgramRun {
             spec: spec.clone(),
-            program,
+            workload,
             set_up: used.map_or(0, |line| line + 1),
             flat,
             base: base.0,
@@ -66,9 +64,9 @@ impl ProgramRun {
         })
     }
 
-    /// The program, for recovery and checks.
-    pub fn program(&self) -> &dyn Program {
-        &*self.program
+    /// The program with its durability, for recovery and checks.
+    pub fn workload(&self) -> &Workload {
+        &self.workload
     }
 
     /// Its specification.
@@ -110,7 +108,7 @@ impl ProgramRun {
     pub fn transaction_with_delta(&mut self, batch: &mut Batch) -> Delta {
         let mut before = Before::default();
         self.record(batch, Some(&mut before));
-        let log = self.program.log_bytes();
+        let log = self.workload.log_bytes();
         let data = before
             .order
             .into_iter()
@@ -134,7 +132,7 @@ impl ProgramRun {
             batch,
             before,
         };
-        self.program.transaction(self.done, &mut recorder);
+        self.workload.transaction(self.done, &mut recorder);
     }
 }
 
@@ -153,7 +151,7 @@ impl OpSource for ProgramRun {
     }
 
     fn log_lines(&self) -> std::ops::Range<u64> {
-        let log = self.program.log_bytes();
+        let log = self.workload.log_bytes();
         self.base + log.start / LINE..self.base + log.end.div_ceil(LINE)
     }
 
@@ -241,66 +239,5 @@ impl Memory for Recorder<'_> {
 
     fn depend(&mut self) {
         self.batch.push(OpKind::Depend, Virtual(0));
-    }
-}
-
-/// What is wrong with a program's specification.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{program}: {problem}; {remedy}")]
-pub struct SpecError {
-    /// The program.
-    pub program: String,
-    /// What is wrong.
-    pub problem: String,
-    /// What to do.
-    pub remedy: String,
-}
-
-/// Largest footprint: more would fill the host's memory.
-const MOST_BYTES: u64 = 1 << 36;
-/// Smallest footprint: a page.
-const LEAST_BYTES: u64 = 4096;
-/// Most transactions of one run.
-const MOST_TRANSACTIONS: u64 = 1 << 32;
-
-impl ProgramSpec {
-    /// The program, not set up.
-    ///
-    /// # Errors
-    /// What is wrong, and the remedy.
-    pub fn build(&self) -> Result<Box<dyn Program>, SpecError> {
-        let fail = |problem: String, remedy: String| {
-            Err(SpecError {
-                program: self.name.clone(),
-                problem,
-                remedy,
-            })
-        };
-        let Some(known) = PROGRAMS.iter().find(|known| known.name == self.name) else {
-            let names = || PROGRAMS.iter().map(|known| known.name);
-            let near = crate::config::nearest(&self.name, names());
-            let meant = near
-                .first()
-                .map(|near| format!("did you mean \"{near}\"? "));
-            let all = names().collect::<Vec<_>>().join(", ");
-            let remedy = format!("{}the programs are {all}", meant.unwrap_or_default());
-            return fail("there is no such program".into(), remedy);
-        };
-        if self.item_bytes == 0 || self.item_bytes > 4096 || !self.item_bytes.is_multiple_of(LINE) {
-            let problem = format!("a transaction of {} bytes", self.item_bytes);
-            return fail(problem, "give a multiple of 64 up to 4096".into());
-        }
-        if !(LEAST_BYTES.max(2 * self.item_bytes)..=MOST_BYTES).contains(&self.footprint) {
-            let problem = format!("a footprint of {} bytes", self.footprint);
-            return fail(
-                problem,
-                "give 8 KiB to 64 GiB, most machines have less".into(),
-            );
-        }
-        if !(1..=MOST_TRANSACTIONS).contains(&self.transactions) {
-            let problem = format!("{} transactions", self.transactions);
-            return fail(problem, "give 1 to 2^32".into());
-        }
-        Ok((known.build)(self))
     }
 }

@@ -2,13 +2,22 @@
 //! and restores the colours (Cormen et al., Introduction to Algorithms). Invariants: keys in order,
 //! no red child of a red node, as many black nodes on every way down, parents right.
 
-use std::ops::Range;
+use super::{Heap, LINE, Program, ProgramFile, STEP, fault, words};
+use crate::workload::random::{check_item, store_item};
+use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
 
-use super::{LINE, OPERATION, Parts, STEP, fault, words};
-use crate::workload::random::{Random, check_item, item};
-use crate::workload::{Fault, Memory, MemoryExt, Program, ProgramSpec, Recovered, Transaction};
+pub const PROGRAM: ProgramFile = ProgramFile {
+    name: "rbtree",
+    line: "inserts an item into a red-black tree",
+    build: |spec, heap| {
+        let node = LINE + spec.item_bytes;
+        let filled = (spec.footprint / node).max(1);
+        let heap = Heap::new(heap, (filled + spec.transactions) * node);
+        Box::new(RedBlackTree { spec, heap, filled })
+    },
+};
 
-/// Offsets in the root line: the root node, keys in the tree, the first free byte of the heap.
+/// In the root line: the root node, keys in the tree, the first free byte of the heap.
 const TOP: u64 = 0;
 const COUNT: u64 = 8;
 const FREE: u64 = 16;
@@ -22,31 +31,17 @@ const RED: u64 = 32;
 const DEEPEST: usize = 128;
 
 /// The tree.
-pub struct RedBlackTree {
+struct RedBlackTree {
     spec: ProgramSpec,
-    parts: Parts,
+    heap: Heap,
     filled: u64,
 }
 
 impl RedBlackTree {
-    pub fn new(spec: &ProgramSpec) -> RedBlackTree {
-        let node = LINE + spec.item_bytes;
-        let filled = (spec.footprint / node).max(1);
-        RedBlackTree {
-            spec: spec.clone(),
-            parts: Parts::new(spec, (filled + spec.transactions) * node),
-            filled,
-        }
-    }
-
-    fn key(&self, number: u64) -> u64 {
-        Random::new(self.spec.seed, number).draw()
-    }
-
     fn insert(&self, memory: &mut dyn Memory, key: u64) {
         let mut parent = 0;
         let mut side = 0;
-        let mut at = self.parts.root_u64(memory, TOP);
+        let mut at = memory.load_u64(TOP);
         while at != 0 {
             memory.compute(STEP);
             memory.depend();
@@ -57,21 +52,19 @@ impl RedBlackTree {
             side = usize::from(here < key);
             (parent, at) = (at, memory.load_u64(at + CHILD[side]));
         }
-        let node = self.parts.root_u64(memory, FREE);
+        let node = memory.load_u64(FREE);
         let next = node + LINE + self.spec.item_bytes;
-        self.parts.set_root_u64(memory, FREE, next);
-        let count = self.parts.root_u64(memory, COUNT);
-        self.parts.set_root_u64(memory, COUNT, count + 1);
-        let mut bytes = vec![0; self.spec.item_bytes as usize];
-        item(key, &mut bytes);
-        memory.store(node + LINE, &bytes);
+        memory.store_u64(FREE, next);
+        let count = memory.load_u64(COUNT);
+        memory.store_u64(COUNT, count + 1);
+        store_item(memory, node + LINE, self.spec.item_bytes, key);
         memory.store_u64(node + KEY, key);
         memory.store_u64(node + CHILD[0], 0);
         memory.store_u64(node + CHILD[1], 0);
         memory.store_u64(node + PARENT, parent);
         memory.store_u64(node + RED, 1);
         match parent {
-            0 => self.parts.set_root_u64(memory, TOP, node),
+            0 => memory.store_u64(TOP, node),
             _ => memory.store_u64(parent + CHILD[side], node),
         }
         self.rebalance(memory, node);
@@ -124,7 +117,7 @@ impl RedBlackTree {
         }
         memory.store_u64(up + PARENT, parent);
         match parent {
-            0 => self.parts.set_root_u64(memory, TOP, up),
+            0 => memory.store_u64(TOP, up),
             _ => {
                 let side = usize::from(memory.load_u64(parent + CHILD[1]) == at);
                 memory.store_u64(parent + CHILD[side], up);
@@ -156,7 +149,7 @@ impl Walk<'_> {
             return Ok(0);
         }
         let bytes = self.tree.spec.item_bytes;
-        if !self.tree.parts.holds(at, LINE + bytes) || at >= self.free {
+        if !self.tree.heap.holds(at, LINE + bytes) || at >= self.free {
             return fault(at, "no node can lie here");
         }
         if depth > DEEPEST {
@@ -193,41 +186,26 @@ impl Walk<'_> {
 
 impl Program for RedBlackTree {
     fn region_bytes(&self) -> u64 {
-        self.parts.end
+        self.heap.end
     }
 
-    fn log_bytes(&self) -> Range<u64> {
-        self.parts.log.bytes()
-    }
-
-    fn setup(&mut self, memory: &mut dyn Memory) {
-        self.parts.set_root_u64(memory, FREE, self.parts.heap);
+    fn setup(&self, memory: &mut dyn Memory) {
+        memory.store_u64(FREE, self.heap.start);
         for number in 0..self.filled {
-            self.insert(memory, self.key(u64::MAX - number));
+            self.insert(memory, self.spec.key(u64::MAX - number));
         }
     }
 
-    fn transaction(&mut self, number: u64, memory: &mut dyn Memory) {
-        let key = self.key(number);
-        let mut tx = Transaction::begin(memory, self.parts.log, number, self.spec.mutant);
-        tx.compute(OPERATION);
-        self.insert(&mut tx, key);
-        tx.commit();
-    }
-
-    fn recover(&self, memory: &mut dyn Memory) -> Result<Recovered, Fault> {
-        self.parts.log.recover(memory, self.parts.region())
+    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+        self.insert(memory, self.spec.key(number));
     }
 
     fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
-        let free = self.parts.root_u64(memory, FREE);
-        let count = self.parts.root_u64(memory, COUNT);
-        let top = self.parts.root_u64(memory, TOP);
-        if !free.is_multiple_of(LINE) || free > self.parts.end {
-            return fault(
-                self.parts.root + FREE,
-                format!("the heap ends at {free:#x}"),
-            );
+        let free = memory.load_u64(FREE);
+        let count = memory.load_u64(COUNT);
+        let top = memory.load_u64(TOP);
+        if !free.is_multiple_of(LINE) || free > self.heap.end {
+            return fault(FREE, format!("the heap ends at {free:#x}"));
         }
         let mut walk = Walk {
             tree: self,
@@ -238,10 +216,7 @@ impl Program for RedBlackTree {
         walk.node(memory, top, (0, true), 0)?; // the root may not be red either
         match walk.left {
             0 => Ok(()),
-            n => fault(
-                self.parts.root + COUNT,
-                format!("{n} of {count} keys are missing"),
-            ),
+            n => fault(COUNT, format!("{n} of {count} keys are missing")),
         }
     }
 }

@@ -2,13 +2,24 @@
 //! random key, splitting full nodes on the way down (Cormen et al., Introduction to Algorithms).
 //! Invariants: keys in order, 7 to 15 a node (the root has fewer), all leaves at one depth.
 
-use std::ops::Range;
+use super::{Heap, LINE, Program, ProgramFile, STEP, fault, to_bytes, words};
+use crate::workload::random::{check_item, store_item};
+use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
 
-use super::{LINE, OPERATION, Parts, STEP, fault, to_bytes, words};
-use crate::workload::random::{Random, check_item, item};
-use crate::workload::{Fault, Memory, MemoryExt, Program, ProgramSpec, Recovered, Transaction};
+pub const PROGRAM: ProgramFile = ProgramFile {
+    name: "btree",
+    line: "inserts an item into a B-tree of minimum degree 8",
+    build: |spec, heap| {
+        let filled = (spec.footprint / (spec.item_bytes + NODE_SHARE)).max(1);
+        // At worst seven keys a node, and some nodes that are not yet full enough.
+        let a_key = spec.item_bytes + NODE.div_ceil(DEGREE as u64 - 1);
+        let bytes = (filled + spec.transactions) * a_key + DEEPEST as u64 * NODE;
+        let heap = Heap::new(heap, bytes);
+        Box::new(BTree { spec, heap, filled })
+    },
+};
 
-/// Offsets in the root line: the root node, keys in the tree, the first free byte of the heap.
+/// In the root line: the root node, keys in the tree, the first free byte of the heap.
 const TOP: u64 = 0;
 const COUNT: u64 = 8;
 const FREE: u64 = 16;
@@ -27,9 +38,9 @@ const NODE_SHARE: u64 = 37;
 const DEEPEST: usize = 24;
 
 /// The tree.
-pub struct BTree {
+struct BTree {
     spec: ProgramSpec,
-    parts: Parts,
+    heap: Heap,
     filled: u64,
 }
 
@@ -85,31 +96,15 @@ fn copy(memory: &mut dyn Memory, from: u64, to: u64, words: usize) {
 }
 
 impl BTree {
-    pub fn new(spec: &ProgramSpec) -> BTree {
-        let filled = (spec.footprint / (spec.item_bytes + NODE_SHARE)).max(1);
-        // At worst seven keys a node, and some nodes that are not yet full enough.
-        let a_key = spec.item_bytes + NODE.div_ceil(DEGREE as u64 - 1);
-        let heap = (filled + spec.transactions) * a_key + DEEPEST as u64 * NODE;
-        BTree {
-            spec: spec.clone(),
-            parts: Parts::new(spec, heap),
-            filled,
-        }
-    }
-
-    fn key(&self, number: u64) -> u64 {
-        Random::new(self.spec.seed, number).draw()
-    }
-
     fn allocate(&self, memory: &mut dyn Memory, bytes: u64) -> u64 {
-        let at = self.parts.root_u64(memory, FREE);
-        self.parts.set_root_u64(memory, FREE, at + bytes);
+        let at = memory.load_u64(FREE);
+        memory.store_u64(FREE, at + bytes);
         at
     }
 
     fn insert(&self, memory: &mut dyn Memory, key: u64) {
         let sound = "the program's own memory is sound";
-        let mut at = self.parts.root_u64(memory, TOP);
+        let mut at = memory.load_u64(TOP);
         memory.depend();
         let mut node = Head::load(memory, at).expect(sound);
         if node.full() {
@@ -122,7 +117,7 @@ impl BTree {
             };
             memory.store_u64(top + CHILDREN, at);
             self.split(memory, &mut above, 0, node);
-            self.parts.set_root_u64(memory, TOP, top);
+            memory.store_u64(TOP, top);
             node = above;
         }
         loop {
@@ -153,14 +148,12 @@ impl BTree {
 
     fn insert_in_leaf(&self, memory: &mut dyn Memory, mut leaf: Head, index: usize, key: u64) {
         let place = self.allocate(memory, self.spec.item_bytes);
-        let mut bytes = vec![0; self.spec.item_bytes as usize];
-        item(key, &mut bytes);
-        memory.store(place, &bytes);
+        store_item(memory, place, self.spec.item_bytes, key);
         insert_word(memory, leaf.at + ITEMS, index, leaf.keys.len(), place);
         leaf.keys.insert(index, key);
         leaf.store(memory, index);
-        let count = self.parts.root_u64(memory, COUNT);
-        self.parts.set_root_u64(memory, COUNT, count + 1);
+        let count = memory.load_u64(COUNT);
+        memory.store_u64(COUNT, count + 1);
     }
 
     /// Splits the full `child`, which is child `index` of `above`, around its middle key.
@@ -197,7 +190,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn node(&mut self, memory: &mut dyn Memory, at: u64, depth: usize) -> Result<(), Fault> {
-        if !self.tree.parts.holds(at, NODE) || at >= self.free {
+        if !self.tree.heap.holds(at, NODE) || at >= self.free {
             return fault(at, "no node can lie here");
         }
         if depth > DEEPEST {
@@ -233,7 +226,7 @@ impl Walk<'_> {
         self.left -= 1;
         let place = memory.load_u64(at + ITEMS + i * 8);
         let bytes = self.tree.spec.item_bytes;
-        if !self.tree.parts.holds(place, bytes) || place >= self.free {
+        if !self.tree.heap.holds(place, bytes) || place >= self.free {
             return fault(at + ITEMS + i * 8, format!("no item can lie at {place:#x}"));
         }
         match check_item(memory, place, bytes)? == key {
@@ -245,43 +238,28 @@ impl Walk<'_> {
 
 impl Program for BTree {
     fn region_bytes(&self) -> u64 {
-        self.parts.end
+        self.heap.end
     }
 
-    fn log_bytes(&self) -> Range<u64> {
-        self.parts.log.bytes()
-    }
-
-    fn setup(&mut self, memory: &mut dyn Memory) {
-        let top = self.parts.heap;
-        self.parts.set_root_u64(memory, TOP, top);
-        self.parts.set_root_u64(memory, FREE, top + NODE);
+    fn setup(&self, memory: &mut dyn Memory) {
+        let top = self.heap.start;
+        memory.store_u64(TOP, top);
+        memory.store_u64(FREE, top + NODE);
         memory.store_u64(top, LEAF);
         for number in 0..self.filled {
-            self.insert(memory, self.key(u64::MAX - number));
+            self.insert(memory, self.spec.key(u64::MAX - number));
         }
     }
 
-    fn transaction(&mut self, number: u64, memory: &mut dyn Memory) {
-        let key = self.key(number);
-        let mut tx = Transaction::begin(memory, self.parts.log, number, self.spec.mutant);
-        tx.compute(OPERATION);
-        self.insert(&mut tx, key);
-        tx.commit();
-    }
-
-    fn recover(&self, memory: &mut dyn Memory) -> Result<Recovered, Fault> {
-        self.parts.log.recover(memory, self.parts.region())
+    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+        self.insert(memory, self.spec.key(number));
     }
 
     fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
-        let free = self.parts.root_u64(memory, FREE);
-        let count = self.parts.root_u64(memory, COUNT);
-        if !free.is_multiple_of(LINE) || free > self.parts.end {
-            return fault(
-                self.parts.root + FREE,
-                format!("the heap ends at {free:#x}"),
-            );
+        let free = memory.load_u64(FREE);
+        let count = memory.load_u64(COUNT);
+        if !free.is_multiple_of(LINE) || free > self.heap.end {
+            return fault(FREE, format!("the heap ends at {free:#x}"));
         }
         let mut walk = Walk {
             tree: self,
@@ -290,14 +268,11 @@ impl Program for BTree {
             depth: None,
             last: None,
         };
-        let top = self.parts.root_u64(memory, TOP);
+        let top = memory.load_u64(TOP);
         walk.node(memory, top, 0)?;
         match walk.left {
             0 => Ok(()),
-            n => fault(
-                self.parts.root + COUNT,
-                format!("{n} of {count} keys are missing"),
-            ),
+            n => fault(COUNT, format!("{n} of {count} keys are missing")),
         }
     }
 }

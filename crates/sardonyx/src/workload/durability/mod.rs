@@ -1,0 +1,76 @@
+//! What makes a program's transactions persistent as a whole or not at all, and what it does first
+//! after a power cut. A program's own code knows nothing of it.
+
+mod mutant;
+mod software_undo;
+
+use std::ops::Range;
+
+use super::{Fault, Memory};
+pub use mutant::Mutant;
+pub(crate) use software_undo::Header;
+use software_undo::SoftwareUndo;
+
+/// How transactions become durable.
+pub trait Durability: Send {
+    /// The bytes of the region that it keeps for itself: the log, if software writes one.
+    fn log_bytes(&self) -> Range<u64>;
+
+    /// Begins transaction `number`.
+    fn begin<'m>(&self, number: u64, memory: &'m mut dyn Memory) -> Box<dyn Transaction + 'm>;
+
+    /// Rolls back what was under way in a `region` when the power was cut. Knows nothing but the
+    /// bytes; may be cut short and run again.
+    ///
+    /// # Errors
+    /// The bytes make no sense; nothing has been changed then.
+    fn recover(&self, memory: &mut dyn Memory, region: Range<u64>) -> Result<Recovered, Fault>;
+}
+
+/// A transaction under way: a structure's code loads from it and stores to it as if there were none.
+pub trait Transaction: Memory {
+    /// Makes all that was stored persistent, or after a power cut nothing.
+    fn commit(self: Box<Self>);
+}
+
+/// What recovery found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The last transaction that is visible, 0 for none.
+    pub visible: u64,
+    /// Lines put back from the undo log.
+    pub restored: u64,
+}
+
+/// Which durability a program runs with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DurabilityKind {
+    /// SCA's undo log, written by the program.
+    SoftwareUndo {
+        /// What is wrong with its transactions, or done beyond need.
+        mutant: Option<Mutant>,
+    },
+}
+
+impl Default for DurabilityKind {
+    fn default() -> DurabilityKind {
+        DurabilityKind::SoftwareUndo { mutant: None }
+    }
+}
+
+impl DurabilityKind {
+    /// What is wrong with its transactions, or done beyond need.
+    pub fn mutant(self) -> Option<Mutant> {
+        let DurabilityKind::SoftwareUndo { mutant } = self;
+        mutant
+    }
+
+    /// For transactions that change up to `lines` lines; what it keeps begins at byte `start`.
+    pub(super) fn build(self, start: u64, lines: u64) -> Box<dyn Durability> {
+        match self {
+            DurabilityKind::SoftwareUndo { mutant } => {
+                Box::new(SoftwareUndo::new(start, lines, mutant))
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A persistent array of items; a transaction swaps two of them. Invariant: the items are a
+//! permutation of what setup put there.
+
+use super::{Heap, Program, ProgramFile, fault};
+use crate::workload::random::{Random, check_item, store_item};
+use crate::workload::{Fault, Memory, ProgramSpec};
+
+pub const PROGRAM: ProgramFile = ProgramFile {
+    name: "array-swap",
+    line: "swaps two items of an array",
+    build: |spec, heap| {
+        let items = (spec.footprint / spec.item_bytes).max(2);
+        let heap = Heap::new(heap, items * spec.item_bytes);
+        Box::new(ArraySwap { spec, heap, items })
+    },
+};
+
+struct ArraySwap {
+    spec: ProgramSpec,
+    heap: Heap,
+    items: u64,
+}
+
+impl ArraySwap {
+    fn place(&self, index: u64) -> u64 {
+        self.heap.start + index * self.spec.item_bytes
+    }
+}
+
+impl Program for ArraySwap {
+    fn region_bytes(&self) -> u64 {
+        self.heap.end
+    }
+
+    fn setup(&self, memory: &mut dyn Memory) {
+        for index in 0..self.items {
+            store_item(memory, self.place(index), self.spec.item_bytes, index);
+        }
+    }
+
+    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+        let mut random = Random::new(self.spec.seed, number);
+        let a = random.below(self.items);
+        let b = (a + 1 + random.below(self.items - 1)) % self.items;
+        let (a, b) = (self.place(a), self.place(b));
+        let mut first = vec![0; self.spec.item_bytes as usize];
+        let mut second = first.clone();
+        memory.load(a, &mut first);
+        memory.load(b, &mut second);
+        memory.store(a, &second);
+        memory.store(b, &first);
+    }
+
+    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+        let mut seen = vec![false; self.items as usize];
+        for index in 0..self.items {
+            let at = self.place(index);
+            let id = check_item(memory, at, self.spec.item_bytes)?;
+            match seen.get_mut(id as usize) {
+                None => return fault(at, format!("there is no item {id:#x}")),
+                Some(true) => return fault(at, format!("item {id} is there twice")),
+                Some(seen) => *seen = true,
+            }
+        }
+        Ok(())
+    }
+}

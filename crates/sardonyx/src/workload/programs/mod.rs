@@ -1,0 +1,109 @@
+//! The programs: data structures that know nothing of logs, transactions or recovery. Each lies in a
+//! region of its own: the root line first, then what its durability keeps, then its heap.
+//! To add one: its file here and its name in [`programs!`]; `docs/programs.md` goes through it.
+
+use super::random::Random;
+use super::{COUNTER_SPAN, Fault, Memory, ProgramSpec};
+use crate::line::LINE_BYTES;
+
+macro_rules! programs {
+    ($($file:ident)*) => {
+        $(mod $file;)*
+
+        /// Every program.
+        pub(super) static PROGRAMS: &[ProgramFile] = &[$($file::PROGRAM),*];
+    };
+}
+
+programs! {
+    array_swap
+    queue
+    hash_table
+    b_tree
+    red_black_tree
+}
+
+/// A data structure and what one transaction does to it. Its few own numbers stand in the root line,
+/// the first of its region, whose last eight bytes are left to the durability.
+pub trait Program: Send {
+    /// Bytes of the region that it uses; addresses are below.
+    fn region_bytes(&self) -> u64;
+
+    /// Makes the structure, filled to the footprint, in a region of zeros.
+    fn setup(&self, memory: &mut dyn Memory);
+
+    /// Does what transaction `number` does, the first being 1: loads, stores and computes, as if
+    /// power never failed.
+    fn apply(&self, number: u64, memory: &mut dyn Memory);
+
+    /// Whether the structure's invariants hold, from the bytes alone; reads all of it.
+    ///
+    /// # Errors
+    /// The first that does not.
+    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault>;
+}
+
+/// What a program's file says of it.
+#[derive(Debug)]
+pub struct ProgramFile {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What a transaction does.
+    pub line: &'static str,
+    /// Makes it, with a heap that begins at this byte.
+    pub(super) build: fn(ProgramSpec, u64) -> Box<dyn Program>,
+}
+
+const LINE: u64 = LINE_BYTES as u64;
+
+/// Instructions of one step of a search that touch no memory (assumed).
+const STEP: u32 = 10;
+/// Lines, items left out, that a transaction may change: a tree's rebalancing up to its root.
+const REBALANCED: u64 = 256;
+
+impl ProgramSpec {
+    /// Lines that one transaction changes at most, whatever the program.
+    pub(super) fn most_lines(&self) -> u64 {
+        2 * self.item_bytes / LINE + REBALANCED
+    }
+
+    /// The key that transaction (or setup step) `number` inserts.
+    fn key(&self, number: u64) -> u64 {
+        Random::new(self.seed, number).draw()
+    }
+}
+
+/// The bytes of the region that hold items, nodes and buckets; it ends the region.
+#[derive(Clone, Copy, Debug)]
+struct Heap {
+    start: u64,
+    end: u64,
+}
+
+impl Heap {
+    /// At least `bytes` bytes from `start` on.
+    fn new(start: u64, bytes: u64) -> Heap {
+        let end = (start + bytes).next_multiple_of(COUNTER_SPAN);
+        Heap { start, end }
+    }
+
+    /// Whether a block of `len` bytes aligned to lines may lie at `at`.
+    fn holds(&self, at: u64, len: u64) -> bool {
+        at.is_multiple_of(LINE) && at >= self.start && at <= self.end && self.end - at >= len
+    }
+}
+
+fn fault<T>(at: u64, what: impl Into<String>) -> Result<T, Fault> {
+    let what = what.into();
+    Err(Fault { at, what })
+}
+
+/// Eight bytes a word.
+fn words<const N: usize>(bytes: &[u8]) -> [u64; N] {
+    let (words, _) = bytes.as_chunks::<8>();
+    std::array::from_fn(|i| u64::from_le_bytes(words[i]))
+}
+
+fn to_bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}

@@ -1,0 +1,154 @@
+//! What is to be run, and what that makes: a program together with its durability.
+
+use std::ops::Range;
+
+use super::durability::{Durability, DurabilityKind, Recovered};
+use super::programs::{PROGRAMS, Program};
+use super::{COUNTER_SPAN, Memory};
+use crate::line::LINE_BYTES;
+
+const LINE: u64 = LINE_BYTES as u64;
+
+/// Instructions of one transaction that touch no memory: choosing, calling, returning (assumed).
+const OPERATION: u32 = 100;
+
+/// A program to run on one core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramSpec {
+    /// Its name, one of those in [`super::all`].
+    pub name: String,
+    /// Bytes of an item, the payload of one transaction; a multiple of 64 up to 4096.
+    pub item_bytes: u64,
+    /// Bytes of the structure after setup.
+    pub footprint: u64,
+    /// Transactions that will be run; room for what they insert is set aside.
+    pub transactions: u64,
+    /// Of keys, contents and choices.
+    pub seed: u64,
+    /// What makes its transactions durable.
+    pub durability: DurabilityKind,
+}
+
+/// A program and what makes its transactions durable.
+pub struct Workload {
+    program: Box<dyn Program>,
+    durability: Box<dyn Durability>,
+}
+
+impl Workload {
+    /// Bytes of the region that both use; addresses are below.
+    pub fn region_bytes(&self) -> u64 {
+        self.program.region_bytes()
+    }
+
+    /// Bytes of the region that hold the log.
+    pub fn log_bytes(&self) -> Range<u64> {
+        self.durability.log_bytes()
+    }
+
+    /// Makes the structure, filled to the footprint, in a region of zeros.
+    pub fn setup(&self, memory: &mut dyn Memory) {
+        self.program.setup(memory);
+    }
+
+    /// Runs transaction `number`, the first being 1.
+    pub fn transaction(&self, number: u64, memory: &mut dyn Memory) {
+        let mut transaction = self.durability.begin(number, memory);
+        transaction.compute(OPERATION);
+        self.program.apply(number, &mut *transaction);
+        transaction.commit();
+    }
+
+    /// What is done first after a power cut: rolls back what was under way. Knows nothing but the
+    /// bytes.
+    ///
+    /// # Errors
+    /// They make no sense.
+    pub fn recover(&self, memory: &mut dyn Memory) -> Result<Recovered, Fault> {
+        self.durability.recover(memory, 0..self.region_bytes())
+    }
+
+    /// Whether the structure's invariants hold, from the bytes alone; reads all of it.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+        self.program.check(memory)
+    }
+}
+
+/// Something that may not be: what, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {at:#x} (line {}): {what}", .at / 64)]
+pub struct Fault {
+    /// Byte address in the region.
+    pub at: u64,
+    /// What is wrong there.
+    pub what: String,
+}
+
+/// What is wrong with a program's specification.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{program}: {problem}; {remedy}")]
+pub struct SpecError {
+    /// The program.
+    pub program: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+/// Largest footprint: more would fill the host's memory.
+const MOST_BYTES: u64 = 1 << 36;
+/// Smallest footprint: a page.
+const LEAST_BYTES: u64 = 4096;
+/// Most transactions of one run.
+const MOST_TRANSACTIONS: u64 = 1 << 32;
+
+impl ProgramSpec {
+    /// The program and its durability, not set up.
+    ///
+    /// # Errors
+    /// What is wrong, and the remedy.
+    pub fn build(&self) -> Result<Workload, SpecError> {
+        let fail = |problem: String, remedy: String| {
+            Err(SpecError {
+                program: self.name.clone(),
+                problem,
+                remedy,
+            })
+        };
+        let Some(file) = PROGRAMS.iter().find(|file| file.name == self.name) else {
+            let names = || PROGRAMS.iter().map(|file| file.name);
+            let near = crate::config::nearest(&self.name, names());
+            let meant = near
+                .first()
+                .map(|near| format!("did you mean \"{near}\"? "));
+            let all = names().collect::<Vec<_>>().join(", ");
+            let remedy = format!("{}the programs are {all}", meant.unwrap_or_default());
+            return fail("there is no such program".into(), remedy);
+        };
+        if self.item_bytes == 0 || self.item_bytes > 4096 || !self.item_bytes.is_multiple_of(LINE) {
+            let problem = format!("a transaction of {} bytes", self.item_bytes);
+            return fail(problem, "give a multiple of 64 up to 4096".into());
+        }
+        if !(LEAST_BYTES.max(2 * self.item_bytes)..=MOST_BYTES).contains(&self.footprint) {
+            let problem = format!("a footprint of {} bytes", self.footprint);
+            return fail(
+                problem,
+                "give 8 KiB to 64 GiB, most machines have less".into(),
+            );
+        }
+        if !(1..=MOST_TRANSACTIONS).contains(&self.transactions) {
+            let problem = format!("{} transactions", self.transactions);
+            return fail(problem, "give 1 to 2^32".into());
+        }
+        let durability = self.durability.build(COUNTER_SPAN, self.most_lines());
+        let heap = durability.log_bytes().end;
+        Ok(Workload {
+            program: (file.build)(self.clone(), heap),
+            durability,
+        })
+    }
+}
