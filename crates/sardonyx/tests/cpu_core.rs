@@ -1,11 +1,9 @@
 //! A core's arrivals and retirement against a slow model of the same machine, stepped tick by tick.
 
-mod cpu_common;
-
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use cpu_common::{read, trace, write};
+use crate::cpu_common::{read, trace, write};
 use proptest::prelude::*;
 use sardonyx::cpu::{Copies, Core, Kind, Stream};
 use sardonyx::medium::params::CoreParams;
