@@ -326,47 +326,33 @@ def record(subject: Subject, cache: str, out: Path, limits: tuple[int, int]) -> 
     return facts | {"seconds": outcome["seconds"], "bytes": target.stat().st_size}
 
 
-def _row(subject: Subject, of: dict[str, dict[str, Any]]) -> str:
-    cells = [subject.name]
-    for cache in CACHES:
-        facts = of.get(cache)
-        if facts is None or not facts["writes"]:
-            cells += ["-"] * 6
-            continue
-        hot = facts["locality"][-1]
-        cells += [
-            f"{facts['writes']:,}", f"{facts['duplicate_rate']:.1%}", f"{facts['zero_rate']:.1%}",
-            f"{facts['silent_write_rate']:.1%}", f"{hot['contents_share']:.3%}",
-            f"{hot['writes_share']:.1%}",
-        ]  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
+def _cells(rates: list[tuple[float, ...]]) -> list[str]:
+    """The means of a trace's rates, as the table has them."""
+    means = (sum(column) / len(rates) for column in zip(*rates, strict=True))
+    return [f"{mean:.{digits}%}" for mean, digits in zip(means, (1, 1, 1, 3, 1), strict=True)]
 
 
 def table(facts: dict[str, dict[str, dict[str, Any]]]) -> str:
     """The table of docs/corpus.md."""
     head = ["program"]
+    rows = {s.name: [s.name] for s in SUBJECTS if s.name in facts}
+    means = ["**mean**"]
     for cache in CACHES:
         place = "16 MiB" if cache == "16M" else "no LLC"
         head += [f"{place}: writes", "dup.", "zero", "silent", "hot contents", "their writes"]
+        rates = []
+        for name, row in rows.items():
+            one = facts[name].get(cache)
+            if one is None or not one["writes"]:
+                row += ["-"] * 6
+                continue
+            hot = one["locality"][-1]
+            of = [one[rate] for rate in ("duplicate_rate", "zero_rate", "silent_write_rate")]
+            rates.append((*of, hot["contents_share"], hot["writes_share"]))
+            row += [f"{one['writes']:,}", *_cells(rates[-1:])]
+        means += ["", *(_cells(rates) if rates else ["-"] * 5)]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    subjects = [s for s in SUBJECTS if s.name in facts]
-    lines += [_row(subject, facts[subject.name]) for subject in subjects]
-    means = ["**mean**"]
-    for cache in CACHES:
-        rows = [of[cache] for of in facts.values() if cache in of and of[cache]["writes"]]
-
-        def mean(values: list[float]) -> float:
-            return sum(values) / max(len(values), 1)
-
-        means += [
-            "",
-            f"{mean([row['duplicate_rate'] for row in rows]):.1%}",
-            f"{mean([row['zero_rate'] for row in rows]):.1%}",
-            f"{mean([row['silent_write_rate'] for row in rows]):.1%}",
-            f"{mean([row['locality'][-1]['contents_share'] for row in rows]):.3%}",
-            f"{mean([row['locality'][-1]['writes_share'] for row in rows]):.1%}",
-        ]
-    lines.append("| " + " | ".join(means) + " |")
+    lines += ["| " + " | ".join(row) + " |" for row in (*rows.values(), means)]
     paper = ["ESD's programs", "", f"{ESD_DUPLICATES:.1%}", "", ""]
     paper += [f"{ESD_HOT_CONTENTS:.2%}", f"{ESD_HOT_WRITES:.1%}", *[""] * 6]
     lines.append("| " + " | ".join(paper) + " |")
