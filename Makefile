@@ -8,19 +8,12 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BUILT := $(VENV)/.built
 CARGO_FLAGS := --release --workspace --locked
-# The recorder's plugin for QEMU lies in the package, where `sardonyx trace record` looks for it.
-PLUGIN := libsardonyx_recorder.so
-CARGO_OUT := $(or $(CARGO_TARGET_DIR),target)
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.toml')
-MATURIN := env VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --release --locked
+PYTHON_CODE := python tests/python tools
 
-# What maturin sets for a native module; set for all, so that no dependency is built for each.
-export PYO3_BUILD_EXTENSION_MODULE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# However make was called, the interpreter for Rust's build scripts is the one of the environment.
-export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: build run test test-rust test-checked test-python lint fmt bench profile browser qemu corpus clean
+.PHONY: build run test test-rust test-checked test-python lint fmt bench browser qemu corpus clean
 
 build: $(BUILT)
 
@@ -32,12 +25,9 @@ $(INSTALLED): requirements.lock
 	$(BIN)/python -m pip install --quiet --requirement requirements.lock
 	@touch $@
 
-$(BUILT): $(INSTALLED) pyproject.toml $(RUST)
+$(BUILT): $(INSTALLED) pyproject.toml tools/build_native.py $(RUST)
 	@command -v cargo > /dev/null || { echo "make: no cargo; install Rust 1.90 or newer" >&2; exit 1; }
-	@tools/profile-guided build "$(MATURIN) && tools/train $(BIN)/sardonyx $(CARGO_OUT)/profile/results" $(MATURIN) > /dev/null
-	cargo build --quiet --release --locked --package sardonyx-recorder
-	@cp $(CARGO_OUT)/release/$(PLUGIN) python/sardonyx/.$(PLUGIN).new
-	@mv python/sardonyx/.$(PLUGIN).new python/sardonyx/$(PLUGIN)
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
 	@touch $@
 
 run: build
@@ -45,12 +35,12 @@ run: build
 
 test: lint test-rust test-python
 
-test-rust: $(INSTALLED) qemu
+test-rust: qemu
 	cargo test $(CARGO_FLAGS)
 
 # The simulator's tests with its debug assertions and with overflow as an error; `make test` has neither.
 CHECKED := profile.release.package.sardonyx
-test-checked: $(INSTALLED)
+test-checked:
 	cargo --config '$(CHECKED).debug-assertions=true' --config '$(CHECKED).overflow-checks=true' \
 		test --release --locked --package sardonyx
 
@@ -60,22 +50,17 @@ test-python: build browser qemu
 lint: $(INSTALLED)
 	cargo fmt --all --check
 	cargo clippy $(CARGO_FLAGS) --all-targets -- -D warnings
-	$(BIN)/ruff format --check python tests/python
-	$(BIN)/ruff check python tests/python
+	$(BIN)/ruff format --check $(PYTHON_CODE)
+	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/mypy
 
 fmt: $(INSTALLED)
 	cargo fmt --all
-	$(BIN)/ruff format python tests/python
-	$(BIN)/ruff check --fix python tests/python
+	$(BIN)/ruff format $(PYTHON_CODE)
+	$(BIN)/ruff check --fix $(PYTHON_CODE)
 
-BENCH := cargo bench --quiet --package sardonyx --locked --bench requests --bench programs
-bench: $(INSTALLED)
-	@tools/profile-guided bench "$(BENCH) -- --requests 30000 --transactions 2000 > /dev/null" $(BENCH)
-
-# The next `build` and `bench` count anew what the simulator is compiled for, after larger changes.
-profile:
-	rm -rf $(CARGO_OUT)/profile $(BUILT)
+bench:
+	cargo bench --quiet --package sardonyx --locked --bench requests --bench programs
 
 # The reports are looked at in a real browser.
 browser:
@@ -96,7 +81,7 @@ qemu:
 
 # Installs and records the programs of docs/corpus.md and writes its table.
 corpus: build
-	$(BIN)/python -m sardonyx.corpus --out corpus
+	$(BIN)/python tools/corpus.py --out corpus
 
 clean:
 	cargo clean

@@ -101,7 +101,7 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordErro
     let command = program::command(&request.program)?;
     if !request.plugin.is_file() {
         return Err(RecordError::new(format!(
-            "{}: the recorder's plugin is not there; make build makes it",
+            "{}: the recorder's plugin is not there; install Sardonyx again",
             request.plugin.display()
         )));
     }

@@ -1,11 +1,9 @@
 //! A core's arrivals and retirement against a slow model of the same machine, stepped tick by tick.
 
-mod cpu_common;
-
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use cpu_common::{read, trace, write};
+use crate::cpu_common::{clocked, fence, read, trace, write};
 use proptest::prelude::*;
 use sardonyx::machine::{Agent, Copies, Kind, Stream, TraceCore};
 use sardonyx::medium::params::CoreParams;
@@ -41,7 +39,7 @@ fn fast(params: &CoreParams, unit: GapUnit, cases: &[Case], trailing: u32) -> Ti
             Kind::Write => write(case.gap, i as u64, 7),
         })
         .collect();
-    records.push(cpu_common::fence(trailing));
+    records.push(fence(trailing));
     let mut core = core_of(params, unit, &records);
     let mut arrivals = Vec::new();
     let mut answers = BinaryHeap::new();
@@ -268,7 +266,7 @@ fn a_cycle_of_gap_is_one_of_the_traces_own_clock() {
     let folder = tempfile::tempdir().unwrap();
     let records: Vec<Record> = (0..6).map(|line| write(10, line, 7)).collect();
     let arrivals = |clock_mhz: f64| {
-        let source = cpu_common::clocked(folder.path(), clock_mhz.into(), &records);
+        let source = clocked(folder.path(), clock_mhz.into(), &records);
         let stream = Stream::new(source, Copies::ONE).unwrap();
         let mut core = TraceCore::new(0, &esd(), stream);
         let mut arrivals = Vec::new();
@@ -296,7 +294,7 @@ fn a_clock_that_is_none_is_refused() {
         1e12.into(),
         serde_json::json!("fast"),
     ] {
-        let source = cpu_common::clocked(folder.path(), clock, &[read(1, 1)]);
+        let source = clocked(folder.path(), clock, &[read(1, 1)]);
         let error = Stream::new(source, Copies::ONE).err().unwrap();
         assert!(error.to_string().contains("clock_mhz is"), "{error}");
     }

@@ -1,10 +1,8 @@
 //! Frames, and streams: what of a trace reaches memory, where, and with which contents.
 
-mod cpu_common;
-
 use std::collections::HashSet;
 
-use cpu_common::{fence, read, record, trace, write};
+use crate::cpu_common::{fence, read, record, trace, write};
 use sardonyx::line::{Line, Logical, Virtual, ZERO_LINE};
 use sardonyx::machine::{Access, Copies, Frames, Kind, LOOK_AHEAD, PAGE_LINES, RunError, Stream};
 use sardonyx::trace::{GapUnit, Op, Record};

@@ -1,9 +1,7 @@
 //! Programs and traces of level `cpu` on cores with caches, whole: the bytes that come out, the
 //! figures, and their times where another model knows them.
 
-mod cpu_common;
-
-use cpu_common::{record, trace};
+use crate::cpu_common::{record, trace};
 use sardonyx::config::Machine;
 use sardonyx::controller::designs;
 use sardonyx::engine::journal::Event;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::{
     ArrayRef, FixedSizeBinaryArray, Int64Array, RecordBatch, UInt8Array, UInt16Array, UInt32Array,
     UInt64Array,
 };

@@ -2,11 +2,12 @@
 //!
 //! A type check fails once, for the file; a bad value fails for its row, so that `check` can go on.
 
-use arrow::array::{
-    Array, AsArray, FixedSizeBinaryArray, RecordBatch, UInt8Array, UInt16Array, UInt32Array,
-    UInt64Array,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{
+    Array, FixedSizeBinaryArray, RecordBatch, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
-use arrow::datatypes::{DataType, Field, Schema, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_schema::{DataType, Field, Schema};
 
 use super::{Op, Record};
 use crate::line::{LINE_BYTES, Virtual};

@@ -17,7 +17,6 @@ mod reader;
 mod source;
 mod synth;
 mod temporary;
-mod thrift;
 mod writer;
 
 pub use check::{CheckReport, Problem, check};

@@ -166,8 +166,7 @@ fn start(path: &Path, mut file: File) -> Result<TraceReader, TraceError> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options)
         .map_err(|e| damaged(path, &e.to_string()))?;
-    let pages = Pages::new(file).map_err(|e| damaged(path, &e.to_string()))?;
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata);
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(Pages(file), metadata);
     check_schema(builder.schema()).map_err(|problem| TraceError::file(path, problem))?;
     check_compression(builder.metadata()).map_err(|problem| TraceError::file(path, problem))?;
     let meta = builder.metadata().file_metadata();

@@ -6,10 +6,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{
-    FixedSizeBinaryBuilder, RecordBatch, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
+use arrow_array::RecordBatch;
+use arrow_array::builder::{
+    FixedSizeBinaryBuilder, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
 };
-use arrow::datatypes::SchemaRef;
+use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding, ZstdLevel};

@@ -1,6 +1,6 @@
 """The corpus: real programs, recorded with inputs made here, and how often they write duplicates.
 
-``python -m sardonyx.corpus`` (``make corpus``) installs the Debian packages, makes the inputs from
+``make corpus`` installs the Debian packages, makes the inputs from
 a fixed seed, records each program with and without a last-level cache, and writes the table of
 docs/corpus.md. The recordings stay in the output folder.
 """
@@ -22,11 +22,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-
-from sardonyx import _core
-from sardonyx.cli_record import PLUGIN, run_recorded
 
 #: Below which each program is recorded: ESD's own last level (16 MB, HPCA 2023, Table I), and none.
 CACHES = {"16M": "16M:16", "none": "none"}
@@ -255,7 +250,11 @@ SUBJECTS = (
 )  # fmt: skip
 
 
-def install(subjects: tuple[Subject, ...], console: Console) -> None:
+class Failure(Exception):
+    """One line that says what went wrong."""
+
+
+def install(subjects: tuple[Subject, ...]) -> None:
     """Install what is missing; an error says what to do."""
     packages = sorted({p for subject in subjects for p in subject.packages} | {"qemu-user"})
     shown = subprocess.run(
@@ -266,108 +265,97 @@ def install(subjects: tuple[Subject, ...], console: Console) -> None:
     missing = [package for package in packages if package not in there]
     if not missing:
         return
-    console.print(f"installing {', '.join(missing)}")
+    say(f"installing {', '.join(missing)}")
     as_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     command = [*as_root, "apt-get", "install", "-qq", "--yes", "--no-install-recommends", *missing]
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
     if done.returncode:
-        raise _core.SardonyxError(
-            f"could not install; as root: apt-get install {' '.join(missing)}"
-        )
+        raise Failure(f"could not install; as root: apt-get install {' '.join(missing)}")
+
+
+def say(text: str) -> None:
+    """Tell whoever waits."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def sardonyx(arguments: list[str], facts: Path, folder: Path | None = None) -> dict[str, Any]:
+    """Run a command of Sardonyx in `folder` and give what it writes as JSON."""
+    facts.unlink(missing_ok=True)
+    at = next((k for k, word in enumerate(arguments) if word == "--"), len(arguments))
+    command = [*arguments[:at], "--json", str(facts), *arguments[at:]]
+    done = subprocess.run(
+        [sys.executable, "-m", "sardonyx", *command], cwd=folder, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    if not facts.is_file():
+        errors = done.stderr.splitlines() or [f"status {done.returncode}"]
+        raise Failure(next((e for e in errors if e.startswith("error")), errors[-1]))
+    answer: dict[str, Any] = json.loads(facts.read_text())
+    facts.unlink()
+    return answer
 
 
 def record(subject: Subject, cache: str, out: Path, limits: tuple[int, int]) -> dict[str, Any]:
     """Record one program below one cache and give the statistics of its trace."""
-    target = out / f"{subject.name}-{cache}.parquet"
-    home, folder = Path.cwd(), out / "inputs" / subject.name
+    target = (out / f"{subject.name}-{cache}.parquet").resolve()
+    told = target.with_suffix(".json")
+    folder = out / "inputs" / subject.name
     if not folder.is_dir():
         folder.mkdir(parents=True)
         subject.prepare(folder)
-    wanted: dict[str, Any] = {
-        "program": list(subject.command), "output": str(target.resolve()), "plugin": str(PLUGIN),
-        "qemu": None, "l1": "32K:8", "l2": "256K:8", "llc": CACHES[cache], "non_inclusive": False,
-        "cores": 4, "level": "memory", "pages": "virtual", "memory": "16G", "skip": 0,
-        "limit": limits[0], "skip_instructions": subject.skip * MILLION,
-        "limit_instructions": limits[1] * MILLION, "follow_fork": False, "read_data": False,
-    }  # fmt: skip
     load = None
-    os.chdir(folder)
-    silent = os.open(os.devnull, os.O_RDWR)
-    kept = [os.dup(k) for k in range(3)]
+    if subject.load:
+        load = subprocess.Popen(
+            subject.load, cwd=folder, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
     try:
-        for k in range(3):  # the program's own input and output
-            os.dup2(silent, k)
-        if subject.load:
-            load = subprocess.Popen(subject.load, start_new_session=True)
-        outcome = run_recorded(wanted, Console(quiet=True))
+        outcome = sardonyx(
+            ["trace", "record", "--output", str(target), "--llc", CACHES[cache],
+             "--limit", str(limits[0]), "--limit-instructions", str(limits[1] * MILLION),
+             "--skip-instructions", str(subject.skip * MILLION), "--", *subject.command],
+            told, folder,
+        )  # fmt: skip
     finally:
-        for k in range(3):
-            os.dup2(kept[k], k)
-            os.close(kept[k])
-        os.close(silent)
-        os.chdir(home)
         if load:
             with suppress(OSError):
                 os.killpg(load.pid, 15)
             load.wait()
-    if outcome["interrupted"]:
-        raise KeyboardInterrupt
-    facts: dict[str, Any] = json.loads(_core.trace_info(str(target), None, None))
+    facts = sardonyx(["trace", "info", str(target)], told)
     return facts | {"seconds": outcome["seconds"], "bytes": target.stat().st_size}
 
 
-def _row(subject: Subject, of: dict[str, dict[str, Any]]) -> str:
-    cells = [subject.name]
-    for cache in CACHES:
-        facts = of.get(cache)
-        if facts is None or not facts["writes"]:
-            cells += ["-"] * 6
-            continue
-        hot = facts["locality"][-1]
-        cells += [
-            f"{facts['writes']:,}", f"{facts['duplicate_rate']:.1%}", f"{facts['zero_rate']:.1%}",
-            f"{facts['silent_write_rate']:.1%}", f"{hot['contents_share']:.3%}",
-            f"{hot['writes_share']:.1%}",
-        ]  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
+def _cells(rates: list[tuple[float, ...]]) -> list[str]:
+    """The means of a trace's rates, as the table has them."""
+    means = (sum(column) / len(rates) for column in zip(*rates, strict=True))
+    return [f"{mean:.{digits}%}" for mean, digits in zip(means, (1, 1, 1, 3, 1), strict=True)]
 
 
 def table(facts: dict[str, dict[str, dict[str, Any]]]) -> str:
     """The table of docs/corpus.md."""
     head = ["program"]
+    rows = {s.name: [s.name] for s in SUBJECTS if s.name in facts}
+    means = ["**mean**"]
     for cache in CACHES:
         place = "16 MiB" if cache == "16M" else "no LLC"
         head += [f"{place}: writes", "dup.", "zero", "silent", "hot contents", "their writes"]
+        rates = []
+        for name, row in rows.items():
+            one = facts[name].get(cache)
+            if one is None or not one["writes"]:
+                row += ["-"] * 6
+                continue
+            hot = one["locality"][-1]
+            of = [one[rate] for rate in ("duplicate_rate", "zero_rate", "silent_write_rate")]
+            rates.append((*of, hot["contents_share"], hot["writes_share"]))
+            row += [f"{one['writes']:,}", *_cells(rates[-1:])]
+        means += ["", *(_cells(rates) if rates else ["-"] * 5)]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    subjects = [s for s in SUBJECTS if s.name in facts]
-    lines += [_row(subject, facts[subject.name]) for subject in subjects]
-    means = ["**mean**"]
-    for cache in CACHES:
-        rows = [of[cache] for of in facts.values() if cache in of and of[cache]["writes"]]
-
-        def mean(values: list[float]) -> float:
-            return sum(values) / max(len(values), 1)
-
-        means += [
-            "",
-            f"{mean([row['duplicate_rate'] for row in rows]):.1%}",
-            f"{mean([row['zero_rate'] for row in rows]):.1%}",
-            f"{mean([row['silent_write_rate'] for row in rows]):.1%}",
-            f"{mean([row['locality'][-1]['contents_share'] for row in rows]):.3%}",
-            f"{mean([row['locality'][-1]['writes_share'] for row in rows]):.1%}",
-        ]
-    lines.append("| " + " | ".join(means) + " |")
-    paper = [
-        "ESD's programs",
-        "",
-        f"{ESD_DUPLICATES:.1%}",
-        "",
-        "",
-        f"{ESD_HOT_CONTENTS:.2%}",
-        f"{ESD_HOT_WRITES:.1%}",
-    ]
-    lines.append("| " + " | ".join(paper + [""] * 6) + " |")
+    lines += ["| " + " | ".join(row) + " |" for row in (*rows.values(), means)]
+    paper = ["ESD's programs", "", f"{ESD_DUPLICATES:.1%}", "", ""]
+    paper += [f"{ESD_HOT_CONTENTS:.2%}", f"{ESD_HOT_WRITES:.1%}", *[""] * 6]
+    lines.append("| " + " | ".join(paper) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -379,13 +367,12 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=600_000, help="of each trace")
     parser.add_argument("--instructions", type=int, default=4000, help="millions, of each trace")
     chosen = parser.parse_args()
-    console = Console(stderr=True, highlight=False)
     subjects = tuple(s for s in SUBJECTS if not chosen.only or s.name in chosen.only)
     failed = []
     try:
-        install(subjects, console)
-    except _core.SardonyxError as error:
-        console.print(f"error: {error}", soft_wrap=True)
+        install(subjects)
+    except Failure as error:
+        say(f"error: {error}")
         sys.exit(2)
     chosen.out.mkdir(parents=True, exist_ok=True)
     kept = chosen.out / "facts.json"
@@ -395,19 +382,19 @@ def main() -> None:
             started = time.monotonic()
             try:
                 one = record(subject, cache, chosen.out, (chosen.records, chosen.instructions))
-            except _core.SardonyxError as error:
-                console.print(f"{subject.name}, {cache}: {error}", soft_wrap=True)
+            except Failure as error:
+                say(f"{subject.name}, {cache}: {error}")
                 failed.append(subject.name)
                 continue
             facts.setdefault(subject.name, {})[cache] = one
-            console.print(
+            say(
                 f"{subject.name}, {cache}: {one['records']:,} records, {one['writes']:,} writes, "
                 f"{one['duplicate_rate']:.1%} duplicates, {time.monotonic() - started:.0f} s"
             )
             kept.write_text(json.dumps(facts, indent=1) + "\n")
     (chosen.out / "table.md").write_text(table(facts))
     shutil.rmtree(chosen.out / "inputs", ignore_errors=True)
-    console.print(f"{chosen.out / 'table.md'}")
+    say(f"{chosen.out / 'table.md'}")
     sys.exit(1 if failed else 0)
 
 

@@ -1,0 +1,45 @@
+//! All tests of the simulator in one program, because each program of tests links the whole simulator.
+//!
+//! `cargo test --release --package sardonyx trace_file::` runs those of one file.
+
+mod audit_random;
+mod audit_rules;
+mod config_errors;
+mod config_machines;
+mod controller_engine;
+mod cpu_caches;
+mod cpu_common;
+mod cpu_core;
+mod cpu_latency;
+mod cpu_stream;
+mod crash_explorer;
+mod crash_stages;
+mod engine_audit;
+mod engine_rules;
+mod nvmain;
+mod sca_timelines;
+mod sim_programs;
+mod sim_run;
+mod trace_convert;
+mod trace_file;
+mod trace_hostile;
+mod trace_info;
+mod trace_mix;
+mod trace_synth;
+mod workload_programs;
+mod workload_recovery;
+
+#[test]
+fn every_file_of_tests_is_named_above() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(module) = name.strip_suffix(".rs").filter(|module| *module != "all") {
+            let line = format!("\nmod {module};\n");
+            assert!(
+                include_str!("all.rs").contains(&line),
+                "all.rs lacks `mod {module};`"
+            );
+        }
+    }
+}

@@ -1,0 +1,53 @@
+"""Builds the package's two libraries by one call of cargo, for `pip install .` and `make build`.
+
+Hatchling calls it. The libraries are the native module and the recorder's plugin. QEMU loads the
+plugin and resolves every symbol at once, so it cannot be the native module, which needs Python's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+#: Cargo's name of each library, and its file in the package.
+LIBRARIES = {"_core": "_core.abi3.so", "sardonyx_recorder": "libsardonyx_recorder.so"}
+CARGO = (
+    "cargo", "build", "--release", "--locked", "--message-format", "json-render-diagnostics",
+    "--package", "sardonyx-python", "--package", "sardonyx-recorder",
+)  # fmt: skip
+
+
+class NativeHook(BuildHookInterface[Any]):
+    """Adds the libraries to a wheel, or puts them beside the sources of an editable install."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build them; hatchling calls this before it packs."""
+        if self.target_name != "wheel":
+            return
+        if shutil.which("cargo") is None:
+            raise SystemExit("no cargo; install Rust 1.90 or newer")
+        cargo = subprocess.run(CARGO, cwd=self.root, stdout=subprocess.PIPE, text=True, check=False)
+        if cargo.returncode:
+            raise SystemExit(f"cargo ended with status {cargo.returncode}")
+        for message in map(json.loads, cargo.stdout.splitlines()):
+            name = LIBRARIES.get(message.get("target", {}).get("name"))
+            if message["reason"] != "compiler-artifact" or name is None:
+                continue
+            library = next(file for file in message["filenames"] if file.endswith(".so"))
+            if version == "editable":
+                place = Path(self.root, "python", "sardonyx", name)
+                # Replaced, not written over: a program that runs may have it mapped.
+                shutil.copy(library, place.with_suffix(".so.new"))
+                os.replace(place.with_suffix(".so.new"), place)
+            else:
+                build_data["force_include"][library] = f"sardonyx/{name}"
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"cp311-abi3-{platform}"
