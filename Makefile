@@ -20,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # However make was called, the interpreter for Rust's build scripts is the one of the environment.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: build run test test-rust test-checked test-python lint fmt bench profile browser qemu corpus clean
+.PHONY: build run test test-rust test-checked test-python golden lint fmt bench profile browser qemu corpus clean
 
 build: $(BUILT)
 
@@ -56,18 +56,23 @@ test-checked: $(INSTALLED)
 
 test-python: build browser qemu
 	$(BIN)/python -m pytest
+	$(BIN)/python tools/golden.py --quick
+
+# All that the golden files hold; `make test` checks what is marked quick.
+golden: build
+	$(BIN)/python tools/golden.py
 
 lint: $(INSTALLED)
 	cargo fmt --all --check
 	cargo clippy $(CARGO_FLAGS) --all-targets -- -D warnings
-	$(BIN)/ruff format --check python tests/python
-	$(BIN)/ruff check python tests/python
+	$(BIN)/ruff format --check python tests/python tools
+	$(BIN)/ruff check python tests/python tools
 	$(BIN)/mypy
 
 fmt: $(INSTALLED)
 	cargo fmt --all
-	$(BIN)/ruff format python tests/python
-	$(BIN)/ruff check --fix python tests/python
+	$(BIN)/ruff format python tests/python tools
+	$(BIN)/ruff check --fix python tests/python tools
 
 BENCH := cargo bench --quiet --package sardonyx --locked --bench requests --bench programs
 bench: $(INSTALLED)
