@@ -67,7 +67,7 @@ def compared(document: dict[str, Any]) -> Lines:
             for cause, booked in run["causes"].items()
         }
         lines[f"{key} causes"] = figures(causes)
-        names = " ".join(run["assumed"])
+        names = " ".join(run["assumed"]) or "none"
         if assumed.setdefault(f"{run['design']} assumed", names) != names:
             lines[f"{key} assumed"] = names
     return lines | assumed
@@ -81,7 +81,7 @@ def reproduced(document: dict[str, Any]) -> Lines:
         shown |= {f"of[{name}]".replace(" ", "_"): v for name, v in claim["workloads"].items()}
         shown |= {f"reading[{name}]": json.dumps(v) for name, v in claim["readings"].items()}
         lines[f"claim {key}"] = figures(shown)
-        lines[f"claim {key} assumed"] = " ".join(claim["assumed"])
+        lines[f"claim {key} assumed"] = " ".join(claim["assumed"]) or "none"
     for run in document["results"]["runs"]:
         metrics = {name: run["metrics"][name] for name in BRIEF & run["metrics"].keys()}
         lines[f"run {run_key(run)}"] = figures(metrics)
@@ -155,7 +155,8 @@ def difference(was: str, now: str) -> list[str]:
     """The first figures in which two lines differ, with both values."""
     old, new = (dict(word.partition("=")[::2] for word in line.split()) for line in (was, now))
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    words = [f"{n}: {old.get(n, 'absent')} -> {new.get(n, 'absent')}" for n in names]
+    values = [[side.get(n, "absent") or "present" for side in (old, new)] for n in names]
+    words = [f"{n}: {a} -> {b}" for n, (a, b) in zip(names, values, strict=True)]
     more = [f"and {len(words) - SHOWN_FIGURES} more"] if len(words) > SHOWN_FIGURES else []
     return [*words[:SHOWN_FIGURES], *more] or ["in another order"]
 
