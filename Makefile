@@ -13,7 +13,7 @@ PYTHON_CODE := python tests/python tools
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build run test test-rust test-checked test-python lint fmt bench browser qemu corpus clean
+.PHONY: build run test test-rust test-checked test-python golden lint fmt bench browser qemu corpus clean
 
 build: $(BUILT)
 
@@ -46,16 +46,21 @@ test-checked:
 
 test-python: build browser qemu
 	$(BIN)/python -m pytest
+	$(BIN)/python tools/golden.py --quick
+
+# All that the golden files hold; `make test` checks what is marked quick.
+golden: build
+	$(BIN)/python tools/golden.py
 
 lint: $(INSTALLED)
-	cargo fmt --all --check
+	git ls-files '*.rs' | xargs rustfmt --check --edition 2024
 	cargo clippy $(CARGO_FLAGS) --all-targets -- -D warnings
 	$(BIN)/ruff format --check $(PYTHON_CODE)
 	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/mypy
 
 fmt: $(INSTALLED)
-	cargo fmt --all
+	git ls-files '*.rs' | xargs rustfmt --edition 2024
 	$(BIN)/ruff format $(PYTHON_CODE)
 	$(BIN)/ruff check --fix $(PYTHON_CODE)
 

@@ -321,13 +321,6 @@ fn programs_that_do_not_fit_say_what_to_change() {
     };
     assert!(tell(&large, 1).contains("give a smaller footprint"));
     assert!(tell(&spec("btree", 10), 65).contains("1 to 64"));
-    let warm = timed::run(
-        &machine,
-        "sca",
-        &spec("queue", 5),
-        1,
-        5,
-        &mut |_| true,
-    );
+    let warm = timed::run(&machine, "sca", &spec("queue", 5), 1, 5, &mut |_| true);
     assert!(warm.unwrap_err().to_string().contains("lower --warmup"));
 }
