@@ -80,9 +80,13 @@ impl<'s> System<'s> {
             warmup,
             before: None,
         };
-        system.port.counted = false;
         if let Warmup::Requests(0) | Warmup::Transactions(0) = warmup {
-            system.begin_counting(Time::ZERO);
+            system.port.counted = true;
+            system.before = Some(Before {
+                time: Time::ZERO,
+                committed: 0,
+                figures: vec![CoreFigures::default(); cores],
+            });
         }
         Ok(system)
     }
