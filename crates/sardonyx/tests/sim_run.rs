@@ -143,7 +143,7 @@ fn a_medium_without_a_free_place_is_an_error() {
         let options = Options::default();
         sim::traces::run(&machine, "esd", vec![source], options, &mut |_| true)
     };
-    let Err(SimError::Beyond { design, remedy, .. }) = run("paper") else {
+    let Err(SimError::Exhausted { design, remedy, .. }) = run("paper") else {
         panic!("it fitted");
     };
     assert_eq!(design, "esd");

@@ -17,6 +17,7 @@ use crate::controller::{Controller, Persist};
 use crate::cpu::{Batch, Op, OpKind, OpSource, Phase};
 use crate::engine::journal::{Journal, Mark};
 use crate::engine::{Engine, Request};
+use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical};
 use crate::medium::image::Image;
 use crate::plan::Stored;
@@ -84,7 +85,8 @@ impl<'s> Cores<'s> {
         let mut engine = Engine::with_image(&machine.engine, image);
         engine.keep_journal();
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut controller: Controller = Box::new(Jitter::new(controller, random.next_u64()));
+        let seed = random.next_u64();
+        let mut controller = controller.under(|top| Box::new(Jitter::new(top, seed)));
         engine.background(|plan| controller.recover(plan));
         let core = |source| Core {
             source,
@@ -109,7 +111,10 @@ impl<'s> Cores<'s> {
     }
 
     /// Plays everything and gives the journal.
-    pub fn run(mut self) -> Box<Journal> {
+    ///
+    /// # Errors
+    /// The medium is full.
+    pub fn run(mut self) -> Result<Box<Journal>, Exhausted> {
         while self.cores.iter().any(|core| !core.finished) {
             let Some(core) = self.next_core() else {
                 self.wait();
@@ -129,7 +134,10 @@ impl<'s> Cores<'s> {
             }
         }
         self.engine.assert_at_rest();
-        self.engine.take_journal().expect("one was kept")
+        match self.engine.failure() {
+            Some(why) => Err(why),
+            None => Ok(self.engine.take_journal().expect("one was kept")),
+        }
     }
 
     /// The core that goes next: the earliest that is neither at its end nor at a fence.
@@ -275,10 +283,10 @@ impl<'s> Cores<'s> {
     }
 
     fn advance(&mut self) {
-        if let Some(token) = self.engine.advance() {
+        if let Some(timer) = self.engine.advance() {
             let (controller, now) = (&mut self.controller, self.engine.now());
             self.engine
-                .background(|plan| controller.wake(token, now, plan));
+                .background(|plan| controller.wake(timer, now, plan));
         }
         self.take_acceptances();
     }

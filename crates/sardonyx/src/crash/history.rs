@@ -10,14 +10,15 @@ use crate::config::Machine;
 use crate::controller::designs::{self, Guarantee, UnknownDesign};
 use crate::controller::mapping::amt::Entries;
 use crate::controller::params::{CacheParams, ControllerParams};
-use crate::controller::{Class, Controller, Persist};
+use crate::controller::{Class, Controller, Write};
 use crate::cpu::OpSource;
-use crate::engine::journal::Journal;
+use crate::engine::journal::{Journal, Sealed};
 use crate::engine::untimed::Untimed;
+use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
-use crate::plan::{At, Step};
+use crate::plan::At;
 use crate::workload::{ProgramSpec, SpecError};
 
 /// Regions of different cores lie so far apart at least: a page, and lines of counters.
@@ -32,6 +33,9 @@ pub enum HistoryError {
     /// The program cannot be made.
     #[error(transparent)]
     Program(#[from] SpecError),
+    /// The programs do not fit.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
     /// The cuts asked for are not in the run.
     #[error("{0}")]
     Cuts(String),
@@ -92,7 +96,8 @@ impl History {
         let table = designs::mapping_table(design, &machine.controller, &layout)?;
         let sources = programs.iter_mut().map(|p| p as &mut dyn OpSource);
         let (copy, sources) = (image.copy(), sources.collect());
-        let journal = Cores::new(&machine, controller, copy, sources, seed).run();
+        let cores = Cores::new(&machine, controller, copy, sources, seed);
+        let journal = cores.run()?;
         let region = |name| layout.regions().iter().find(|r| r.name == name).cloned();
         let mut requests: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         for (index, handled) in journal.handled.iter().enumerate() {
@@ -227,7 +232,7 @@ fn set_up(
     machine: &Machine,
     design: &str,
     programs: &[Golden],
-) -> Result<(Image, Vec<crate::engine::journal::Sealed>), UnknownDesign> {
+) -> Result<(Image, Vec<Sealed>), HistoryError> {
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
     let mut controller = designs::build(design, &machine.controller, &mut layout)?;
     let mut untimed = Untimed::new(Image::new());
@@ -238,12 +243,15 @@ fn set_up(
                     true => Class::Log,
                     false => Class::Data,
                 };
-                let (line, data, order) = (Logical(line), At::past(data), Persist::Relaxed);
-                controller.write(line, data, Step::PAST, class, order, plan);
+                let write = Write::new(Logical(line), At::past(data));
+                controller.write(Write { class, ..write }, plan);
             }
         }
         controller.flush(plan);
     });
+    if let Some(why) = untimed.failure() {
+        return Err(why.into());
+    }
     let sealed = untimed.settle();
     Ok((untimed.into_image(), sealed))
 }

@@ -80,7 +80,8 @@ pub fn cut(
     let seed = history.seed ^ position;
     let controller = history.controller();
     let sources = vec![&mut once as &mut dyn OpSource];
-    let journal = Cores::new(&history.machine, controller, image.copy(), sources, seed).run();
+    let cores = Cores::new(&history.machine, controller, image.copy(), sources, seed);
+    let journal = cores.run().expect("a recovery needs no more than its run");
     let pads = Pads::new(sealed, &journal, false);
     let mut survivors = Survivors::new(&journal, image.copy(), platform, seed);
     let (mut changed, mut found) = (

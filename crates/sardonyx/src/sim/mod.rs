@@ -13,15 +13,15 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::beyond::Beyond;
 use crate::config::Machine;
 use crate::controller::designs::{self, UnknownDesign};
-use crate::controller::{Class, Controller, Persist};
+use crate::controller::{Class, Controller, Write};
 use crate::cpu::{Access, Copies, Core, CpuError, Kind as AccessKind, ReadId, Stream};
 use crate::engine::{Engine, Request};
+use crate::exhausted::Exhausted;
 use crate::latency::Latencies;
 use crate::medium::layout::Layout;
-use crate::plan::{At, Step, Stored, Token};
+use crate::plan::{At, Step, Stored, Timer};
 use crate::stats::Kind;
 use crate::trace::Source;
 use crate::units::Time;
@@ -92,7 +92,7 @@ pub enum SimError {
     },
     /// The run needs more than there is: a place for a line, time that the clock can tell.
     #[error("{trace} on {design}: {problem}; {remedy}")]
-    Beyond {
+    Exhausted {
         /// The trace or program.
         trace: String,
         /// The design.
@@ -107,20 +107,15 @@ pub enum SimError {
     Cancelled,
 }
 
-/// `run` of `design` over `trace`, with what goes beyond the medium or the clock as an error.
-pub(crate) fn unless_beyond(
-    trace: &str,
-    design: &str,
-    run: impl FnOnce() -> Result<Outcome, SimError>,
-) -> Result<Outcome, SimError> {
-    Beyond::caught(run).unwrap_or_else(|Beyond { problem, remedy }| {
-        Err(SimError::Beyond {
+impl SimError {
+    fn exhausted(trace: &str, design: &str, why: Exhausted) -> SimError {
+        SimError::Exhausted {
             trace: trace.to_owned(),
             design: design.to_owned(),
-            problem,
-            remedy,
-        })
-    })
+            problem: why.problem,
+            remedy: why.remedy,
+        }
+    }
 }
 
 /// What to run besides the machine and the design.
@@ -135,6 +130,7 @@ pub struct Options {
 /// A run under way.
 pub struct Simulation<'m> {
     machine: &'m Machine,
+    design: String,
     engine: Engine,
     controller: Controller,
     cores: Vec<Core>,
@@ -174,6 +170,7 @@ impl<'m> Simulation<'m> {
         }
         Ok(Simulation {
             machine,
+            design: design.to_owned(),
             engine: Engine::new(&machine.engine),
             controller,
             cores,
@@ -205,6 +202,10 @@ impl<'m> Simulation<'m> {
         let started = Instant::now();
         let mut over = false;
         loop {
+            if let Some(why) = self.engine.failure() {
+                let trace = self.cores[0].stream().name();
+                return Err(SimError::exhausted(trace, &self.design, why));
+            }
             let arrival = self.next_arrival();
             let event = self.engine.next_event();
             match arrival {
@@ -303,8 +304,11 @@ impl<'m> Simulation<'m> {
         self.engine.admit(request, now, |plan| match kind {
             AccessKind::Read => Stored::at(controller.read(line, Class::Data, Step::PAST, plan).at),
             AccessKind::Write => {
-                let (data, order) = (At::past(&data), Persist::Relaxed);
-                controller.write(line, data, Step::PAST, Class::Data, order, plan)
+                let write = Write {
+                    core: core as u32,
+                    ..Write::new(line, At::past(&data))
+                };
+                controller.write(write, plan)
             }
         });
         self.admitted += 1;
@@ -313,16 +317,16 @@ impl<'m> Simulation<'m> {
     }
 
     fn advance_until(&mut self, limit: Time) {
-        if let Some(token) = self.engine.advance_until(limit) {
-            self.wake(token);
+        if let Some(timer) = self.engine.advance_until(limit) {
+            self.wake(timer);
         }
         self.take_answers();
     }
 
-    fn wake(&mut self, token: Token) {
+    fn wake(&mut self, timer: Timer) {
         let (controller, now) = (&mut self.controller, self.engine.now());
         self.engine
-            .background(|plan| controller.wake(token, now, plan));
+            .background(|plan| controller.wake(timer, now, plan));
     }
 
     fn take_answers(&mut self) {

@@ -72,8 +72,7 @@ fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
     let total = ledger.grand_total();
     let end = sim.last_answer;
     let simulated = end.since(sim.counted_from.0);
-    let mut figures = Vec::new();
-    sim.controller.figures(&mut figures);
+    let figures = sim.controller.figures();
     let duplicates = figures.iter().find(|f| f.0 == "duplicate_writes");
     let duplicates = duplicates.map_or(0.0, |f| f.1);
     let mut put = |name: &str, value: Value| {

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::controller::{Class, Controller, Persist};
+use crate::controller::{self, Class, Controller, Persist};
 use crate::cpu::{Below, Caches, Hit, Mark, Waiter, WriteBack};
 use crate::engine::{Engine, Request};
 use crate::latency::Latencies;
@@ -220,8 +220,13 @@ impl<'w> Port<'w> {
         };
         let controller = &mut self.controller;
         self.engine.admit_announced(request, now, |plan| {
-            let data = At::new(&written.data, written.at);
-            controller.write(line, data, Step::PAST, class, order, plan)
+            let write = controller::Write {
+                class,
+                order,
+                core: core as u32,
+                ..controller::Write::new(line, At::new(&written.data, written.at))
+            };
+            controller.write(write, plan)
         });
     }
 }

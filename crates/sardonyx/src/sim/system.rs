@@ -10,7 +10,7 @@ use super::outcome::{self, Finished};
 use super::port::{Port, Told, Watch};
 use super::{Outcome, SimError};
 use crate::config::Machine;
-use crate::controller::{Class, Persist, designs};
+use crate::controller::{Class, Controller, Write, designs};
 use crate::cpu::{Caches, Counts, MAX_CORES, OpSource, Player};
 use crate::engine::Engine;
 use crate::line::{Line, Logical};
@@ -33,6 +33,7 @@ pub struct Warmup {
 /// A run under way.
 pub struct System<'w> {
     machine: Machine,
+    design: String,
     port: Port<'w>,
     players: Vec<Player>,
     told: Vec<Told>,
@@ -46,7 +47,8 @@ pub struct System<'w> {
 /// The medium and the controller before a run, for what lies in memory already.
 pub struct Ground {
     engine: Engine,
-    controller: crate::controller::Controller,
+    controller: Controller,
+    design: String,
 }
 
 impl Ground {
@@ -59,16 +61,15 @@ impl Ground {
         Ok(Ground {
             engine: Engine::new(&machine.engine),
             controller: designs::build(design, &machine.controller, &mut layout)?,
+            design: design.to_owned(),
         })
     }
 
     /// Has the controller write `data` to `line`, at no time and no cost.
     pub fn write(&mut self, line: Logical, data: &Line) {
         let controller = &mut self.controller;
-        self.engine.at_once(|plan| {
-            let (data, order) = (At::past(data), Persist::Relaxed);
-            controller.write(line, data, Step::PAST, Class::Data, order, plan)
-        });
+        self.engine
+            .at_once(|plan| controller.write(Write::new(line, At::past(data)), plan));
     }
 
     /// What the controller reads at `line`, at no time and no cost; `None` if it was never written.
@@ -118,6 +119,7 @@ impl<'w> System<'w> {
         Ok(System {
             players: players.collect::<Result<_, _>>()?,
             machine: machine.clone(),
+            design: ground.design,
             port,
             told: Vec::new(),
             warmup,
@@ -143,6 +145,7 @@ impl<'w> System<'w> {
         let mut ground = Ground {
             engine: self.port.engine,
             controller: self.port.controller,
+            design: self.design,
         };
         for dirty in self.port.caches.dirty_lines() {
             ground.write(dirty.line, &dirty.data);
@@ -160,6 +163,10 @@ impl<'w> System<'w> {
         let mut over = false;
         let mut turns = 0u64;
         loop {
+            if let Some(why) = self.port.engine.failure() {
+                let trace = self.players[0].source().name();
+                return Err(SimError::exhausted(trace, &self.design, why));
+            }
             let event = self.port.engine.next_event();
             if self.port.holds_victims() && self.port.engine.admits() {
                 if event <= self.port.engine.now() {
@@ -239,11 +246,11 @@ impl<'w> System<'w> {
     }
 
     fn advance_until(&mut self, limit: Time) {
-        if let Some(token) = self.port.engine.advance_until(limit) {
+        if let Some(timer) = self.port.engine.advance_until(limit) {
             let (controller, now) = (&mut self.port.controller, self.port.engine.now());
             self.port
                 .engine
-                .background(|plan| controller.wake(token, now, plan));
+                .background(|plan| controller.wake(timer, now, plan));
         }
         self.take_answers();
     }

@@ -1,6 +1,6 @@
 //! Recorded traces as runs, by the level at which they were taken.
 
-use super::{Ground, Options, Outcome, SimError, Simulation, System, Warmup, unless_beyond};
+use super::{Ground, Options, Outcome, SimError, Simulation, System, Warmup};
 use crate::config::Machine;
 use crate::cpu::{Copies, OpSource, TraceOps};
 use crate::trace::{Level, Source};
@@ -11,20 +11,6 @@ use crate::trace::{Level, Source};
 /// # Errors
 /// As [`Simulation::new`] and [`Simulation::run`].
 pub fn run(
-    machine: &Machine,
-    design: &str,
-    sources: Vec<Source>,
-    options: Options,
-    progress: &mut dyn FnMut(u64) -> bool,
-) -> Result<Outcome, SimError> {
-    let trace = sources.first().map(|source| source.name().to_owned());
-    let trace = trace.unwrap_or_default();
-    unless_beyond(&trace, design, || {
-        run_whole(machine, design, sources, options, progress)
-    })
-}
-
-fn run_whole(
     machine: &Machine,
     design: &str,
     sources: Vec<Source>,

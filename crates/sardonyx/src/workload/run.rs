@@ -277,7 +277,7 @@ impl ProgramSpec {
         };
         let Some(known) = PROGRAMS.iter().find(|known| known.name == self.name) else {
             let names = || PROGRAMS.iter().map(|known| known.name);
-            let near = crate::config::nearest(&self.name, names());
+            let near = crate::names::nearest(&self.name, names());
             let meant = near
                 .first()
                 .map(|near| format!("did you mean \"{near}\"? "));

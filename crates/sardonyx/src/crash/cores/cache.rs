@@ -3,7 +3,7 @@
 use rand::Rng;
 
 use super::{Cached, Cores, Flight};
-use crate::controller::{Class, Persist};
+use crate::controller::{Class, Persist, Write};
 use crate::crash::view::noise;
 use crate::engine::journal;
 use crate::line::{Line, Logical};
@@ -87,7 +87,13 @@ impl Cores<'_> {
         self.depart(core, Some(line), waited);
         self.admit(core, Kind::Write, |controller, plan| {
             plan.handled(line, &data, class, persist);
-            controller.write(line, At::past(&data), Step::PAST, class, persist, plan)
+            let write = Write {
+                class,
+                order: persist,
+                core: core as u32,
+                ..Write::new(line, At::past(&data))
+            };
+            controller.write(write, plan)
         });
     }
 
