@@ -6,7 +6,6 @@
 use std::hint::select_unpredictable;
 
 use super::channel::NEVER;
-use crate::beyond::Beyond;
 
 /// Low bits of a key for the source, so that the least key names it; equal times go in the order
 /// of the sources, channels before the others. It leaves 54 bits for picoseconds: five hours.
@@ -31,6 +30,7 @@ pub(crate) struct Heads {
     /// The winner of the whole at 1; the winner of 2i and 2i + 1 at i; the other sources' keys in the
     /// upper half.
     results: Vec<u64>,
+    beyond: bool,
 }
 
 impl Heads {
@@ -44,6 +44,7 @@ impl Heads {
             acts: vec![NEVER; channels],
             first_act: NEVER,
             results: vec![NEVER; sources.next_power_of_two().max(2) * 2],
+            beyond: false,
         }
     }
 
@@ -79,7 +80,7 @@ impl Heads {
     /// `channel` acts at `time`.
     #[inline]
     pub fn set_act(&mut self, channel: usize, time: u64) {
-        self.acts[channel] = key(time, channel as u64);
+        self.acts[channel] = self.key(time, channel as u64);
         self.first_act = match self.acts[..] {
             [only] => only,
             _ => self.acts.iter().copied().min().unwrap_or(NEVER),
@@ -89,7 +90,7 @@ impl Heads {
     /// `source` has its next result at `time`.
     #[inline]
     pub fn set_result(&mut self, source: usize, time: u64) {
-        let mut winner = key(time, RESULT | source as u64);
+        let mut winner = self.key(time, RESULT | source as u64);
         let keys = &mut self.results[..];
         let mut at = keys.len() / 2 + source;
         keys[at] = winner;
@@ -101,15 +102,21 @@ impl Heads {
             keys[at] = winner;
         }
     }
-}
 
-#[inline]
-fn key(time: u64, source: u64) -> u64 {
-    let from_now_on = time.wrapping_add(1) >> (64 - SOURCE_BITS);
-    if from_now_on != 0 {
-        Beyond::FIVE_HOURS.raise();
+    /// Whether anything was to happen at a time that no key can tell: it never does.
+    pub fn is_beyond(&self) -> bool {
+        self.beyond
     }
-    select_unpredictable(time == NEVER, NEVER, time << SOURCE_BITS | source)
+
+    #[inline]
+    fn key(&mut self, time: u64, source: u64) -> u64 {
+        let beyond = time.wrapping_add(1) >> (64 - SOURCE_BITS) != 0;
+        if beyond {
+            self.beyond = true;
+            return NEVER;
+        }
+        select_unpredictable(time == NEVER, NEVER, time << SOURCE_BITS | source)
+    }
 }
 
 #[inline]

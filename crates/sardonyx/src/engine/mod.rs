@@ -21,9 +21,10 @@ pub mod untimed;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::exhausted::Exhausted;
 use crate::medium::image::Image;
 use crate::medium::params::{EngineParams, Unit};
-use crate::plan::{Plan, Stored, Token};
+use crate::plan::{Plan, Stored, Timer, Timers};
 use crate::stats::{Cause, Kind, Ledger, Purpose};
 use crate::units::Time;
 use booking::Requests;
@@ -94,8 +95,9 @@ pub struct Engine {
     steps: Steps,
     contents: Contents,
     groups: Vec<Group>,
-    timers: BinaryHeap<Reverse<(Time, Token)>>,
-    new_timers: Vec<(Time, Token)>,
+    timers: BinaryHeap<Reverse<(Time, Timer)>>,
+    new_timers: Timers,
+    failure: Option<Exhausted>,
     channels: Vec<Channel>,
     /// When each source next has something: channels; returning reads, finished writes, units,
     /// forwarded reads, whose `results` wait in queues.
@@ -138,7 +140,8 @@ impl Engine {
             contents: Contents::new(image, medium.queues.forwarding),
             groups: Vec::new(),
             timers: BinaryHeap::new(),
-            new_timers: Vec::new(),
+            new_timers: Timers::default(),
+            failure: None,
             channels: (0..channels).map(|i| Channel::new(i, medium)).collect(),
             heads: Heads::new(channels, sources),
             results: vec![VecDeque::new(); sources],
@@ -171,6 +174,12 @@ impl Engine {
     /// stands before a full queue.
     pub fn admits(&self) -> bool {
         self.in_ingress < self.params.ingress && self.waiting.is_empty()
+    }
+
+    /// Why the run cannot go on: something that it needs is exhausted.
+    pub fn failure(&self) -> Option<Exhausted> {
+        let late = self.heads.is_beyond().then_some(Exhausted::FIVE_HOURS);
+        self.failure.or(late)
     }
 
     /// Admits a request at `now`: `handle` does at once all that the controller does for it, and
@@ -287,12 +296,14 @@ impl Engine {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.new_timers,
+            failure: &mut self.failure,
             journal: self.journal.as_deref_mut(),
             now: Time::from_ps(self.now),
             purpose: Purpose::of(Cause::Data),
         });
-        if !self.new_timers.is_empty() {
-            self.timers.extend(self.new_timers.drain(..).map(Reverse));
+        if !self.new_timers.asked.is_empty() {
+            let asked = self.new_timers.asked.drain(..);
+            self.timers.extend(asked.map(Reverse));
         }
         value
     }
@@ -304,6 +315,7 @@ impl Engine {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.new_timers,
+            failure: &mut self.failure,
             journal: self.journal.as_deref_mut(),
             now: Time::from_ps(self.now),
             purpose: Purpose::of(Cause::Data),
@@ -324,13 +336,13 @@ impl Engine {
         }
     }
 
-    /// Lets the next thing happen; gives a token whose timer has run out, for the controller.
-    pub fn advance(&mut self) -> Option<Token> {
+    /// Lets the next thing happen; gives a timer that has run out, for the controller.
+    pub fn advance(&mut self) -> Option<Timer> {
         let next = self.heads.time();
         if self.next_timer() < next {
-            let Reverse((time, token)) = self.timers.pop()?;
+            let Reverse((time, timer)) = self.timers.pop()?;
             self.now = self.now.max(time.ps());
-            return Some(token);
+            return Some(timer);
         }
         if next != NEVER {
             self.happen(next);
@@ -340,9 +352,9 @@ impl Engine {
 
     /// Lets things happen up to and at `limit`, at least one if any is to come until then; stops
     /// after the first of which whoever drives the engine must know: a read's answer, an acceptance, a
-    /// token as [`Engine::advance`] gives it, a change of [`Engine::admits`]. Answers to writes,
+    /// timer as [`Engine::advance`] gives it, a change of [`Engine::admits`]. Answers to writes,
     /// which nobody waits for, may gather.
-    pub fn advance_until(&mut self, limit: Time) -> Option<Token> {
+    pub fn advance_until(&mut self, limit: Time) -> Option<Timer> {
         let admitted = self.admits();
         loop {
             let next = self.heads.time();
@@ -406,18 +418,18 @@ impl Engine {
     ///
     /// # Panics
     /// With the wait graph, if work is left that nothing will do: a bug in a design or in Sardonyx.
-    pub fn run_to_rest(&mut self) -> Vec<Token> {
-        let mut tokens = Vec::new();
+    pub fn run_to_rest(&mut self) -> Vec<Timer> {
+        let mut timers = Vec::new();
         loop {
             while self.next_event() != Time::NEVER {
-                tokens.extend(self.advance());
+                timers.extend(self.advance());
             }
             if !self.kick() {
                 break;
             }
         }
         self.assert_at_rest();
-        tokens
+        timers
     }
 
     /// Panics with the wait graph unless every step is finished.

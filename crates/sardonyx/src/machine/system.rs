@@ -30,6 +30,7 @@ pub enum Warmup {
 /// A run under way.
 pub struct System<'s> {
     machine: Machine,
+    design: String,
     port: Port,
     agents: Vec<Box<dyn Agent + 's>>,
     /// When each agent can go on.
@@ -70,9 +71,11 @@ impl<'s> System<'s> {
             true => Caches::new(&machine.caches, cores),
             false => Caches::new(&CachesParams::default(), 1),
         };
+        let design = memory.design.clone();
         let port = Port::new(memory, caches, PageTable::new(spaces), cores);
         let mut system = System {
             machine: machine.clone(),
+            design,
             port,
             turns: agents.iter().map(|agent| agent.next_turn()).collect(),
             agents,
@@ -80,9 +83,13 @@ impl<'s> System<'s> {
             warmup,
             before: None,
         };
-        system.port.counted = false;
         if let Warmup::Requests(0) | Warmup::Transactions(0) = warmup {
-            system.begin_counting(Time::ZERO);
+            system.port.counted = true;
+            system.before = Some(Before {
+                time: Time::ZERO,
+                committed: 0,
+                figures: vec![CoreFigures::default(); cores],
+            });
         }
         Ok(system)
     }
@@ -136,6 +143,7 @@ impl<'s> System<'s> {
         let mut memory = Prefilled {
             engine: self.port.engine,
             controller: self.port.controller,
+            design: self.design,
         };
         for dirty in dirty {
             memory.write(dirty.line, &dirty.data);
@@ -194,6 +202,13 @@ impl<'s> System<'s> {
         let mut over = false;
         let mut turns = 0u64;
         loop {
+            if let Some(why) = self.port.engine.failure() {
+                return Err(RunError::exhausted(
+                    self.agents[0].name(),
+                    &self.design,
+                    why,
+                ));
+            }
             let event = self.port.engine.next_event();
             if self.port.holds_victims() && self.port.engine.admits() {
                 if event <= self.port.engine.now() {
@@ -263,11 +278,11 @@ impl<'s> System<'s> {
     }
 
     fn advance_until(&mut self, limit: Time) {
-        if let Some(token) = self.port.engine.advance_until(limit) {
+        if let Some(timer) = self.port.engine.advance_until(limit) {
             let (controller, now) = (&mut self.port.controller, self.port.engine.now());
             self.port
                 .engine
-                .background(|plan| controller.wake(token, now, plan));
+                .background(|plan| controller.wake(timer, now, plan));
         }
         self.take_answers();
     }
