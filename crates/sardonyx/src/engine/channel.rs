@@ -48,6 +48,8 @@ pub(crate) struct Issued {
 /// What one cycle brought.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
+    /// The last cycle in which the channel has acted.
+    pub cycle: u64,
     /// An access was selected, and its slot is free.
     pub selected: Option<(Step, Slots)>,
     /// An access's column command was issued.
@@ -102,6 +104,8 @@ const NO_TRANSACTION: Transaction = Transaction {
 
 pub(crate) struct Channel {
     index: u32,
+    /// A cycle, in picoseconds.
+    clock: u64,
     decoder: Decoder,
     queues: Queues,
     lists: [Lists; 2],
@@ -119,7 +123,7 @@ pub(crate) struct Channel {
     pub ending: bool,
     banks: Banks,
     /// Each busy bank's access.
-    transactions: Box<[Transaction; MOST]>,
+    transactions: [Transaction; MOST],
     /// Banks with a transaction.
     busy: u64,
     turn: u32,
@@ -134,6 +138,7 @@ impl Channel {
         let banks = Banks::new(params);
         Channel {
             index: index as u32,
+            clock: params.timing.clock.ps(),
             decoder: Decoder::new(params),
             capacity: [queues.reads, queues.writes, queues.counter_writes],
             queues,
@@ -144,7 +149,7 @@ impl Channel {
             draining: false,
             flushing: false,
             ending: false,
-            transactions: Box::new([NO_TRANSACTION; MOST]),
+            transactions: [NO_TRANSACTION; MOST],
             busy: 0,
             turn: 0,
             next_act: NEVER,
@@ -212,40 +217,77 @@ impl Channel {
         turns || self.busy >> bank & 1 == 0
     }
 
-    /// One cycle: at most one selection and one command.
-    pub fn act(&mut self, cycle: u64) -> Outcome {
-        self.refresh(cycle);
-        let draining = self.draining;
-        let selected = self.select();
-        let issued = self.issue(cycle);
-        let drained = draining && !self.draining && !self.queues.refill_in_drain;
-        Outcome {
-            selected,
-            issued,
-            drained,
+    /// Acts in the cycle that is due: at most one selection and one command. While no access can be
+    /// selected and only rows are closed and opened, which concerns nobody else, it goes on to the next
+    /// such cycle, until `limit` (picoseconds).
+    pub fn act(&mut self, limit: u64) -> Outcome {
+        let mut outcome = Outcome {
+            cycle: self.next_act,
+            ..Outcome::default()
+        };
+        loop {
+            let cycle = outcome.cycle;
+            self.refresh(cycle);
+            let only_commands = self.nothing_to_select();
+            if !only_commands {
+                let draining = self.draining;
+                outcome.selected = self.select();
+                outcome.drained = draining && !self.draining && !self.queues.refill_in_drain;
+            }
+            outcome.issued = self.issue(cycle);
+            if !only_commands || outcome.issued.is_some() {
+                self.next_act = self.next_action(cycle);
+                return outcome;
+            }
+            self.next_act = self.next_command(cycle);
+            if self.next_act.saturating_mul(self.clock) > limit {
+                return outcome;
+            }
+            outcome.cycle = self.next_act;
         }
     }
 
+    /// Some bank is busy and no access waits for one that is not.
+    #[inline]
+    fn nothing_to_select(&self) -> bool {
+        let waiting = self.lists[READ_LIST].banks() | self.lists[WRITE_LIST].banks();
+        self.busy != 0 && waiting & !self.busy & !self.banks.refreshing() == 0
+    }
+
     /// The next cycle after `cycle` in which something can happen.
-    pub fn next_action(&self, cycle: u64) -> u64 {
-        if self.draining && self.drain_is_over() && self.busy == 0 {
-            return cycle + 1; // the drain is over, and no command to come says so
+    #[inline]
+    fn next_action(&self, cycle: u64) -> u64 {
+        if self.nothing_to_select() {
+            return self.next_command(cycle);
         }
-        let idle = !self.busy & !self.banks.refreshing();
-        let waiting = (self.lists[READ_LIST].banks() | self.lists[WRITE_LIST].banks()) & idle;
-        if waiting != 0 || self.busy == 0 {
-            let (first, second) = self.directions();
-            let selectable = |list: usize| self.lists[list].banks() & idle != 0;
-            if selectable(first) || second.is_some_and(selectable) {
-                return cycle + 1;
-            }
-            let wanted = |list: usize| self.lists[list].len() > 0;
-            if self.busy == 0 && !wanted(first) && !second.is_some_and(wanted) {
-                return NEVER; // refreshes alone are made up for when there is work
-            }
-        }
+        let selection = self.next_selection(cycle);
+        selection.unwrap_or_else(|| self.next_command(cycle))
+    }
+
+    /// The next cycle after `cycle` in which a command can go.
+    #[inline]
+    fn next_command(&self, cycle: u64) -> u64 {
         let next = self.banks.next_refresh(self.busy);
         next.min(self.banks.next_command()).max(cycle + 1)
+    }
+
+    /// The next cycle in which an access can be selected, or in which the scheduler's state changes;
+    /// `None` if only a command can change that.
+    fn next_selection(&self, cycle: u64) -> Option<u64> {
+        if self.draining && self.drain_is_over() && self.busy == 0 {
+            return Some(cycle + 1); // the drain is over, and no command to come says so
+        }
+        let idle = !self.busy & !self.banks.refreshing();
+        let (first, second) = self.directions();
+        let selectable = |list: usize| self.lists[list].banks() & idle != 0;
+        if selectable(first) || second.is_some_and(selectable) {
+            return Some(cycle + 1);
+        }
+        let wanted = |list: usize| self.lists[list].len() > 0;
+        if self.busy == 0 && !wanted(first) && !second.is_some_and(wanted) {
+            return Some(NEVER); // refreshes alone are made up for when there is work
+        }
+        None
     }
 
     /// Which list goes first, and which goes if that has nothing for an idle bank.
@@ -277,11 +319,6 @@ impl Channel {
     /// drain ends with the first bank that could take another access, as NVMain's do: until then its
     /// write queue may be closed to new writes.
     fn select(&mut self) -> Option<(Step, Slots)> {
-        let idle = !self.busy & !self.banks.refreshing();
-        let waiting = |list: usize| self.lists[list].banks() & idle != 0;
-        if self.busy != 0 && !waiting(READ_LIST) && !waiting(WRITE_LIST) {
-            return None;
-        }
         if self.drain_is_due() {
             self.draining = true;
         } else if self.drain_is_over() {
@@ -336,6 +373,7 @@ impl Channel {
     }
 
     /// Moves an entry to its bank and decides on the commands it needs.
+    #[inline]
     fn begin(&mut self, list: usize, entry: u16) -> (Step, Slots) {
         let bank = self.lists[list].bank(entry);
         let entry = self.lists[list].remove(entry, self.banks.open_row(bank));
@@ -367,7 +405,7 @@ impl Channel {
     }
 
     /// Issues the first legal command, banks taking turns.
-    #[inline]
+    #[inline(always)]
     fn issue(&mut self, cycle: u64) -> Option<Issued> {
         let (bank, command) = self.banks.legal(cycle, self.turn)?;
         self.turn += 1;
@@ -376,49 +414,45 @@ impl Channel {
         }
         let transaction = self.transactions[bank % MOST];
         let row = transaction.row;
-        match command {
-            PRE => {
-                self.banks.precharge(bank, cycle);
-                self.write_log(bank, cycle, CommandKind::Precharge, 0, 0);
-                None
-            }
-            ACT => {
-                self.banks
-                    .activate(bank, cycle, column(transaction.direction));
-                self.write_log(bank, cycle, CommandKind::Activate { row }, 0, 0);
-                None
-            }
-            _ => {
-                let closes = self.queues.page == PagePolicy::Closed
-                    && self.lists.iter().all(|lists| lists.hit(bank) == NONE);
-                let done = self.banks.access(bank, command, cycle, closes);
-                if closes {
-                    for lists in &mut self.lists {
-                        lists.row_closed(bank);
-                    }
-                }
-                self.busy &= !(1 << bank);
-                let auto_precharge = closes;
-                let kind = match command {
-                    READ => CommandKind::Read {
-                        row,
-                        auto_precharge,
-                    },
-                    _ => CommandKind::Write {
-                        row,
-                        auto_precharge,
-                    },
-                };
-                self.write_log(bank, cycle, kind, transaction.place, done);
-                Some(Issued {
-                    step: transaction.step,
-                    place: transaction.place,
-                    direction: transaction.direction,
-                    hit: transaction.hit,
-                    done,
-                })
+        if command == PRE {
+            self.banks.precharge(bank, cycle);
+            self.write_log(bank, cycle, CommandKind::Precharge, 0, 0);
+            return None;
+        }
+        if command == ACT {
+            let column = column(transaction.direction);
+            self.banks.activate(bank, cycle, column);
+            self.write_log(bank, cycle, CommandKind::Activate { row }, 0, 0);
+            return None;
+        }
+        let closes = self.queues.page == PagePolicy::Closed
+            && self.lists.iter().all(|lists| lists.hit(bank) == NONE);
+        let done = self.banks.access(bank, command, cycle, closes);
+        if closes {
+            for lists in &mut self.lists {
+                lists.row_closed(bank);
             }
         }
+        self.busy &= !(1 << bank);
+        let auto_precharge = closes;
+        let kind = match command {
+            READ => CommandKind::Read {
+                row,
+                auto_precharge,
+            },
+            _ => CommandKind::Write {
+                row,
+                auto_precharge,
+            },
+        };
+        self.write_log(bank, cycle, kind, transaction.place, done);
+        Some(Issued {
+            step: transaction.step,
+            place: transaction.place,
+            direction: transaction.direction,
+            hit: transaction.hit,
+            done,
+        })
     }
 
     /// Refreshes that are due: those of the idle past at once, then the next when its rank is quiet.

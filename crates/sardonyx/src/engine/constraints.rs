@@ -84,6 +84,12 @@ type Cycles = [f64; STRIDE];
 /// Later than any command.
 const IDLE: f64 = (1u64 << 62) as f64;
 
+/// A cycle as such a number. The host converts signed integers only.
+#[inline]
+fn number(cycle: u64) -> f64 {
+    cycle as i64 as f64
+}
+
 #[inline]
 fn sooner(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
@@ -113,16 +119,16 @@ fn come(at: &Cycles, now: f64) -> u64 {
 pub(crate) struct Banks {
     timing: Timing,
     columns: [Column; 2],
-    banks: Box<[Bank; MOST]>,
-    ranks: Box<[Rank; MOST]>,
+    banks: [Bank; MOST],
+    ranks: [Rank; MOST],
     /// Earliest cycle of each rank's each command, for the rank's and the channel's sake: rank * 4 +
     /// command.
-    limits: Box<[f64; MOST * 4]>,
+    limits: [f64; MOST * 4],
     /// Which of the limits binds each bank's next command.
-    limit_of: Box<[[u8; STRIDE]; MOST / STRIDE]>,
+    limit_of: [[u8; STRIDE]; MOST / STRIDE],
     /// The earliest cycle of each bank's next command, [`IDLE`] for one that has no access; and the
     /// least of them.
-    earliest: Box<[Cycles; MOST / STRIDE]>,
+    earliest: [Cycles; MOST / STRIDE],
     first: f64,
     strides: usize,
     count: usize,
@@ -130,6 +136,8 @@ pub(crate) struct Banks {
     per_rank: usize,
     rank_shift: u32,
     refreshing: u64,
+    /// Banks whose next command is an activate.
+    opening: u64,
     bus_used: u64,
 }
 
@@ -152,12 +160,12 @@ impl Banks {
             hits: 0,
         };
         Banks {
-            banks: Box::new([bank; MOST]),
-            ranks: Box::new([rank; MOST]),
+            banks: [bank; MOST],
+            ranks: [rank; MOST],
             columns: [Column::read(&timing), Column::write(&timing)],
-            limits: Box::new([0.0; MOST * 4]),
-            limit_of: Box::new([[0; STRIDE]; MOST / STRIDE]),
-            earliest: Box::new([[IDLE; STRIDE]; MOST / STRIDE]),
+            limits: [0.0; MOST * 4],
+            limit_of: [[0; STRIDE]; MOST / STRIDE],
+            earliest: [[IDLE; STRIDE]; MOST / STRIDE],
             first: IDLE,
             strides: (ranks as usize * per_rank).div_ceil(STRIDE),
             count: ranks as usize * per_rank,
@@ -165,6 +173,7 @@ impl Banks {
             per_rank,
             rank_shift: per_rank.trailing_zeros(),
             refreshing: 0,
+            opening: 0,
             bus_used: 0,
             timing,
         }
@@ -209,11 +218,12 @@ impl Banks {
     #[inline]
     pub fn want(&mut self, bank: usize, command: usize) {
         let limit = (bank >> self.rank_shift) % MOST * 4 + command % 4;
-        let own = self.bank(bank).next[command % 4] as f64;
+        let own = number(self.bank(bank).next[command % 4]);
         let earliest = later(own, self.limits[limit]);
         self.limit_of.as_flattened_mut()[bank % MOST] = limit as u8;
         self.earliest.as_flattened_mut()[bank % MOST] = earliest;
         self.first = sooner(earliest, self.first);
+        self.opening |= u64::from(command == ACT) << (bank % MOST);
     }
 
     /// The command that the bank's access needs next.
@@ -226,7 +236,7 @@ impl Banks {
     #[inline]
     fn settle(&mut self) {
         let mut first = IDLE;
-        let strides = self.earliest.iter_mut().zip(&*self.limit_of);
+        let strides = self.earliest.iter_mut().zip(&self.limit_of);
         for (earliest, limit_of) in strides.take(self.strides) {
             for (earliest, limit) in earliest.iter_mut().zip(limit_of) {
                 *earliest = later(self.limits[*limit as usize], *earliest);
@@ -246,7 +256,7 @@ impl Banks {
     /// A bank that may get what it wants at `cycle`, the first from `turn` on, and what that is.
     #[inline]
     pub fn legal(&self, cycle: u64, turn: u32) -> Option<(usize, usize)> {
-        let now = cycle as f64;
+        let now = number(cycle);
         if now < self.first || cycle < self.bus_used {
             return None; // it is early, or a command has gone out in this cycle
         }
@@ -275,6 +285,7 @@ impl Banks {
         }
     }
 
+    #[inline]
     /// Closes the bank's row; its access needs the next one opened.
     pub fn precharge(&mut self, bank: usize, cycle: u64) {
         self.bus_used = cycle + 1;
@@ -301,11 +312,16 @@ impl Banks {
         if let Some(fourth) = activates.activates[activates.turn % 4].checked_sub(1) {
             next = next.max(fourth + timing.tFAW);
         }
-        self.limits[rank * 4 + ACT] = next as f64;
+        self.limits[rank * 4 + ACT] = number(next);
         self.want(bank, column);
-        self.settle();
+        match self.opening & !(1 << bank) {
+            0 => self.settle_first(),
+            _ => self.settle(),
+        }
+        self.opening &= !(1 << bank);
     }
 
+    #[inline]
     /// A column command; gives the cycle in which the access is done.
     pub fn access(&mut self, bank: usize, command: usize, cycle: u64, closes: bool) -> u64 {
         self.bus_used = cycle + 1;
@@ -327,8 +343,8 @@ impl Banks {
         let limits = self.limits.chunks_exact_mut(4);
         for (index, next) in limits.take(self.rank_count).enumerate() {
             let [reads, writes] = if index == rank { near } else { far };
-            next[READ] = later((cycle + reads) as f64, next[READ]);
-            next[WRITE] = later((cycle + writes) as f64, next[WRITE]);
+            next[READ] = later(number(cycle + reads), next[READ]);
+            next[WRITE] = later(number(cycle + writes), next[WRITE]);
         }
         self.earliest.as_flattened_mut()[bank % MOST] = IDLE;
         self.settle();

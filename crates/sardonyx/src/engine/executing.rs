@@ -216,14 +216,15 @@ impl Engine {
         }
     }
 
-    pub(super) fn channel_acts(&mut self, index: usize) {
+    /// The channel acts now, and goes on until `limit` for as long as nothing else happens.
+    pub(super) fn channel_acts(&mut self, index: usize, limit: u64) {
         let clock = self.clock;
-        let cycle = self.channels[index].next_act;
-        (self.cycle, self.cycle_began) = (cycle, self.now);
+        let limit = self.heads.alone(index).min(self.next_timer()).min(limit);
         let channel = &mut self.channels[index];
-        let outcome = channel.act(cycle);
-        let next = channel.next_action(cycle);
-        channel.next_act = next;
+        let outcome = channel.act(limit);
+        let next = channel.next_act;
+        self.now = outcome.cycle * clock;
+        (self.cycle, self.cycle_began) = (outcome.cycle, self.now);
         self.heads.set_act(index, next.saturating_mul(clock));
         if let Some(issued) = outcome.issued {
             let source = self.channels.len() * issued.direction + index;

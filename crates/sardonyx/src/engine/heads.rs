@@ -1,7 +1,7 @@
-//! When each source of events next has one, and which comes first.
+//! When each source of events has its next one, and which source is first.
 //!
-//! Channels act several times for each result, and most machines have one; so they stand apart from
-//! the other sources, which play a tournament.
+//! Channels act several times for each result, and most machines have one channel; so the channels
+//! are kept apart from the other sources, which are the leaves of a tournament tree.
 
 use std::hint::select_unpredictable;
 
@@ -11,6 +11,8 @@ use crate::beyond::Beyond;
 /// Low bits of a key for the source, so that the least key names it; equal times go in the order
 /// of the sources, channels before the others. It leaves 54 bits for picoseconds: five hours.
 const SOURCE_BITS: u32 = 10;
+/// The latest time that a key can hold.
+const END: u64 = (1 << (64 - SOURCE_BITS)) - 2;
 /// Set in the key of a source that is not a channel.
 const RESULT: u64 = 1 << (SOURCE_BITS - 1);
 
@@ -25,11 +27,11 @@ pub(crate) enum Head {
 
 /// The next event of each source, as keys; [`NEVER`] for one that has nothing to come.
 pub(crate) struct Heads {
-    /// The channels', and the first of them.
+    /// The channels' keys, and the least of them.
     acts: Vec<u64>,
     first_act: u64,
-    /// The winner of the whole at 1; the winner of 2i and 2i + 1 at i; the other sources' keys in the
-    /// upper half.
+    /// The other sources' keys, a binary tree: the least of all at 1, the lesser of 2i and 2i + 1 at i,
+    /// the keys themselves in the upper half.
     results: Vec<u64>,
 }
 
@@ -70,6 +72,22 @@ impl Heads {
         }
     }
 
+    /// Until when, at least, nothing but `channel` has an event.
+    #[inline]
+    pub fn alone(&self, channel: usize) -> u64 {
+        let results = time(self.results[1]).min(END);
+        match self.acts[..] {
+            [_] => results,
+            _ => self.others(channel).min(results),
+        }
+    }
+
+    fn others(&self, channel: usize) -> u64 {
+        let others = self.acts.iter().enumerate().filter(|(at, _)| *at != channel);
+        let least = others.map(|(_, key)| time(*key)).min();
+        least.map_or(NEVER, |least| least.saturating_sub(1))
+    }
+
     /// When `channel` acts.
     #[inline]
     pub fn act(&self, channel: usize) -> u64 {
@@ -89,16 +107,16 @@ impl Heads {
     /// `source` has its next result at `time`.
     #[inline]
     pub fn set_result(&mut self, source: usize, time: u64) {
-        let mut winner = key(time, RESULT | source as u64);
+        let mut least = key(time, RESULT | source as u64);
         let keys = &mut self.results[..];
         let mut at = keys.len() / 2 + source;
-        keys[at] = winner;
-        // To the top in any case: a guess at where it could stop costs the host more.
+        keys[at] = least;
+        // Always to the root: to stop early would cost a mispredicted branch.
         while at > 1 {
             let other = keys[at ^ 1];
-            winner = select_unpredictable(other < winner, other, winner);
+            least = select_unpredictable(other < least, other, least);
             at /= 2;
-            keys[at] = winner;
+            keys[at] = least;
         }
     }
 }

@@ -333,7 +333,7 @@ impl Engine {
             return Some(token);
         }
         if next != NEVER {
-            self.happen(next);
+            self.happen(next, next);
         }
         None
     }
@@ -355,19 +355,20 @@ impl Engine {
             if next > limit.ps() || next == NEVER {
                 return None;
             }
-            self.happen(next);
+            self.happen(next, limit.ps());
             if self.read_answered || self.has_acceptances() || self.admits() != admitted {
                 return None;
             }
         }
     }
 
-    /// What is to happen at `next`, the least of the heads' times.
+    /// What is to happen at `next`, the least of the heads' times. A channel may go on until `limit`
+    /// where nobody could tell the difference.
     #[inline]
-    fn happen(&mut self, next: u64) {
+    fn happen(&mut self, next: u64, limit: u64) {
         self.now = next;
         match self.heads.head() {
-            Head::Channel(channel) => self.channel_acts(channel),
+            Head::Channel(channel) => self.channel_acts(channel, limit),
             Head::Source(source) => {
                 let results = &mut self.results[source];
                 let (_, step) = results.pop_front().expect("a head has a result");

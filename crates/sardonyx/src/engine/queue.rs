@@ -65,7 +65,7 @@ pub(crate) struct Lists {
     /// Each entry's bank and row in short, to see in one go that a row has none.
     rows: Vec<u32>,
     free: Vec<u16>,
-    lists: Box<[List; MOST]>,
+    lists: [List; MOST],
     banks: u64,
     len: usize,
 }
@@ -76,7 +76,7 @@ impl Lists {
             entries: Vec::new(),
             rows: Vec::new(),
             free: Vec::new(),
-            lists: Box::new([EMPTY; MOST]),
+            lists: [EMPTY; MOST],
             banks: 0,
             len: 0,
         }
