@@ -124,7 +124,7 @@ impl<'s> Cores<'s> {
             while self.engine.next_event() != Time::NEVER {
                 self.advance();
             }
-            if !self.engine.kick() {
+            if !self.engine.force_drain() {
                 break;
             }
         }
@@ -228,7 +228,7 @@ impl<'s> Cores<'s> {
     /// Lets something happen while all cores stand at fences.
     fn wait(&mut self) {
         if self.engine.next_event() == Time::NEVER {
-            assert!(self.engine.kick(), "a fence waits for ever");
+            assert!(self.engine.force_drain(), "a fence waits for ever");
         } else {
             self.advance();
         }
@@ -242,7 +242,7 @@ impl<'s> Cores<'s> {
     ) {
         while !self.engine.admits() {
             if self.engine.next_event() == Time::NEVER {
-                assert!(self.engine.kick(), "the ingress is stuck");
+                assert!(self.engine.force_drain(), "the ingress is stuck");
             } else {
                 self.advance();
             }

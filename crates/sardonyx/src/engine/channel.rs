@@ -1,8 +1,8 @@
 //! One channel: its queues, banks and buses. At every memory-clock cycle in which something can
 //! happen it selects at most one queued access for an idle bank and issues at most one command.
 //!
-//! The bank is data: for every command the earliest cycle at which it may issue, updated from the
-//! table of constraints in `constraints`. The policy is [`Channel::act`], top to bottom.
+//! A bank is data: for every command the earliest cycle at which it may issue (`constraints.rs`). The
+//! policy is [`Channel::act`], top to bottom.
 
 use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
 use super::log::{Command, CommandKind};
@@ -14,7 +14,7 @@ use crate::medium::params::{MediumParams, PagePolicy, Queues, Scheduler};
 /// No cycle at all.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// Whose slots an access takes.
+/// The queue whose slot an access takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slots {
     Read = 0,
@@ -29,7 +29,7 @@ pub(crate) struct Transaction {
     pub place: u64,
     pub row: u64,
     pub direction: usize,
-    /// The row was open already.
+    /// The access found its row open.
     pub hit: bool,
 }
 
@@ -39,13 +39,13 @@ pub(crate) struct Issued {
     pub step: Step,
     pub place: u64,
     pub direction: usize,
-    /// The row was open already.
+    /// The access found its row open.
     pub hit: bool,
     /// The cycle in which it is done.
     pub done: u64,
 }
 
-/// What one cycle brought.
+/// What the channel's cycles have done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
     /// The last cycle in which the channel has acted.
@@ -114,13 +114,13 @@ pub(crate) struct Channel {
     capacity: [usize; 3],
     /// Writes that hold a slot but may not be issued yet.
     unready: usize,
-    /// Counter writes that may.
+    /// Counter writes that may be issued.
     counters: usize,
     draining: bool,
-    /// Queued writes go, for once, although nothing asks for a drain: nothing else can happen.
-    pub flushing: bool,
-    /// The input is over: writes go whenever no read is queued.
-    pub ending: bool,
+    /// Queued writes go although neither a watermark nor idleness asks for it: the caller waits.
+    pub forced_drain: bool,
+    /// The input has ended: writes go whenever no read is queued.
+    pub input_ended: bool,
     banks: Banks,
     /// Each busy bank's access.
     transactions: [Transaction; MOST],
@@ -147,8 +147,8 @@ impl Channel {
             unready: 0,
             counters: 0,
             draining: false,
-            flushing: false,
-            ending: false,
+            forced_drain: false,
+            input_ended: false,
             transactions: [NO_TRANSACTION; MOST],
             busy: 0,
             turn: 0,
@@ -173,7 +173,7 @@ impl Channel {
         true
     }
 
-    /// Gives back slots that a group could not use.
+    /// Returns slots that a group could not use.
     pub fn return_slots(&mut self, slots: Slots, count: usize) {
         self.used[slots as usize] -= count;
         if slots != Slots::Read {
@@ -199,7 +199,7 @@ impl Channel {
     /// An access that holds a slot may be issued from now on. Accesses of one line are issued in
     /// the order of `sequence`.
     ///
-    /// True if the scheduler should look at it: nothing comes of an access whose bank is busy.
+    /// Returns whether the scheduler should run: an access to a busy bank cannot be selected yet.
     #[inline]
     pub fn insert(&mut self, step: Step, place: Place, slots: Slots, sequence: u64) -> bool {
         let direction = usize::from(slots != Slots::Read);
@@ -275,7 +275,7 @@ impl Channel {
     /// `None` if only a command can change that.
     fn next_selection(&self, cycle: u64) -> Option<u64> {
         if self.draining && self.drain_is_over() && self.busy == 0 {
-            return Some(cycle + 1); // the drain is over, and no command to come says so
+            return Some(cycle + 1); // the drain is over, and no command will follow to notice it
         }
         let idle = !self.busy & !self.banks.refreshing();
         let (first, second) = self.directions();
@@ -285,7 +285,7 @@ impl Channel {
         }
         let wanted = |list: usize| self.lists[list].len() > 0;
         if self.busy == 0 && !wanted(first) && !second.is_some_and(wanted) {
-            return Some(NEVER); // refreshes alone are made up for when there is work
+            return Some(NEVER); // refreshes alone need no event: they are made up for later
         }
         None
     }
@@ -293,18 +293,18 @@ impl Channel {
     /// Which list goes first, and which goes if that has nothing for an idle bank.
     fn directions(&self) -> (usize, Option<usize>) {
         if self.draining || self.drain_is_due() {
-            // Always lets through the reads that a queued write may wait for.
+            // Lets reads through if a write that holds a slot may wait for one of them.
             return (WRITE_LIST, (self.unready > 0).then_some(READ_LIST));
         }
         let idle = self.lists[READ_LIST].len() == 0;
-        if idle && (self.queues.idle_writes || self.flushing || self.ending) {
+        if idle && (self.queues.idle_writes || self.forced_drain || self.input_ended) {
             return (WRITE_LIST, None);
         }
         (READ_LIST, None)
     }
 
-    /// Ready entries only: a write that waits for a read must not stop that read. A counter queue that
-    /// is full holds up groups however few data writes there are.
+    /// Counts ready writes only: a write that waits for a read must not stop that read. A full counter
+    /// queue starts a drain too: groups wait for it however few data writes are queued.
     fn drain_is_due(&self) -> bool {
         self.lists[WRITE_LIST].len() >= self.queues.high_watermark
             || self.has_counter_queue() && self.counters >= self.queues.counter_writes
@@ -315,9 +315,9 @@ impl Channel {
             && self.counters <= self.queues.counter_writes / 2
     }
 
-    /// The scheduler looks, also at the watermarks, when an access is queued for an idle bank. So a
-    /// drain ends with the first bank that could take another access, as NVMain's do: until then its
-    /// write queue may be closed to new writes.
+    /// Selects an access for an idle bank. The watermarks are checked only when an access is queued for
+    /// an idle bank or no bank is busy. So a drain ends with the first bank that could take another
+    /// access, as in NVMain; until then the write queue may be closed to new writes.
     fn select(&mut self) -> Option<(Step, Slots)> {
         if self.drain_is_due() {
             self.draining = true;
@@ -325,7 +325,7 @@ impl Channel {
             self.draining = false;
         }
         if self.lists[WRITE_LIST].len() == 0 {
-            self.flushing = false;
+            self.forced_drain = false;
         }
         let (first, second) = self.directions();
         let (list, entry) = match (self.choose(first), second) {
@@ -339,8 +339,8 @@ impl Channel {
         Some(self.begin(list, entry))
     }
 
-    /// The access of `list` that goes next: starved ones, row hits, conflicts, closed banks, and
-    /// the oldest of each.
+    /// The access of `list` that goes next: first starved accesses, then row hits, row conflicts and
+    /// closed banks; of each class the oldest.
     fn choose(&self, list: usize) -> u16 {
         let lists = &self.lists[list];
         let mut banks = lists.banks() & !self.banks.refreshing();
@@ -455,7 +455,8 @@ impl Channel {
         })
     }
 
-    /// Refreshes that are due: those of the idle past at once, then the next when its rank is quiet.
+    /// Issues the refreshes that are due: those that fell due while the channel was idle at the times
+    /// at which they could have gone, the next one when its rank is quiet.
     #[inline]
     pub fn refresh(&mut self, cycle: u64) {
         if self.banks.refreshes() {

@@ -11,13 +11,13 @@ pub(crate) const ACT: usize = 1;
 pub(crate) const READ: usize = 2;
 pub(crate) const WRITE: usize = 3;
 
-/// Banks that a channel may have in all its ranks: a set of them is a `u64`, and arrays of this
-/// length need no check of an index taken modulo it.
+/// Most banks of a channel, all ranks together. A set of banks is a `u64`. An index modulo this number
+/// needs no bounds check in an array of this length.
 pub(crate) const MOST: usize = MAX_BANKS;
 
 #[derive(Clone, Copy)]
 struct Bank {
-    /// Earliest cycle of each command, as far as this bank alone is concerned.
+    /// Earliest cycle of each command as this bank alone allows it.
     next: [u64; 4],
     /// The open row, or the one being opened.
     row: Option<u64>,
@@ -27,13 +27,13 @@ struct Bank {
 
 #[derive(Clone, Copy)]
 struct Rank {
-    /// The last four activates, plus one; 0 for none yet.
+    /// The cycles of the last four activates, plus one; 0 for none yet.
     activates: [u64; 4],
     turn: usize,
     refresh_due: u64,
 }
 
-/// What a column command makes others wait for, in cycles from its own.
+/// How many cycles after a column command other commands may go.
 #[derive(Clone, Copy)]
 struct Column {
     /// The next read and write of the same rank, and of the channel's other ranks.
@@ -41,7 +41,7 @@ struct Column {
     far: [u64; 2],
     /// The next precharge, read and write of its own bank.
     same: [u64; 3],
-    /// Its data have come, or are in the array.
+    /// The access is done: a read's data have left the chip, a write's are in the array.
     done: u64,
 }
 
@@ -74,11 +74,11 @@ impl Column {
     }
 }
 
-/// Banks looked at in one go, without a branch between them.
+/// Banks that are compared without a branch between them.
 const STRIDE: usize = 8;
 
-/// Cycles that are compared for many banks are floating-point numbers, exact up to 2^53: every host
-/// has the least and the greatest of them, of several at once.
+/// Cycles of many banks are compared as floating-point numbers, which are exact up to 2^53: every host
+/// computes the minimum and the maximum of several of them at once.
 type Cycles = [f64; STRIDE];
 
 /// Later than any command.
@@ -108,11 +108,11 @@ fn least(at: &Cycles) -> f64 {
     sooner(sooner(a, c), sooner(b, d))
 }
 
-/// The set of those that have come.
+/// The set of those that are not after `now`.
 #[inline]
-fn come(at: &Cycles, now: f64) -> u64 {
-    let come = |lane: usize| u64::from(at[lane] <= now) << lane;
-    (0..STRIDE).fold(0, |set, lane| set | come(lane))
+fn due(at: &Cycles, now: f64) -> u64 {
+    let due = |lane: usize| u64::from(at[lane] <= now) << lane;
+    (0..STRIDE).fold(0, |set, lane| set | due(lane))
 }
 
 /// All banks of a channel.
@@ -121,13 +121,12 @@ pub(crate) struct Banks {
     columns: [Column; 2],
     banks: [Bank; MOST],
     ranks: [Rank; MOST],
-    /// Earliest cycle of each rank's each command, for the rank's and the channel's sake: rank * 4 +
-    /// command.
+    /// Earliest cycle of each command of each rank (index rank * 4 + command) as the rank and the
+    /// channel allow it.
     limits: [f64; MOST * 4],
-    /// Which of the limits binds each bank's next command.
+    /// The index of the limit that applies to each bank's next command.
     limit_of: [[u8; STRIDE]; MOST / STRIDE],
-    /// The earliest cycle of each bank's next command, [`IDLE`] for one that has no access; and the
-    /// least of them.
+    /// The earliest cycle of each bank's next command, [`IDLE`] for an idle bank, and the least of all.
     earliest: [Cycles; MOST / STRIDE],
     first: f64,
     strides: usize,
@@ -232,9 +231,9 @@ impl Banks {
         self.limit_of.as_flattened()[bank % MOST] as usize % 4
     }
 
-    /// Limits have grown, or a bank wants nothing any more: who is bound by them, and who is first?
+    /// Applies limits that have grown to the banks' next commands, and updates the first of these.
     #[inline]
-    fn settle(&mut self) {
+    fn apply_limits(&mut self) {
         let mut first = IDLE;
         let strides = self.earliest.iter_mut().zip(&self.limit_of);
         for (earliest, limit_of) in strides.take(self.strides) {
@@ -246,35 +245,35 @@ impl Banks {
         self.first = first;
     }
 
-    /// Who is first, when no limit has grown?
+    /// Updates the first of the next commands when no limit has grown.
     #[inline]
-    fn settle_first(&mut self) {
+    fn update_first(&mut self) {
         let strides = self.earliest.iter().take(self.strides);
         self.first = strides.fold(IDLE, |first, at| sooner(least(at), first));
     }
 
-    /// A bank that may get what it wants at `cycle`, the first from `turn` on, and what that is.
+    /// A bank whose next command may go at `cycle`, the first such bank from `turn` on, and the command.
     #[inline]
     pub fn legal(&self, cycle: u64, turn: u32) -> Option<(usize, usize)> {
         let now = number(cycle);
         if now < self.first || cycle < self.bus_used {
-            return None; // it is early, or a command has gone out in this cycle
+            return None; // too early, or a command has gone out in this cycle
         }
         let strides = self.earliest.iter().take(self.strides).enumerate();
         let legal = strides.fold(0, |set, (stride, at)| {
-            set | come(at, now) << (stride * STRIDE)
+            set | due(at, now) << (stride * STRIDE)
         });
         let bank = (legal.rotate_right(turn).trailing_zeros() + turn) as usize % MOST;
         Some((bank, self.wanted(bank)))
     }
 
-    /// The earliest cycle at which any bank may get what it wants.
+    /// The earliest cycle at which any bank's next command may go.
     #[inline]
     pub fn next_command(&self) -> u64 {
         self.first as i64 as u64 // the host converts to signed integers only
     }
 
-    /// The bank's row will be `row`.
+    /// The bank's next column command will be in `row`.
     #[inline]
     pub fn aim(&mut self, bank: usize, row: u64) {
         let bank = self.bank_mut(bank);
@@ -293,7 +292,7 @@ impl Banks {
         let next = &mut self.bank_mut(bank).next;
         next[ACT] = next[ACT].max(closed);
         self.want(bank, ACT);
-        self.settle_first();
+        self.update_first();
     }
 
     /// Opens the bank's row for the column command `column`.
@@ -315,14 +314,14 @@ impl Banks {
         self.limits[rank * 4 + ACT] = number(next);
         self.want(bank, column);
         match self.opening & !(1 << bank) {
-            0 => self.settle_first(),
-            _ => self.settle(),
+            0 => self.update_first(),
+            _ => self.apply_limits(),
         }
         self.opening &= !(1 << bank);
     }
 
     #[inline]
-    /// A column command; gives the cycle in which the access is done.
+    /// Issues a column command. Returns the cycle in which the access is done.
     pub fn access(&mut self, bank: usize, command: usize, cycle: u64, closes: bool) -> u64 {
         self.bus_used = cycle + 1;
         let Column {
@@ -347,7 +346,7 @@ impl Banks {
             next[WRITE] = later(number(cycle + writes), next[WRITE]);
         }
         self.earliest.as_flattened_mut()[bank % MOST] = IDLE;
-        self.settle();
+        self.apply_limits();
         cycle + done
     }
 
@@ -381,7 +380,7 @@ impl Banks {
                     (closed.unwrap_or(0).max(due), CommandKind::Refresh)
                 }
             };
-            // The earliest goes: ranks that are behind are made up for side by side.
+            // The earliest goes first: several ranks may be behind.
             if at <= cycle && first.is_none_or(|first| at < first.0) {
                 first = Some((at, index, kind));
             }
@@ -405,7 +404,7 @@ impl Banks {
         Some((index, at, kind))
     }
 
-    /// The next cycle in which a refresh needs looking at.
+    /// The next cycle in which a refresh may need a command.
     #[inline]
     pub fn next_refresh(&self, busy: u64) -> u64 {
         match self.timing.tREFI {
@@ -419,7 +418,7 @@ impl Banks {
         for (index, rank) in self.ranks[..self.rank_count].iter().enumerate() {
             let banks = index * self.per_rank..(index + 1) * self.per_rank;
             if busy & mask(&banks) != 0 && rank.refresh_due <= self.bus_used {
-                continue; // its banks' commands come first and wake the channel
+                continue; // the commands of its banks go first; their cycles are events anyway
             }
             let ready = self.banks[banks].iter().map(|bank| match bank.row {
                 Some(_) => bank.next[PRE],

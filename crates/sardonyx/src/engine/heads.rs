@@ -8,15 +8,15 @@ use std::hint::select_unpredictable;
 use super::channel::NEVER;
 use crate::beyond::Beyond;
 
-/// Low bits of a key for the source, so that the least key names it; equal times go in the order
-/// of the sources, channels before the others. It leaves 54 bits for picoseconds: five hours.
+/// Low bits of a key that name the source. Events of equal times go in the order of the sources,
+/// channels before the others. 54 bits are left for picoseconds: five hours.
 const SOURCE_BITS: u32 = 10;
 /// The latest time that a key can hold.
 const END: u64 = (1 << (64 - SOURCE_BITS)) - 2;
 /// Set in the key of a source that is not a channel.
 const RESULT: u64 = 1 << (SOURCE_BITS - 1);
 
-/// What has an event first.
+/// The source of the earliest event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Head {
     /// A channel acts.
@@ -25,7 +25,7 @@ pub(crate) enum Head {
     Source(usize),
 }
 
-/// The next event of each source, as keys; [`NEVER`] for one that has nothing to come.
+/// The key of each source's next event; [`NEVER`] for a source without one.
 pub(crate) struct Heads {
     /// The channels' keys, and the least of them.
     acts: Vec<u64>,
@@ -36,7 +36,7 @@ pub(crate) struct Heads {
 }
 
 impl Heads {
-    /// `channels` and other `sources`, with nothing to come.
+    /// For `channels` and other `sources`, none of which has an event yet.
     pub fn new(channels: usize, sources: usize) -> Heads {
         assert!(
             channels.max(sources) < RESULT as usize,
@@ -49,19 +49,19 @@ impl Heads {
         }
     }
 
-    /// The first event's key.
+    /// The key of the first event.
     #[inline]
     fn first(&self) -> u64 {
         self.first_act.min(self.results[1])
     }
 
-    /// When anything happens, [`NEVER`] if nothing will.
+    /// The time of the first event; [`NEVER`] if there is none.
     #[inline]
     pub fn time(&self) -> u64 {
         time(self.first())
     }
 
-    /// What happens at [`Heads::time`].
+    /// The source of the event at [`Heads::time`].
     #[inline]
     pub fn head(&self) -> Head {
         let key = self.first();
@@ -72,7 +72,7 @@ impl Heads {
         }
     }
 
-    /// Until when, at least, nothing but `channel` has an event.
+    /// A time until which no source but `channel` has an event before an event of `channel`.
     #[inline]
     pub fn alone(&self, channel: usize) -> u64 {
         let results = time(self.results[1]).min(END);
@@ -83,7 +83,11 @@ impl Heads {
     }
 
     fn others(&self, channel: usize) -> u64 {
-        let others = self.acts.iter().enumerate().filter(|(at, _)| *at != channel);
+        let others = self
+            .acts
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != channel);
         let least = others.map(|(_, key)| time(*key)).min();
         least.map_or(NEVER, |least| least.saturating_sub(1))
     }

@@ -224,7 +224,7 @@ impl<'m> Simulation<'m> {
                     over = true;
                     self.engine.end_of_input();
                 }
-                _ if self.engine.kick() => {}
+                _ if self.engine.force_drain() => {}
                 _ => break,
             }
         }

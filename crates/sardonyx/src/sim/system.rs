@@ -187,7 +187,7 @@ impl<'w> System<'w> {
                     over = true;
                     self.port.engine.end_of_input();
                 }
-                _ if self.port.engine.kick() => {}
+                _ if self.port.engine.force_drain() => {}
                 _ => break,
             }
         }
