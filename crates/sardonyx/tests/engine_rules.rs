@@ -575,3 +575,26 @@ fn running_until_something_must_be_known_is_advancing_event_by_event() {
     let different = steps.iter().zip(&runs).find(|(step, run)| step != run);
     assert_eq!(different, None);
 }
+
+/// Breaks if an event beyond the clock's end is not recorded, or if anything goes on after it.
+#[test]
+fn a_run_beyond_the_clock_s_end_stops_and_says_why() {
+    let mut engine = Engine::new(&params());
+    let six_hours = Time::from_ps(6 * 3600 * 1_000_000_000_000);
+    let request = Request {
+        arrival: six_hours,
+        core: 0,
+        tag: 0,
+        kind: Kind::Read,
+        counted: true,
+    };
+    assert_eq!(engine.failure(), None);
+    engine.admit(request, six_hours, |plan| {
+        Stored::at(plan.read(Place(1), Step::PAST).at)
+    });
+    let failure = engine.failure().expect("the clock tells five hours");
+    assert!(failure.problem.contains("five hours"), "{failure:?}");
+    assert!(!engine.admits() && !engine.force_drain());
+    assert_eq!(engine.next_event(), Time::NEVER);
+    assert_eq!(engine.advance_until(Time::NEVER), None);
+}

@@ -6,7 +6,6 @@
 use std::hint::select_unpredictable;
 
 use super::channel::NEVER;
-use crate::beyond::Beyond;
 
 /// Low bits of a key that name the source. Events of equal times go in the order of the sources,
 /// channels before the others. 54 bits are left for picoseconds: five hours.
@@ -33,6 +32,8 @@ pub(crate) struct Heads {
     /// The other sources' keys, a binary tree: the least of all at 1, the lesser of 2i and 2i + 1 at i,
     /// the keys themselves in the upper half.
     results: Vec<u64>,
+    /// An event lay beyond the clock's end and was dropped, or the engine has been told to stop.
+    pub stopped: bool,
 }
 
 impl Heads {
@@ -46,6 +47,7 @@ impl Heads {
             acts: vec![NEVER; channels],
             first_act: NEVER,
             results: vec![NEVER; sources.next_power_of_two().max(2) * 2],
+            stopped: false,
         }
     }
 
@@ -101,7 +103,7 @@ impl Heads {
     /// `channel` acts at `time`.
     #[inline]
     pub fn set_act(&mut self, channel: usize, time: u64) {
-        self.acts[channel] = key(time, channel as u64);
+        self.acts[channel] = self.key(time, channel as u64);
         self.first_act = match self.acts[..] {
             [only] => only,
             _ => self.acts.iter().copied().min().unwrap_or(NEVER),
@@ -111,7 +113,7 @@ impl Heads {
     /// `source` has its next result at `time`.
     #[inline]
     pub fn set_result(&mut self, source: usize, time: u64) {
-        let mut least = key(time, RESULT | source as u64);
+        let mut least = self.key(time, RESULT | source as u64);
         let keys = &mut self.results[..];
         let mut at = keys.len() / 2 + source;
         keys[at] = least;
@@ -123,15 +125,16 @@ impl Heads {
             keys[at] = least;
         }
     }
-}
 
-#[inline]
-fn key(time: u64, source: u64) -> u64 {
-    let from_now_on = time.wrapping_add(1) >> (64 - SOURCE_BITS);
-    if from_now_on != 0 {
-        Beyond::FIVE_HOURS.raise();
+    /// The key of an event, [`NEVER`] if it is beyond the clock's end.
+    #[inline]
+    fn key(&mut self, time: u64, source: u64) -> u64 {
+        if time > END && time != NEVER {
+            self.stopped = true;
+            return NEVER;
+        }
+        select_unpredictable(time == NEVER, NEVER, time << SOURCE_BITS | source)
     }
-    select_unpredictable(time == NEVER, NEVER, time << SOURCE_BITS | source)
 }
 
 #[inline]
@@ -142,6 +145,16 @@ fn time(key: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_beyond_the_end_stops_the_clock() {
+        let mut heads = Heads::new(1, 2);
+        heads.set_act(0, END);
+        heads.set_result(0, NEVER);
+        assert!(heads.time() == END && !heads.stopped);
+        heads.set_result(1, END + 1);
+        assert!(heads.time() == END && heads.stopped);
+    }
 
     /// Against a look at all of them.
     #[test]

@@ -21,6 +21,7 @@ pub mod untimed;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::beyond::Beyond;
 use crate::medium::image::Image;
 use crate::medium::params::{EngineParams, Unit};
 use crate::plan::{Plan, Stored, Token};
@@ -119,6 +120,8 @@ pub struct Engine {
     ledger: Ledger,
     service: [Service; 2],
     journal: Option<Box<Journal>>,
+    /// Why a layer says that the run cannot go on.
+    failure: Option<Beyond>,
 }
 
 impl Engine {
@@ -158,6 +161,7 @@ impl Engine {
             ledger: Ledger::default(),
             service: [Service::default(); 2],
             journal: None,
+            failure: None,
             params: params.clone(),
         }
     }
@@ -167,10 +171,24 @@ impl Engine {
         Time::from_ps(self.now)
     }
 
-    /// Whether the ingress takes another request now: it has room, and no access waits for a slot of a
-    /// full queue.
+    /// Whether the ingress takes another request now: it has room, no access waits for a slot of a full
+    /// queue, and the run has not failed.
     pub fn admits(&self) -> bool {
-        self.in_ingress < self.params.ingress && self.waiting.is_empty()
+        self.in_ingress < self.params.ingress && self.waiting.is_empty() && !self.heads.stopped
+    }
+
+    /// Why the run cannot go on, `None` while it can. After a failure there are no more events and
+    /// nothing is admitted, so a run loop ends as if all work were done; it asks here before it relies on
+    /// its results.
+    pub fn failure(&self) -> Option<Beyond> {
+        let clock = self.heads.stopped.then_some(Beyond::FIVE_HOURS);
+        self.failure.or(clock)
+    }
+
+    /// The run cannot go on because of `reason`. The first reason is kept.
+    pub fn fail(&mut self, reason: Beyond) {
+        self.failure = self.failure().or(Some(reason));
+        self.heads.stopped = true;
     }
 
     /// Admits a request at `now`. `handle` plans at once all that the controller does for the request,
@@ -314,6 +332,9 @@ impl Engine {
     /// The time of the next event; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_event(&self) -> Time {
+        if self.heads.stopped {
+            return Time::NEVER;
+        }
         Time::from_ps(self.heads.time().min(self.next_timer()))
     }
 
@@ -327,6 +348,9 @@ impl Engine {
 
     /// Executes the next event. Returns the token of a timer that has run out, for the controller.
     pub fn advance(&mut self) -> Option<Token> {
+        if self.heads.stopped {
+            return None;
+        }
         let next = self.heads.time();
         if self.next_timer() < next {
             let Reverse((time, token)) = self.timers.pop()?;
@@ -345,7 +369,7 @@ impl Engine {
     /// write, so such answers may gather.
     pub fn advance_until(&mut self, limit: Time) -> Option<Token> {
         let admitted = self.admits();
-        loop {
+        while !self.heads.stopped {
             let next = self.heads.time();
             if self.next_timer() < next {
                 return match self.next_timer() <= limit.ps() {
@@ -361,6 +385,7 @@ impl Engine {
                 return None;
             }
         }
+        None
     }
 
     /// Executes the event at `next`, the earliest of the heads. A channel may execute further events of
@@ -382,8 +407,11 @@ impl Engine {
 
     /// Forces all queued writes out. For a caller that waits while [`Engine::next_event`] is
     /// [`Time::NEVER`]: writes below the high watermark may otherwise stay queued for ever. Returns
-    /// false if no write is queued.
+    /// false if no write is queued or the run has failed.
     pub fn force_drain(&mut self) -> bool {
+        if self.heads.stopped {
+            return false;
+        }
         let mut any = false;
         for index in 0..self.channels.len() {
             if self.channels[index].has_writes() {
@@ -426,8 +454,12 @@ impl Engine {
     /// Checks that every step is finished.
     ///
     /// # Panics
-    /// With the wait graph, if a step is not: a bug in a design or in Sardonyx.
+    /// With the wait graph, if a step is not: a bug in a design or in Sardonyx. A failed run unwinds to
+    /// [`Beyond::caught`]; a caller that asks [`Engine::failure`] first never sees that.
     pub fn assert_at_rest(&self) {
+        if let Some(beyond) = self.failure() {
+            beyond.raise();
+        }
         let graph: Vec<String> = self
             .steps
             .unfinished()
