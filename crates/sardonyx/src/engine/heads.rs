@@ -126,10 +126,10 @@ impl Heads {
         }
     }
 
-    /// The key of an event, [`NEVER`] if it is beyond the clock's end.
+    /// The key of an event, [`NEVER`] if it is beyond the clock's end. Adding one wraps [`NEVER`] to 0.
     #[inline]
     fn key(&mut self, time: u64, source: u64) -> u64 {
-        if time > END && time != NEVER {
+        if time.wrapping_add(1) > END + 1 {
             self.stopped = true;
             return NEVER;
         }
