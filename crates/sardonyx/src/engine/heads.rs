@@ -126,12 +126,17 @@ impl Heads {
         }
     }
 
+    #[cold]
+    fn stop(&mut self) -> u64 {
+        self.stopped = true;
+        NEVER
+    }
+
     /// The key of an event, [`NEVER`] if it is beyond the clock's end. Adding one wraps [`NEVER`] to 0.
     #[inline]
     fn key(&mut self, time: u64, source: u64) -> u64 {
         if time.wrapping_add(1) > END + 1 {
-            self.stopped = true;
-            return NEVER;
+            return self.stop();
         }
         select_unpredictable(time == NEVER, NEVER, time << SOURCE_BITS | source)
     }

@@ -369,7 +369,10 @@ impl Engine {
     /// write, so such answers may gather.
     pub fn advance_until(&mut self, limit: Time) -> Option<Token> {
         let admitted = self.admits();
-        while !self.heads.stopped {
+        if self.heads.stopped {
+            return None;
+        }
+        loop {
             let next = self.heads.time();
             if self.next_timer() < next {
                 return match self.next_timer() <= limit.ps() {
@@ -385,7 +388,6 @@ impl Engine {
                 return None;
             }
         }
-        None
     }
 
     /// Executes the event at `next`, the earliest of the heads. A channel may execute further events of
