@@ -126,7 +126,7 @@ fn feed(
         engine.admit(request, now, |plan| handle(plan, *kind, *line, i as u64));
         engine.answers().for_each(drop);
     }
-    while engine.next_event() != Time::NEVER || engine.kick() {
+    while engine.next_event() != Time::NEVER || engine.force_drain() {
         engine.advance_until(Time::NEVER);
         engine.answers().for_each(drop);
     }

@@ -52,7 +52,7 @@ impl Rig {
     ) {
         while !self.engine.admits() {
             if self.engine.next_event() == Time::NEVER {
-                assert!(self.engine.kick(), "the ingress is stuck");
+                assert!(self.engine.force_drain(), "the ingress is stuck");
             } else {
                 self.engine.advance();
             }

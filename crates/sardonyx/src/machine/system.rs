@@ -238,7 +238,7 @@ impl<'s> System<'s> {
                     over = true;
                     self.port.engine.end_of_input();
                 }
-                _ if self.port.engine.kick() => {}
+                _ if self.port.engine.force_drain() => {}
                 _ => break,
             }
         }
