@@ -26,7 +26,8 @@ from typing import Any
 from rich.console import Console
 
 from sardonyx import _core
-from sardonyx.cli_record import PLUGIN, run_recorded
+from sardonyx.cli.record import PLUGIN, run_recorded
+from sardonyx.runs.sources import TraceSource
 
 #: Below which each program is recorded: ESD's own last level (16 MB, HPCA 2023, Table I), and none.
 CACHES = {"16M": "16M:16", "none": "none"}
@@ -313,7 +314,9 @@ def record(subject: Subject, cache: str, out: Path, limits: tuple[int, int]) -> 
             load.wait()
     if outcome["interrupted"]:
         raise KeyboardInterrupt
-    facts: dict[str, Any] = json.loads(_core.trace_info(str(target), None, None))
+    facts: dict[str, Any] = json.loads(
+        _core.trace_info(TraceSource(path=str(target)).model_dump_json(), None)
+    )
     return facts | {"seconds": outcome["seconds"], "bytes": target.stat().st_size}
 
 

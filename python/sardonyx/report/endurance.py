@@ -19,8 +19,9 @@ from sardonyx.report.figure import (
     label,
     layout,
 )
-from sardonyx.results import Run
-from sardonyx.results_measures import BASELINE, Comparison, assumed_by, divide, mean
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.measures import BASELINE, assumed_by, divide, mean
+from sardonyx.runs.results import Run
 
 #: What tells of wear: a metric, and what it is.
 WEAR = (

@@ -21,11 +21,11 @@ from sardonyx.report.figure import (
     label,
     layout,
 )
-from sardonyx.results_measures import (
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.measures import (
     BASELINE,
     MEASURES,
     Aspect,
-    Comparison,
     Measure,
     arithmetic_mean,
     assumed_by,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sardonyx import reproduce_sca as sca
 from sardonyx.report.figure import (
     Cell,
     Figure,
@@ -18,42 +17,55 @@ from sardonyx.report.figure import (
     label,
     layout,
 )
-from sardonyx.results import Results
-from sardonyx.results_measures import arithmetic_mean, assumed_by, divide
+from sardonyx.runs.measures import arithmetic_mean, assumed_by, divide
+from sardonyx.runs.programs import (
+    ACCESSES,
+    BYTES,
+    COUNTER_CACHE,
+    READ_LATENCY,
+    READ_NS,
+    WRITE_LATENCY,
+    WRITE_NS,
+    Programs,
+    miss_rate,
+    runtime_ratio,
+    speedup,
+    traffic_ratio,
+    written_size,
+)
 
 MEAN = "mean"
 _COLOURS = ("#009e73", "#1f78c8", "#d55e00", "#cc79a7", "#e69f00", "#8a8f98", "#56b4e9")
 
 
-def figures(results: Results) -> list[Figure | Missing]:
+def figures(programs: Programs) -> list[Figure | Missing]:
     """Every figure, in the paper's order."""
-    evidence = sca.Evidence(results)
     return [
-        runtime(evidence),
-        throughput(evidence),
-        traffic(evidence),
-        counter_caches(evidence),
-        transaction_sizes(evidence),
-        latencies(evidence),
+        runtime(programs),
+        throughput(programs),
+        traffic(programs),
+        counter_caches(programs),
+        transaction_sizes(programs),
+        latencies(programs),
     ]
 
 
-def _assumed(evidence: sca.Evidence) -> list[str]:
-    return assumed_by(evidence.runs(), "time")
+def _assumed(programs: Programs) -> list[str]:
+    return assumed_by(programs.runs(), "time")
 
 
 def _bars(
-    evidence: sca.Evidence,
+    programs: Programs,
     designs: Sequence[str],
     of: Callable[[str, str], float | None],
     what: str,
 ) -> tuple[list[dict[str, Any]], Table]:
     """Programs along the axis and their mean; a series a design."""
-    ends = [*map(label, evidence.programs), f"<b>{MEAN}</b>"]
-    rows: list[list[Cell]] = [[name] for name in (*evidence.programs, MEAN)]
+    ends = [*map(label, programs.names), f"<b>{MEAN}</b>"]
+    rows: list[list[Cell]] = [[name] for name in (*programs.names, MEAN)]
     data = []
     for design in designs:
-        values = [of(program, design) for program in evidence.programs]
+        values = [of(program, design) for program in programs.names]
         values.append(arithmetic_mean(values))
         hover = f"<b>{label(design)}</b>, %{{x}}<br>{what}: %{{y:.2f}}×"
         data.append(bar(design, ends, values, design_colour(design, designs), hover))
@@ -63,30 +75,30 @@ def _bars(
 
 
 def _beside_plain(
-    evidence: sca.Evidence,
+    programs: Programs,
     key: str,
     title: str,
     cf: str,
     words: tuple[str, str, str],
     measures: Sequence[tuple[str, Callable[[str, str], float | None]]],
 ) -> Figure | Missing:
-    designs = evidence.designs
+    designs = programs.designs
     if "no-encryption" not in designs:
         return Missing(key, title, cf, "There is no run of `no-encryption` to compare with.")
     shows, reading, axis = words
     shape = layout(axis, shapes=[at_one()], yaxis={"ticksuffix": "×"})
-    made = [(name, *_bars(evidence, designs, of, axis)) for name, of in measures]
+    made = [(name, *_bars(programs, designs, of, axis)) for name, of in measures]
     views = [View(name, data, shape) for name, data, _ in made]
-    return Figure(key, title, cf, shows, reading, views, made[0][2], _assumed(evidence))
+    return Figure(key, title, cf, shows, reading, views, made[0][2], _assumed(programs))
 
 
-def runtime(evidence: sca.Evidence) -> Figure | Missing:
+def runtime(programs: Programs) -> Figure | Missing:
     def of(program: str, design: str) -> float | None:
-        run, base = evidence.run(program, design), evidence.run(program, "no-encryption")
-        return None if run is None or base is None else sca.runtime_ratio(run, base)
+        run, base = programs.run(program, design), programs.run(program, "no-encryption")
+        return None if run is None or base is None else runtime_ratio(run, base)
 
     return _beside_plain(
-        evidence,
+        programs,
         "program-runtime",
         "Runtime on one core",
         "SCA Fig. 12",
@@ -99,16 +111,16 @@ def runtime(evidence: sca.Evidence) -> Figure | Missing:
     )
 
 
-def traffic(evidence: sca.Evidence) -> Figure | Missing:
+def traffic(programs: Programs) -> Figure | Missing:
     def in_unit(metric: str) -> Callable[[str, str], float | None]:
         def of(program: str, design: str) -> float | None:
-            run, base = evidence.run(program, design), evidence.run(program, "no-encryption")
-            return None if run is None or base is None else sca.traffic_ratio(run, base, metric)
+            run, base = programs.run(program, design), programs.run(program, "no-encryption")
+            return None if run is None or base is None else traffic_ratio(run, base, metric)
 
         return of
 
     return _beside_plain(
-        evidence,
+        programs,
         "program-traffic",
         "Write traffic on one core",
         "SCA Fig. 14",
@@ -118,20 +130,20 @@ def traffic(evidence: sca.Evidence) -> Figure | Missing:
             "counters counts as one. Lower is better.",
             "written / no-encryption's",
         ),
-        [("bytes", in_unit(sca.BYTES)), ("accesses", in_unit(sca.ACCESSES))],
+        [("bytes", in_unit(BYTES)), ("accesses", in_unit(ACCESSES))],
     )
 
 
-def throughput(evidence: sca.Evidence) -> Figure | Missing:
+def throughput(programs: Programs) -> Figure | Missing:
     key, title, cf = "program-throughput", "Throughput by number of cores", "SCA Fig. 13"
-    designs, cores = evidence.designs, evidence.cores
+    designs, cores = programs.designs, programs.cores
     if "no-encryption" not in designs or len(cores) < 2:
         reason = "This needs runs on several numbers of cores, `no-encryption` among them."
         return Missing(key, title, cf, reason)
 
     def of(program: str, design: str, n: int) -> float | None:
-        run = evidence.run(program, design, n)
-        base = evidence.run(program, "no-encryption", 1)
+        run = programs.run(program, design, n)
+        base = programs.run(program, "no-encryption", 1)
         if run is None or base is None:
             return None
         rate = "transactions_per_second"
@@ -139,17 +151,17 @@ def throughput(evidence: sca.Evidence) -> Figure | Missing:
 
     rows: list[list[Cell]] = []
     by_program: dict[str, dict[str, list[float | None]]] = {}
-    for program in evidence.programs:
+    for program in programs.names:
         by_program[program] = {d: [of(program, d, n) for n in cores] for d in designs}
     by_program[MEAN] = {
         d: [
-            arithmetic_mean(by_program[p][d][index] for p in evidence.programs)
+            arithmetic_mean(by_program[p][d][index] for p in programs.names)
             for index in range(len(cores))
         ]
         for d in designs
     }
     views = []
-    for program in (MEAN, *evidence.programs):
+    for program in (MEAN, *programs.names):
         data = []
         for design in designs:
             values = by_program[program][design]
@@ -168,7 +180,7 @@ def throughput(evidence: sca.Evidence) -> Figure | Missing:
         "Higher is better. All cores share one controller and one channel.",
         views,
         Table((("program, design", ""), *((f"{n} cores", "x") for n in cores)), rows),
-        _assumed(evidence),
+        _assumed(programs),
         choose="Program",
     )
 
@@ -197,7 +209,7 @@ def _lines(
 
 
 def _sweep(
-    evidence: sca.Evidence,
+    programs: Programs,
     identity: tuple[str, str, str],
     words: tuple[str, str, str],
     views: Sequence[tuple[str, Sequence[str], dict[str, list[float | None]], str, bool]],
@@ -216,33 +228,33 @@ def _sweep(
         room = len(longest) - len(x)
         rows += [[f"{name}: {c}" if name else c, *v, *[None] * room] for c, v in curves.items()]
     columns = (("curve", ""), *((f"{x}", "") for x in longest))
-    return Figure(key, title, cf, shows, reading, made, Table(columns, rows), _assumed(evidence))
+    return Figure(key, title, cf, shows, reading, made, Table(columns, rows), _assumed(programs))
 
 
-def counter_caches(evidence: sca.Evidence) -> Figure | Missing:
-    sizes = [int(size) for size in evidence.settings(sca.COUNTER_CACHE)]
+def counter_caches(programs: Programs) -> Figure | Missing:
+    sizes = [int(size) for size in programs.settings(COUNTER_CACHE)]
     speed: dict[str, list[float | None]] = {}
     miss: dict[str, list[float | None]] = {}
-    for footprint in evidence.footprints(sca.COUNTER_CACHE):
+    for footprint in programs.footprints(COUNTER_CACHE):
 
         def point(size: int, footprint: int = footprint) -> dict[str, Any]:
-            variant = {sca.COUNTER_CACHE: size}
+            variant = {COUNTER_CACHE: size}
             return {"design": "sca", "footprint": footprint, "variant": variant}
 
-        name = sca.written_size(footprint)
+        name = written_size(footprint)
         speed[name] = [
-            arithmetic_mean(evidence.each(sca.speedup, point(s), point(sizes[0])).values())
+            arithmetic_mean(programs.each(speedup, point(s), point(sizes[0])).values())
             for s in sizes
         ]
         miss[name] = [
             arithmetic_mean(
-                evidence.each(lambda run, _: sca.miss_rate(run), point(s), point(s)).values()
+                programs.each(lambda run, _: miss_rate(run), point(s), point(s)).values()
             )
             for s in sizes
         ]
-    x = [sca.written_size(size) for size in sizes]
+    x = [written_size(size) for size in sizes]
     return _sweep(
-        evidence,
+        programs,
         ("counter-cache-size", "Counter-cache size", "SCA Fig. 15"),
         (
             "SCA with growing counter caches: speed-up over the smallest, and the share of "
@@ -257,39 +269,39 @@ def counter_caches(evidence: sca.Evidence) -> Figure | Missing:
     )
 
 
-def transaction_sizes(evidence: sca.Evidence) -> Figure | Missing:
-    sizes = evidence.sizes()
-    curves: dict[str, list[float | None]] = {program: [] for program in evidence.programs}
+def transaction_sizes(programs: Programs) -> Figure | Missing:
+    sizes = programs.sizes()
+    curves: dict[str, list[float | None]] = {program: [] for program in programs.names}
     for size in sizes:
         a = {"design": "sca", "transaction_size": size}
         b = {"design": "ideal", "transaction_size": size}
-        for program, value in evidence.each(sca.runtime_ratio, a, b).items():
+        for program, value in programs.each(runtime_ratio, a, b).items():
             curves[program].append(value)
     curves[MEAN] = [arithmetic_mean(c[i] for c in curves.values()) for i in range(len(sizes))]
     return _sweep(
-        evidence,
+        programs,
         ("transaction-size", "Transaction size", "SCA Fig. 16"),
         (
             "Runtime of SCA relative to the ideal design, for items of growing size.",
             "The larger a transaction, the smaller the part of its writes that are counter-atomic.",
             "bytes of an item",
         ),
-        [("", [sca.written_size(s) for s in sizes], curves, "runtime / ideal's", False)],
+        [("", [written_size(s) for s in sizes], curves, "runtime / ideal's", False)],
     )
 
 
-def latencies(evidence: sca.Evidence) -> Figure | Missing:
+def latencies(programs: Programs) -> Figure | Missing:
     views = []
     for name, key, nominal in (
-        ("read latency", sca.READ_LATENCY, sca.READ_NS),
-        ("write latency", sca.WRITE_LATENCY, sca.WRITE_NS),
+        ("read latency", READ_LATENCY, READ_NS),
+        ("write latency", WRITE_LATENCY, WRITE_NS),
     ):
-        settings = sorted({*evidence.settings(key), nominal}, reverse=True)
-        curves: dict[str, list[float | None]] = {program: [] for program in evidence.programs}
+        settings = sorted({*programs.settings(key), nominal}, reverse=True)
+        curves: dict[str, list[float | None]] = {program: [] for program in programs.names}
         for setting in settings:
             variant = {} if setting == nominal else {key: setting}
             a, b = ({"design": d, "variant": variant} for d in ("sca", "co-located"))
-            for program, value in evidence.each(sca.speedup, a, b).items():
+            for program, value in programs.each(speedup, a, b).items():
                 curves[program].append(value)
         curves[MEAN] = [
             arithmetic_mean(c[i] for c in curves.values()) for i in range(len(settings))
@@ -300,7 +312,7 @@ def latencies(evidence: sca.Evidence) -> Figure | Missing:
         reason = "This needs a sweep: `sardonyx reproduce sca` runs it."
         return Missing("medium-latency", "Latency of the medium", "SCA Fig. 17", reason)
     return _sweep(
-        evidence,
+        programs,
         ("medium-latency", "Latency of the medium", "SCA Fig. 17"),
         (
             "How much faster SCA is than the co-located design, for slower and faster media.",

@@ -9,30 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from sardonyx.report.figure import Cell, Figure, Missing, Table, View, label, layout
-from sardonyx.results import Results, Run
-from sardonyx.results_measures import arithmetic_mean, assumed_by
-
-EFIT_BYTES = "esd.efit_bytes"
-AMT_BYTES = "esd.amt_bytes"
-POLICY = "esd.policy"
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.measures import arithmetic_mean, assumed_by
+from sardonyx.runs.results import Run
+from sardonyx.runs.sweeps import AMT_BYTES, EFIT_BYTES, POLICY, points
 
 
-def points(results: Results, size: str, policy: str | None = None) -> dict[str, dict[int, Run]]:
-    """Runs of ``esd`` whose variant sets this size (and this policy) and nothing else."""
-    wanted = {size} if policy is None else {size, POLICY}
-    found: dict[str, dict[int, Run]] = {}
-    for run in results.runs:
-        if run.design != "esd" or set(run.variant) != wanted:
-            continue
-        if policy is not None and run.variant[POLICY] != policy:
-            continue
-        value = run.variant[size]
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            found.setdefault(run.trace, {})[int(value)] = run
-    return found
-
-
-def efit(results: Results) -> Figure | Missing:
+def efit(comparison: Comparison) -> Figure | Missing:
+    results = comparison.results
     policies = sorted(
         {
             str(run.variant[POLICY])
@@ -56,12 +40,12 @@ def efit(results: Results) -> Figure | Missing:
     )
 
 
-def amt(results: Results) -> Figure | Missing:
+def amt(comparison: Comparison) -> Figure | Missing:
     return _figure(
         "amt-size",
         "AMT hit rate by size",
         "ESD Fig. 18(b)",
-        {"AMT cache": points(results, AMT_BYTES)},
+        {"AMT cache": points(comparison.results, AMT_BYTES)},
         lambda run: run.metric("amt_hit_rate"),
         "The share of address translations that the on-chip AMT cache answers, for growing caches.",
         "A miss reads a line of the mapping table from the medium.",

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sardonyx.report.figure import Cell, Figure, Missing, Table, View, bar, label, layout
-from sardonyx.results import Collisions, Results, Trace
-from sardonyx.results_measures import arithmetic_mean, divide, written
+from sardonyx.runs.measures import arithmetic_mean, divide, written
+from sardonyx.runs.results import Collisions, Trace
 
 #: The fingerprint that others are measured by.
 CRC32 = "crc-32"
@@ -24,10 +24,10 @@ FINGERPRINT_COLOURS = {
 MEAN = "<b>mean</b>"
 
 
-def duplicates(results: Results) -> Figure | Missing:
+def duplicates(traces: Sequence[Trace]) -> Figure | Missing:
     """Share of written lines whose content was written before (ESD Fig. 1)."""
     key, title, cf = "duplicates", "Duplicate lines", "ESD Fig. 1"
-    known = [t for t in results.traces if t.facts.get("duplicate_rate") is not None]
+    known = [t for t in traces if t.facts.get("duplicate_rate") is not None]
     if not known:
         return Missing(key, title, cf, "No trace in these results says how many duplicates it has.")
     names = [label(t.name) for t in known]
@@ -61,10 +61,10 @@ def duplicates(results: Results) -> Figure | Missing:
     )
 
 
-def locality(results: Results) -> Figure | Missing:
+def locality(traces: Sequence[Trace]) -> Figure | Missing:
     """How unevenly contents repeat (ESD Fig. 3)."""
     key, title, cf = "locality", "Content locality", "ESD Fig. 3"
-    known = [t for t in results.traces if t.locality]
+    known = [t for t in traces if t.locality]
     if not known:
         return Missing(
             key, title, cf, "No trace in these results counts how often contents repeat."
@@ -113,10 +113,10 @@ def locality(results: Results) -> Figure | Missing:
     )
 
 
-def collisions(results: Results) -> Figure | Missing:
+def collisions(traces: Sequence[Trace]) -> Figure | Missing:
     """Distinct contents with equal fingerprints (ESD Fig. 8)."""
     key, title, cf = "collisions", "Fingerprint collisions", "ESD Fig. 8"
-    known = [t for t in results.traces if t.collisions]
+    known = [t for t in traces if t.collisions]
     if not known:
         return Missing(key, title, cf, "No trace in these results counts fingerprint collisions.")
     codes = list(dict.fromkeys(c.fingerprint for t in known for c in t.collisions))
@@ -200,13 +200,12 @@ def _beside_fig_8(traces: Sequence[Trace], codes: Sequence[str]) -> str:
     return f"{told}these traces contradict it{which}."
 
 
-def summary(results: Results) -> list[tuple[str, str]]:
+def summary(traces: Sequence[Trace]) -> list[tuple[str, str]]:
     """Facts for the page's header: how many traces, how many writes, mean duplicate rate."""
-    writes = [t.facts.get("writes") for t in results.traces]
+    writes = [t.facts.get("writes") for t in traces]
     known = [w for w in writes if w is not None]
-    rate = arithmetic_mean(t.facts.get("duplicate_rate") for t in results.traces)
-    traces = {run.trace for run in results.runs} or {trace.name for trace in results.traces}
-    facts = [("traces", str(len(traces)))]
+    rate = arithmetic_mean(t.facts.get("duplicate_rate") for t in traces)
+    facts = [("traces", str(len(traces)))] if traces else []
     if known:
         facts.append(("writes", f"{int(sum(known)):,}"))
     if rate is not None:

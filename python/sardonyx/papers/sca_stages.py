@@ -8,12 +8,15 @@ recovers, which the native explorer does.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sardonyx import _core
+from sardonyx.papers.reproduction import Cell, Exhibit
+from sardonyx.runs.crashes import CrashQuestion, explore
+from sardonyx.runs.jobs import Setting
+from sardonyx.runs.scheduler import Watch
+from sardonyx.runs.sources import ProgramSource
 
 #: The design whose primitives the paper's table argues for.
 DESIGN = "sca"
@@ -69,40 +72,8 @@ ByMutant = Mapping[str | None, Counts]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell, of ours and of the paper; ``programs`` says what each program alone shows."""
-
-    paper: str | None
-    ours: str
-    evidence: str
-    counts: Mapping[str, int]
-    programs: Mapping[str, str]
-
-    @property
-    def agrees(self) -> bool | None:
-        return None if self.paper is None else self.ours == self.paper
-
-    @property
-    def beside(self) -> str:
-        """What the paper says of it."""
-        if self.agrees is None:
-            return "not in the paper's table"
-        return "as in the paper" if self.agrees else f"the paper: {self.paper}"
-
-    def to_document(self) -> dict[str, Any]:
-        return {
-            "paper": self.paper,
-            "ours": self.ours,
-            "agrees": self.agrees,
-            "evidence": self.evidence,
-            "counts": dict(self.counts),
-            "programs": dict(self.programs),
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Table1:
-    """The table: a row a stage, of three cells."""
+    """The table: a row a stage, of a cell a column."""
 
     rows: Mapping[str, Mapping[Column, Cell]]
     scale: Scale
@@ -123,6 +94,13 @@ class Table1:
             "The paper has validate, which makes the log valid, within prepare."
         )
 
+    def exhibit(self) -> Exhibit:
+        """The table as reports show it."""
+        rows = {stage: tuple(row.values()) for stage, row in self.rows.items()}
+        columns = [column.replace("_", "-") for column in COLUMNS]
+        title = "Table 1 of the paper"
+        return Exhibit("table_1", title, columns, rows, self.note, self.to_document())
+
     def to_document(self) -> dict[str, Any]:
         rows = [
             {"stage": stage, "in_the_paper": stage in PAPER}
@@ -142,45 +120,38 @@ class Table1:
         }
 
 
-Explore = Callable[[str, Callable[[_core.Progress], str]], str]
-
-
 def measure(
     programs: Sequence[str],
     scale: Scale,
     machine: str,
-    overrides: Sequence[tuple[str, str]] = (),
+    overrides: Sequence[Setting] = (),
     seed: int = 0,
-    explore: Explore | None = None,
+    watch: Watch | None = None,
     design: str = DESIGN,
 ) -> Table1:
-    """Cut everything; ``explore`` may show the progress of each run, which it is to call."""
-    found: dict[str, dict[str | None, Counts]] = {}
-    for program in programs:
-        found[program] = {}
-        for mutant in MUTANTS:
-
-            def run(
-                progress: _core.Progress, program: str = program, mutant: str | None = mutant
-            ) -> str:
-                return _core.crash_stages(
-                    program=program,
-                    design=design,
-                    machine=machine,
-                    overrides=list(overrides),
-                    cores=scale.cores,
-                    transactions=scale.transactions,
-                    item_bytes=scale.item,
-                    footprint=scale.footprint,
-                    mutant=mutant,
-                    seed=seed,
-                    platform="adr",
-                    progress=progress,
-                )
-
-            label = f"table 1, {program}" + (f", {mutant}" if mutant else "")
-            text = run(_core.Progress()) if explore is None else explore(label, run)
-            found[program][mutant] = json.loads(text)
+    """Cut everything."""
+    questions = [
+        CrashQuestion(
+            program=ProgramSource(
+                name=program,
+                item_bytes=scale.item,
+                footprint=scale.footprint,
+                transactions=scale.transactions,
+                seed=seed,
+            ),
+            design=design,
+            machine=machine,
+            overrides=tuple(overrides),
+            cores=scale.cores,
+            mutant=mutant,
+        )
+        for program in programs
+        for mutant in MUTANTS
+    ]
+    found: dict[str, dict[str | None, Counts]] = {program: {} for program in programs}
+    answers = explore(questions, watch, stages=True)
+    for question, counts in zip(questions, answers, strict=True):
+        found[question.program.name][question.mutant] = counts
     return table(found, scale, design)
 
 

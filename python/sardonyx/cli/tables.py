@@ -12,18 +12,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx.claims import ClaimRow, written_claim, written_gap
-from sardonyx.results import Results, Run
-from sardonyx.results_measures import (
-    BASELINE,
-    MEASURES,
-    Comparison,
-    Measure,
-    assumed_by,
-    divide,
-    written,
-)
-from sardonyx.sca_stages import COLUMNS, Table1
+from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
+from sardonyx.papers.reproduction import Exhibit
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.measures import BASELINE, MEASURES, Measure, assumed_by, divide, written
+from sardonyx.runs.programs import per_transaction
+from sardonyx.runs.results import Results, Run
 
 WIDE = 92
 MIDDLE = 66
@@ -31,15 +25,15 @@ FEW = 6
 DAGGER = "†"
 
 
-def compare_table(results: Results, width: int = 100) -> RenderableType:
+def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     """Every trace under every design beside the baseline, the means over traces, and what is
     assumed.
 
     ``width`` is the terminal's in columns; at 40 and more no figure is cut.
     """
+    results = comparison.results
     if any(run.metric("transactions") for run in results.runs):
         return _programs(results)
-    comparison = Comparison(results)
     designs = [design for design in comparison.designs if design != BASELINE]
     if not designs or BASELINE not in comparison.designs:
         return _plain_figures(results)
@@ -72,7 +66,7 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
         gap, relative = written_gap(row)
         table.add_row(
             Group(_claim_name(row), _claim_note(row)),
-            written_claim(row.claim.value, row.unit),
+            row.reported,
             Text(_ours(row), style="bold"),
             gap,
             relative,
@@ -83,20 +77,19 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
     return Group(*parts)
 
 
-def stages_table(measured: Table1) -> RenderableType:
-    """SCA's Table 1 as measured, each cell with the counts behind it and what the paper says."""
+def exhibit_table(exhibit: Exhibit) -> RenderableType:
+    """A table of the paper as measured, each cell with what it rests on and what the paper says."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in ("Table 1", *COLUMNS):
-        table.add_column(heading.replace("_", "-"), overflow="fold")
-    for stage, row in measured.rows.items():
+    for heading in (exhibit.title.removesuffix(" of the paper"), *exhibit.columns):
+        table.add_column(heading, overflow="fold")
+    for name, row in exhibit.rows.items():
         cells = []
-        for column in COLUMNS:
-            cell = row[column]
+        for cell in row:
             style = "" if cell.agrees is None else "green" if cell.agrees else "red"
             beside = Text(f"{cell.beside}; {cell.evidence}", style="dim")
             cells.append(Group(Text(cell.ours, style=style), beside))
-        table.add_row(Text(stage), *cells)
-    return Group(table, Text(measured.note, style="dim"))
+        table.add_row(Text(name), *cells)
+    return Group(table, Text(exhibit.note, style="dim"))
 
 
 def _columns(width: int) -> list[list[Measure]]:
@@ -196,7 +189,7 @@ def _programs(results: Results) -> RenderableType:
             _rate(run.metric("transactions_per_second")),
             written(runtime, "x"),
             *(
-                "–" if (value := _a_transaction(run, metric)) is None else f"{value:.4g}"
+                "–" if (value := per_transaction(run, metric)) is None else f"{value:.4g}"
                 for metric in ("medium_writes", "medium_write_bytes", "medium_reads")
             ),
             written(run.metric("counter_cache_hit_rate"), "%"),
@@ -219,10 +212,6 @@ def _cores(run: Run) -> str:
 
 def _rate(value: float | None) -> str:
     return "–" if value is None else f"{value / 1e6:.3f} M"
-
-
-def _a_transaction(run: Run, metric: str) -> float | None:
-    return divide(run.metric(metric), run.metric("transactions"))
 
 
 def _assumed_note(results: Results, runs: Sequence[Run]) -> list[RenderableType]:
@@ -263,8 +252,5 @@ def _ours(row: ClaimRow) -> str:
 
 def _claim_lines(row: ClaimRow) -> RenderableType:
     gap, relative = written_gap(row)
-    figures = (
-        f"  paper {written_claim(row.claim.value, row.unit)}, ours {_ours(row)}, "
-        f"gap {gap} ({relative})"
-    )
+    figures = f"  paper {row.reported}, ours {_ours(row)}, gap {gap} ({relative})"
     return Group(_claim_name(row), Text(figures, style="bold"), Text("  ") + _claim_note(row))
