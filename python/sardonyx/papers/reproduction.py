@@ -75,8 +75,8 @@ class Exhibit:
 
     key: str
     title: str
-    columns: Sequence[str]
-    rows: Mapping[str, Sequence[Cell]]
+    columns: tuple[str, ...]
+    rows: Mapping[str, tuple[Cell, ...]]
     note: str
     document: Mapping[str, Any]
 

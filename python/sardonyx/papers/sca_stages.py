@@ -97,7 +97,7 @@ class Table1:
     def exhibit(self) -> Exhibit:
         """The table as reports show it."""
         rows = {stage: tuple(row.values()) for stage, row in self.rows.items()}
-        columns = [column.replace("_", "-") for column in COLUMNS]
+        columns = tuple(column.replace("_", "-") for column in COLUMNS)
         title = "Table 1 of the paper"
         return Exhibit("table_1", title, columns, rows, self.note, self.to_document())
 
