@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::progress::Progress;
-use crate::sources::Program;
+use crate::sources::Source;
 use crate::{bad, read};
 
 /// A run of a program on each core and how its power is cut, as
@@ -16,7 +16,7 @@ use crate::{bad, read};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CrashQuestion {
-    program: Program,
+    program: Source,
     design: String,
     machine: String,
     overrides: Vec<(String, String)>,
@@ -37,10 +37,13 @@ impl CrashQuestion {
             .iter()
             .find(|(name, _)| *name == self.platform);
         let (_, platform) = platform.ok_or_else(|| bad("--platform: give adr, eadr or none"))?;
-        let seed = self.program.seed;
+        let Source::Program(program) = self.program else {
+            return Err(bad("only a program's power can be cut"));
+        };
+        let seed = program.seed;
         let spec = |core| ProgramSpec {
             seed: seed.wrapping_mul(1024).wrapping_add(core),
-            ..self.program.spec(mutant)
+            ..program.spec(mutant)
         };
         Ok(Question {
             machine: Machine::load(&self.machine, &self.overrides).map_err(bad)?,

@@ -94,6 +94,11 @@ def stand_ins(workloads: Sequence[Workload], limit: int | None = None, copies: i
 # ---- the evidence for a claim
 
 
+#: Of one run, and of one beside another.
+One = Callable[[Run], float | None]
+Two = Callable[[Run, Run], float | None]
+
+
 class Evidence:
     """Results restricted to the workloads that stand in for the paper's."""
 
@@ -109,7 +114,7 @@ class Evidence:
         self.trace_names = list(dict.fromkeys(self.comparison.trace_of[w] for w in self.labels))
         self.traces: list[Trace] = [t for t in self.results.traces if t.name in self.trace_names]
 
-    def one(self, measure: Callable[[Run], float | None], design: str) -> dict[str, float | None]:
+    def one(self, measure: One, design: str) -> dict[str, float | None]:
         """``measure`` of one design, a workload each."""
         values = {}
         for label in self.labels:
@@ -117,27 +122,23 @@ class Evidence:
             values[label] = None if run is None else measure(run)
         return values
 
-    def two(
-        self, measure: Callable[[Run, Run], float | None], design: str, over: str
-    ) -> dict[str, float | None]:
+    def two(self, measure: Two, design: str, over: str) -> dict[str, float | None]:
         """``measure`` of one design over another, a workload each."""
         return {label: self.comparison.value(measure, label, design, over) for label in self.labels}
 
-    def reclaiming(
-        self, measure: Callable[[Run, Run], float | None], over: str, reading: str
-    ) -> dict[str, float | None]:
-        """``measure`` of ESD under one reading of how freed lines come back."""
-        variants = {
-            run.trace: run
-            for run in self.results.runs
-            if run.design == "esd" and dict(run.variant) == {RECLAIM: reading}
-        }
-        values: dict[str, float | None] = {}
-        for label in self.labels:
-            run = variants.get(self.comparison.trace_of[label])
-            base = self.comparison.run(label, over)
-            values[label] = measure(run, base) if run is not None and base is not None else None
-        return values
+    def reclaims(self, measure: Two, over: str) -> dict[str, dict[str, float | None]]:
+        """``measure`` of ESD under each reading of how freed lines come back."""
+        found: dict[str, dict[str, float | None]] = {}
+        for reading in READINGS:
+            wanted = {RECLAIM: reading}
+            runs = [r for r in self.results.runs if r.design == "esd" and r.variant == wanted]
+            variants = {run.trace: run for run in runs}
+            values = found[f"reclaim = {reading}"] = {}
+            for label in self.labels:
+                run = variants.get(self.comparison.trace_of[label])
+                base = self.comparison.run(label, over)
+                values[label] = None if run is None or base is None else measure(run, base)
+        return found
 
     def runs(self, *designs: str) -> list[Run]:
         return [
@@ -149,6 +150,59 @@ class Evidence:
 
 
 Finder = Callable[[Evidence, Claim], Found]
+
+
+def _one(
+    of: One, note: str, needs: str, aspect: m.Aspect, readings: Mapping[str, One] | None = None
+) -> Finder:
+    """A share, of the claim's design alone."""
+
+    def find(evidence: Evidence, claim: Claim) -> Found:
+        return Found(
+            evidence.one(of, claim.design),
+            "%",
+            note,
+            f"runs of {claim.design} {needs}",
+            {name: evidence.one(each, claim.design) for name, each in (readings or {}).items()},
+            aspect,
+            evidence.runs(claim.design),
+        )
+
+    return find
+
+
+def _two(
+    of: Two,
+    over: str,
+    unit: Unit,
+    note: str,
+    metric: str,
+    aspect: m.Aspect = "time",
+    readings: Mapping[str, Two] | None = None,
+    *,
+    reclaims: bool = True,
+) -> Finder:
+    """The claim's design beside another; ``reclaims`` if ESD's way with freed lines matters."""
+
+    def find(evidence: Evidence, claim: Claim) -> Found:
+        words = {"design": claim.design, "over": over}
+        read: dict[str, Mapping[str, float | None] | float | None] = {
+            name.format(**words): evidence.two(each, claim.design, over)
+            for name, each in (readings or {}).items()
+        }
+        if reclaims and claim.design == "esd":
+            read |= evidence.reclaims(of, over)
+        return Found(
+            evidence.two(of, claim.design, over),
+            unit,
+            note.format(**words),
+            f"runs of {claim.design} and {over} with `{metric}`",
+            read,
+            aspect,
+            evidence.runs(claim.design, over),
+        )
+
+    return find
 
 
 def _fact(name: str, note: str) -> Finder:
@@ -169,169 +223,97 @@ def _written_over_1000_times(attribute: Literal["contents", "writes"], note: str
             values[trace.name] = getattr(high, f"{attribute}_share") if high else None
             top += (getattr(high, attribute) or 0.0) if high else 0.0
             total += sum(getattr(row, attribute) or 0.0 for row in trace.locality)
-        return Found(
-            values,
-            "%",
-            note,
-            "`locality` of each trace",
-            readings={"all traces pooled": m.divide(top, total)},
-        )
+        pooled = {"all traces pooled": m.divide(top, total)}
+        return Found(values, "%", note, "`locality` of each trace", pooled)
 
     return find
 
 
-def _duplicates_found(metric: str, note: str) -> Finder:
-    def find(evidence: Evidence, claim: Claim) -> Found:
-        def of_duplicates(run: Run) -> float | None:
-            cached, medium = (run.metric(f"duplicates_found_in_{x}") for x in ("cache", "medium"))
-            if cached is None or medium is None:
-                return None
-            return m.divide(run.metric(metric), cached + medium)
+def _duplicates_found(place: str, note: str) -> Finder:
+    metric = f"duplicates_found_in_{place}"
 
-        return Found(
-            evidence.one(lambda run: m.share_of_writes(run, metric), claim.design),
-            "%",
-            note,
-            f"runs of {claim.design} with `{metric}`",
-            aspect="time",
-            runs=evidence.runs(claim.design),
-            readings={
-                "as a share of the duplicates found": evidence.one(of_duplicates, claim.design)
-            },
-        )
+    def of_duplicates(run: Run) -> float | None:
+        cached, medium = (run.metric(f"duplicates_found_in_{x}") for x in ("cache", "medium"))
+        if cached is None or medium is None:
+            return None
+        return m.divide(run.metric(metric), cached + medium)
 
-    return find
+    readings = {"as a share of the duplicates found": of_duplicates}
+    of = partial(m.share_of_writes, metric=metric)
+    return _one(of, note, f"with `{metric}`", "time", readings)
 
 
 def _share_of_write_latency(cause: str, note: str) -> Finder:
-    def find(evidence: Evidence, claim: Claim) -> Found:
-        def over_the_rest(run: Run) -> float | None:
-            share = m.cause_share(run, cause)
-            return None if share is None else m.divide(share, 1 - share)
+    def over_the_rest(run: Run) -> float | None:
+        share = m.cause_share(run, cause)
+        return None if share is None else m.divide(share, 1 - share)
 
-        def with_compare(run: Run) -> float | None:
-            shares = m.cause_share(run, cause), m.cause_share(run, "compare")
-            return None if shares[0] is None or shares[1] is None else shares[0] + shares[1]
+    def with_compare(run: Run) -> float | None:
+        shares = m.cause_share(run, cause), m.cause_share(run, "compare")
+        return None if shares[0] is None or shares[1] is None else shares[0] + shares[1]
 
-        readings = {
-            "as an increase over the rest of the latency": evidence.one(over_the_rest, claim.design)
-        }
-        if cause == "lookup":
-            readings["with the read that confirms a match"] = evidence.one(
-                with_compare, claim.design
-            )
-        return Found(
-            evidence.one(lambda run: m.cause_share(run, cause), claim.design),
-            "%",
-            note,
-            f"runs of {claim.design} that book write latency by cause",
-            aspect="time",
-            runs=evidence.runs(claim.design),
-            readings=readings,
-        )
-
-    return find
+    readings = {"as an increase over the rest of the latency": over_the_rest}
+    if cause == "lookup":
+        readings["with the read that confirms a match"] = with_compare
+    of = partial(m.cause_share, cause=cause)
+    return _one(of, note, "that book write latency by cause", "time", readings)
 
 
 def _write_reduction(evidence: Evidence, claim: Claim) -> Found:
+    note = "write requests that stored no line / write requests"
+    found = _one(m.write_reduction, note, "with `write_reduction`", "counts")(evidence, claim)
     readings: dict[str, Mapping[str, float | None] | float | None] = {
         "all medium writes, metadata included": evidence.two(
             m.medium_write_reduction, claim.design, m.BASELINE
         )
     }
     if claim.design == "esd":
-        for reading in ("paper", "counted"):
-            readings[f"reclaim = {reading}"] = evidence.reclaiming(
-                lambda run, _: m.write_reduction(run), m.BASELINE, reading
-            )
-    return Found(
-        evidence.one(m.write_reduction, claim.design),
-        "%",
-        "write requests that stored no line / write requests",
-        f"runs of {claim.design} with `write_reduction`",
-        aspect="counts",
-        runs=evidence.runs(claim.design),
-        readings=readings,
-    )
+        readings |= evidence.reclaims(lambda run, _: m.write_reduction(run), m.BASELINE)
+    return replace(found, readings=readings)
 
 
-def _write_reduction_lead(evidence: Evidence, claim: Claim) -> Found:
-    full = evidence.one(m.write_reduction, claim.design)
-    esd = evidence.one(m.write_reduction, "esd")
+def _write_reduction_lead() -> Finder:
+    def lead(of: Callable[[float, float], float | None]) -> Two:
+        def both(run: Run, esd: Run) -> float | None:
+            full, selective = m.write_reduction(run), m.write_reduction(esd)
+            return None if full is None or selective is None else of(full, selective)
 
-    def both(of: Callable[[float, float], float | None]) -> dict[str, float | None]:
-        values: dict[str, float | None] = {}
-        for label in evidence.labels:
-            f, e = full[label], esd[label]
-            values[label] = None if f is None or e is None else of(f, e)
-        return values
+        return both
 
-    return Found(
-        both(lambda f, e: f - e),
+    return _two(
+        lead(lambda f, e: f - e),
+        "esd",
         "pp",
-        f"write reduction of {claim.design} minus that of esd, in percentage points",
-        f"runs of {claim.design} and esd with `write_reduction`",
-        aspect="counts",
-        runs=evidence.runs(claim.design, "esd"),
-        readings={
-            "relative to esd's reduction": both(lambda f, e: m.divide(f - e, e)),
-            f"relative to {claim.design}'s reduction": both(lambda f, e: m.divide(f - e, f)),
+        "write reduction of {design} minus that of esd, in percentage points",
+        "write_reduction",
+        "counts",
+        {
+            "relative to esd's reduction": lead(lambda f, e: m.divide(f - e, e)),
+            "relative to {design}'s reduction": lead(lambda f, e: m.divide(f - e, f)),
         },
     )
 
 
-def _against(
-    measure: Callable[[Run, Run], float | None],
-    over: str,
-    unit: Unit,
-    note: str,
-    metric: str,
-    aspect: m.Aspect,
-) -> Finder:
-    def find(evidence: Evidence, claim: Claim) -> Found:
-        readings = {}
-        if claim.design == "esd":
-            readings = {
-                f"reclaim = {reading}": evidence.reclaiming(measure, over, reading)
-                for reading in ("paper", "counted")
-            }
-        return Found(
-            evidence.two(measure, claim.design, over),
-            unit,
-            note.format(design=claim.design, over=over),
-            f"runs of {claim.design} and {over} with `{metric}`",
-            aspect=aspect,
-            runs=evidence.runs(claim.design, over),
-            readings=readings,
-        )
-
-    return find
-
-
 def _metadata_reduction(over: str) -> Finder:
-    def saved(ratio: Callable[[Run, Run], float | None]) -> Callable[[Run, Run], float | None]:
+    def saved(ratio: Two) -> Two:
         return lambda run, other: None if (r := ratio(run, other)) is None else 1 - r
 
-    def find(evidence: Evidence, claim: Claim) -> Found:
-        return Found(
-            evidence.two(saved(m.metadata_ratio), claim.design, over),
-            "%",
-            f"1 - {claim.design}'s metadata bytes in the medium / {over}'s, in tables with an "
-            "entry for every line",
-            f"runs of {claim.design} and {over} with `metadata_bytes`",
-            aspect="space",
-            runs=evidence.runs(claim.design, over),
-            readings={
-                "entries in use alone": evidence.two(
-                    saved(m.metadata_in_use_ratio), claim.design, over
-                )
-            },
-        )
-
-    return find
+    return _two(
+        saved(m.metadata_ratio),
+        over,
+        "%",
+        "1 - {design}'s metadata bytes in the medium / {over}'s, in tables with an entry for every "
+        "line",
+        "metadata_bytes",
+        "space",
+        {"entries in use alone": saved(m.metadata_in_use_ratio)},
+        reclaims=False,
+    )
 
 
-def _hit_rate_gain(metric: str, size: str, small: int, large: int, policy: str | None) -> Finder:
+def _hit_rate_gain(metric: str, size: str, small: int, policy: str | None = None) -> Finder:
+    large = 2 * small
+
     def find(evidence: Evidence, _: Claim) -> Found:
         swept = sweeps.points(evidence.results, size, policy)
         gains: dict[str, float | None] = {}
@@ -351,25 +333,12 @@ def _hit_rate_gain(metric: str, size: str, small: int, large: int, policy: str |
             f"`{metric}` at {large // KB} KB minus that at {small // KB} KB",
             f"a sweep of `{size}` with {small // KB} and {large // KB} KB"
             + (f" under {policy}" if policy else ""),
-            aspect="counts",
-            runs=used,
-            readings={"relative to the smaller size's": relative},
+            {"relative to the smaller size's": relative},
+            "counts",
+            used,
         )
 
     return find
-
-
-def _metadata_of_capacity(evidence: Evidence, claim: Claim) -> Found:
-    return Found(
-        evidence.one(
-            lambda run: m.divide(run.metric("metadata_bytes_per_line"), m.LINE_BYTES), claim.design
-        ),
-        "%",
-        "metadata bytes a line / 64",
-        f"runs of {claim.design} with `metadata_bytes_per_line`",
-        aspect="space",
-        runs=evidence.runs(claim.design),
-    )
 
 
 #: How each metric of ESD's claims is computed from results.
@@ -382,11 +351,10 @@ METRICS: dict[str, Finder] = {
         "writes", "writes of contents written more than 1000 times / writes"
     ),
     "duplicates_found_in_fingerprint_cache": _duplicates_found(
-        "duplicates_found_in_cache",
-        "duplicates found by a cached fingerprint / writes",
+        "cache", "duplicates found by a cached fingerprint / writes"
     ),
     "duplicates_found_by_nvmm_lookup": _duplicates_found(
-        "duplicates_found_in_medium",
+        "medium",
         "duplicates found only by looking in the medium / writes; the paper prints 13.7 % and 18.3 "
         "%",
     ),
@@ -399,58 +367,35 @@ METRICS: dict[str, Finder] = {
         "fingerprint", "write latency booked under fingerprint / all write latency"
     ),
     "write_reduction": _write_reduction,
-    "write_reduction_lead_over_esd": _write_reduction_lead,
-    "metadata_overhead_of_capacity": _metadata_of_capacity,
-    "efit_hit_rate_gain_512KB_to_1MB_with_lrcu": _hit_rate_gain(
-        "efit_hit_rate", EFIT_BYTES, 512 * KB, MB, "lrcu"
+    "write_reduction_lead_over_esd": _write_reduction_lead(),
+    "metadata_overhead_of_capacity": _one(
+        lambda run: m.divide(run.metric("metadata_bytes_per_line"), m.LINE_BYTES),
+        "metadata bytes a line / 64",
+        "with `metadata_bytes_per_line`",
+        "space",
     ),
-    "efit_hit_rate_gain_512KB_to_1MB_with_lru": _hit_rate_gain(
-        "efit_hit_rate", EFIT_BYTES, 512 * KB, MB, "lru"
-    ),
-    "efit_hit_rate_gain_1MB_to_2MB_with_lrcu": _hit_rate_gain(
-        "efit_hit_rate", EFIT_BYTES, MB, 2 * MB, "lrcu"
-    ),
-    "efit_hit_rate_gain_1MB_to_2MB_with_lru": _hit_rate_gain(
-        "efit_hit_rate", EFIT_BYTES, MB, 2 * MB, "lru"
-    ),
-    "amt_hit_rate_gain_512KB_to_1MB": _hit_rate_gain("amt_hit_rate", AMT_BYTES, 512 * KB, MB, None),
-    "amt_hit_rate_gain_1MB_to_2MB": _hit_rate_gain("amt_hit_rate", AMT_BYTES, MB, 2 * MB, None),
 }
-for _over in ("baseline", "dedup-sha1", "dewrite"):
+for _step, _small in (("512KB_to_1MB", 512 * KB), ("1MB_to_2MB", MB)):
+    METRICS[f"amt_hit_rate_gain_{_step}"] = _hit_rate_gain("amt_hit_rate", AMT_BYTES, _small)
     METRICS |= {
-        f"write_speedup_over_{_over}": _against(
-            m.write_speedup,
-            _over,
-            "x",
-            "{over}'s mean write latency / {design}'s",
-            "mean_write_latency_ns",
-            "time",
-        ),
-        f"read_speedup_over_{_over}": _against(
-            m.read_speedup,
-            _over,
-            "x",
-            "{over}'s mean read latency / {design}'s",
-            "mean_read_latency_ns",
-            "time",
-        ),
-        f"ipc_over_{_over}": _against(
-            m.ipc_ratio, _over, "x", "{design}'s IPC / {over}'s", "ipc", "time"
-        ),
-        **dict.fromkeys(
-            (f"energy_reduction_vs_{_over}", f"energy_reduction_vs_{_over}_abstract"),
-            _against(
-                m.energy_reduction,
-                _over,
-                "%",
-                "1 - {design}'s energy / {over}'s"
-                + "; the paper's abstract and its Sec. IV-E differ" * (_over != "dewrite"),
-                "energy_nj",
-                "energy",
-            ),
-        ),
-        f"metadata_reduction_vs_{_over}": _metadata_reduction(_over),
+        f"efit_hit_rate_gain_{_step}_with_{_policy}": _hit_rate_gain(
+            "efit_hit_rate", EFIT_BYTES, _small, _policy
+        )
+        for _policy in sweeps.POLICIES
     }
+for _over in ("baseline", "dedup-sha1", "dewrite"):
+    for _rw, _faster in (("write", m.write_speedup), ("read", m.read_speedup)):
+        _latency = f"mean_{_rw}_latency_ns"
+        _note = f"{{over}}'s mean {_rw} latency / {{design}}'s"
+        METRICS[f"{_rw}_speedup_over_{_over}"] = _two(_faster, _over, "x", _note, _latency)
+    _note = "{design}'s IPC / {over}'s"
+    METRICS[f"ipc_over_{_over}"] = _two(m.ipc_ratio, _over, "x", _note, "ipc")
+    _note = "1 - {design}'s energy / {over}'s"
+    _note += "; the paper's abstract and its Sec. IV-E differ" * (_over != "dewrite")
+    _saved = _two(m.energy_reduction, _over, "%", _note, "energy_nj", "energy")
+    METRICS[f"energy_reduction_vs_{_over}"] = _saved
+    METRICS[f"energy_reduction_vs_{_over}_abstract"] = _saved
+    METRICS[f"metadata_reduction_vs_{_over}"] = _metadata_reduction(_over)
 
 
 def claims(comparison: Comparison, workloads: Sequence[Workload] | None = None) -> list[ClaimRow]:

@@ -128,54 +128,37 @@ class Measure:
     title: str
     short: str
     of: Callable[[Run, Run], float | None]
-    unit: Literal["x", "%", "ns"]
-    mean: Mean
-    aspect: Aspect
-    higher_is_better: bool
+    unit: Literal["x", "%", "ns"] = "x"
+    mean: Mean = "geometric"
+    aspect: Aspect = "time"
+    higher_is_better: bool = True
 
 
-MEASURES: dict[str, Measure] = {
-    measure.key: measure
-    for measure in (
-        Measure(
-            "write_reduction",
-            "Write reduction",
-            "Writes saved",
-            lambda run, _: write_reduction(run),
-            "%",
-            "arithmetic",
-            "counts",
-            True,
-        ),
-        Measure(
-            "write_speedup",
-            "Write speed-up",
-            "Write",
-            write_speedup,
-            "x",
-            "geometric",
-            "time",
-            True,
-        ),
-        Measure(
-            "read_speedup", "Read speed-up", "Read", read_speedup, "x", "geometric", "time", True
-        ),
-        Measure("ipc_ratio", "IPC", "IPC", ipc_ratio, "x", "geometric", "time", True),
-        Measure(
-            "p99_write",
-            "p99 write latency",
-            "p99 write",
-            lambda run, _: run.metric("p99_write_latency_ns"),
-            "ns",
-            "geometric",
-            "time",
-            False,
-        ),
-        Measure(
-            "energy_ratio", "Energy", "Energy", energy_ratio, "x", "geometric", "energy", False
-        ),
-    )
-}
+def _p99_write(run: Run, _: Run) -> float | None:
+    return run.metric("p99_write_latency_ns")
+
+
+_MEASURES = (
+    Measure(
+        "write_reduction",
+        "Write reduction",
+        "Writes saved",
+        lambda run, _: write_reduction(run),
+        "%",
+        "arithmetic",
+        "counts",
+    ),
+    Measure("write_speedup", "Write speed-up", "Write", write_speedup),
+    Measure("read_speedup", "Read speed-up", "Read", read_speedup),
+    Measure("ipc_ratio", "IPC", "IPC", ipc_ratio),
+    Measure(
+        "p99_write", "p99 write latency", "p99 write", _p99_write, "ns", higher_is_better=False
+    ),
+    Measure(
+        "energy_ratio", "Energy", "Energy", energy_ratio, aspect="energy", higher_is_better=False
+    ),
+)
+MEASURES = {measure.key: measure for measure in _MEASURES}
 
 
 def written(value: float | None, unit: str) -> str:
