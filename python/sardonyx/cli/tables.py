@@ -80,11 +80,11 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
 def exhibit_table(exhibit: Exhibit) -> RenderableType:
     """A table of the paper as measured, each cell with what it rests on and what the paper says."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in (exhibit.title.removesuffix(" of the paper"), *exhibit.columns):
+    for heading in (exhibit.title, *exhibit.columns):
         table.add_column(heading, overflow="fold")
     for name, row in exhibit.rows.items():
         cells = []
-        for cell in row:
+        for cell in row.values():
             style = "" if cell.agrees is None else "green" if cell.agrees else "red"
             beside = Text(f"{cell.beside}; {cell.evidence}", style="dim")
             cells.append(Group(Text(cell.ours, style=style), beside))

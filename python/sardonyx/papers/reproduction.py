@@ -71,14 +71,30 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """A table of the paper that is measured beside the runs; ``document`` is its JSON."""
+    """A table of the paper that is measured beside the runs, by row and column.
+
+    ``head`` says what a row is, ``facts`` what else its JSON is to say.
+    """
 
     key: str
     title: str
-    columns: tuple[str, ...]
-    rows: Mapping[str, tuple[Cell, ...]]
+    head: str
+    rows: Mapping[str, Mapping[str, Cell]]
     note: str
-    document: Mapping[str, Any]
+    facts: Mapping[str, Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of its columns."""
+        return [name.replace("_", "-") for name in next(iter(self.rows.values()))]
+
+    def to_document(self) -> dict[str, Any]:
+        rows = [
+            {self.head: name, "in_the_paper": any(cell.paper for cell in row.values())}
+            | {column: cell.to_document() for column, cell in row.items()}
+            for name, row in self.rows.items()
+        ]
+        return {**self.facts, "note": self.note, "rows": rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +158,7 @@ def document(paper: str, plan: Plan, beside: BesidePaper, comparison: Comparison
         "paper": paper,
         "stand_ins": beside.note,
         **plan.facts,
-        **{exhibit.key: exhibit.document for exhibit in beside.exhibits},
+        **{exhibit.key: exhibit.to_document() for exhibit in beside.exhibits},
         "claims": [row.to_document() for row in beside.claims],
         "results": comparison.results.to_document(),
     }

@@ -17,6 +17,7 @@ from sardonyx.papers import sca_stages
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
 from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.programs import (
     ACCESSES,
@@ -317,17 +318,18 @@ class Sca:
         scale = replace(QUICK if asked.quick else FULL, seed=asked.seed)
         if asked.warmup is not None:
             scale = replace(scale, warmup=asked.warmup)
-        stages = sca_stages.QUICK if asked.quick else sca_stages.FULL
+        cut = (sca_stages.QUICK if asked.quick else sca_stages.FULL).model_copy(
+            update={"seed": asked.seed}
+        )
+        question = CrashQuestion(
+            program=cut, design="sca", machine=asked.machine, overrides=tuple(asked.overrides)
+        )
         return Plan(
             Settings(asked.machine, asked.overrides, scale.warmup),
             points(scale),
             stand_ins(scale),
             claims,
-            lambda watch: (
-                sca_stages.measure(
-                    PROGRAMS, stages, asked.machine, asked.overrides, asked.seed, watch
-                ).exhibit(),
-            ),
+            lambda watch: (sca_stages.measure(PROGRAMS, question, watch),),
         )
 
 

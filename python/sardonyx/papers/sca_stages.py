@@ -14,12 +14,9 @@ from typing import Any, Literal
 
 from sardonyx.papers.reproduction import Cell, Exhibit
 from sardonyx.runs.crashes import CrashQuestion, explore
-from sardonyx.runs.jobs import Setting
 from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.sources import ProgramSource
 
-#: The design whose primitives the paper's table argues for.
-DESIGN = "sca"
 Column = Literal["backup", "data", "counter_atomicity"]
 COLUMNS: tuple[Column, ...] = ("backup", "data", "counter_atomicity")
 
@@ -52,18 +49,9 @@ STAGES = (
 MUTANTS = tuple(dict.fromkeys(m for stage in STAGES for m in (stage.plain, stage.atomic)))
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How much is cut; sizes are bytes."""
-
-    transactions: int
-    footprint: int
-    item: int = 64
-    cores: int = 1
-
-
-FULL = Scale(transactions=400, footprint=16384)
-QUICK = Scale(transactions=100, footprint=8192)
+#: How much is cut of each program.
+FULL = ProgramSource(name="", transactions=400, footprint=16384)
+QUICK = ProgramSource(name="", transactions=100, footprint=8192)
 
 #: What the explorer gives for one run: ``stages`` and more.
 Counts = Mapping[str, Any]
@@ -71,105 +59,57 @@ Counts = Mapping[str, Any]
 ByMutant = Mapping[str | None, Counts]
 
 
-@dataclass(frozen=True, slots=True)
-class Table1:
-    """The table: a row a stage, of a cell a column."""
-
-    rows: Mapping[str, Mapping[Column, Cell]]
-    scale: Scale
-    design: str
-    programs: tuple[str, ...]
-    cuts: int
-
-    @property
-    def note(self) -> str:
-        """One sentence on what was cut."""
-        cells = [cell for row in self.rows.values() for cell in row.values()]
-        known = [cell for cell in cells if cell.agrees is not None]
-        return (
-            f"Table 1: {sum(bool(c.agrees) for c in known)} of {len(known)} cells agree, over "
-            f"{self.cuts:,} cuts of {self.design}, {len(self.programs)} programs of "
-            f"{self.scale.transactions} transactions. A copy is consistent if recovery can use it "
-            "and does at every cut of the stage, unknown if it can and the log's header decides. "
-            "The paper has validate, which makes the log valid, within prepare."
-        )
-
-    def exhibit(self) -> Exhibit:
-        """The table as reports show it."""
-        rows = {stage: tuple(row.values()) for stage, row in self.rows.items()}
-        columns = tuple(column.replace("_", "-") for column in COLUMNS)
-        title = "Table 1 of the paper"
-        return Exhibit("table_1", title, columns, rows, self.note, self.to_document())
-
-    def to_document(self) -> dict[str, Any]:
-        rows = [
-            {"stage": stage, "in_the_paper": stage in PAPER}
-            | {column: row[column].to_document() for column in COLUMNS}
-            for stage, row in self.rows.items()
-        ]
-        return {
-            "design": self.design,
-            "programs": list(self.programs),
-            "transactions": self.scale.transactions,
-            "footprint_bytes": self.scale.footprint,
-            "item_bytes": self.scale.item,
-            "cores": self.scale.cores,
-            "cuts": self.cuts,
-            "note": self.note,
-            "rows": rows,
-        }
-
-
 def measure(
-    programs: Sequence[str],
-    scale: Scale,
-    machine: str,
-    overrides: Sequence[Setting] = (),
-    seed: int = 0,
-    watch: Watch | None = None,
-    design: str = DESIGN,
-) -> Table1:
-    """Cut everything."""
+    programs: Sequence[str], question: CrashQuestion, watch: Watch | None = None
+) -> Exhibit:
+    """Ask the question of each program, and of it with each mutant."""
     questions = [
-        CrashQuestion(
-            program=ProgramSource(
-                name=program,
-                item_bytes=scale.item,
-                footprint=scale.footprint,
-                transactions=scale.transactions,
-                seed=seed,
-            ),
-            design=design,
-            machine=machine,
-            overrides=tuple(overrides),
-            cores=scale.cores,
-            mutant=mutant,
+        question.model_copy(
+            update={
+                "program": question.program.model_copy(update={"name": program}),
+                "mutant": mutant,
+            }
         )
         for program in programs
         for mutant in MUTANTS
     ]
     found: dict[str, dict[str | None, Counts]] = {program: {} for program in programs}
     answers = explore(questions, watch, stages=True)
-    for question, counts in zip(questions, answers, strict=True):
-        found[question.program.name][question.mutant] = counts
-    return table(found, scale, design)
+    for asked, counts in zip(questions, answers, strict=True):
+        found[asked.program.name][asked.mutant] = counts
+    return table(found, question)
 
 
-def table(found: Mapping[str, ByMutant], scale: Scale, design: str = DESIGN) -> Table1:
-    """The table that follows from the counts."""
-    rows: dict[str, dict[Column, Cell]] = {}
+def table(found: Mapping[str, ByMutant], question: CrashQuestion) -> Exhibit:
+    """The table that follows from the counts: a row a stage."""
+    rows: dict[str, dict[str, Cell]] = {}
     for stage in STAGES:
-        cells: dict[Column, Cell] = {}
+        cells: dict[str, Cell] = {}
         for column, paper in zip(COLUMNS, PAPER.get(stage.name, (None,) * 3), strict=True):
             of = _atomicity if column == "counter_atomicity" else _copy(column)
-            each = {program: of(stage, [runs]) for program, runs in found.items()}
-            ours, evidence, counts = of(stage, list(found.values()))
-            cells[column] = Cell(
-                paper, ours, evidence, counts, {name: value[0] for name, value in each.items()}
-            )
+            each = {program: of(stage, [runs])[0] for program, runs in found.items()}
+            cells[column] = Cell(paper, *of(stage, list(found.values())), each)
         rows[stage.name] = cells
+    known = [c.agrees for row in rows.values() for c in row.values() if c.agrees is not None]
     cuts = sum(run["cuts"] for runs in found.values() for run in runs.values())
-    return Table1(rows, scale, design, tuple(found), cuts)
+    size = question.program
+    facts = {
+        "design": question.design,
+        "programs": list(found),
+        "transactions": size.transactions,
+        "footprint_bytes": size.footprint,
+        "item_bytes": size.item_bytes,
+        "cores": question.cores,
+        "cuts": cuts,
+    }
+    note = (
+        f"Table 1: {sum(known)} of {len(known)} cells agree, over {cuts:,} cuts of "
+        f"{question.design}, {len(found)} programs of {size.transactions} transactions. A copy is "
+        "consistent if recovery can use it and does at every cut of the stage, unknown if it can "
+        "and the log's header decides. The paper has validate, which makes the log valid, within "
+        "prepare."
+    )
+    return Exhibit("table_1", "Table 1", "stage", rows, note, facts)
 
 
 _Verdict = tuple[str, str, dict[str, int]]

@@ -35,7 +35,8 @@ def write_report(
     """
     beside = beside or BesidePaper()
     groups = [
-        Group(page.anchor(table), table.title, [], page.exhibit(table)) for table in beside.exhibits
+        Group(page.anchor(table), f"{table.title} of the paper", [], page.exhibit(table))
+        for table in beside.exhibits
     ]
     if beside.claims:
         drawn, table = claims.figures(beside.claims), page.claims(beside.claims)

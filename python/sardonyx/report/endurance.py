@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sardonyx.report.figure import (
-    Cell,
     Figure,
     Missing,
-    Table,
+    Series,
     View,
     at_one,
-    bar,
     design_colour,
     label,
     layout,
 )
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.measures import BASELINE, assumed_by, divide, mean
+from sardonyx.runs.measures import BASELINE, assumed_by, divide
 from sardonyx.runs.results import Run
 
 #: What tells of wear: a metric, and what it is.
@@ -38,22 +36,16 @@ def wear(comparison: Comparison) -> Figure | Missing:
     designs = [design for design in comparison.designs if design != BASELINE]
     if BASELINE not in comparison.designs or not designs:
         return Missing(key, title, cf, "This needs a `baseline` run and another design.")
-    names = [*map(label, comparison.workloads), "<b>geo. mean</b>"]
+    series = Series("workload", comparison.workloads, "geometric")
     views = []
-    rows: list[list[Cell]] = [[w] for w in (*comparison.workloads, "geometric mean")]
-    columns = [("workload", "")]
     for metric, view in WEAR:
         of = _ratio_of(metric)
         data = []
         for design in designs:
             ratios = [comparison.value(of, w, design, BASELINE) for w in comparison.workloads]
-            ratios.append(mean(ratios, "geometric"))
             hover = f"<b>{label(design)}</b> on %{{x}}<br>{view}: %{{y:.2f}}×"
             colour = design_colour(design, comparison.designs)
-            data.append(bar(design, names, ratios, colour, hover))
-            columns.append((f"{design}, {view}", "x"))
-            for row, ratio in zip(rows, ratios, strict=True):
-                row.append(ratio)
+            data.append(series.bar(design, "x", ratios, colour, hover, f"{design}, {view}"))
         if any(value for trace in data for value in trace["y"]):
             shape = layout(f"{view} / baseline's", shapes=[at_one()], yaxis={"ticksuffix": "×"})
             views.append(View(view, data, shape))
@@ -68,7 +60,7 @@ def wear(comparison: Comparison) -> Figure | Missing:
         "line written most (metadata lines too), so a design that lets the program run faster also "
         "wears faster. Years stand in results.json. The rightmost group is the geometric mean.",
         views,
-        Table(tuple(columns), rows),
+        series.table(),
         assumed_by(comparison.runs(), "time"),
     )
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sardonyx.runs.measures import Mean, mean
+
 if TYPE_CHECKING:
     import plotly.graph_objects
 
@@ -92,6 +94,43 @@ class Figure:
 
         chosen = self.views[view]
         return go.Figure(data=chosen.data, layout=chosen.layout)
+
+
+class Series:
+    """Figures over named groups and their mean, along a plot's axis and in its table."""
+
+    def __init__(
+        self, heading: str, names: Sequence[str], kind: Mean | None = "arithmetic"
+    ) -> None:
+        self._kind = kind
+        means = [] if kind is None else [f"{kind} mean"]
+        self.axis = list(map(label, names))
+        self.axis += ["<b>geo. mean</b>" if kind == "geometric" else "<b>mean</b>"] if kind else []
+        self._columns = [(heading, "")]
+        self._rows: list[list[Cell]] = [[name] for name in (*names, *means)]
+
+    def add(self, column: str, unit: str, values: Sequence[float | None]) -> list[float | None]:
+        """A column of the table; the values with their mean."""
+        whole = [*values, mean(values, self._kind)] if self._kind else list(values)
+        self._columns.append((column, unit))
+        for row, value in zip(self._rows, whole, strict=True):
+            row.append(value)
+        return whole
+
+    def bar(
+        self,
+        name: str,
+        unit: str,
+        values: Sequence[float | None],
+        colour: str,
+        hover: str,
+        column: str | None = None,
+    ) -> dict[str, Any]:
+        """Bars, which are a column too."""
+        return bar(name, self.axis, self.add(column or name, unit, values), colour, hover)
+
+    def table(self) -> Table:
+        return Table(tuple(self._columns), self._rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,10 +317,7 @@ def _table(figure: Figure) -> str:
         "<tr>" + "".join(_cell(c, u) for c, u in zip(row, units, strict=True)) + "</tr>"
         for row in figure.table.rows
     )
-    return (
-        f'<div class="scroll tall"><table data-name="{figure.key}"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return _framed(head, body, f' data-name="{figure.key}"')
 
 
 def _cell(value: Cell, unit: str) -> str:
@@ -367,24 +364,19 @@ def claims(rows: Sequence[ClaimRow]) -> str:
     return (
         f"<p>{found} of {len(rows)} figures of the paper have one of ours beside them. Gap "
         "is ours minus the paper's (pp: percentage points); relative is ours / the paper's - 1.</p>"
-        f'<div class="scroll tall"><table data-name="claims" class="claims"><thead>'
-        f"<tr>{head}</tr></thead>"
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        + _framed(head, "".join(body), ' data-name="claims" class="claims"')
     )
 
 
 def exhibit(table: Exhibit) -> str:
     """A table of the paper as measured: each cell, what it rests on, and the paper's."""
-    head = "".join(f'<th class="name">{escape(h)}</th>' for h in ("stage", *table.columns))
+    head = "".join(f'<th class="name">{escape(h)}</th>' for h in (table.head, *table.columns))
     body = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>{"".join(map(_exhibited, row))}</tr>'
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(map(_exhibited, row.values()))}</tr>'
         for name, row in table.rows.items()
     )
-    return (
-        f"<p>{escape(table.note)}</p>"
-        f'<div class="scroll"><table data-name="{anchor(table)}" class="claims"><thead>'
-        f"<tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    framed = _framed(head, body, f' data-name="{anchor(table)}" class="claims"', "scroll")
+    return f"<p>{escape(table.note)}</p>{framed}"
 
 
 def anchor(table: Exhibit) -> str:
@@ -439,8 +431,8 @@ def _variants(results: Results) -> str:
         "<p>Runs that change a setting of the machine; no other part of this report but the "
         "sizes of caches and the readings of claims counts them.</p>"
         f"<details><summary>{len(runs)} runs</summary>"
-        f'<div class="scroll tall"><table data-name="variants"><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div></details>",
+        + _framed(heads, body, ' data-name="variants"')
+        + "</details>",
     )
 
 
@@ -482,6 +474,13 @@ def _parameters(results: Results) -> str:
     )
 
 
+def _framed(head: str, body: str, attributes: str = "", scroll: str = "scroll tall") -> str:
+    return (
+        f'<div class="{scroll}"><table{attributes}><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
 def _plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f'<th class="name">{escape(h)}</th>' for h in heads)
     body = "".join(
@@ -490,10 +489,7 @@ def _plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         + "</tr>"
         for row in rows
     )
-    return (
-        f'<div class="scroll tall"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return _framed(head, body)
 
 
 def _value(value: JsonValue) -> str:

@@ -12,6 +12,7 @@ from sardonyx.report.figure import (
     Cell,
     Figure,
     Missing,
+    Series,
     Table,
     View,
     at_one,
@@ -21,21 +22,9 @@ from sardonyx.report.figure import (
     label,
     layout,
 )
+from sardonyx.runs import measures
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.measures import (
-    BASELINE,
-    MEASURES,
-    Aspect,
-    Measure,
-    arithmetic_mean,
-    assumed_by,
-    cause_share,
-    mean,
-    metadata_in_use_ratio,
-    metadata_ratio,
-    share_of_writes,
-    write_latency_total,
-)
+from sardonyx.runs.measures import BASELINE, MEASURES, Measure, arithmetic_mean, assumed_by
 
 CDF_POINTS = 300
 
@@ -58,26 +47,18 @@ def _beside_baseline(
     if BASELINE not in comparison.designs:
         return Missing(key, measure.title, cf, "There is no `baseline` run to compare with.")
     data = []
-    rows: list[list[Cell]] = [[w] for w in (*comparison.workloads, f"{measure.mean} mean")]
-    columns = [("workload", "")]
+    series = Series("workload", comparison.workloads, measure.mean)
     form = "%{y:.1%}" if measure.unit == "%" else "%{y:.2f}×"
-    ends = [
-        *map(label, comparison.workloads),
-        f"<b>{'geo. ' * (measure.mean == 'geometric')}mean</b>",
-    ]
     for design in designs:
         values = [
             comparison.value(measure.of, workload, design, BASELINE)
             for workload in comparison.workloads
         ]
-        values.append(mean(values, measure.mean))
         if all(value is None for value in values):
             continue
         hover = f"<b>{label(design)}</b> on %{{x}}<br>{measure.title.lower()}: {form}"
-        data.append(bar(design, ends, values, design_colour(design, comparison.designs), hover))
-        columns.append((design, measure.unit))
-        for row, value in zip(rows, values, strict=True):
-            row.append(value)
+        colour = design_colour(design, comparison.designs)
+        data.append(series.bar(design, measure.unit, values, colour, hover))
     if not data:
         return Missing(
             key, measure.title, cf, f"No run beside the baseline says its {measure.title.lower()}."
@@ -94,7 +75,7 @@ def _beside_baseline(
         shows,
         reading,
         [View("", data, shape)],
-        Table(tuple(columns), rows),
+        series.table(),
         assumed_by(runs, measure.aspect),
     )
 
@@ -184,14 +165,14 @@ def worst_cases(comparison: Comparison) -> Figure | Missing:
     outer = [label(workload) for workload in chosen for _ in shown]
     inner = ["write", "read", "IPC"] * len(chosen)
     data = []
-    rows: list[list[Cell]] = [[f"{w}, {m.title.lower()}"] for w in chosen for m in shown]
+    series = Series(
+        "workload and measure", [f"{w}, {m.title.lower()}" for w in chosen for m in shown], None
+    )
     for design in designs:
         cells = [comparison.value(m.of, w, design, BASELINE) for w in chosen for m in shown]
         hover = f"<b>{label(design)}</b>, %{{x}}<br>%{{y:.2f}} of the baseline"
         colour = design_colour(design, comparison.designs)
-        data.append(bar(design, [outer, inner], cells, colour, hover))
-        for row, value in zip(rows, cells, strict=True):
-            row.append(value)
+        data.append(bar(design, [outer, inner], series.add(design, "x", cells), colour, hover))
     axes = {"type": "multicategory", "automargin": True}
     shape = layout("relative to baseline", shapes=[at_one()], xaxis=axes, yaxis={"ticksuffix": "×"})
     return Figure(
@@ -203,7 +184,7 @@ def worst_cases(comparison: Comparison) -> Figure | Missing:
         "Write and read: baseline's mean latency / the design's; IPC: the design's / the "
         "baseline's. Below the dotted line, deduplication costs more than it saves.",
         [View("", data, shape)],
-        Table((("workload and measure", ""), *((d, "x") for d in designs)), rows),
+        series.table(),
         assumed_by(comparison.runs(), "time"),
     )
 
@@ -291,7 +272,7 @@ def latency_by_cause(comparison: Comparison) -> Figure | Missing:
     designs = [
         design
         for design in comparison.designs
-        if any(write_latency_total(run) is not None for run in comparison.runs(design))
+        if any(measures.write_latency_total(run) is not None for run in comparison.runs(design))
     ]
     if not designs:
         return Missing(key, title, cf, "No run of these results books its latency by cause.")
@@ -302,7 +283,7 @@ def latency_by_cause(comparison: Comparison) -> Figure | Missing:
         cells: list[list[float | None]] = []
         for workload in comparison.workloads:
             run = comparison.run(workload, design)
-            shares = [None if run is None else cause_share(run, cause) for cause in causes]
+            shares = [None if run is None else measures.cause_share(run, cause) for cause in causes]
             cells.append(shares)
             rows.append([f"{workload}, {design}", *shares])
         means[design] = [arithmetic_mean(column) for column in zip(*cells, strict=True)]
@@ -367,37 +348,28 @@ def metadata(comparison: Comparison) -> Figure | Missing:
     if not designs:
         return Missing(key, title, cf, "No run of these results says how much metadata it keeps.")
     against = "dedup-sha1" if "dedup-sha1" in designs else designs[0]
-    names = [*map(label, comparison.workloads), "<b>mean</b>"]
     relative, absolute, in_use = [], [], []
-    rows: list[list[Cell]] = [[w] for w in (*comparison.workloads, "arithmetic mean")]
-    columns = [("workload", "")]
+    series = Series("workload", comparison.workloads)
     for design in designs:
         colour = design_colour(design, comparison.designs)
         ratios = [
-            comparison.value(metadata_ratio, w, design, against) for w in comparison.workloads
-        ]
-        ratios.append(arithmetic_mean(ratios))
-        used = [
-            comparison.value(metadata_in_use_ratio, w, design, against)
+            comparison.value(measures.metadata_ratio, w, design, against)
             for w in comparison.workloads
         ]
-        used.append(arithmetic_mean(used))
+        used = [
+            comparison.value(measures.metadata_in_use_ratio, w, design, against)
+            for w in comparison.workloads
+        ]
         runs = [comparison.run(w, design) for w in comparison.workloads]
         sizes = [run.metric("metadata_bytes_per_line") if run else None for run in runs]
-        sizes.append(arithmetic_mean(sizes))
         hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s metadata"
-        relative.append(bar(design, names, ratios, colour, hover))
-        hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s entries in use"
-        in_use.append(bar(design, names, used, colour, hover))
+        column = f"{design}, of {against}"
+        relative.append(series.bar(design, "%", ratios, colour, hover, column))
         hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.2f}} B a line"
-        absolute.append(bar(design, names, sizes, colour, hover))
-        columns += [
-            (f"{design}, of {against}", "%"),
-            (f"{design}, B/line", "B"),
-            (f"{design}, in use, of {against}", "%"),
-        ]
-        for row, *cells in zip(rows, ratios, sizes, used, strict=True):
-            row += cells
+        absolute.append(series.bar(design, "B", sizes, colour, hover, f"{design}, B/line"))
+        hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s entries in use"
+        column = f"{design}, in use, of {against}"
+        in_use.append(series.bar(design, "%", used, colour, hover, column))
     views = [
         View(
             f"relative to {against}",
@@ -420,7 +392,7 @@ def metadata(comparison: Comparison) -> Figure | Missing:
         "has fewer the more is duplicated. Encryption counters and tables in on-chip caches alone "
         "do not count. The rightmost group is the arithmetic mean.",
         views,
-        Table(tuple(columns), rows),
+        series.table(),
         assumed_by(comparison.runs(*designs), "space"),
     )
 
@@ -440,20 +412,16 @@ def predictions(comparison: Comparison) -> Figure | Missing:
     ]
     if not known:
         return Missing(key, title, cf, "This needs runs of `dewrite`, the design that predicts.")
-    names = [*(label(w) for w, _ in known), "<b>mean</b>"]
+    series = Series("workload", [w for w, _ in known])
     data = []
-    rows: list[list[Cell]] = [[w] for w in (*(w for w, _ in known), "arithmetic mean")]
     totals = [sum(r.metric(m) or 0 for _, _, m, _ in outcomes) for _, r in known]
     for name, meaning, metric, colour in outcomes:
         values: list[float | None] = [
             (r.metric(metric) or 0) / total if total else None
             for (_, r), total in zip(known, totals, strict=True)
         ]
-        values.append(arithmetic_mean(values))
         hover = f"%{{x}}<br>{name}: {meaning}<br>%{{y:.1%}} of predictions"
-        data.append(bar(f"{name}: {meaning}", names, values, colour, hover))
-        for row, value in zip(rows, values, strict=True):
-            row.append(value)
+        data.append(series.bar(f"{name}: {meaning}", "%", values, colour, hover, name))
     return Figure(
         key,
         title,
@@ -463,7 +431,7 @@ def predictions(comparison: Comparison) -> Figure | Missing:
         "T1 and T3 are right. F2 delays a unique line, since its encryption starts late; F4 wastes "
         "an encryption. The rightmost bar is the arithmetic mean.",
         [View("", data, _shares("share of predictions"))],
-        Table((("workload", ""), *((name, "%") for name, _, _, _ in outcomes)), rows),
+        series.table(),
         assumed_by(comparison.runs("dewrite"), "counts"),
     )
 
@@ -478,9 +446,9 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
         workloads = [w for w in comparison.workloads if comparison.run(w, design)]
         runs = [run for w in workloads if (run := comparison.run(w, design))]
         columns = [
-            [share_of_writes(run, "duplicates_found_in_cache") for run in runs],
-            [share_of_writes(run, "duplicates_found_in_medium") for run in runs],
-            [cause_share(run, "lookup") for run in runs],
+            [measures.share_of_writes(run, "duplicates_found_in_cache") for run in runs],
+            [measures.share_of_writes(run, "duplicates_found_in_medium") for run in runs],
+            [measures.cause_share(run, "lookup") for run in runs],
         ]
         if all(value is None for value in columns[0] + columns[1]):
             continue
@@ -526,7 +494,6 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
             "This needs runs of `dedup-sha1` or `dewrite`, which look in the medium.",
         )
     heads = (("found in cache", "%"), ("found in medium", "%"), ("look-up of latency", "%"))
-    aspect: Aspect = "time"
     return Figure(
         key,
         title,
@@ -537,6 +504,6 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
         "means a dear look-up for few duplicates. The rightmost group is the arithmetic mean.",
         views,
         Table((("workload, design", ""), *heads), rows),
-        assumed_by(comparison.runs(*used), aspect),
+        assumed_by(comparison.runs(*used), "time"),
         choose="Design",
     )

@@ -9,6 +9,7 @@ from sardonyx.report.figure import (
     Cell,
     Figure,
     Missing,
+    Series,
     Table,
     View,
     at_one,
@@ -61,17 +62,13 @@ def _bars(
     what: str,
 ) -> tuple[list[dict[str, Any]], Table]:
     """Programs along the axis and their mean; a series a design."""
-    ends = [*map(label, programs.names), f"<b>{MEAN}</b>"]
-    rows: list[list[Cell]] = [[name] for name in (*programs.names, MEAN)]
+    series = Series("program", programs.names)
     data = []
     for design in designs:
         values = [of(program, design) for program in programs.names]
-        values.append(arithmetic_mean(values))
         hover = f"<b>{label(design)}</b>, %{{x}}<br>{what}: %{{y:.2f}}×"
-        data.append(bar(design, ends, values, design_colour(design, designs), hover))
-        for row, value in zip(rows, values, strict=True):
-            row.append(value)
-    return data, Table((("program", ""), *((design, "x") for design in designs)), rows)
+        data.append(series.bar(design, "x", values, design_colour(design, designs), hover))
+    return data, series.table()
 
 
 def _beside_plain(

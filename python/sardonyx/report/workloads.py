@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.report.figure import Cell, Figure, Missing, Table, View, bar, label, layout
+from sardonyx.report.figure import Figure, Missing, Series, View, label, layout
 from sardonyx.runs.measures import arithmetic_mean, divide, written
 from sardonyx.runs.results import Collisions, Trace
 
@@ -21,7 +21,6 @@ FINGERPRINT_COLOURS = {
     "hsiao-opentitan": "#1f78c8",
     "hsiao-1970": "#e69f00",
 }
-MEAN = "<b>mean</b>"
 
 
 def duplicates(traces: Sequence[Trace]) -> Figure | Missing:
@@ -30,23 +29,19 @@ def duplicates(traces: Sequence[Trace]) -> Figure | Missing:
     known = [t for t in traces if t.facts.get("duplicate_rate") is not None]
     if not known:
         return Missing(key, title, cf, "No trace in these results says how many duplicates it has.")
-    names = [label(t.name) for t in known]
-    series = (
+    kinds = (
         ("all duplicates", "duplicate_rate", "#1f78c8"),
         ("zero lines", "zero_rate", "#8a8f98"),
         ("silent: the line held this already", "silent_write_rate", "#e69f00"),
     )
-    data = []
-    rows: list[list[Cell]] = [[name] for name in (*(t.name for t in known), "arithmetic mean")]
-    for name, fact, colour in series:
-        values = [t.facts.get(fact) for t in known]
-        values.append(arithmetic_mean(values))
-        if all(value is None for value in values):
-            values = [None] * len(values)
-        else:
-            data.append(bar(name, [*names, MEAN], values, colour, "%{x}<br>%{y:.1%} of writes"))
-        for row, value in zip(rows, values, strict=True):
-            row.append(value)
+    series = Series("trace", [t.name for t in known])
+    bars = [
+        series.bar(
+            name, "%", [t.facts.get(fact) for t in known], colour, "%{x}<br>%{y:.1%} of writes"
+        )
+        for name, fact, colour in kinds
+    ]
+    data = [each for each in bars if any(value is not None for value in each["y"])]
     return Figure(
         key,
         title,
@@ -57,7 +52,7 @@ def duplicates(traces: Sequence[Trace]) -> Figure | Missing:
         "silent write stores what its own address already holds. The rightmost group is the "
         "arithmetic mean.",
         [View("", data, layout("share of writes", yaxis={"tickformat": ".0%", "range": [0, 1]}))],
-        Table((("trace", ""), *((name, "%") for name, _, _ in series)), rows),
+        series.table(),
     )
 
 
@@ -71,9 +66,7 @@ def locality(traces: Sequence[Trace]) -> Figure | Missing:
         )
     classes = list(dict.fromkeys(row.times for t in known for row in t.locality))
     views = []
-    rows: list[list[Cell]] = [[name] for name in (*(t.name for t in known), "arithmetic mean")]
-    columns = [("trace", "")]
-    names = [label(t.name) for t in known]
+    series = Series("trace", [t.name for t in known])
     for view, attribute in (
         ("volume: share of all writes", "writes_share"),
         ("contents: share of distinct contents", "contents_share"),
@@ -84,19 +77,10 @@ def locality(traces: Sequence[Trace]) -> Figure | Missing:
                 next((getattr(r, attribute) for r in t.locality if r.times == name), None)
                 for t in known
             ]
-            values.append(arithmetic_mean(values))
-            data.append(
-                bar(
-                    f"written {name}×",
-                    [*names, MEAN],
-                    values,
-                    LOCALITY_COLOURS[index % len(LOCALITY_COLOURS)],
-                    f"%{{x}}<br>contents written {label(name)} times: %{{y:.2%}}",
-                )
-            )
-            columns.append((f"{view.split(':')[0]} {name}×", "%"))
-            for row, value in zip(rows, values, strict=True):
-                row.append(value)
+            colour = LOCALITY_COLOURS[index % len(LOCALITY_COLOURS)]
+            hover = f"%{{x}}<br>contents written {label(name)} times: %{{y:.2%}}"
+            column = f"{view.split(':')[0]} {name}×"
+            data.append(series.bar(f"written {name}×", "%", values, colour, hover, column))
         yaxis = {"tickformat": ".0%", "range": [0, 1]}
         shares = layout(view.split(": ")[1], barmode="stack", yaxis=yaxis)
         views.append(View(view, data, shares))
@@ -109,7 +93,7 @@ def locality(traces: Sequence[Trace]) -> Figure | Missing:
         "Switch between distinct contents and writes: where a sliver of the contents carries much "
         "of the volume, a small fingerprint cache can catch most duplicates.",
         views,
-        Table(tuple(columns), rows),
+        series.table(),
     )
 
 
@@ -120,10 +104,8 @@ def collisions(traces: Sequence[Trace]) -> Figure | Missing:
     if not known:
         return Missing(key, title, cf, "No trace in these results counts fingerprint collisions.")
     codes = list(dict.fromkeys(c.fingerprint for t in known for c in t.collisions))
-    names = [label(t.name) for t in known]
+    series = Series("trace", [t.name for t in known], None)
     views = []
-    rows: list[list[Cell]] = [[t.name] for t in known]
-    columns = [("trace", "")]
     for view, of, unit, form in (
         ("share of distinct contents", _colliding_share, "%", "%{y:.3~%} of distinct contents"),
         ("relative to CRC-32", _to_crc32, "x", "%{y:.3~g} times CRC-32's"),
@@ -131,18 +113,9 @@ def collisions(traces: Sequence[Trace]) -> Figure | Missing:
         data = []
         for code in codes:
             values = [of(t, code) for t in known]
-            data.append(
-                bar(
-                    code,
-                    names,
-                    values,
-                    FINGERPRINT_COLOURS.get(code, "#cc79a7"),
-                    f"%{{x}}<br>{label(code)}: {form}",
-                )
-            )
-            columns.append((f"{code}, {view}", unit))
-            for row, value in zip(rows, values, strict=True):
-                row.append(value)
+            colour = FINGERPRINT_COLOURS.get(code, "#cc79a7")
+            hover = f"%{{x}}<br>{label(code)}: {form}"
+            data.append(series.bar(code, unit, values, colour, hover, f"{code}, {view}"))
         if any(value for trace in data for value in trace["y"]):
             axis: dict[str, Any] = {"type": "log", "rangemode": "normal", "exponentformat": "power"}
             if unit == "%":
@@ -162,7 +135,7 @@ def collisions(traces: Sequence[Trace]) -> Figure | Missing:
         "CRC-32's to divide by. A design that compares before it drops pays a read for a collision "
         f"and loses no data. {_beside_fig_8(known, codes)}",
         views,
-        Table(tuple(columns), rows),
+        series.table(),
     )
 
 
