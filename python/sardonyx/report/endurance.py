@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from sardonyx.report.figure import (
     Figure,
+    Head,
     Missing,
     Series,
     View,
@@ -32,10 +33,10 @@ WEAR = (
 
 def wear(comparison: Comparison) -> Figure | Missing:
     """How long the medium lasts (ESD Sec. IV-B speaks of endurance, and shows writes alone)."""
-    key, title, cf = "wear", "Wear and lifetime", "ESD Sec. IV-B"
+    head = Head("wear", "Wear and lifetime", "ESD Sec. IV-B")
     designs = [design for design in comparison.designs if design != BASELINE]
     if BASELINE not in comparison.designs or not designs:
-        return Missing(key, title, cf, "This needs a `baseline` run and another design.")
+        return head.missing("This needs a `baseline` run and another design.")
     series = Series("workload", comparison.workloads, "geometric")
     views = []
     for metric, view in WEAR:
@@ -50,11 +51,8 @@ def wear(comparison: Comparison) -> Figure | Missing:
             shape = layout(f"{view} / baseline's", shapes=[at_one()], yaxis={"ticksuffix": "×"})
             views.append(View(view, data, shape))
     if not views:
-        return Missing(key, title, cf, "No run of these results counts its wear.")
-    return Figure(
-        key,
-        title,
-        cf,
+        return head.missing("No run of these results counts its wear.")
+    return head.figure(
         "What the design does to the array, relative to the baseline on the same trace.",
         "Lifetime is the cells' endurance over the rate of writes, of all lines together or of the "
         "line written most (metadata lines too), so a design that lets the program run faster also "

@@ -143,6 +143,30 @@ class Missing:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a figure is called, and its counterpart in a paper."""
+
+    key: str
+    title: str
+    cf: str
+
+    def missing(self, reason: str) -> Missing:
+        return Missing(self.key, self.title, self.cf, reason)
+
+    def figure(
+        self,
+        shows: str,
+        reading: str,
+        views: list[View],
+        table: Table,
+        assumed: Sequence[str] = (),
+        choose: str = "Show",
+    ) -> Figure:
+        head = (self.key, self.title, self.cf)
+        return Figure(*head, shows, reading, views, table, list(assumed), choose)
+
+
 def bar(
     name: str, x: Sequence[Any], y: Sequence[float | None], colour: str, hover: str, **more: Any
 ) -> dict[str, Any]:

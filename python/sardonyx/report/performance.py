@@ -11,6 +11,7 @@ from typing import Any
 from sardonyx.report.figure import (
     Cell,
     Figure,
+    Head,
     Missing,
     Series,
     Table,
@@ -43,9 +44,10 @@ def _beside_baseline(
     axis: str,
 ) -> Figure | Missing:
     """Grouped bars of one measure, workloads along the axis, the mean at its end."""
+    head = Head(key, measure.title, cf)
     designs = _without_baseline(comparison)
     if BASELINE not in comparison.designs:
-        return Missing(key, measure.title, cf, "There is no `baseline` run to compare with.")
+        return head.missing("There is no `baseline` run to compare with.")
     data = []
     series = Series("workload", comparison.workloads, measure.mean)
     form = "%{y:.1%}" if measure.unit == "%" else "%{y:.2f}×"
@@ -60,18 +62,13 @@ def _beside_baseline(
         colour = design_colour(design, comparison.designs)
         data.append(series.bar(design, measure.unit, values, colour, hover))
     if not data:
-        return Missing(
-            key, measure.title, cf, f"No run beside the baseline says its {measure.title.lower()}."
-        )
+        return head.missing(f"No run beside the baseline says its {measure.title.lower()}.")
     if measure.unit == "%":
         shape = layout(axis, yaxis={"tickformat": ".0%"})
     else:
         shape = layout(axis, shapes=[at_one()], yaxis={"ticksuffix": "×"})
     runs = comparison.runs(BASELINE, *designs)
-    return Figure(
-        key,
-        measure.title,
-        cf,
+    return head.figure(
         shows,
         reading,
         [View("", data, shape)],
@@ -149,7 +146,7 @@ def energy(comparison: Comparison) -> Figure | Missing:
 
 def worst_cases(comparison: Comparison) -> Figure | Missing:
     """The two workloads where deduplication hurts writes most (ESD Fig. 2)."""
-    key, title, cf = "worst-cases", "Worst cases", "ESD Fig. 2"
+    head = Head("worst-cases", "Worst cases", "ESD Fig. 2")
     designs = _without_baseline(comparison)
     measure = MEASURES["write_speedup"]
     worst: list[tuple[float, str]] = []
@@ -159,7 +156,7 @@ def worst_cases(comparison: Comparison) -> Figure | Missing:
         if known:
             worst.append((min(known), workload))
     if not worst:
-        return Missing(key, title, cf, "This needs a baseline and a deduplicating design.")
+        return head.missing("This needs a baseline and a deduplicating design.")
     chosen = [workload for _, workload in sorted(worst)[:2]]
     shown = [MEASURES[m] for m in ("write_speedup", "read_speedup", "ipc_ratio")]
     outer = [label(workload) for workload in chosen for _ in shown]
@@ -175,10 +172,7 @@ def worst_cases(comparison: Comparison) -> Figure | Missing:
         data.append(bar(design, [outer, inner], series.add(design, "x", cells), colour, hover))
     axes = {"type": "multicategory", "automargin": True}
     shape = layout("relative to baseline", shapes=[at_one()], xaxis=axes, yaxis={"ticksuffix": "×"})
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "The two traces with the lowest write speed-up of any design, with all that deduplication "
         "does to them.",
         "Write and read: baseline's mean latency / the design's; IPC: the design's / the "
@@ -191,7 +185,7 @@ def worst_cases(comparison: Comparison) -> Figure | Missing:
 
 def latency_distribution(comparison: Comparison) -> Figure | Missing:
     """Cumulative distributions of write latency, a trace at a time (ESD Fig. 15)."""
-    key, title, cf = "write-latency", "Write latency distribution", "ESD Fig. 15"
+    head = Head("write-latency", "Write latency distribution", "ESD Fig. 15")
     views = []
     rows: list[list[Cell]] = []
     for workload in comparison.workloads:
@@ -232,12 +226,9 @@ def latency_distribution(comparison: Comparison) -> Figure | Missing:
             }
             views.append(View(workload, data, shape))
     if not views:
-        return Missing(key, title, cf, "No run of these results carries its latency distribution.")
+        return head.missing("No run of these results carries its latency distribution.")
     columns = (("workload, design", ""), *((p, "ns") for p in _PERCENTILES))
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "For the chosen trace, the share of writes that took at most the time on the axis.",
         "A curve further left is faster; where it nears 100 % is the tail. The time axis is "
         "logarithmic. The table gives percentiles of every trace.",
@@ -267,7 +258,7 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def latency_by_cause(comparison: Comparison) -> Figure | Missing:
     """What a write's latency consists of (ESD Fig. 17)."""
-    key, title, cf = "latency-by-cause", "Where write latency goes", "ESD Fig. 17"
+    head = Head("latency-by-cause", "Where write latency goes", "ESD Fig. 17")
     causes = comparison.causes()
     designs = [
         design
@@ -275,7 +266,7 @@ def latency_by_cause(comparison: Comparison) -> Figure | Missing:
         if any(measures.write_latency_total(run) is not None for run in comparison.runs(design))
     ]
     if not designs:
-        return Missing(key, title, cf, "No run of these results books its latency by cause.")
+        return head.missing("No run of these results books its latency by cause.")
     views = []
     rows: list[list[Cell]] = []
     means: dict[str, list[float | None]] = {}
@@ -312,10 +303,7 @@ def latency_by_cause(comparison: Comparison) -> Figure | Missing:
     ]
     overview = _shares("share of write latency", bargap=0.5)
     views.insert(0, View("mean of all traces", _used(data), overview))
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "Every nanosecond of a write's latency is booked under the cause on its critical path; a "
         "bar shows each cause's share.",
         "Share = latency booked under the cause / latency of all writes; a bar adds up to 100 %. "
@@ -339,14 +327,14 @@ def _shares(axis: str, **more: Any) -> dict[str, Any]:
 
 def metadata(comparison: Comparison) -> Figure | Missing:
     """Metadata in the medium, relative to the largest rival (ESD Fig. 19)."""
-    key, title, cf = "metadata", "Metadata footprint", "ESD Fig. 19"
+    head = Head("metadata", "Metadata footprint", "ESD Fig. 19")
     designs = [
         design
         for design in _without_baseline(comparison)
         if any(run.metric("metadata_bytes") for run in comparison.runs(design))
     ]
     if not designs:
-        return Missing(key, title, cf, "No run of these results says how much metadata it keeps.")
+        return head.missing("No run of these results says how much metadata it keeps.")
     against = "dedup-sha1" if "dedup-sha1" in designs else designs[0]
     relative, absolute, in_use = [], [], []
     series = Series("workload", comparison.workloads)
@@ -382,10 +370,7 @@ def metadata(comparison: Comparison) -> Figure | Missing:
     if any(value for trace in in_use for value in trace["y"]):
         shape = layout(f"of {against}'s", yaxis={"tickformat": ".0%"})
         views.append(View("entries in use alone", in_use, shape))
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "Bytes of the medium that hold mappings, fingerprints and reference counts.",
         "Tables with an entry for every 64-byte line, as ESD and DeWrite count them, so the bytes "
         "a line are the design's alone; or only the entries in use, of which full deduplication "
@@ -399,7 +384,7 @@ def metadata(comparison: Comparison) -> Figure | Missing:
 
 def predictions(comparison: Comparison) -> Figure | Missing:
     """How DeWrite's predictions came out (ESD Fig. 4)."""
-    key, title, cf = "predictions", "Prediction outcomes", "ESD Fig. 4"
+    head = Head("predictions", "Prediction outcomes", "ESD Fig. 4")
     outcomes = (
         ("T1", "predicted duplicate, was one", "prediction_t1", "#009e73"),
         ("F2", "predicted duplicate, was none", "prediction_f2", "#d55e00"),
@@ -411,7 +396,7 @@ def predictions(comparison: Comparison) -> Figure | Missing:
         (w, r) for w, r in runs if r and any(r.metric(m) is not None for _, _, m, _ in outcomes)
     ]
     if not known:
-        return Missing(key, title, cf, "This needs runs of `dewrite`, the design that predicts.")
+        return head.missing("This needs runs of `dewrite`, the design that predicts.")
     series = Series("workload", [w for w, _ in known])
     data = []
     totals = [sum(r.metric(m) or 0 for _, _, m, _ in outcomes) for _, r in known]
@@ -422,10 +407,7 @@ def predictions(comparison: Comparison) -> Figure | Missing:
         ]
         hover = f"%{{x}}<br>{name}: {meaning}<br>%{{y:.1%}} of predictions"
         data.append(series.bar(f"{name}: {meaning}", "%", values, colour, hover, name))
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "DeWrite predicts whether a write is a duplicate and starts encrypting early when not; a "
         "bar splits its predictions by outcome.",
         "T1 and T3 are right. F2 delays a unique line, since its encryption starts late; F4 wastes "
@@ -438,7 +420,7 @@ def predictions(comparison: Comparison) -> Figure | Missing:
 
 def duplicates_found(comparison: Comparison) -> Figure | Missing:
     """Where duplicates are found, and what looking in the medium costs (ESD Fig. 5)."""
-    key, title, cf = "duplicates-found", "Where duplicates are found", "ESD Fig. 5"
+    head = Head("duplicates-found", "Where duplicates are found", "ESD Fig. 5")
     views = []
     rows: list[list[Cell]] = []
     used = []
@@ -487,17 +469,11 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
             for name, *cells in zip([*workloads, "arithmetic mean"], *columns, strict=True)
         ]
     if not views:
-        return Missing(
-            key,
-            title,
-            cf,
+        return head.missing(
             "This needs runs of `dedup-sha1` or `dewrite`, which look in the medium.",
         )
     heads = (("found in cache", "%"), ("found in medium", "%"), ("look-up of latency", "%"))
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "Bars: the share of writes found to be duplicates, by where their fingerprint was. "
         "Diamonds: the share of write latency spent on looking in the medium.",
         "Both are shares of all writes, not of duplicates. A short blue bar under a high diamond "

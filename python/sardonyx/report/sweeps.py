@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sardonyx.report.figure import Cell, Figure, Missing, Table, View, label, layout
+from sardonyx.report.figure import Cell, Figure, Head, Missing, Table, View, label, layout
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import arithmetic_mean, assumed_by
 from sardonyx.runs.results import Run
@@ -28,9 +28,7 @@ def efit(comparison: Comparison) -> Figure | Missing:
     if unnamed := points(results, EFIT_BYTES):
         series["EFIT, the machine's policy"] = unnamed
     return _figure(
-        "efit-size",
-        "EFIT hit rate by size",
-        "ESD Fig. 18(a)",
+        Head("efit-size", "EFIT hit rate by size", "ESD Fig. 18(a)"),
         series,
         lambda run: run.metric("efit_hit_rate"),
         "The share of EFIT look-ups that find their fingerprint, for growing EFITs, under each "
@@ -42,9 +40,7 @@ def efit(comparison: Comparison) -> Figure | Missing:
 
 def amt(comparison: Comparison) -> Figure | Missing:
     return _figure(
-        "amt-size",
-        "AMT hit rate by size",
-        "ESD Fig. 18(b)",
+        Head("amt-size", "AMT hit rate by size", "ESD Fig. 18(b)"),
         {"AMT cache": points(comparison.results, AMT_BYTES)},
         lambda run: run.metric("amt_hit_rate"),
         "The share of address translations that the on-chip AMT cache answers, for growing caches.",
@@ -56,9 +52,7 @@ _COLOURS = ("#009e73", "#8a8f98", "#1f78c8", "#e69f00")
 
 
 def _figure(
-    key: str,
-    title: str,
-    cf: str,
+    head: Head,
     series: dict[str, dict[str, dict[int, Run]]],
     rate: Callable[[Run], float | None],
     shows: str,
@@ -67,10 +61,7 @@ def _figure(
     traces = list(dict.fromkeys(t for by_trace in series.values() for t in by_trace))
     sizes = sorted({s for by_trace in series.values() for by in by_trace.values() for s in by})
     if not sizes:
-        return Missing(
-            key,
-            title,
-            cf,
+        return head.missing(
             "This needs a sweep of the cache's size: `sardonyx reproduce esd` runs it.",
         )
     rows: list[list[Cell]] = []
@@ -87,10 +78,7 @@ def _figure(
     views = [_view("mean of all traces", means, sizes)]
     views += [_view(trace, curves[trace], sizes) for trace in traces]
     runs = [run for by_trace in series.values() for by in by_trace.values() for run in by.values()]
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         shows,
         f"{reading} The mean is arithmetic over traces; the axis need not start at 0.",
         views,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.report.figure import Figure, Missing, Series, View, label, layout
+from sardonyx.report.figure import Figure, Head, Missing, Series, View, label, layout
 from sardonyx.runs.measures import arithmetic_mean, divide, written
 from sardonyx.runs.results import Collisions, Trace
 
@@ -25,10 +25,10 @@ FINGERPRINT_COLOURS = {
 
 def duplicates(traces: Sequence[Trace]) -> Figure | Missing:
     """Share of written lines whose content was written before (ESD Fig. 1)."""
-    key, title, cf = "duplicates", "Duplicate lines", "ESD Fig. 1"
+    head = Head("duplicates", "Duplicate lines", "ESD Fig. 1")
     known = [t for t in traces if t.facts.get("duplicate_rate") is not None]
     if not known:
-        return Missing(key, title, cf, "No trace in these results says how many duplicates it has.")
+        return head.missing("No trace in these results says how many duplicates it has.")
     kinds = (
         ("all duplicates", "duplicate_rate", "#1f78c8"),
         ("zero lines", "zero_rate", "#8a8f98"),
@@ -42,10 +42,7 @@ def duplicates(traces: Sequence[Trace]) -> Figure | Missing:
         for name, fact, colour in kinds
     ]
     data = [each for each in bars if any(value is not None for value in each["y"])]
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "For each trace, the share of written lines whose 64 bytes had been written before, "
         "at any address.",
         "This is what deduplication could remove at best. Zero lines are all-zero contents; a "
@@ -58,12 +55,10 @@ def duplicates(traces: Sequence[Trace]) -> Figure | Missing:
 
 def locality(traces: Sequence[Trace]) -> Figure | Missing:
     """How unevenly contents repeat (ESD Fig. 3)."""
-    key, title, cf = "locality", "Content locality", "ESD Fig. 3"
+    head = Head("locality", "Content locality", "ESD Fig. 3")
     known = [t for t in traces if t.locality]
     if not known:
-        return Missing(
-            key, title, cf, "No trace in these results counts how often contents repeat."
-        )
+        return head.missing("No trace in these results counts how often contents repeat.")
     classes = list(dict.fromkeys(row.times for t in known for row in t.locality))
     views = []
     series = Series("trace", [t.name for t in known])
@@ -84,10 +79,7 @@ def locality(traces: Sequence[Trace]) -> Figure | Missing:
         yaxis = {"tickformat": ".0%", "range": [0, 1]}
         shares = layout(view.split(": ")[1], barmode="stack", yaxis=yaxis)
         views.append(View(view, data, shares))
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "Contents are grouped by how many times each was written; a bar shows how much of the "
         "trace each group accounts for.",
         "Switch between distinct contents and writes: where a sliver of the contents carries much "
@@ -99,10 +91,10 @@ def locality(traces: Sequence[Trace]) -> Figure | Missing:
 
 def collisions(traces: Sequence[Trace]) -> Figure | Missing:
     """Distinct contents with equal fingerprints (ESD Fig. 8)."""
-    key, title, cf = "collisions", "Fingerprint collisions", "ESD Fig. 8"
+    head = Head("collisions", "Fingerprint collisions", "ESD Fig. 8")
     known = [t for t in traces if t.collisions]
     if not known:
-        return Missing(key, title, cf, "No trace in these results counts fingerprint collisions.")
+        return head.missing("No trace in these results counts fingerprint collisions.")
     codes = list(dict.fromkeys(c.fingerprint for t in known for c in t.collisions))
     series = Series("trace", [t.name for t in known], None)
     views = []
@@ -122,13 +114,8 @@ def collisions(traces: Sequence[Trace]) -> Figure | Missing:
                 axis |= {"tickformat": "~%", "dtick": 1}
             views.append(View(view, data, layout(view, yaxis=axis)))
     if not views:
-        return Missing(
-            key, title, cf, "No two contents of these traces share a fingerprint of any kind."
-        )
-    return Figure(
-        key,
-        title,
-        cf,
+        return head.missing("No two contents of these traces share a fingerprint of any kind.")
+    return head.figure(
         "The share of distinct contents whose fingerprint an earlier content had, for the "
         "check bits of three ECC matrices (8 bits a word, 64 a line) and for CRC-32.",
         "The axis is logarithmic. No bar: not one collision, or, relative to CRC-32, none of "
