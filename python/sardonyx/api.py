@@ -15,7 +15,7 @@ from sardonyx.runs import sweeps
 from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Watch
-from sardonyx.runs.sources import ProgramSettings, ProgramSource, named
+from sardonyx.runs.sources import ProgramSource, named
 
 #: ESD (HPCA'23) beside everything that it was compared with.
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
@@ -31,7 +31,7 @@ def compare(
     warmup: int = 0,
     copies: int = 1,
     distinct: bool = False,
-    program: ProgramSettings | None = None,
+    program: ProgramSource | None = None,
     sensitivity: bool = False,
     jobs: int | None = None,
     watch: Watch | None = None,
@@ -48,7 +48,7 @@ def compare(
     """
     shared = Settings(os.fspath(machine), texts(overrides or {}), warmup, copies, distinct)
     names = [os.fspath(trace) for trace in traces]
-    planned = points(names, designs, limit, program or ProgramSettings(), sensitivity=sensitivity)
+    planned = points(names, designs, limit, program or ProgramSource(), sensitivity=sensitivity)
     check(planned, shared)
     return run(planned, shared, jobs, watch)
 
@@ -57,7 +57,7 @@ def points(
     traces: Sequence[str],
     designs: Sequence[str],
     limit: int | None,
-    program: ProgramSettings,
+    program: ProgramSource,
     *,
     sensitivity: bool,
 ) -> list[Point]:

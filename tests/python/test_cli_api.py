@@ -11,7 +11,7 @@ import sardonyx
 from sardonyx import _core, api
 from sardonyx.runs import jobs
 from sardonyx.runs.jobs import Settings
-from sardonyx.runs.sources import ProgramSettings, named
+from sardonyx.runs.sources import ProgramSource, named
 from test_cli_fixture import FakeCore, core, trace
 
 __all__ = ["core", "trace"]
@@ -68,7 +68,7 @@ def test_names_tell_traces_apart() -> None:
 
 def test_a_failing_job_cancels_the_others(core: FakeCore, trace: str) -> None:
     core.failure = _core.SardonyxError("app: broken")
-    points = api.points([trace], ["esd"], None, ProgramSettings(), sensitivity=True)
+    points = api.points([trace], ["esd"], None, ProgramSource(), sensitivity=True)
     with pytest.raises(sardonyx.SardonyxError, match="broken"):
         jobs.run(points, Settings(), 1)
     assert core.calls == []

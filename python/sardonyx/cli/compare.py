@@ -25,7 +25,7 @@ from sardonyx.cli.tables import compare_table
 from sardonyx.runs import jobs
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Settings, parse_settings
-from sardonyx.runs.sources import ProgramSettings
+from sardonyx.runs.sources import ProgramSource
 
 
 def compare(
@@ -93,11 +93,11 @@ def compare(
     """
     with told():
         shared = Settings(machine, parse_settings(settings or ()), warmup, copies, distinct)
-        program = ProgramSettings(
-            transactions,
-            size_in_bytes("--transaction-size", transaction_size),
-            size_in_bytes("--footprint", footprint),
-            seed,
+        program = ProgramSource(
+            item_bytes=size_in_bytes("--transaction-size", transaction_size),
+            footprint=size_in_bytes("--footprint", footprint),
+            transactions=transactions,
+            seed=seed,
         )
         chosen = [name.strip() for name in designs.split(",") if name.strip()]
         points = api.points(traces, chosen, limit, program, sensitivity=sensitivity)

@@ -50,8 +50,8 @@ MUTANTS = tuple(dict.fromkeys(m for stage in STAGES for m in (stage.plain, stage
 
 
 #: How much is cut of each program.
-FULL = ProgramSource(name="", transactions=400, footprint=16384)
-QUICK = ProgramSource(name="", transactions=100, footprint=8192)
+FULL = ProgramSource(transactions=400, footprint=16384)
+QUICK = ProgramSource(transactions=100, footprint=8192)
 
 #: What the explorer gives for one run: ``stages`` and more.
 Counts = Mapping[str, Any]
@@ -66,7 +66,7 @@ def measure(
     questions = [
         question.model_copy(
             update={
-                "program": question.program.model_copy(update={"name": program}),
+                "program": question.program.called(program),
                 "mutant": mutant,
             }
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -48,14 +47,18 @@ class SynthSource(Value):
 
 
 class ProgramSource(Value):
-    """A persistent program; sizes are bytes."""
+    """A persistent program; sizes are bytes. Without a name: the sizes of programs to be named."""
 
     kind: Literal["program"] = "program"
-    name: str
+    name: str = ""
     item_bytes: int = 64
     footprint: int = 16 << 20
     transactions: int = 10_000
     seed: int = 0
+
+    def called(self, name: str) -> ProgramSource:
+        """The program of this name with these sizes."""
+        return self.model_copy(update={"name": name})
 
 
 Source: TypeAlias = Annotated[
@@ -63,32 +66,12 @@ Source: TypeAlias = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramSettings:
-    """What the programs among a comparison's sources share; sizes are bytes."""
-
-    transactions: int = 10_000
-    transaction_size: int = 64
-    footprint: int = 16 << 20
-    seed: int = 0
-
-    def source(self, name: str) -> ProgramSource:
-        """The program ``name`` with these settings."""
-        return ProgramSource(
-            name=name,
-            item_bytes=self.transaction_size,
-            footprint=self.footprint,
-            transactions=self.transactions,
-            seed=self.seed,
-        )
-
-
 def named(
-    texts: Sequence[str], limit: int | None = None, program: ProgramSettings | None = None
+    texts: Sequence[str], limit: int | None = None, program: ProgramSource | None = None
 ) -> dict[str, Source]:
     """Sources by the shortest name that tells them apart: stem, else file name, else path.
 
-    A program is named if no file is called so, and if there are settings for it.
+    A program is named if no file is called so, and if ``program`` has sizes for it.
     """
     if not texts:
         raise _core.SardonyxError("no trace given; name at least one file, or synth:NAME")
@@ -107,7 +90,7 @@ def named(
         twice = next(text for text in texts if list(texts).count(text) > 1)
         raise _core.SardonyxError(f"{twice}: given twice; name each trace once")
     return {
-        name: program.source(text) if program and text in programs else parse(text, limit)
+        name: program.called(text) if program and text in programs else parse(text, limit)
         for name, text in zip(names, texts, strict=True)
     }
 
