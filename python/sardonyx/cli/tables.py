@@ -6,7 +6,7 @@ more rows, never cut-off ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -109,34 +109,32 @@ def _comparison(
     table.add_column("design", overflow="fold")
     for measure in measures:
         table.add_column(measure.title if wide else measure.short, justify="right")
-    for workload in comparison.workloads:
-        present = [design for design in designs if comparison.run(workload, design)]
-        if not wide:
-            table.add_row(Text(workload, style="bold"))
-        for design in present:
-            cells = [
-                _cell(
-                    comparison.value(measure.of, workload, design, BASELINE),
-                    measure,
-                    [r for d in (BASELINE, design) if (r := comparison.run(workload, d))],
-                )
-                for measure in measures
-            ]
-            name = [Text(workload if design == present[0] else "", style="bold")] if wide else []
-            table.add_row(*name, _design(design, wide), *cells)
-    count = len(comparison.workloads)
-    if count > 1:
-        heading = f"mean of {count}"
-        table.add_section()
+
+    def rows(heading: str, present: list[str], cell: Callable[[str, Measure], str]) -> None:
         if not wide:
             table.add_row(Text(heading, style="bold"))
-        for design in designs:
-            means = [
-                _cell(comparison.mean(measure, design), measure, comparison.runs(BASELINE, design))
-                for measure in measures
-            ]
-            name = [Text(heading if design == designs[0] else "", style="bold")] if wide else []
-            table.add_row(*name, _design(design, wide), *means)
+        for design in present:
+            cells = [cell(design, measure) for measure in measures]
+            name = [Text(heading if design == present[0] else "", style="bold")] if wide else []
+            table.add_row(*name, _design(design, wide), *cells)
+
+    for workload in comparison.workloads:
+
+        def one(design: str, measure: Measure, workload: str = workload) -> str:
+            runs = [comparison.run(workload, of) for of in (BASELINE, design)]
+            value = comparison.value(measure.of, workload, design, BASELINE)
+            return _cell(value, measure, [run for run in runs if run])
+
+        rows(workload, [d for d in designs if comparison.run(workload, d)], one)
+    if len(comparison.workloads) > 1:
+        table.add_section()
+        rows(
+            f"mean of {len(comparison.workloads)}",
+            designs,
+            lambda design, measure: _cell(
+                comparison.mean(measure, design), measure, comparison.runs(BASELINE, design)
+            ),
+        )
     return table
 
 
@@ -234,7 +232,7 @@ def _assumed_names(names: Sequence[str]) -> Text:
 def _claim_name(row: ClaimRow) -> Text:
     claim = row.claim
     whose = "" if claim.design == "workload" else f"{claim.design}: "
-    return Text(f"{claim.where}  {whose}{claim.metric.replace('_', ' ')}, {claim.stat}")
+    return Text(f"{claim.where}  {whose}{claim.metric.replace('_', ' ')}, {claim.statistic}")
 
 
 def _claim_note(row: ClaimRow) -> Text:

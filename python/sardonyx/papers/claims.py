@@ -36,6 +36,11 @@ class Claim:
     value: float
 
     @property
+    def statistic(self) -> str:
+        """The statistic in words."""
+        return self.stat.replace("_", " ")
+
+    @property
     def key(self) -> str:
         return f"{self.paper} {self.where} {self.metric} {self.design} {self.stat}"
 

@@ -100,7 +100,7 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
 def _name(row: ClaimRow) -> str:
     claim = row.claim
     whose = "" if claim.design == "workload" else f"{claim.design} "
-    return f"{whose}{claim.metric.replace('_', ' ')}, {claim.stat} · {claim.where}"
+    return f"{whose}{claim.metric.replace('_', ' ')}, {claim.statistic} · {claim.where}"
 
 
 def _dots(

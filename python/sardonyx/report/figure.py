@@ -26,6 +26,8 @@ DESIGN_COLOURS = {
 }
 _MORE_COLOURS = ("#cc79a7", "#e69f00", "#56b4e9", "#b3a100", "#7a5195", "#a05a2c")
 
+LINE_COLOURS = ("#009e73", "#1f78c8", "#d55e00", "#cc79a7", "#e69f00", "#8a8f98", "#56b4e9")
+
 CAUSE_COLOURS = {
     "fingerprint": "#d55e00",
     "lookup": "#e69f00",
@@ -131,6 +133,37 @@ class Series:
 
     def table(self) -> Table:
         return Table(tuple(self._columns), self._rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """A view of lines over one axis, a line a name."""
+
+    name: str
+    x: Sequence[str]
+    lines: dict[str, list[float | None]]
+    axis: str
+    percent: bool = True
+
+    def view(self, along: str) -> View:
+        form = "%{y:.2%}" if self.percent else "%{y:.3f}×"
+        data: list[dict[str, Any]] = [
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": label(name),
+                "x": list(self.x),
+                "y": values,
+                "line": {"color": LINE_COLOURS[index % len(LINE_COLOURS)], "width": 2.4},
+                "marker": {"size": 8},
+                "hovertemplate": f"<b>{label(name)}</b>, %{{x}}<br>{form}<extra></extra>",
+            }
+            for index, (name, values) in enumerate(self.lines.items())
+        ]
+        ticks = {"tickformat": "~%"} if self.percent else {"ticksuffix": "×"}
+        shape = layout(self.axis, yaxis={**ticks, "rangemode": "normal"})
+        shape["xaxis"] = {"type": "category", "title": {"text": along}, "automargin": True}
+        return View(self.name, data, shape)
 
 
 @dataclass(frozen=True, slots=True)

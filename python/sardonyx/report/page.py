@@ -352,7 +352,7 @@ def claims(rows: Sequence[ClaimRow]) -> str:
         body.append(
             f'<tr><td class="name">{escape(claim.where)}</td>'
             f'<td class="name">{escape(claim.metric.replace("_", " "))}'
-            f"<small>{escape(claim.design)}, {escape(claim.stat)}</small></td>"
+            f"<small>{escape(claim.design)}, {escape(claim.statistic)}</small></td>"
             f"<td>{escape(row.reported)}</td><td>{ours}</td>"
             f"<td>{gap}</td><td>{relative}</td>"
             f'<td class="name why">{note}</td></tr>'

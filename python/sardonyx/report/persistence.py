@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from sardonyx.report.figure import (
     Cell,
+    Curves,
     Figure,
     Head,
     Missing,
@@ -40,7 +40,6 @@ from sardonyx.runs.programs import (
 from sardonyx.runs.results import Run
 
 MEAN = "mean"
-_COLOURS = ("#009e73", "#1f78c8", "#d55e00", "#cc79a7", "#e69f00", "#8a8f98", "#56b4e9")
 
 
 def figures(programs: Programs) -> list[Figure | Missing]:
@@ -150,37 +149,6 @@ def throughput(programs: Programs) -> Figure | Missing:
         _assumed(programs),
         choose="Program",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Curves:
-    """A view of lines over one axis, a line a name."""
-
-    name: str
-    x: Sequence[str]
-    lines: dict[str, list[float | None]]
-    axis: str
-    percent: bool = True
-
-    def view(self, along: str) -> View:
-        form = "%{y:.2%}" if self.percent else "%{y:.3f}×"
-        data: list[dict[str, Any]] = [
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": label(name),
-                "x": list(self.x),
-                "y": values,
-                "line": {"color": _COLOURS[index % len(_COLOURS)], "width": 2.4},
-                "marker": {"size": 8},
-                "hovertemplate": f"<b>{label(name)}</b>, %{{x}}<br>{form}<extra></extra>",
-            }
-            for index, (name, values) in enumerate(self.lines.items())
-        ]
-        ticks = {"tickformat": "~%"} if self.percent else {"ticksuffix": "×"}
-        shape = layout(self.axis, yaxis={**ticks, "rangemode": "normal"})
-        shape["xaxis"] = {"type": "category", "title": {"text": along}, "automargin": True}
-        return View(self.name, data, shape)
 
 
 def _sweep(

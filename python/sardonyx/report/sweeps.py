@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sardonyx.report.figure import Cell, Figure, Head, Missing, Table, View, label, layout
+from sardonyx.report.figure import Cell, Curves, Figure, Head, Missing, Table
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import arithmetic_mean, assumed_by
 from sardonyx.runs.results import Run
@@ -48,9 +48,6 @@ def amt(comparison: Comparison) -> Figure | Missing:
     )
 
 
-_COLOURS = ("#009e73", "#8a8f98", "#1f78c8", "#e69f00")
-
-
 def _figure(
     head: Head,
     series: dict[str, dict[str, dict[int, Run]]],
@@ -75,14 +72,17 @@ def _figure(
             rows.append([f"{trace}, {name}", *curve])
         means[name] = [arithmetic_mean(column) for column in _columns(curves, name)]
         rows.append([f"arithmetic mean, {name}", *means[name]])
-    views = [_view("mean of all traces", means, sizes)]
-    views += [_view(trace, curves[trace], sizes) for trace in traces]
+    names = [_size(size) for size in sizes]
+    views = [
+        Curves(view, names, lines, "hit rate").view("size")
+        for view, lines in {"mean of all traces": means, **curves}.items()
+    ]
     runs = [run for by_trace in series.values() for by in by_trace.values() for run in by.values()]
     return head.figure(
         shows,
         f"{reading} The mean is arithmetic over traces; the axis need not start at 0.",
         views,
-        Table((("workload, table", ""), *((_size(s), "%") for s in sizes)), rows),
+        Table((("workload, table", ""), *((name, "%") for name in names)), rows),
         assumed_by(runs, "counts"),
         choose="Trace",
     )
@@ -90,25 +90,6 @@ def _figure(
 
 def _columns(curves: dict[str, dict[str, list[float | None]]], name: str) -> Any:
     return zip(*(curve[name] for curve in curves.values()), strict=True)
-
-
-def _view(name: str, curves: dict[str, list[float | None]], sizes: list[int]) -> View:
-    data: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": label(series),
-            "x": [_size(s) for s in sizes],
-            "y": curve,
-            "line": {"color": _COLOURS[index % len(_COLOURS)], "width": 2.4},
-            "marker": {"size": 8, "symbol": ("circle", "square")[index % 2]},
-            "hovertemplate": f"<b>{label(series)}</b>, %{{x}}<br>%{{y:.2%}} hit<extra></extra>",
-        }
-        for index, (series, curve) in enumerate(curves.items())
-    ]
-    shape = layout("hit rate", yaxis={"tickformat": "~%", "rangemode": "normal"})
-    shape["xaxis"] = {"type": "category", "title": {"text": "size"}, "automargin": True}
-    return View(name, data, shape)
 
 
 def _size(size: int) -> str:
