@@ -22,6 +22,7 @@ from sardonyx.runs import measures as m
 from sardonyx.runs import sweeps
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.measures import One, Two
 from sardonyx.runs.results import Run, Trace
 from sardonyx.runs.sources import Source, SynthSource, named
 from sardonyx.runs.sweeps import AMT_BYTES, EFIT_BYTES, KB, MB
@@ -92,11 +93,6 @@ def stand_ins(workloads: Sequence[Workload], limit: int | None = None, copies: i
 
 
 # ---- the evidence for a claim
-
-
-#: Of one run, and of one beside another.
-One = Callable[[Run], float | None]
-Two = Callable[[Run, Run], float | None]
 
 
 class Evidence:
@@ -295,18 +291,15 @@ def _write_reduction_lead() -> Finder:
 
 
 def _metadata_reduction(over: str) -> Finder:
-    def saved(ratio: Two) -> Two:
-        return lambda run, other: None if (r := ratio(run, other)) is None else 1 - r
-
     return _two(
-        saved(m.metadata_ratio),
+        m.saved(m.metadata_ratio),
         over,
         "%",
         "1 - {design}'s metadata bytes in the medium / {over}'s, in tables with an entry for every "
         "line",
         "metadata_bytes",
         "space",
-        {"entries in use alone": saved(m.metadata_in_use_ratio)},
+        {"entries in use alone": m.saved(m.metadata_in_use_ratio)},
         reclaims=False,
     )
 

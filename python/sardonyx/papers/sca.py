@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from sardonyx import _core
@@ -19,6 +18,7 @@ from sardonyx.papers.reproduction import Asked, Plan, Reproduction
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.measures import Two, saved
 from sardonyx.runs.programs import (
     ACCESSES,
     BYTES,
@@ -138,7 +138,7 @@ Finder = Callable[[Programs, Claim], Found]
 
 def _against(
     over: str,
-    of: Callable[[Run, Run], float | None],
+    of: Two,
     unit: Unit,
     note: str,
     where: str = "on one core",
@@ -179,23 +179,20 @@ def _loss_to_ideal(programs: Programs, claim: Claim) -> Found:
 
 
 def _traffic(over: str, gain: bool = False) -> Finder:
-    def reduction(metric: str, run: Run, base: Run) -> float | None:
-        ratio = traffic_ratio(run, base, metric)
-        if ratio is None:
-            return None
-        return 1 / ratio - 1 if gain else 1 - ratio
+    def of(metric: str) -> Two:
+        ratio = traffic_ratio(metric)
+        if not gain:
+            return saved(ratio)
+        return lambda run, base: None if not (r := ratio(run, base)) else 1 / r - 1
+
+    what = f"{over}'s bytes / bytes - 1" if gain else f"1 - bytes / {over}'s bytes"
+    note = f"{what} written to the medium a transaction; a counter counts as 8 bytes"
+    in_bytes, in_accesses = (_against(over, of(unit), "%", note) for unit in (BYTES, ACCESSES))
 
     def find(programs: Programs, claim: Claim) -> Found:
-        a, b = {"design": claim.design}, {"design": over}
-        what = f"{over}'s bytes / bytes - 1" if gain else f"1 - bytes / {over}'s bytes"
-        accesses = programs.each(partial(reduction, ACCESSES), a, b)
-        return Found(
-            programs.each(partial(reduction, BYTES), a, b),
-            "%",
-            f"{what} written to the medium a transaction; a counter counts as 8 bytes",
-            f"runs of {claim.design} and {over} on one core",
-            {"in accesses, a line of counters as one": accesses},
-        )
+        accesses = in_accesses(programs, claim).values
+        readings = {"in accesses, a line of counters as one": accesses}
+        return replace(in_bytes(programs, claim), readings=readings)
 
     return find
 

@@ -5,8 +5,6 @@ ESD speaks of endurance in Sec. IV-B and shows the share of writes removed (Fig.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sardonyx.report.figure import (
     Figure,
     Head,
@@ -19,8 +17,7 @@ from sardonyx.report.figure import (
     layout,
 )
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.measures import BASELINE, assumed_by, divide
-from sardonyx.runs.results import Run
+from sardonyx.runs.measures import BASELINE, assumed_by, ratio_of
 
 #: What tells of wear: a metric, and what it is.
 WEAR = (
@@ -40,7 +37,7 @@ def wear(comparison: Comparison) -> Figure | Missing:
     series = Series("workload", comparison.workloads, "geometric")
     views = []
     for metric, view in WEAR:
-        of = _ratio_of(metric)
+        of = ratio_of(metric)
         data = []
         for design in designs:
             ratios = [comparison.value(of, w, design, BASELINE) for w in comparison.workloads]
@@ -61,7 +58,3 @@ def wear(comparison: Comparison) -> Figure | Missing:
         series.table(),
         assumed_by(comparison.runs(), "time"),
     )
-
-
-def _ratio_of(metric: str) -> Callable[[Run, Run], float | None]:
-    return lambda run, base: divide(run.metric(metric), base.metric(metric))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from sardonyx.report.figure import (
@@ -21,7 +20,7 @@ from sardonyx.report.figure import (
     label,
     layout,
 )
-from sardonyx.runs.measures import arithmetic_mean, assumed_by
+from sardonyx.runs.measures import Two, arithmetic_mean, assumed_by, ratio_of
 from sardonyx.runs.programs import (
     ACCESSES,
     BYTES,
@@ -37,7 +36,6 @@ from sardonyx.runs.programs import (
     traffic_ratio,
     written_size,
 )
-from sardonyx.runs.results import Run
 
 MEAN = "mean"
 
@@ -64,7 +62,7 @@ def _beside_plain(
     shows: str,
     reading: str,
     axis: str,
-    measures: dict[str, Callable[[Run, Run], float | None]],
+    measures: dict[str, Two],
 ) -> Figure | Missing:
     designs = programs.designs
     if "no-encryption" not in designs:
@@ -104,8 +102,8 @@ def traffic(programs: Programs) -> Figure | Missing:
         "counts as one. Lower is better.",
         "written / no-encryption's",
         {
-            "bytes": partial(traffic_ratio, metric=BYTES),
-            "accesses": partial(traffic_ratio, metric=ACCESSES),
+            "bytes": traffic_ratio(BYTES),
+            "accesses": traffic_ratio(ACCESSES),
         },
     )
 
@@ -124,7 +122,7 @@ def throughput(programs: Programs) -> Figure | Missing:
     for design in designs:
         for n in cores:
             a, b = {"design": design, "cores": n}, {"design": "no-encryption"}
-            values = programs.each(lambda run, base: runtime_ratio(base, run), a, b)
+            values = programs.each(ratio_of("transactions_per_second"), a, b)
             for program, value in values.items():
                 by_program[program][design].append(value)
             by_program[MEAN][design].append(arithmetic_mean(values.values()))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from sardonyx.runs.measures import BASELINE, Measure, mean
+from sardonyx.runs.measures import BASELINE, Measure, Two, mean
 from sardonyx.runs.programs import Programs
 from sardonyx.runs.results import CAUSES, Results, Run
 
@@ -40,9 +40,7 @@ class Comparison:
         """The plain runs of these designs (of all designs when none is named)."""
         return [run for (_, d), run in self._grid.items() if not designs or d in designs]
 
-    def value(
-        self, measure: Callable[[Run, Run], float | None], workload: str, design: str, over: str
-    ) -> float | None:
+    def value(self, measure: Two, workload: str, design: str, over: str) -> float | None:
         """``measure`` of one design over another on one workload."""
         run, base = self.run(workload, design), self.run(workload, over)
         return None if run is None or base is None else measure(run, base)

@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from sardonyx.runs.results import Run
 
 Mean = Literal["arithmetic", "geometric"]
 Aspect = Literal["counts", "time", "energy", "space"]
+#: Of one run, and of one beside another.
+One: TypeAlias = Callable[[Run], float | None]
+Two: TypeAlias = Callable[[Run, Run], float | None]
 
 BASELINE = "baseline"
 LINE_BYTES = 64
@@ -80,44 +83,32 @@ def share_of_writes(run: Run, metric: str) -> float | None:
 # ---- one run beside another
 
 
-def write_speedup(run: Run, over: Run) -> float | None:
-    """Mean write latency of ``over`` divided by that of ``run``."""
-    return divide(over.metric("mean_write_latency_ns"), run.metric("mean_write_latency_ns"))
+def ratio_of(metric: str) -> Two:
+    """A metric of a run over that of the other."""
+    return lambda run, over: divide(run.metric(metric), over.metric(metric))
 
 
-def read_speedup(run: Run, over: Run) -> float | None:
-    """Mean read latency of ``over`` divided by that of ``run``."""
-    return divide(over.metric("mean_read_latency_ns"), run.metric("mean_read_latency_ns"))
+def gain_of(metric: str) -> Two:
+    """A metric of the other run over that of this one: how many times better less of it is."""
+    return lambda run, over: divide(over.metric(metric), run.metric(metric))
 
 
-def ipc_ratio(run: Run, over: Run) -> float | None:
-    return divide(run.metric("ipc"), over.metric("ipc"))
+def saved(ratio: Two) -> Two:
+    """What a ratio leaves of the other run's."""
+    return lambda run, over: None if (value := ratio(run, over)) is None else 1 - value
 
 
-def energy_ratio(run: Run, over: Run) -> float | None:
-    return divide(run.metric("energy_nj"), over.metric("energy_nj"))
-
-
-def energy_reduction(run: Run, over: Run) -> float | None:
-    """1 - energy of ``run`` / energy of ``over``."""
-    ratio = energy_ratio(run, over)
-    return None if ratio is None else 1 - ratio
-
-
-def medium_write_reduction(run: Run, over: Run) -> float | None:
-    """Like ``write_reduction`` but counts every write to the medium, metadata and counters too."""
-    ratio = divide(run.metric("medium_writes"), over.metric("medium_writes"))
-    return None if ratio is None else 1 - ratio
-
-
-def metadata_ratio(run: Run, over: Run) -> float | None:
-    """Tables with an entry for every line, as ESD and DeWrite count them (Sec. IV-G)."""
-    return divide(run.metric("metadata_bytes"), over.metric("metadata_bytes"))
-
-
-def metadata_in_use_ratio(run: Run, over: Run) -> float | None:
-    """The same of the entries in use alone: rivals have fewer where much is duplicated."""
-    return divide(run.metric("metadata_bytes_in_use"), over.metric("metadata_bytes_in_use"))
+write_speedup = gain_of("mean_write_latency_ns")
+read_speedup = gain_of("mean_read_latency_ns")
+ipc_ratio = ratio_of("ipc")
+energy_ratio = ratio_of("energy_nj")
+energy_reduction = saved(energy_ratio)
+#: Like ``write_reduction`` but of every write to the medium, metadata and counters too.
+medium_write_reduction = saved(ratio_of("medium_writes"))
+#: Tables with an entry for every line, as ESD and DeWrite count them (Sec. IV-G).
+metadata_ratio = ratio_of("metadata_bytes")
+#: The same of the entries in use alone: rivals have fewer where much is duplicated.
+metadata_in_use_ratio = ratio_of("metadata_bytes_in_use")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +118,7 @@ class Measure:
     key: str
     title: str
     short: str
-    of: Callable[[Run, Run], float | None]
+    of: Two
     unit: Literal["x", "%", "ns"] = "x"
     mean: Mean = "geometric"
     aspect: Aspect = "time"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from sardonyx.runs.measures import divide
+from sardonyx.runs.measures import Two, divide, gain_of, ratio_of, saved
 from sardonyx.runs.results import Results, Run, Scalar
 
 KB, MB = 1 << 10, 1 << 20
@@ -85,9 +85,7 @@ class Programs:
         bytes_ = bytes_ if footprint is None else footprint
         return self._runs.get((program, size, bytes_, design, cores, label))
 
-    def each(
-        self, of: Callable[[Run, Run], float | None], a: Mapping[str, Any], b: Mapping[str, Any]
-    ) -> dict[str, float | None]:
+    def each(self, of: Two, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, float | None]:
         """``of`` two runs of each program, which ``a`` and ``b`` select."""
         values: dict[str, float | None] = {}
         for program in self.names:
@@ -96,9 +94,10 @@ class Programs:
         return values
 
 
-def runtime_ratio(run: Run, over: Run) -> float | None:
-    """Time a transaction of ``run`` relative to ``over``."""
-    return divide(over.metric("transactions_per_second"), run.metric("transactions_per_second"))
+#: Time a transaction of a run relative to another.
+runtime_ratio = gain_of("transactions_per_second")
+#: Transactions a second that a run lacks to another, relative to that.
+loss = saved(ratio_of("transactions_per_second"))
 
 
 def overhead(run: Run, over: Run) -> float | None:
@@ -112,18 +111,13 @@ def speedup(run: Run, over: Run) -> float | None:
     return overhead(over, run)
 
 
-def loss(run: Run, over: Run) -> float | None:
-    """Transactions a second that ``run`` lacks to ``over``, relative to them."""
-    ratio = runtime_ratio(over, run)
-    return None if ratio is None else 1 - ratio
-
-
 def per_transaction(run: Run, metric: str) -> float | None:
     return divide(run.metric(metric), run.metric("transactions"))
 
 
-def traffic_ratio(run: Run, over: Run, metric: str) -> float | None:
-    return divide(per_transaction(run, metric), per_transaction(over, metric))
+def traffic_ratio(metric: str) -> Two:
+    """A metric a transaction of a run over that of another."""
+    return lambda run, over: divide(per_transaction(run, metric), per_transaction(over, metric))
 
 
 def miss_rate(run: Run) -> float | None:
