@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sardonyx._core import VERSION as __version__
     from sardonyx._core import SardonyxError
     from sardonyx.api import DESIGNS, compare, designs, machines, synth
-    from sardonyx.results import Results
+    from sardonyx.runs.results import Results
 
 __all__ = [
     "DESIGNS",
@@ -24,7 +24,7 @@ __all__ = [
     "synth",
 ]
 
-_HOMES = {"__version__": "_core", "SardonyxError": "_core", "Results": "results"}
+_HOMES = {"__version__": "_core", "SardonyxError": "_core", "Results": "runs.results"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The native module: the simulator behind functions that take plain values and give JSON text.
+"""The native module: the simulator behind functions that take and give JSON text.
 
 Every function that computes releases the interpreter's lock. Errors are ``SardonyxError`` with
 the place and the remedy.
@@ -22,47 +22,27 @@ class Progress:
     def cancel(self) -> None:
         """Ask the run to end with an error at its next look."""
 
-def simulate(
-    trace: str,
-    design: str,
-    machine: str,
-    overrides: list[tuple[str, str]],
-    limit: int | None,
-    warmup: int,
-    copies: int,
-    distinct: bool,
-    progress: Progress | None,
-) -> str:
-    """One run: ``trace``, ``design``, ``machine``, ``copies``, ``variant``, ``metrics``,
-    ``causes``, ``write_latency_cdf``, ``read_latency_cdf``, ``assumed``.
-
-    ``trace`` is a path, ``synth:NAME[:RECORDS[:SEED]]`` for a rung of the locality ladder, or
-    ``program:NAME:ITEM_BYTES:FOOTPRINT:TRANSACTIONS:SEED`` for a program on ``copies`` cores.
+def simulate(job_json: str, progress: Progress | None) -> str:
+    """One run of a ``runs.jobs.Job``: ``design``, ``machine``, ``copies``, ``metrics``, ``causes``,
+    ``write_latency_cdf``, ``read_latency_cdf``, ``assumed``.
     """
 
-def check_program(source: str, machine: str, overrides: list[tuple[str, str]], cores: int) -> None:
-    """An error unless the program of ``source`` fits on so many cores of the machine."""
+def check_job(job_json: str) -> None:
+    """An error unless the job's machine can be had and its program fits on so many cores."""
 
-def trace_info(trace: str, limit: int | None, progress: Progress | None) -> str:
-    """What is in a trace: numbers, ``locality`` and ``collisions``."""
+def trace_info(source_json: str, progress: Progress | None) -> str:
+    """What is in a ``runs.sources.Source``. A trace: numbers, ``locality`` and ``collisions``; a
+    program: ``program``, ``description``, its sizes, ``transactions`` and ``seed``.
+    """
 
 def trace_check(path: str, max_problems: int, progress: Progress | None) -> str:
     """``records``, ``bad`` and ``problems`` (``row``, ``problem``), as many as asked for."""
 
-def trace_convert(
-    src: str,
-    dst: str,
-    from_format: str,
-    to_format: str,
-    data: str,
-    seed: int,
-    clock_mhz: float | None,
-    levels: list[int] | None,
-    progress: Progress | None,
-) -> str:
-    """``records`` written; ``data`` fills writes without bytes: zero, random or unique, made of
-    ``seed``. ``clock_mhz`` is the clock of a trace that counts cycles, ``levels`` the sizes of the
-    levels of a ReadWriteTrace's device.
+def trace_convert(conversion_json: str, progress: Progress | None) -> str:
+    """``records`` written. ``source``, ``target``, ``from_format``, ``to_format``; ``data`` fills
+    writes without bytes: zero, random or unique, made of ``seed``; ``clock_mhz`` is the clock of a
+    trace that counts cycles, ``levels`` the sizes of the levels of a ReadWriteTrace's device, both
+    or null.
     """
 
 def trace_synth(spec_json: str, dst: str, seed: int, progress: Progress | None) -> str:
@@ -99,45 +79,13 @@ def machine(name_or_path: str, overrides: list[tuple[str, str]]) -> str:
 def designs() -> str:
     """``name``, ``source`` and ``line`` of every design."""
 
-def crash(
-    program: str,
-    design: str,
-    machine: str,
-    overrides: list[tuple[str, str]],
-    cores: int,
-    transactions: int,
-    item_bytes: int,
-    footprint: int,
-    mutant: str | None,
-    seed: int,
-    platform: str,
-    cuts: int | None,
-    cut: int | None,
-    recovery_cuts: int,
-    full_one_in: int,
-    threads: int,
-    progress: Progress | None,
-) -> str:
-    """What cutting the power of one run shows: counts, ``fails`` and ``violations``.
-
-    Every position is cut, or ``cuts`` of them, or the one at ``cut``. Progress counts cuts.
+def crash(question_json: str, progress: Progress | None) -> str:
+    """What the power cuts of a ``runs.crashes.CrashQuestion`` show: counts, ``fails`` and
+    ``violations``. Progress counts cuts.
     """
 
-def crash_stages(
-    program: str,
-    design: str,
-    machine: str,
-    overrides: list[tuple[str, str]],
-    cores: int,
-    transactions: int,
-    item_bytes: int,
-    footprint: int,
-    mutant: str | None,
-    seed: int,
-    platform: str,
-    progress: Progress | None,
-) -> str:
-    """What each stage of a transaction has shown, the power cut everywhere (SCA Table 1).
+def crash_stages(question_json: str, progress: Progress | None) -> str:
+    """What each stage of a transaction has shown, the power cut likewise (SCA Table 1).
 
     ``stages``: for each ``cuts``, at how many the ``backup_usable`` and the ``data_usable`` are, at
     how many recovery ``takes_backup`` or ``takes_data``, and at how many it has ``recovered``.

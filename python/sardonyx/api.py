@@ -9,26 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sardonyx import _core
-from sardonyx.api_jobs import (
-    PROGRAM,
-    Job,
-    ProgramSettings,
-    Settings,
-    Watch,
-    check_designs,
-    check_fits,
-    check_machine,
-    check_trace,
-    named,
-    resolved,
-    run,
-)
-from sardonyx.report.sweeps import AMT_BYTES, EFIT_BYTES, POLICY
-from sardonyx.reproduce_esd import POLICIES, SIZES
-from sardonyx.results import Results, Scalar
+from sardonyx.runs import sweeps
+from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
+from sardonyx.runs.results import Results, Scalar
+from sardonyx.runs.scheduler import Watch
+from sardonyx.runs.sources import ProgramSource, named
 
 #: ESD (HPCA'23) beside everything that it was compared with.
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
@@ -44,7 +31,7 @@ def compare(
     warmup: int = 0,
     copies: int = 1,
     distinct: bool = False,
-    program: ProgramSettings | None = None,
+    program: ProgramSource | None = None,
     sensitivity: bool = False,
     jobs: int | None = None,
     watch: Watch | None = None,
@@ -56,49 +43,36 @@ def compare(
     TOML file's path; ``overrides`` sets its keys; ``limit`` ends each trace after so many records;
     ``warmup`` requests change state and count nowhere; ``copies`` cores run the trace at once,
     each in its own address space, with contents of its own if ``distinct``; ``sensitivity`` adds
-    ESD's sweep over cache sizes and policies on traces, not on programs; ``jobs`` runs at once
+    ESD's sweep over cache sizes and policies on traces, not on programs; ``jobs`` run at once
     (default: one a core).
     """
-    texts = [
-        (key, str(value).lower() if isinstance(value, bool) else str(value))
-        for key, value in (overrides or {}).items()
-    ]
-    settings = Settings(
-        os.fspath(machine), texts, limit, warmup, copies, distinct, program or ProgramSettings()
-    )
-    planned, known = prepare(
-        [os.fspath(trace) for trace in traces], designs, settings, sensitivity=sensitivity
-    )
-    return run(planned, settings, known, jobs, watch)
+    shared = Settings(os.fspath(machine), texts(overrides or {}), warmup, copies, distinct)
+    names = [os.fspath(trace) for trace in traces]
+    planned = points(names, designs, limit, program or ProgramSource(), sensitivity=sensitivity)
+    check(planned, shared)
+    return run(planned, shared, jobs, watch)
 
 
-def prepare(
-    traces: Sequence[str], designs: Sequence[str], settings: Settings, *, sensitivity: bool
-) -> tuple[list[Job], dict[str, Any]]:
-    """The jobs of a comparison and its machine, all checked: nothing has run yet."""
+def points(
+    traces: Sequence[str],
+    designs: Sequence[str],
+    limit: int | None,
+    program: ProgramSource,
+    *,
+    sensitivity: bool,
+) -> list[Point]:
+    """The runs of a comparison; nothing but names has been checked."""
     chosen = check_designs(designs)
-    sources = named(resolved(traces, settings.program))
-    planned = [Job(name, source, d) for name, source in sources.items() for d in chosen]
+    sources = named(traces, limit, program)
+    planned = [Point(name, source, d) for name, source in sources.items() for d in chosen]
     if sensitivity and "esd" in chosen:
         planned += [
-            Job(name, source, "esd", variant)
+            Point(name, source, "esd", variant)
             for name, source in sources.items()
-            if not source.startswith(PROGRAM)
-            for variant in sensitivity_variants()
+            if not isinstance(source, ProgramSource)
+            for variant in sweeps.variants()
         ]
-    machine = check_machine(settings, planned)
-    for source in sources.values():
-        check_trace(source)
-    check_fits(planned, settings)
-    return planned, machine
-
-
-def sensitivity_variants() -> list[dict[str, Scalar]]:
-    """ESD Fig. 18: hit rates over the size of EFIT under both policies, and over the AMT cache."""
-    efit: list[dict[str, Scalar]] = [
-        {EFIT_BYTES: size, POLICY: policy} for size in SIZES for policy in POLICIES
-    ]
-    return efit + [{AMT_BYTES: size} for size in SIZES]
+    return planned
 
 
 def machines() -> list[dict[str, str]]:

@@ -91,10 +91,9 @@ def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace:
     assert ended.status == 0, ended.err
     assert core.calls == [
         {
-            "trace": trace,
+            "source": {"kind": "trace", "path": trace, "limit": 9},
             "design": "esd",
-            "overrides": [("esd.efit_bytes", "65536")],
-            "limit": 9,
+            "overrides": [["esd.efit_bytes", "65536"]],
             "warmup": 3,
             "copies": 2,
             "distinct": True,
@@ -109,7 +108,8 @@ def test_compare_takes_programs_by_name(sardonyx: Program, core: FakeCore) -> No
         "compare", "btree", *options.split(), "--seed", "5", "--no-sensitivity", "--machine", "sca"
     )
     assert ended.status == 0, ended.err
-    assert [call["trace"] for call in core.calls] == ["program:btree:1024:2097152:70:5"]
+    sizes = {"item_bytes": 1024, "footprint": 2 << 20, "transactions": 70, "seed": 5}
+    assert [call["source"] for call in core.calls] == [{"kind": "program", "name": "btree"} | sizes]
     assert [call["copies"] for call in core.calls] == [4]
 
 
@@ -129,7 +129,7 @@ def test_compare_sweeps_esd_by_default(sardonyx: Program, core: FakeCore, trace:
     assert sardonyx("compare", trace, "--designs", "baseline,esd").status == 0
     swept = [call["overrides"] for call in core.calls if call["overrides"]]
     assert len(swept) == 16, "two points of the sweep are the plain run"
-    assert [("esd.efit_bytes", "65536"), ("esd.policy", "lru")] in swept
+    assert [["esd.efit_bytes", "65536"], ["esd.policy", "lru"]] in swept
     assert all(call["design"] == "esd" for call in core.calls if call["overrides"])
 
 
@@ -222,12 +222,14 @@ def test_reproduce_prints_every_claim(sardonyx: Program, core: FakeCore, trace: 
     assert ended.status == 0, ended.err
     assert "replaced by" in ended.out
     assert json.loads(Path("esd.json").read_text())["claims"]
-    assert {call["trace"] for call in core.calls} == {
+    sources = [call["source"] for call in core.calls]
+    assert {source.get("path", source.get("name")) for source in sources} == {
         trace,
-        "synth:rung-33:500000:0",
-        "synth:rung-60:500000:0",
+        "rung-33",
+        "rung-60",
     }
-    assert {call["limit"] for call in core.calls} == {100_000}
+    assert {source["limit"] for source in sources} == {100_000}
+    assert {source.get("records") for source in sources} == {None, 500_000}
     bad_input(sardonyx("reproduce", "edsd"), "esd")
     bad_input(sardonyx("reproduce", "sca", "--copies", "2"), "--copies")
     core.calls.clear()
@@ -257,7 +259,8 @@ def test_trace_tools_pass_their_options_on(sardonyx: Program, core: FakeCore, tr
     assert sardonyx("trace", "synth", "rung-60", "s.parquet", "--records", "7").status == 0
     assert sardonyx("trace", "cut", trace, "c.parquet", "--skip", "1", "--limit", "2").status == 0
     assert core.calls == [
-        {"from": "nvmain", "to": "sardonyx", "data": "unique"}
+        {"source": "app.nvt", "target": "new.parquet", "from_format": "nvmain"}
+        | {"to_format": "sardonyx", "data": "unique"}
         | {"seed": 0, "clock_mhz": None, "levels": None},
         {"spec": {"name": "rung-60", "records": 7}, "seed": 0},
         {"skip": 1, "limit": 2},

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any
 
 import pytest
 import sardonyx
-from sardonyx import _core, api_jobs
+from sardonyx import _core, api
+from sardonyx.runs import jobs
+from sardonyx.runs.jobs import Settings
+from sardonyx.runs.sources import ProgramSource, named
 from test_cli_fixture import FakeCore, core, trace
 
 __all__ = ["core", "trace"]
@@ -24,8 +28,8 @@ def test_settings_reach_the_native_side_as_text(core: FakeCore, trace: str) -> N
     overrides = {"esd.efit_bytes": 65536, "medium.queues.forwarding": False}
     sardonyx.compare([trace], ["esd"], overrides=overrides)
     assert core.calls[0]["overrides"] == [
-        ("esd.efit_bytes", "65536"),
-        ("medium.queues.forwarding", "false"),
+        ["esd.efit_bytes", "65536"],
+        ["medium.queues.forwarding", "false"],
     ]
 
 
@@ -41,10 +45,11 @@ def test_the_order_of_runs_is_not_the_order_in_which_they_end(
     real = core.simulate
     esd_ended = threading.Event()
 
-    def slow(trace: str, design: str, *rest: Any) -> str:
+    def slow(job: str, progress: Any) -> str:
+        design = json.loads(job)["design"]
         if design == "baseline":
             assert esd_ended.wait(10)
-        answer: str = real(trace, design, *rest)
+        answer: str = real(job, progress)
         if design == "esd":
             esd_ended.set()
         return answer
@@ -55,18 +60,17 @@ def test_the_order_of_runs_is_not_the_order_in_which_they_end(
 
 
 def test_names_tell_traces_apart() -> None:
-    assert list(api_jobs.named(["a/x.parquet", "b/y.parquet"])) == ["x", "y"]
-    assert list(api_jobs.named(["x.parquet", "x.trace"])) == ["x.parquet", "x.trace"]
-    assert list(api_jobs.named(["a/x.parquet", "b/x.parquet"])) == ["a/x.parquet", "b/x.parquet"]
-    assert list(api_jobs.named(["synth:rung-99.9"])) == ["synth:rung-99.9"]
+    assert list(named(["a/x.parquet", "b/y.parquet"])) == ["x", "y"]
+    assert list(named(["x.parquet", "x.trace"])) == ["x.parquet", "x.trace"]
+    assert list(named(["a/x.parquet", "b/x.parquet"])) == ["a/x.parquet", "b/x.parquet"]
+    assert list(named(["synth:rung-99.9"])) == ["synth:rung-99.9"]
 
 
 def test_a_failing_job_cancels_the_others(core: FakeCore, trace: str) -> None:
     core.failure = _core.SardonyxError("app: broken")
-    settings = api_jobs.Settings()
-    jobs, machine = sardonyx.api.prepare([trace], ["esd"], settings, sensitivity=True)
+    points = api.points([trace], ["esd"], None, ProgramSource(), sensitivity=True)
     with pytest.raises(sardonyx.SardonyxError, match="broken"):
-        api_jobs.run(jobs, settings, machine, 1)
+        jobs.run(points, Settings(), 1)
     assert core.calls == []
 
 

@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 
 import pytest
-from sardonyx.results import Results, ResultsError, replaced_together
+from sardonyx.files import replaced_together
+from sardonyx.runs.results import Results, ResultsError
 
 pytestmark = pytest.mark.native
 TRACES = Path(__file__).resolve().parents[2] / "traces"

@@ -28,29 +28,18 @@ class FakeCore:
         self.runs = {run["design"]: run for run in document["runs"]}
         self.info = document["traces"][0]["info"]
 
-    def simulate(
-        self,
-        trace: str,
-        design: str,
-        machine: str,
-        overrides: list[tuple[str, str]],
-        limit: int | None,
-        warmup: int,
-        copies: int,
-        distinct: bool,
-        progress: Any,
-    ) -> str:
+    def simulate(self, job_json: str, progress: Any) -> str:
         if self.failure is not None:
             raise self.failure
-        self.calls.append(
-            {"trace": trace, "design": design, "overrides": overrides, "limit": limit}
-            | {"warmup": warmup, "copies": copies, "distinct": distinct, "machine": machine}
-        )
-        return json.dumps(self.runs[design] | {"machine": machine, "copies": copies})
+        job = json.loads(job_json)
+        self.calls.append(job)
+        kept = {name: job[name] for name in ("machine", "copies")}
+        return json.dumps(self.runs[job["design"]] | kept)
 
-    def trace_info(self, trace: str, limit: int | None, progress: Any) -> str:
-        if not trace.startswith(("synth:", "program:")) and Path(trace).read_bytes() == b"broken":
-            raise _core.SardonyxError(f"{trace}: is not a Parquet file; convert it first")
+    def trace_info(self, source_json: str, progress: Any) -> str:
+        path = json.loads(source_json).get("path")
+        if path and Path(path).read_bytes() == b"broken":
+            raise _core.SardonyxError(f"{path}: is not a Parquet file; convert it first")
         return json.dumps(self.info)
 
     def trace_check(self, path: str, max_problems: int, progress: Any) -> str:
@@ -58,22 +47,8 @@ class FakeCore:
         bad = Path(path).read_bytes() == b"broken"
         return json.dumps({"records": 1000, "bad": int(bad), "problems": problems if bad else []})
 
-    def trace_convert(
-        self,
-        src: str,
-        dst: str,
-        from_format: str,
-        to_format: str,
-        data: str,
-        seed: int,
-        clock_mhz: float | None,
-        levels: list[int] | None,
-        progress: Any,
-    ) -> str:
-        self.calls.append(
-            {"from": from_format, "to": to_format, "data": data}
-            | {"seed": seed, "clock_mhz": clock_mhz, "levels": levels}
-        )
+    def trace_convert(self, conversion_json: str, progress: Any) -> str:
+        self.calls.append(json.loads(conversion_json))
         return json.dumps({"records": 10})
 
     def trace_synth(self, spec_json: str, dst: str, seed: int, progress: Any) -> str:

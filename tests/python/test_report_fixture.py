@@ -9,6 +9,9 @@ import math
 import random
 from typing import Any
 
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.results import Results
+
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
 SIZES = [65536 << i for i in range(6)]
 CAUSES = ("ingress", "fingerprint", "lookup", "compare", "counter", "mapping", "encryption", "data")
@@ -21,6 +24,11 @@ _WEIGHTS = {
     "dewrite": (2, 3, 5, 3, 1, 2, 1, 5),
     "esd": (2, 0, 0.2, 4, 1, 2, 1, 6),
 }
+
+
+def compared(document: object) -> Comparison:
+    """What a document comes to."""
+    return Comparison(Results.from_document(document))
 
 
 def invented_document(traces: int = 20, sweeps: bool = True) -> dict[str, Any]:

@@ -12,24 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sardonyx.papers import esd
+from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     Figure,
     Missing,
-    beside_paper,
+    claims,
     figures,
     page,
     write_report,
     write_trace_report,
 )
-from sardonyx.reproduce_esd import esd_claims
-from sardonyx.results import Results, Trace
-from test_report_fixture import invented_document
+from sardonyx.runs.results import Info, Trace
+from test_report_fixture import compared, invented_document
 
 PAPER_FIGURES = {1, 2, 3, 4, 5, 8, 11, 12, 13, 14, 15, 16, 17, 18, 19}
 
 
 def figure(key: str, document: dict[str, Any]) -> Figure:
-    found = next(f for f in figures(document) if f.key == key)
+    found = next(f for f in figures(compared(document)) if f.key == key)
     assert isinstance(found, Figure), found
     return found
 
@@ -38,14 +39,14 @@ def figure(key: str, document: dict[str, Any]) -> Figure:
 
 
 def test_every_figure_of_the_paper_has_its_counterpart() -> None:
-    made = figures(invented_document(3))
+    made = figures(compared(invented_document(3)))
     assert not [f.key for f in made if isinstance(f, Missing)]
     numbers = {int(n) for f in made for n in re.findall(r"Fig\. (\d+)", f.cf)}
     assert numbers == PAPER_FIGURES
 
 
 def test_plotly_accepts_every_view() -> None:
-    for made in figures(invented_document(2)):
+    for made in figures(compared(invented_document(2))):
         assert isinstance(made, Figure)
         for view in range(len(made.views)):
             assert made.plotly(view).data
@@ -115,8 +116,8 @@ def test_collisions_are_held_against_the_paper_from_the_counts() -> None:
 
 
 def test_ratios_far_from_the_papers_have_a_logarithmic_axis() -> None:
-    rows = esd_claims(Results.from_document(invented_document(2)))
-    axis = next(f for f in beside_paper.figures(rows) if f.key == "claims-ratios").views[0].layout
+    rows = esd.claims(compared(invented_document(2)))
+    axis = next(f for f in claims.figures(rows) if f.key == "claims-ratios").views[0].layout
     assert axis["xaxis"]["type"] == "log"
     assert axis["xaxis"]["range"][0] < 0 < axis["xaxis"]["range"][1]
 
@@ -139,7 +140,9 @@ def test_wear_is_beside_the_baseline() -> None:
 
 def test_a_trace_alone_has_a_page_of_its_own_figures(tmp_path: Path) -> None:
     facts = invented_document(1)["traces"][0]
-    write_trace_report([Trace.of("redis", facts["info"])], tmp_path / "trace.html", "1")
+    write_trace_report(
+        [Trace("redis", Info.model_validate(facts["info"]))], tmp_path / "trace.html", "1"
+    )
     text = (tmp_path / "trace.html").read_text()
     articles = re.findall(r'<article id="([^"]+)" class="figure"', text)
     assert articles == ["duplicates", "locality", "collisions"]
@@ -155,7 +158,7 @@ def test_many_assumptions_are_counted_in_place_and_all_named(tmp_path: Path) -> 
     names = [f"core.invented_{i}" for i in range(9)]
     for run in document["runs"]:
         run["assumed"] = names
-    write_report(document, tmp_path / "report.html")
+    write_report(compared(document), tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     place = text[text.index('<article id="ipc"') : text.index('<article id="worst-cases"')]
     assert "† rests on 9 assumed parameters" in place
@@ -177,8 +180,8 @@ def test_many_assumptions_are_counted_in_place_and_all_named(tmp_path: Path) -> 
 def test_what_is_absent_leaves_a_note(gone: str, missing: set[str], tmp_path: Path) -> None:
     document = invented_document(2, sweeps=False)
     document["runs"] = [run for run in document["runs"] if run["design"] != gone]
-    assert {f.key for f in figures(document) if isinstance(f, Missing)} == missing
-    write_report(document, tmp_path / "report.html")
+    assert {f.key for f in figures(compared(document)) if isinstance(f, Missing)} == missing
+    write_report(compared(document), tmp_path / "report.html")
 
 
 def test_a_sweep_without_a_policy_is_drawn_too() -> None:
@@ -193,10 +196,10 @@ def test_a_sweep_without_a_policy_is_drawn_too() -> None:
 def test_variants_are_listed_and_kept_out_of_the_summary(tmp_path: Path) -> None:
     document = invented_document(1, sweeps=False)
     plain_report, report = tmp_path / "plain.html", tmp_path / "report.html"
-    write_report(document, plain_report)
+    write_report(compared(document), plain_report)
     document["runs"].append({**document["runs"][-1], "variant": {"esd.reclaim": "paper"}})
     document["runs"][-1]["metrics"] = {"mean_write_latency_ns": 777.0}
-    write_report(document, report)
+    write_report(compared(document), report)
     text = report.read_text()
     assert "esd.reclaim=paper" in text
     assert "777 ns" in text
@@ -213,8 +216,8 @@ def test_variants_are_listed_and_kept_out_of_the_summary(tmp_path: Path) -> None
 def test_bare_runs_still_make_a_report(tmp_path: Path) -> None:
     run = {"trace": "t", "design": "esd", "metrics": {"writes": 1}}
     document = {"sardonyx": "1", "machine": {"name": "m"}, "runs": [run]}
-    write_report(document, tmp_path / "report.html")
-    assert all(isinstance(f, Missing) for f in figures(document))
+    write_report(compared(document), tmp_path / "report.html")
+    assert all(isinstance(f, Missing) for f in figures(compared(document)))
 
 
 # ---- the file
@@ -241,7 +244,7 @@ class _Links(HTMLParser):
 
 def test_the_file_refers_to_nothing_outside_itself(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    write_report(invented_document(2), path)
+    write_report(compared(invented_document(2)), path)
     links = _Links()
     links.feed(path.read_text(encoding="utf-8"))
     assert links.fetched == []
@@ -256,7 +259,7 @@ def test_names_are_text_wherever_they_stand(tmp_path: Path) -> None:
     for item in (*document["runs"], *document["traces"]):
         item["trace" if "design" in item else "name"] = hostile
     path = tmp_path / "report.html"
-    write_report(document, path, note=hostile)
+    write_report(compared(document), path, BesidePaper(note=hostile))
     links = _Links()
     links.feed(path.read_text(encoding="utf-8"))
     assert links.fetched == []
@@ -350,14 +353,14 @@ def browse(chromium: str, page: Path) -> Seen:
 def seen(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """The full report: 20 traces by 4 designs, the sweeps, and the claims."""
     page = tmp_path_factory.mktemp("browser") / "report.html"
-    results = Results.from_document(invented_document(20))
-    write_report(results, page, claims=esd_claims(results))
+    comparison = compared(invented_document(20))
+    write_report(comparison, page, BesidePaper(tuple(esd.claims(comparison))))
     return browse(chromium, page)
 
 
 def test_every_plot_is_drawn_without_an_error(seen: Seen) -> None:
     assert seen.state("errors") == "0"
-    made = [f for f in figures(invented_document(20)) if isinstance(f, Figure)]
+    made = [f for f in figures(compared(invented_document(20))) if isinstance(f, Figure)]
     assert seen.state("plots") == str(len(made) + 2)  # and two of the claims
     assert seen.console() == []
 

@@ -1,17 +1,19 @@
-"""Reading, writing and deriving: what results.py and results_measures.py promise."""
+"""Reading, writing and deriving: what results.py and measures.py promise."""
 
 from __future__ import annotations
 
 import copy
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from sardonyx import results_measures as measures
-from sardonyx.results import Collisions, Results, ResultsError
-from test_report_fixture import invented_document
+from sardonyx.runs import measures
+from sardonyx.runs.results import Collisions, Results, ResultsError
+from test_report_fixture import compared, invented_document
 
 TINY: dict[str, Any] = {
     "sardonyx": "1",
@@ -73,10 +75,10 @@ def test_a_document_survives_saving_and_loading(tmp_path: Path) -> None:
 def test_a_failed_save_leaves_the_old_file_alone(tmp_path: Path) -> None:
     target = tmp_path / "results.json"
     target.write_text("old")
-    document = tiny()
-    document["machine"]["parameters"] = {"bad": {1, 2}}
-    with pytest.raises(TypeError):
-        Results.from_document(document).save(target)
+    results = Results.from_document(tiny())
+    bad = replace(results.machine, parameters={"bad": math.nan})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        replace(results, machine=bad).save(target)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 
@@ -199,7 +201,7 @@ def test_one_trace_in_two_settings_makes_two_workloads() -> None:
         run["copies"] = 8
         run["metrics"]["mean_write_latency_ns"] *= 2 if run["design"] == "esd" else 1
     document["runs"] += again
-    comparison = measures.Comparison(Results.from_document(document))
+    comparison = compared(document)
     assert comparison.workloads == ["t ×1", "t ×8"]
     speedups = [
         comparison.value(measures.write_speedup, w, "esd", "baseline") for w in comparison.workloads

@@ -7,10 +7,10 @@ import re
 
 import pytest
 from rich.console import Console, RenderableType
-from sardonyx.reproduce_esd import esd_claims
-from sardonyx.results import Results
-from sardonyx.tables import claims_table, compare_table
-from test_report_fixture import invented_document
+from sardonyx.cli.tables import claims_table, compare_table
+from sardonyx.papers import esd
+from sardonyx.runs.comparison import Comparison
+from test_report_fixture import compared, invented_document
 from test_report_results import tiny
 
 
@@ -21,7 +21,7 @@ def shown(what: RenderableType, width: int) -> str:
 
 
 def test_figures_by_hand() -> None:
-    text = shown(compare_table(Results.from_document(tiny()), 120), 120)
+    text = shown(compare_table(compared(tiny()), 120), 120)
     line = next(line for line in text.splitlines() if " esd " in line)
     assert line.split() == ["t", "esd", "60.0", "%†", "3.00×†", "1.25×†", "1.50×†", "–", "0.75×†"]
     assert "† rests on assumed parameters: units.aes.energy_nj, units.crc32.latency_ns" in text
@@ -30,14 +30,14 @@ def test_figures_by_hand() -> None:
 def test_without_assumptions_there_is_no_dagger() -> None:
     document = tiny()
     document["runs"][1]["assumed"] = []
-    text = shown(compare_table(Results.from_document(document), 100), 100)
+    text = shown(compare_table(compared(document), 100), 100)
     assert "3.00×" in text
     assert "†" not in text
 
 
 @pytest.mark.parametrize("width", [40, 56, 66, 80, 92, 120, 200])
 def test_no_figure_is_lost_at_any_width(width: int) -> None:
-    results = Results.from_document(invented_document(3, sweeps=False))
+    results = compared(invented_document(3, sweeps=False))
     figures = sorted(re.findall(r"[\d.]+×|[\d.]+ %|[\d.]+ [nµm]s", _body(results, 160)))
     assert len(figures) == 6 * 3 * 4  # measures, designs, traces and their mean
     text = _body(results, width)
@@ -46,7 +46,7 @@ def test_no_figure_is_lost_at_any_width(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
 
 
-def _body(results: Results, width: int) -> str:
+def _body(results: Comparison, width: int) -> str:
     return shown(compare_table(results, width), width).split("Speed-ups,")[0]
 
 
@@ -55,7 +55,7 @@ def test_a_long_trace_name_folds_and_cuts_nothing() -> None:
     for run in document["runs"]:
         run["trace"] = "a-rather-long-name-of-a-recording-of-some-program"
     for width in (40, 80, 100):
-        text = shown(compare_table(Results.from_document(document), width), width)
+        text = shown(compare_table(compared(document), width), width)
         assert "3.00×" in text
         assert "…" not in text
         letters = re.sub(r"[^a-z]", "", text)
@@ -65,14 +65,14 @@ def test_a_long_trace_name_folds_and_cuts_nothing() -> None:
 def test_without_a_baseline_each_run_speaks_for_itself() -> None:
     document = tiny()
     del document["runs"][0]
-    text = shown(compare_table(Results.from_document(document), 80), 80)
+    text = shown(compare_table(compared(document), 80), 80)
     assert re.search(r"t esd +100 ns +80\.0 ns +0\.75", text)
     assert "Add `baseline`" in text
 
 
 @pytest.mark.parametrize("width", [44, 80, 120])
 def test_claims_show_both_figures_the_gap_and_the_lack(width: int) -> None:
-    rows = esd_claims(Results.from_document(tiny()))
+    rows = esd.claims(compared(tiny()))
     text = " ".join(shown(claims_table(rows, width), width).split())
     assert "3.40×" in text
     assert "3.00×†" in text

@@ -6,12 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sardonyx import api_jobs
-from sardonyx import reproduce_sca as sca
-from sardonyx.claims import load_claims
+from sardonyx.papers import sca
+from sardonyx.papers.claims import load_claims
 from sardonyx.report import persistence
 from sardonyx.report.figure import Missing
-from sardonyx.results import Results
+from sardonyx.runs import jobs
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.programs import COUNTER_CACHE, MB
+from sardonyx.runs.results import Results
+from sardonyx.runs.sources import ProgramSource
+from test_report_fixture import compared
 
 SMALL = replace(sca.QUICK, footprint=256 << 10, transactions=60, warmup=20)
 
@@ -22,25 +27,23 @@ def test_each_claim_has_a_definition() -> None:
 
 def test_the_plan_has_each_run_once() -> None:
     for scale in (sca.QUICK, sca.FULL):
-        jobs = [point.job(scale) for point in sca.plan(scale)]
-        runs = {(j.trace, j.design, j.copies, tuple(sorted(j.variant.items()))) for j in jobs}
-        assert len(runs) == len(jobs)
-        assert {job.copies for job in jobs} == {1, 2, 4, 8}
-        assert {job.design for job in jobs} == set(sca.DESIGNS)
+        points = sca.points(scale)
+        runs = {point.job(Settings("sca")) for point in points}
+        assert len(runs) == len(points)
+        assert {point.copies for point in points} == {1, 2, 4, 8}
+        assert {point.design for point in points} == set(sca.DESIGNS)
 
 
-def invented(rate: Any) -> Results:
+def invented(rate: Any) -> Comparison:
     """Results whose transactions a second ``rate`` gives for each point; nothing was measured."""
-    scale = sca.QUICK
-    points = sca.plan(scale)
     traces: dict[str, dict[str, Any]] = {}
     runs = []
-    for point in points:
-        job = point.job(scale)
-        traces[job.trace] = {
-            "program": point.program,
-            "transaction_bytes": point.transaction_size,
-            "footprint_bytes": point.footprint,
+    for point in sca.points(sca.QUICK):
+        assert isinstance(point.source, ProgramSource)
+        traces[point.trace] = {
+            "program": point.source.name,
+            "transaction_bytes": point.source.item_bytes,
+            "footprint_bytes": point.source.footprint,
         }
         metrics = {
             "transactions": 100,
@@ -50,21 +53,21 @@ def invented(rate: Any) -> Results:
             "counter_cache_hit_rate": 0.5 if point.variant else 0.75,
         }
         runs.append(
-            {"trace": job.trace, "design": job.design, "machine": "sca", "copies": job.copies}
-            | {"variant": dict(job.variant), "metrics": metrics}
+            {"trace": point.trace, "design": point.design, "machine": "sca"}
+            | {"copies": point.copies, "variant": dict(point.variant), "metrics": metrics}
         )
     infos = [{"name": name, "info": info} for name, info in traces.items()]
     machine = {"name": "sca", "source": "", "parameters": {}, "assumed": []}
     document = {"sardonyx": "0", "machine": machine, "traces": infos, "runs": runs}
-    return Results.from_document(document)
+    return compared(document)
 
 
 def test_claims_follow_from_the_runs() -> None:
     speed = {"no-encryption": 2.0, "ideal": 1.6, "sca": 1.25, "fca": 1.0, "co-located": 0.5}
 
-    def rate(point: sca.Point) -> float:
-        faster = 1.25 if point.variant.get(sca.COUNTER_CACHE) == 8 * sca.MB else 1.0
-        return 1e6 * speed.get(point.design, 1.0) * point.cores * faster
+    def rate(point: Point) -> float:
+        faster = 1.25 if point.variant.get(COUNTER_CACHE) == 8 * MB else 1.0
+        return 1e6 * speed.get(point.design, 1.0) * (point.copies or 1) * faster
 
     rows = {row.claim.metric: row for row in sca.claims(invented(rate))}
     ours = {metric: row.ours for metric, row in rows.items()}
@@ -84,26 +87,23 @@ def test_claims_follow_from_the_runs() -> None:
 
 def test_a_small_reproduction_fills_claims_and_figures() -> None:
     """Real runs, too small to mean anything, of two programs."""
-    scale = replace(SMALL, footprints=(1 * sca.MB,))
-    settings = api_jobs.Settings("sca", warmup=scale.warmup)
-    jobs = [point.job(scale) for point in sca.plan(scale, ("queue", "btree"))]
-    jobs = [job for job in jobs if job.copies in (1, 4)]
-    machine = api_jobs.check_machine(settings, jobs)
-    api_jobs.check_fits(jobs, settings)
-    results = api_jobs.run(jobs, settings, machine)
-    again = Results.from_document(results.to_document())
+    scale = replace(SMALL, footprints=(1 * MB,))
+    settings = Settings("sca", warmup=scale.warmup)
+    points = [p for p in sca.points(scale, ("queue", "btree")) if p.copies in (1, 4)]
+    jobs.check(points, settings)
+    again = Comparison(Results.from_document(jobs.run(points, settings).to_document()))
     for row in sca.claims(again):
         other = ("_2_cores", "_8_cores", "MB_footprint")
         wanted = not any(part in row.claim.metric for part in other)
         assert (row.ours is not None) == wanted, row.claim.metric
-    made = persistence.figures(again)
+    made = persistence.figures(again.programs)
     assert [figure.key for figure in made if isinstance(figure, Missing)] == []
     for figure in made:
         assert not isinstance(figure, Missing)
         figure.plotly()
     slower = {
         run.design: run.metric("runtime_ns") or 0.0
-        for run in again.runs
+        for run in again.results.runs
         if run.trace == "btree" and run.copies == 1 and not run.variant
     }
     assert slower["no-encryption"] < slower["ideal"] < slower["fca"]

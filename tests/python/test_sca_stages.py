@@ -8,14 +8,19 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from sardonyx import sca_stages as stages
-from sardonyx.beside import BesidePaper
-from sardonyx.claims import Claim, ClaimRow
+from sardonyx.cli.tables import exhibit_table
+from sardonyx.papers import sca_stages as stages
+from sardonyx.papers.claims import Claim, ClaimRow
+from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.report import write_report
-from sardonyx.results import Results, ResultsError
-from sardonyx.tables import stages_table
+from sardonyx.runs.crashes import CrashQuestion
+from sardonyx.runs.results import ResultsError
+from sardonyx.runs.sources import ProgramSource
+from test_report_fixture import compared
 
-SMALL = stages.Scale(transactions=20, footprint=4096)
+SMALL = CrashQuestion(
+    program=ProgramSource(transactions=20, footprint=4096), design="sca", machine="sca"
+)
 
 
 def counts(other: Mapping[str, Mapping[str, int]], lost: int = 0) -> dict[str, Any]:
@@ -46,7 +51,7 @@ def invented(**other: Mapping[str, int]) -> dict[str | None, dict[str, Any]]:
     return runs
 
 
-def ours(table: stages.Table1) -> dict[str, list[str]]:
+def ours(table: Exhibit) -> dict[str, list[str]]:
     return {stage: [cell.ours for cell in row.values()] for stage, row in table.rows.items()}
 
 
@@ -86,19 +91,19 @@ def test_a_single_cut_turns_a_cell(
 
 @pytest.mark.native
 def test_the_papers_table_is_measured_on_sca_and_not_on_others() -> None:
-    measured = stages.measure(("array-swap", "rbtree"), SMALL, "sca")
+    measured = stages.measure(("array-swap", "rbtree"), SMALL)
     for stage, paper in stages.PAPER.items():
         assert tuple(ours(measured)[stage]) == paper
     assert ours(measured)["validate"][2] == "necessary"
-    assert measured.cuts > 10_000
+    assert measured.facts["cuts"] > 10_000
     document = measured.to_document()
     assert [row["stage"] for row in document["rows"]] == [s.name for s in stages.STAGES]
     # Where every write is counter-atomic anyway, the mark on the commit is not needed.
-    full = stages.measure(("queue",), SMALL, "sca", design="fca")
+    full = stages.measure(("queue",), SMALL.model_copy(update={"design": "fca"}))
     assert full.rows["commit"]["counter_atomicity"].agrees is False
     assert full.rows["mutate"]["backup"].agrees
     # A naive counter cache loses what the table takes for granted.
-    naive = stages.measure(("queue",), SMALL, "sca", design="no-atomicity")
+    naive = stages.measure(("queue",), SMALL.model_copy(update={"design": "no-atomicity"}))
     assert naive.rows["prepare"]["data"].ours == "inconsistent"
     assert naive.rows["prepare"]["counter_atomicity"].ours == "not enough"
 
@@ -106,7 +111,7 @@ def test_the_papers_table_is_measured_on_sca_and_not_on_others() -> None:
 def test_the_table_is_printed_and_in_the_report(tmp_path: Any) -> None:
     table = stages.table({"queue": invented(commit={"data_usable": 9})}, SMALL)
     console = Console(width=80, record=True)
-    console.print(stages_table(table))
+    console.print(exhibit_table(table))
     text = console.export_text()
     assert "the paper:" in text and "as in the paper" in text and "8 of 9 cells agree" in text
     machine = {"name": "sca", "source": "", "parameters": {}, "assumed": []}
@@ -118,8 +123,8 @@ def test_the_table_is_printed_and_in_the_report(tmp_path: Any) -> None:
         "traces": [{"name": "queue", "info": info}],
         "runs": [run | {"metrics": {"transactions": 1}}],
     }
-    results = Results.from_document(document)
-    write_report(results, tmp_path / "r.html", table_1=table)
+    beside = BesidePaper(exhibits=(table,))
+    write_report(compared(document), tmp_path / "r.html", beside)
     page = (tmp_path / "r.html").read_text()
     assert 'data-name="table-1"' in page and "the paper: unknown" in page
     assert "usable at 9 of 10 cuts" in page
@@ -130,14 +135,14 @@ def test_what_stands_beside_the_paper_is_saved_and_read_again(tmp_path: Path) ->
     row = ClaimRow(claim, 1.5, "x", "a note", "", {"other": 2.0}, {"queue": 1.5}, ("core.width",))
     missing = ClaimRow(claim, None, "x", "", "no such run")
     table = stages.table({"queue": invented()}, SMALL)
-    kept = BesidePaper((row, missing), "stand-ins", table)
+    kept = BesidePaper((row, missing), "stand-ins", (table,))
     kept.save(tmp_path)
     assert BesidePaper.load(tmp_path) == kept
     assert BesidePaper.load(tmp_path / "nowhere") == BesidePaper()
     path = tmp_path / "beside_paper.json"
     path.write_text(path.read_text().replace('"unit": "x"', '"unit": "y"'))
-    with pytest.raises(ResultsError, match=r"beside_paper.json, claims.0.unit: .*"):
+    with pytest.raises(ResultsError, match=r"beside_paper.json, claims\[0\].unit: .*"):
         BesidePaper.load(tmp_path)
     path.write_text("{")
-    with pytest.raises(ResultsError, match="as a whole"):
+    with pytest.raises(ResultsError, match="beside_paper.json: Invalid JSON"):
         BesidePaper.load(tmp_path)

@@ -5,10 +5,10 @@ use pyo3::prelude::*;
 
 mod crash;
 mod machines;
-mod programs;
 mod progress;
 mod recorder;
 mod simulate;
+mod sources;
 mod traces;
 
 create_exception!(
@@ -17,6 +17,16 @@ create_exception!(
     PyException,
     "Bad input: the message has the place and the remedy."
 );
+
+/// An error of the simulator's, or of the caller's, as Python sees it.
+fn bad(error: impl std::fmt::Display) -> PyErr {
+    SardonyxError::new_err(error.to_string())
+}
+
+/// What Python states in JSON.
+fn read<'a, T: serde::Deserialize<'a>>(json: &'a str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(bad)
+}
 
 /// The simulator's native half.
 #[pymodule]
@@ -28,13 +38,11 @@ mod _core {
     #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]
-    use super::programs::check_program;
-    #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]
     use super::recorder::{Recording, trace_record};
     #[pymodule_export]
-    use super::simulate::{designs, simulate};
+    use super::simulate::{check_job, designs, simulate};
     #[pymodule_export]
     use super::traces::{
         ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,

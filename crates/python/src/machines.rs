@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use sardonyx::config;
 use serde_json::json;
 
-use crate::SardonyxError;
+use crate::bad;
 
 /// `[{"name", "source"}]` of every preset, the default first.
 #[pyfunction]
@@ -18,8 +18,7 @@ pub fn machines() -> String {
 /// `{"name", "source", "toml", "parameters", "assumed"}` of a preset or a file.
 #[pyfunction]
 pub fn machine(name_or_path: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
-    let machine = config::Machine::load(name_or_path, &overrides)
-        .map_err(|error| SardonyxError::new_err(error.to_string()))?;
+    let machine = config::Machine::load(name_or_path, &overrides).map_err(bad)?;
     let assumed = machine.assumed.iter().map(|assumed| {
         json!({"parameter": assumed.parameter, "value": assumed.value, "why": assumed.why})
     });

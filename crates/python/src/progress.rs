@@ -22,7 +22,20 @@ pub struct Counts {
 #[derive(Default)]
 pub struct Progress {
     /// The run keeps its own reference, so that it needs no interpreter to report.
-    pub counts: Arc<Counts>,
+    counts: Arc<Counts>,
+}
+
+impl Progress {
+    /// Stores what has been done and what there is in all; false once somebody has cancelled.
+    pub fn listener(progress: Option<&Progress>) -> impl Fn(u64, u64) -> bool + Sync + use<> {
+        let counts = progress.map(|progress| progress.counts.clone());
+        move |done, total| {
+            let Some(counts) = &counts else { return true };
+            counts.total.store(total, Ordering::Relaxed);
+            counts.done.store(done, Ordering::Relaxed);
+            !counts.cancelled.load(Ordering::Relaxed)
+        }
+    }
 }
 
 #[pymethods]

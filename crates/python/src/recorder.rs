@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use pyo3::prelude::*;
 use sardonyx_record::{Live, Wanted, record};
 
-use crate::SardonyxError;
+use crate::{bad, read};
 
 /// How far a recording is.
 #[pyclass(frozen)]
@@ -50,10 +50,9 @@ impl Recording {
 #[pyfunction]
 #[pyo3(signature = (wanted_json, recording))]
 pub fn trace_record(py: Python<'_>, wanted_json: &str, recording: &Recording) -> PyResult<String> {
-    let bad = |error: &dyn std::fmt::Display| SardonyxError::new_err(error.to_string());
-    let wanted: Wanted = serde_json::from_str(wanted_json).map_err(|e| bad(&e))?;
-    let request = wanted.request().map_err(|e| bad(&e))?;
+    let wanted: Wanted = read(wanted_json)?;
+    let request = wanted.request().map_err(bad)?;
     let outcome = py.detach(|| record(&request, &recording.live));
-    let outcome = outcome.map_err(|e| bad(&e))?;
-    serde_json::to_string(&outcome).map_err(|e| bad(&e))
+    let outcome = outcome.map_err(bad)?;
+    serde_json::to_string(&outcome).map_err(bad)
 }

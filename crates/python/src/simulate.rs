@@ -1,81 +1,61 @@
-//! Runs for Python: one design over one trace, and which designs there are. Answers in JSON.
+//! Runs for Python: one design over one source, and which designs there are. Answers in JSON.
 //! The interpreter's lock is released while a run goes on; a cancelled one ends with an error.
-use std::sync::atomic::Ordering;
-
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
 use sardonyx::machine::outcome;
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::workload::timed;
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use crate::SardonyxError;
 use crate::progress::Progress;
-use crate::{programs, traces};
+use crate::sources::Source;
+use crate::{bad, read};
 
-fn bad(error: impl std::fmt::Display) -> PyErr {
-    SardonyxError::new_err(error.to_string())
-}
-
-/// One run of a design over a trace.
-#[pyfunction]
-#[pyo3(signature = (trace, design, machine, overrides, limit, warmup, copies, distinct, progress))]
-#[allow(clippy::too_many_arguments)] // the stub names them; Python passes them by keyword
-pub fn simulate(
-    py: Python<'_>,
-    trace: &str,
-    design: &str,
-    machine: &str,
+/// One run, as `python/sardonyx/runs/jobs.py` states it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Job {
+    source: Source,
+    design: String,
+    machine: String,
     overrides: Vec<(String, String)>,
-    limit: Option<u64>,
     warmup: u64,
     copies: u32,
     distinct: bool,
-    progress: Option<&Progress>,
-) -> PyResult<String> {
-    let program = programs::spec(trace)?;
-    let copies = copies.max(1);
-    let sources = match program {
-        Some(_) => Vec::new(),
-        None => {
-            let sources = (0..copies).map(|_| traces::source(trace, limit));
-            sources.collect::<PyResult<Vec<_>>>()?
-        }
-    };
-    let total: u64 = match &program {
-        Some(spec) => spec.transactions * u64::from(copies),
-        None => sources.iter().filter_map(|source| source.total()).sum(),
-    };
-    let counts = progress.map(|progress| progress.counts.clone());
-    if let Some(counts) = &counts {
-        counts.total.store(total, Ordering::Relaxed);
-    }
-    let mut tell = |done| {
-        let Some(counts) = &counts else { return true };
-        counts.done.store(done, Ordering::Relaxed);
-        !counts.cancelled.load(Ordering::Relaxed)
-    };
+}
+
+/// Run a job.
+#[pyfunction]
+#[pyo3(signature = (job_json, progress))]
+pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> PyResult<String> {
+    let job: Job = read(job_json)?;
+    let tell = Progress::listener(progress);
     py.detach(|| {
-        let machine = Machine::load(machine, &overrides).map_err(bad)?;
-        let options = Options { warmup, distinct };
-        let outcome = match &program {
-            Some(spec) => {
-                let cores = copies as usize;
-                timed::run(&machine, design, spec, cores, warmup, &mut tell).map_err(bad)?
+        let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
+        let Job { design, warmup, .. } = &job;
+        let outcome = match &job.source {
+            Source::Program(program) => {
+                let total = program.transactions * u64::from(job.copies);
+                let mut tell = |done| tell(done, total);
+                let (spec, cores) = (program.spec(None), job.copies as usize);
+                timed::run(&machine, design, &spec, cores, *warmup, &mut tell).map_err(bad)?
             }
-            None => recordings::run(&machine, design, sources, options, &mut tell).map_err(bad)?,
+            source => {
+                let copies = (0..job.copies).map(|_| source.open());
+                let copies = copies.collect::<PyResult<Vec<_>>>()?;
+                let total = copies.iter().filter_map(|copy| copy.total()).sum();
+                let mut tell = |done| tell(done, total);
+                let (warmup, distinct) = (*warmup, job.distinct);
+                let options = Options { warmup, distinct };
+                recordings::run(&machine, design, copies, options, &mut tell).map_err(bad)?
+            }
         };
-        let variant = overrides.iter().map(|(key, value)| {
-            let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
-            (key.clone(), value)
-        });
         Ok(json!({
-            "trace": trace,
             "design": design,
             "machine": machine.name,
-            "copies": copies,
-            "variant": variant.collect::<Map<String, Value>>(),
+            "copies": job.copies,
             "metrics": outcome.metrics,
             "causes": outcome.causes,
             "write_latency_cdf": outcome.write_latency_cdf,
@@ -84,6 +64,17 @@ pub fn simulate(
         })
         .to_string())
     })
+}
+
+/// An error unless the job's machine can be had and its program fits.
+#[pyfunction]
+pub fn check_job(job_json: &str) -> PyResult<()> {
+    let job: Job = read(job_json)?;
+    let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
+    if let Source::Program(program) = &job.source {
+        timed::check(&machine, &program.spec(None), job.copies as usize).map_err(bad)?;
+    }
+    Ok(())
 }
 
 /// Every design: `name`, `source` and `line`.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use sardonyx::config::Machine;
-use sardonyx::controller::{Class, Controller, Persist, designs};
+use sardonyx::controller::{Class, Controller, Persist, Write, designs};
 use sardonyx::crash::{self, History};
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Logical, Place};
@@ -126,7 +126,7 @@ fn feed(
         engine.admit(request, now, |plan| handle(plan, *kind, *line, i as u64));
         engine.answers().for_each(drop);
     }
-    while engine.next_event() != Time::NEVER || engine.kick() {
+    while engine.next_event() != Time::NEVER || engine.force_drain() {
         engine.advance_until(Time::NEVER);
         engine.answers().for_each(drop);
     }
@@ -185,7 +185,11 @@ fn design(name: &str, count: usize) -> f64 {
                     Kind::Write => {
                         let data = At::past(&contents[i as usize % contents.len()]);
                         let order = Persist::Relaxed;
-                        controller.write(line, data, Step::PAST, Class::Data, order, plan)
+                        let write = Write {
+                            order,
+                            ..Write::new(line, data)
+                        };
+                        controller.write(write, plan)
                     }
                 }
             },

@@ -6,16 +6,17 @@
 #![forbid(unsafe_code)]
 
 pub mod audit;
-pub mod beyond;
 pub mod config;
 pub mod controller;
 pub mod crash;
 pub mod ecc;
 pub mod engine;
+pub mod exhausted;
 pub mod latency;
 pub mod line;
 pub mod machine;
 pub mod medium;
+pub mod names;
 pub mod plan;
 mod splitmix;
 pub mod stats;

@@ -1,4 +1,5 @@
-//! A cache line's bytes and the three kinds of line number, which do not mix.
+//! A cache line's bytes, the three kinds of line number, which do not mix, and what a write of a line
+//! says of it: what the line is to the program, and when it must persist.
 
 /// Bytes in a line, everywhere in Sardonyx.
 pub const LINE_BYTES: usize = 64;
@@ -38,3 +39,26 @@ pub struct Logical(pub u64);
 /// A line number in the medium: what a mapping layer gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(pub u64);
+
+/// What a line is to the program; log lines must bypass deduplication.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Class {
+    /// The program's data.
+    #[default]
+    Data,
+    /// An undo or redo record.
+    Log,
+}
+
+/// The ordering that a write demands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Persist {
+    /// Whenever it likes.
+    #[default]
+    Relaxed,
+    /// With its encryption counter, or not at all.
+    CounterAtomic,
+}
+
+/// Lines whose metadata are written back together, aligned: eight counters to a line (SCA Sec. 5.2.1).
+pub const SPAN: u64 = 8;

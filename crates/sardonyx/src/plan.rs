@@ -7,14 +7,14 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::controller::{Class, Persist};
 use crate::engine::contents::Contents;
-use crate::engine::journal::{Handled, Journal, Sealed, Write};
+use crate::engine::journal::{Domain, Handled, Journal, OnChip, Sealed, Write};
 use crate::engine::overlay::Payload;
 use crate::engine::slots::Group;
 pub use crate::engine::steps::Step;
 use crate::engine::steps::{Action, Steps};
-use crate::line::{Line, Logical, Place, ZERO_LINE};
+use crate::exhausted::Exhausted;
+use crate::line::{Class, Line, Logical, Persist, Place, ZERO_LINE};
 use crate::medium::layout::Region;
 use crate::medium::params::Unit;
 use crate::stats::{Cause, Purpose};
@@ -81,16 +81,24 @@ impl Promise {
     }
 }
 
-/// A timer that a design has asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Token(pub u64);
+/// A timer that a layer has asked for; no two are the same, and a later one is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timer(u64);
+
+/// The timers asked for since somebody last took them.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    pub asked: Vec<(Time, Timer)>,
+    next: u64,
+}
 
 /// The graph of one request, being written.
 pub struct Plan<'e> {
     pub(crate) steps: &'e mut Steps,
     pub(crate) contents: &'e mut Contents,
     pub(crate) groups: &'e mut Vec<Group>,
-    pub(crate) timers: &'e mut Vec<(Time, Token)>,
+    pub(crate) timers: &'e mut Timers,
+    pub(crate) failure: &'e mut Option<Exhausted>,
     pub(crate) journal: Option<&'e mut Journal>,
     pub(crate) now: Time,
     pub(crate) purpose: Purpose,
@@ -370,25 +378,23 @@ impl<'e> Plan<'e> {
     }
 
     /// For the journal: the words `words` of an on-chip copy of the line at `place` are those of
-    /// `line`, and a platform that drains the copy may do so after `ripe`.
-    pub fn on_chip(&mut self, place: Place, line: &Line, words: u8, ripe: Step) {
+    /// `line`, and a platform that drains the copy's `domain` may do so after `ripe`.
+    pub fn on_chip(&mut self, place: Place, line: &Line, words: u8, ripe: Step, domain: Domain) {
         if self.journal.is_none() {
             return;
         }
         let after = [ripe, Step::PAST, Step::PAST];
         let step = self.steps.create(Action::Join, self.purpose, after, false);
         if let Some(journal) = &mut self.journal {
-            journal.pending.insert(
-                step.0,
-                Write {
-                    order: step.0,
-                    place,
-                    line: *line,
-                    words,
-                    sideband: None,
-                    merged_into: None,
-                },
-            );
+            let write = Write {
+                order: step.0,
+                place,
+                line: *line,
+                words,
+                sideband: None,
+                merged_into: None,
+            };
+            journal.pending.insert(step.0, OnChip { domain, write });
         }
     }
 
@@ -412,9 +418,19 @@ impl<'e> Plan<'e> {
         }
     }
 
-    /// Has the controller woken at `time`.
-    pub fn wake_at(&mut self, time: Time, token: Token) {
-        self.timers.push((time, token));
+    /// Has the controller woken at `time`: the layer that keeps the timer will know it.
+    pub fn wake_at(&mut self, time: Time) -> Timer {
+        let timer = Timer(self.timers.next);
+        self.timers.next += 1;
+        self.timers.asked.push((time, timer));
+        timer
+    }
+
+    /// The run cannot go on, and ends soon; the first reason counts. Whoever says so goes on with a
+    /// value that does no harm until then.
+    #[cold]
+    pub fn fail(&mut self, why: Exhausted) {
+        self.failure.get_or_insert(why);
     }
 }
 

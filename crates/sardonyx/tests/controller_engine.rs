@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use sardonyx::config::Machine;
-use sardonyx::controller::{Class, Controller, Persist, designs};
+use sardonyx::controller::{Class, Controller, Persist, Write, designs};
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Logical};
 use sardonyx::medium::layout::Layout;
@@ -52,7 +52,7 @@ impl Rig {
     ) {
         while !self.engine.admits() {
             if self.engine.next_event() == Time::NEVER {
-                assert!(self.engine.kick(), "the ingress is stuck");
+                assert!(self.engine.force_drain(), "the ingress is stuck");
             } else {
                 self.engine.advance();
             }
@@ -77,7 +77,11 @@ impl Rig {
     fn write(&mut self, line: u64, data: &Line, order: Persist) {
         self.request(Kind::Write, |controller, plan| {
             let (line, data) = (Logical(line), At::past(data));
-            controller.write(line, data, Step::PAST, Class::Data, order, plan)
+            let write = Write {
+                order,
+                ..Write::new(line, data)
+            };
+            controller.write(write, plan)
         });
     }
 

@@ -312,7 +312,7 @@ fn run(params: &EngineParams, ops: &[Op], places: &[Place]) -> Ran {
             }
         } else if event != Time::NEVER {
             engine.advance();
-        } else if !engine.kick() {
+        } else if !engine.force_drain() {
             break;
         }
         for answer in engine.answers() {

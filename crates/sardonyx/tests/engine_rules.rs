@@ -73,7 +73,7 @@ fn rule_1_accesses_of_a_line_take_effect_in_the_order_of_handling() {
             plan.write(place, At::past(&B), Step::PAST)
         });
         let mut order = Vec::new();
-        while engine.next_event() != Time::NEVER || engine.kick() {
+        while engine.next_event() != Time::NEVER || engine.force_drain() {
             engine.advance();
             let answers: Vec<u64> = engine.answers().map(|answer| answer.request.tag).collect();
             if answers.contains(&1) {
@@ -269,7 +269,7 @@ fn rule_5_a_group_merges_as_a_whole_or_not_at_all() {
 }
 
 /// Breaks if only the number of all writes starts a drain: with nothing else to come, a group before a
-/// full counter queue would then stand there until somebody kicks.
+/// full counter queue would then stand there until a drain is forced.
 #[test]
 fn rule_6_a_full_counter_queue_starts_a_drain() {
     let mut params = params();
@@ -285,7 +285,11 @@ fn rule_6_a_full_counter_queue_starts_a_drain() {
     while engine.next_event() != Time::NEVER {
         engine.advance();
     }
-    assert_eq!(engine.answers().count(), 2, "both are accepted, unkicked");
+    assert_eq!(
+        engine.answers().count(),
+        2,
+        "both are accepted, no drain forced"
+    );
     engine.run_to_rest();
 }
 
@@ -306,7 +310,7 @@ fn rule_5_those_behind_a_group_take_the_slots_that_it_leaves() {
         Stored::at(plan.write(Place(9), At::past(&B), Step::PAST).accepted)
     });
     engine.answers().for_each(drop);
-    while engine.next_event() != Time::NEVER || engine.kick() {
+    while engine.next_event() != Time::NEVER || engine.force_drain() {
         engine.advance();
         let mut tags: Vec<u64> = engine.answers().map(|answer| answer.request.tag).collect();
         tags.sort_unstable();
@@ -459,7 +463,7 @@ fn rule_9_a_sideband_is_atomic_with_its_line() {
         );
         stored
     });
-    while engine.next_event() != Time::NEVER || engine.kick() {
+    while engine.next_event() != Time::NEVER || engine.force_drain() {
         engine.advance();
         let image = engine.image();
         assert_eq!(image.read(place).is_some(), image.sideband(place).is_some());
@@ -534,7 +538,7 @@ fn running_until_something_must_be_known_is_advancing_event_by_event() {
                     break;
                 }
                 if next == Time::NEVER {
-                    assert!(engine.kick()); // queued writes, too few for a drain
+                    assert!(engine.force_drain()); // queued writes, too few for a drain
                 }
                 match one_by_one {
                     true => engine.advance(),
@@ -570,4 +574,27 @@ fn running_until_something_must_be_known_is_advancing_event_by_event() {
     assert_eq!((steps.len(), runs.len()), (600, 600));
     let different = steps.iter().zip(&runs).find(|(step, run)| step != run);
     assert_eq!(different, None);
+}
+
+/// Breaks if an event beyond the clock's end is not recorded, or if anything goes on after it.
+#[test]
+fn a_run_beyond_the_clock_s_end_stops_and_says_why() {
+    let mut engine = Engine::new(&params());
+    let six_hours = Time::from_ps(6 * 3600 * 1_000_000_000_000);
+    let request = Request {
+        arrival: six_hours,
+        core: 0,
+        tag: 0,
+        kind: Kind::Read,
+        counted: true,
+    };
+    assert_eq!(engine.failure(), None);
+    engine.admit(request, six_hours, |plan| {
+        Stored::at(plan.read(Place(1), Step::PAST).at)
+    });
+    let failure = engine.failure().expect("the clock tells five hours");
+    assert!(failure.problem.contains("five hours"), "{failure:?}");
+    assert!(!engine.admits() && !engine.force_drain());
+    assert_eq!(engine.next_event(), Time::NEVER);
+    assert_eq!(engine.advance_until(Time::NEVER), None);
 }

@@ -68,7 +68,7 @@ fn run(requests: &[(Kind, Place)], a_cycle: usize) -> (Engine, Vec<u64>) {
                 engine.end_of_input();
             }
         }
-        if engine.next_event() == Time::NEVER && !engine.kick() {
+        if engine.next_event() == Time::NEVER && !engine.force_drain() {
             break;
         }
         engine.advance();

@@ -5,7 +5,7 @@
 //! lines are of bank 1, their counters of bank 0.
 
 use sardonyx::config::Machine;
-use sardonyx::controller::{Class, Controller, Persist, designs};
+use sardonyx::controller::{Class, Controller, Persist, Write, designs};
 use sardonyx::engine::journal::{Event, Journal};
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Logical};
@@ -152,7 +152,11 @@ impl Op {
             let (data, line): (Line, u64) = ([line as u8 + 1; 64], ROW + line);
             plan.handled(Logical(line), &data, Class::Data, order);
             let data = At::past(&data);
-            controller.write(Logical(line), data, Step::PAST, Class::Data, order, plan)
+            let write = Write {
+                order,
+                ..Write::new(Logical(line), data)
+            };
+            controller.write(write, plan)
         };
         match self {
             Op::Write(line) => write(line, Persist::Relaxed),

@@ -7,88 +7,71 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from sardonyx.claims import ClaimRow
-from sardonyx.report import (
-    beside_paper,
-    endurance,
-    page,
-    performance,
-    persistence,
-    stages,
-    sweeps,
-    workloads,
-)
+from sardonyx.files import write_text
+from sardonyx.papers.reproduction import BesidePaper
+from sardonyx.report import claims, endurance, page, performance, persistence, sweeps, workloads
 from sardonyx.report.figure import Figure, Missing
 from sardonyx.report.page import Group
-from sardonyx.results import Machine, Results, Trace, as_results, write_text
-from sardonyx.results_measures import Comparison
-from sardonyx.sca_stages import Table1
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.results import Trace
 
 __all__ = ["Figure", "Missing", "figures", "write_report", "write_trace_report"]
 
 
-def figures(
-    results: Results | Mapping[str, Any] | str | os.PathLike[str],
-) -> list[Figure | Missing]:
+def figures(comparison: Comparison) -> list[Figure | Missing]:
     """Every figure of the report in its order; ``Missing`` stands for those without data."""
-    return [figure for group in _groups(as_results(results)) for figure in group.figures]
+    return [figure for group in _groups(comparison) for figure in group.figures]
 
 
 def write_report(
-    results: Results | Mapping[str, Any] | str | os.PathLike[str],
-    path: str | os.PathLike[str],
-    *,
-    claims: Sequence[ClaimRow] | None = None,
-    note: str = "",
-    table_1: Table1 | None = None,
+    comparison: Comparison, path: str | os.PathLike[str], beside: BesidePaper | None = None
 ) -> None:
-    """Write the report of ``results`` to ``path``, complete or not at all.
+    """Write the report to ``path``, complete or not at all.
 
-    ``results`` is the model, its document or where it is saved. ``claims`` adds a section with a
-    paper's figures beside ours; ``note`` is a sentence for the header, such as what stands in for
-    the paper's programs; ``table_1`` adds SCA's Table 1 as measured.
+    ``beside`` adds what a reproduction has: the paper's figures beside ours, its tables as
+    measured, and for the header a sentence on what stands in for its programs.
     """
-    known = as_results(results)
-    groups = _groups(known)
-    if table_1 is not None:
-        groups.insert(0, Group("table-1", "Table 1 of the paper", [], stages.html(table_1)))
-    if claims:
-        groups.insert(0, Group("claims", "Beside the paper", list(beside_paper.figures(claims))))
-    write_text(path, page.render(known, groups, claims or (), note))
+    beside = beside or BesidePaper()
+    groups = [
+        Group(page.anchor(table), f"{table.title} of the paper", [], page.exhibit(table))
+        for table in beside.exhibits
+    ]
+    if beside.claims:
+        drawn, table = claims.figures(beside.claims), page.claims(beside.claims)
+        groups.insert(0, Group("claims", "Beside the paper", drawn, table))
+    groups += _groups(comparison)
+    write_text(path, page.render(comparison, groups, beside))
 
 
 def write_trace_report(
     traces: Sequence[Trace], path: str | os.PathLike[str], version: str = ""
 ) -> None:
     """Write what traces hold (ESD Fig. 1, 3 and 8) to ``path``, complete or not at all."""
-    results = Results(version, Machine("", "", {}, ()), tuple(traces), ())
-    write_text(path, page.render_traces(results, [_about_workloads(results)]))
+    write_text(path, page.render_traces(traces, [_about_workloads(traces)], version))
 
 
-def _about_workloads(results: Results) -> Group:
+def _about_workloads(traces: Sequence[Trace]) -> Group:
     return Group(
         "about-workloads",
         "The workloads",
-        [
-            workloads.duplicates(results),
-            workloads.locality(results),
-            workloads.collisions(results),
-        ],
+        [workloads.duplicates(traces), workloads.locality(traces), workloads.collisions(traces)],
     )
 
 
-def _groups(results: Results) -> list[Group]:
-    comparison = Comparison(results)
-    if any("program" in trace.other for trace in results.traces):
+def _groups(comparison: Comparison) -> list[Group]:
+    if any(trace.program for trace in comparison.results.traces):
         return [
-            Group("about-programs", "Persistent programs", persistence.figures(results)),
+            Group(
+                "about-programs",
+                "Persistent programs",
+                persistence.figures(comparison.programs),
+            ),
             Group("about-energy", "Energy", [performance.energy(comparison)]),
         ]
     return [
-        _about_workloads(results),
+        _about_workloads(comparison.results.traces),
         Group(
             "about-writes",
             "Writes removed",
@@ -115,6 +98,6 @@ def _groups(results: Results) -> list[Group]:
         Group(
             "about-space",
             "Caches and space",
-            [sweeps.efit(results), sweeps.amt(results), performance.metadata(comparison)],
+            [sweeps.efit(comparison), sweeps.amt(comparison), performance.metadata(comparison)],
         ),
     ]

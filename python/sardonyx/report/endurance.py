@@ -5,22 +5,19 @@ ESD speaks of endurance in Sec. IV-B and shows the share of writes removed (Fig.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sardonyx.report.figure import (
-    Cell,
     Figure,
+    Head,
     Missing,
-    Table,
+    Series,
     View,
     at_one,
-    bar,
     design_colour,
     label,
     layout,
 )
-from sardonyx.results import Run
-from sardonyx.results_measures import BASELINE, Comparison, assumed_by, divide, mean
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.measures import BASELINE, assumed_by, ratio_of
 
 #: What tells of wear: a metric, and what it is.
 WEAR = (
@@ -33,44 +30,31 @@ WEAR = (
 
 def wear(comparison: Comparison) -> Figure | Missing:
     """How long the medium lasts (ESD Sec. IV-B speaks of endurance, and shows writes alone)."""
-    key, title, cf = "wear", "Wear and lifetime", "ESD Sec. IV-B"
+    head = Head("wear", "Wear and lifetime", "ESD Sec. IV-B")
     designs = [design for design in comparison.designs if design != BASELINE]
     if BASELINE not in comparison.designs or not designs:
-        return Missing(key, title, cf, "This needs a `baseline` run and another design.")
-    names = [*map(label, comparison.workloads), "<b>geo. mean</b>"]
+        return head.missing("This needs a `baseline` run and another design.")
+    series = Series("workload", comparison.workloads, "geometric")
     views = []
-    rows: list[list[Cell]] = [[w] for w in (*comparison.workloads, "geometric mean")]
-    columns = [("workload", "")]
     for metric, view in WEAR:
-        of = _ratio_of(metric)
+        of = ratio_of(metric)
         data = []
         for design in designs:
             ratios = [comparison.value(of, w, design, BASELINE) for w in comparison.workloads]
-            ratios.append(mean(ratios, "geometric"))
             hover = f"<b>{label(design)}</b> on %{{x}}<br>{view}: %{{y:.2f}}×"
             colour = design_colour(design, comparison.designs)
-            data.append(bar(design, names, ratios, colour, hover))
-            columns.append((f"{design}, {view}", "x"))
-            for row, ratio in zip(rows, ratios, strict=True):
-                row.append(ratio)
+            data.append(series.bar(design, "x", ratios, colour, hover, f"{design}, {view}"))
         if any(value for trace in data for value in trace["y"]):
             shape = layout(f"{view} / baseline's", shapes=[at_one()], yaxis={"ticksuffix": "×"})
             views.append(View(view, data, shape))
     if not views:
-        return Missing(key, title, cf, "No run of these results counts its wear.")
-    return Figure(
-        key,
-        title,
-        cf,
+        return head.missing("No run of these results counts its wear.")
+    return head.figure(
         "What the design does to the array, relative to the baseline on the same trace.",
         "Lifetime is the cells' endurance over the rate of writes, of all lines together or of the "
         "line written most (metadata lines too), so a design that lets the program run faster also "
         "wears faster. Years stand in results.json. The rightmost group is the geometric mean.",
         views,
-        Table(tuple(columns), rows),
+        series.table(),
         assumed_by(comparison.runs(), "time"),
     )
-
-
-def _ratio_of(metric: str) -> Callable[[Run, Run], float | None]:
-    return lambda run, base: divide(run.metric(metric), base.metric(metric))

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sardonyx.runs.measures import Mean, mean
+
 if TYPE_CHECKING:
     import plotly.graph_objects
 
@@ -23,6 +25,8 @@ DESIGN_COLOURS = {
     "esd": "#009e73",
 }
 _MORE_COLOURS = ("#cc79a7", "#e69f00", "#56b4e9", "#b3a100", "#7a5195", "#a05a2c")
+
+LINE_COLOURS = ("#009e73", "#1f78c8", "#d55e00", "#cc79a7", "#e69f00", "#8a8f98", "#56b4e9")
 
 CAUSE_COLOURS = {
     "fingerprint": "#d55e00",
@@ -94,6 +98,74 @@ class Figure:
         return go.Figure(data=chosen.data, layout=chosen.layout)
 
 
+class Series:
+    """Figures over named groups and their mean, along a plot's axis and in its table."""
+
+    def __init__(
+        self, heading: str, names: Sequence[str], kind: Mean | None = "arithmetic"
+    ) -> None:
+        self._kind = kind
+        means = [] if kind is None else [f"{kind} mean"]
+        self.axis = list(map(label, names))
+        self.axis += ["<b>geo. mean</b>" if kind == "geometric" else "<b>mean</b>"] if kind else []
+        self._columns = [(heading, "")]
+        self._rows: list[list[Cell]] = [[name] for name in (*names, *means)]
+
+    def add(self, column: str, unit: str, values: Sequence[float | None]) -> list[float | None]:
+        """A column of the table; the values with their mean."""
+        whole = [*values, mean(values, self._kind)] if self._kind else list(values)
+        self._columns.append((column, unit))
+        for row, value in zip(self._rows, whole, strict=True):
+            row.append(value)
+        return whole
+
+    def bar(
+        self,
+        name: str,
+        unit: str,
+        values: Sequence[float | None],
+        colour: str,
+        hover: str,
+        column: str | None = None,
+    ) -> dict[str, Any]:
+        """Bars, which are a column too."""
+        return bar(name, self.axis, self.add(column or name, unit, values), colour, hover)
+
+    def table(self) -> Table:
+        return Table(tuple(self._columns), self._rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """A view of lines over one axis, a line a name."""
+
+    name: str
+    x: Sequence[str]
+    lines: dict[str, list[float | None]]
+    axis: str
+    percent: bool = True
+
+    def view(self, along: str) -> View:
+        form = "%{y:.2%}" if self.percent else "%{y:.3f}×"
+        data: list[dict[str, Any]] = [
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": label(name),
+                "x": list(self.x),
+                "y": values,
+                "line": {"color": LINE_COLOURS[index % len(LINE_COLOURS)], "width": 2.4},
+                "marker": {"size": 8},
+                "hovertemplate": f"<b>{label(name)}</b>, %{{x}}<br>{form}<extra></extra>",
+            }
+            for index, (name, values) in enumerate(self.lines.items())
+        ]
+        ticks = {"tickformat": "~%"} if self.percent else {"ticksuffix": "×"}
+        shape = layout(self.axis, yaxis={**ticks, "rangemode": "normal"})
+        shape["xaxis"] = {"type": "category", "title": {"text": along}, "automargin": True}
+        return View(self.name, data, shape)
+
+
 @dataclass(frozen=True, slots=True)
 class Missing:
     """A figure that these results cannot fill, and what would fill it."""
@@ -102,6 +174,30 @@ class Missing:
     title: str
     cf: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a figure is called, and its counterpart in a paper."""
+
+    key: str
+    title: str
+    cf: str
+
+    def missing(self, reason: str) -> Missing:
+        return Missing(self.key, self.title, self.cf, reason)
+
+    def figure(
+        self,
+        shows: str,
+        reading: str,
+        views: list[View],
+        table: Table,
+        assumed: Sequence[str] = (),
+        choose: str = "Show",
+    ) -> Figure:
+        head = (self.key, self.title, self.cf)
+        return Figure(*head, shows, reading, views, table, list(assumed), choose)
 
 
 def bar(

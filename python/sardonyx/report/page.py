@@ -14,19 +14,16 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from sardonyx.claims import ClaimRow, written_claim, written_gap
+from pydantic import JsonValue
+
+from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
+from sardonyx.papers.reproduction import BesidePaper, Exhibit
+from sardonyx.papers.reproduction import Cell as PaperCell
 from sardonyx.report.figure import Cell, Figure, Missing, design_colour
 from sardonyx.report.workloads import summary as workload_summary
-from sardonyx.results import Json, Results
-from sardonyx.results_measures import (
-    BASELINE,
-    MEASURES,
-    Comparison,
-    Measure,
-    assumed_by,
-    plain,
-    written,
-)
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.measures import BASELINE, MEASURES, Measure, assumed_by, plain, written
+from sardonyx.runs.results import Machine, Results, Trace
 
 #: So many assumed parameters are named in place; more are folded away.
 FEW = 4
@@ -38,18 +35,19 @@ class Group:
 
     key: str
     title: str
-    figures: list[Figure | Missing]
+    figures: Sequence[Figure | Missing]
     #: What stands before the figures, as HTML.
     inner: str = ""
 
 
-def render(results: Results, groups: Sequence[Group], claims: Sequence[ClaimRow], note: str) -> str:
+def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper) -> str:
     """The whole page."""
-    comparison = Comparison(results)
+    results = comparison.results
     sections = [_summary(comparison)]
     for group in groups:
-        inner = _claims(claims) if group.key == "claims" else group.inner
-        sections.append(_section(group.key, group.title, inner + _figures(group, results)))
+        sections.append(
+            _section(group.key, group.title, group.inner + _figures(group, results.machine))
+        )
     sections += [_variants(results), _assumptions(results), _parameters(results)]
     variants = [("#variants", "Variants")] if any(run.variant for run in results.runs) else []
     return _page(
@@ -59,10 +57,10 @@ def render(results: Results, groups: Sequence[Group], claims: Sequence[ClaimRow]
         [
             ("machine", results.machine.name),
             ("designs", ", ".join(results.designs)),
-            *workload_summary(results),
+            *workload_summary(results.traces),
             ("Sardonyx", results.version),
         ],
-        note,
+        beside.note,
         _navigation(
             groups,
             [("#summary", "Summary")],
@@ -73,24 +71,24 @@ def render(results: Results, groups: Sequence[Group], claims: Sequence[ClaimRow]
     )
 
 
-def render_traces(results: Results, groups: Sequence[Group]) -> str:
-    """A page about traces alone; ``results`` holds no run."""
-    names = ", ".join(trace.name for trace in results.traces)
+def render_traces(traces: Sequence[Trace], groups: Sequence[Group], version: str) -> str:
+    """A page about traces alone."""
+    names = ", ".join(trace.name for trace in traces)
     return _page(
         "Trace report",
         names,
         "What the trace holds, counted in its bytes; it rests on no machine.",
-        [("trace", names), *workload_summary(results), ("Sardonyx", results.version)],
+        [("trace", names), *workload_summary(traces), ("Sardonyx", version)],
         "",
         _navigation(groups, [], []),
-        [_section(group.key, group.title, _figures(group, results)) for group in groups],
+        [_section(group.key, group.title, _figures(group)) for group in groups],
         groups,
     )
 
 
-def _figures(group: Group, results: Results) -> str:
+def _figures(group: Group, machine: Machine | None = None) -> str:
     return "".join(
-        _figure(f, results) if isinstance(f, Figure) else _missing(f) for f in group.figures
+        _figure(f, machine) if isinstance(f, Figure) else _missing(f) for f in group.figures
     )
 
 
@@ -130,7 +128,7 @@ def _page(
 
 
 def _resource(name: str) -> str:
-    return files("sardonyx").joinpath(f"data/{name}").read_text(encoding="utf-8")
+    return files("sardonyx").joinpath(f"report/{name}").read_text(encoding="utf-8")
 
 
 @cache
@@ -262,7 +260,7 @@ def _swatch(design: str, comparison: Comparison) -> str:
 # ---- figures
 
 
-def _figure(figure: Figure, results: Results) -> str:
+def _figure(figure: Figure, machine: Machine | None) -> str:
     chooser = ""
     if len(figure.views) > 1:
         options = "".join(
@@ -274,7 +272,7 @@ def _figure(figure: Figure, results: Results) -> str:
         )
     assumed = ""
     if figure.assumed:
-        values = {a.parameter: a.value for a in results.machine.assumed}
+        values = {a.parameter: a.value for a in machine.assumed} if machine else {}
         listed = ", ".join(
             f"<code>{escape(name)}{_equals(values.get(name))}</code>" for name in figure.assumed
         )
@@ -300,7 +298,7 @@ def _figure(figure: Figure, results: Results) -> str:
     )
 
 
-def _equals(value: Json) -> str:
+def _equals(value: JsonValue) -> str:
     return "" if value is None else f" = {escape(str(value))}"
 
 
@@ -319,10 +317,7 @@ def _table(figure: Figure) -> str:
         "<tr>" + "".join(_cell(c, u) for c, u in zip(row, units, strict=True)) + "</tr>"
         for row in figure.table.rows
     )
-    return (
-        f'<div class="scroll tall"><table data-name="{figure.key}"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return _framed(head, body, f' data-name="{figure.key}"')
 
 
 def _cell(value: Cell, unit: str) -> str:
@@ -339,7 +334,7 @@ def _cell(value: Cell, unit: str) -> str:
 # ---- claims, assumptions, parameters
 
 
-def _claims(rows: Sequence[ClaimRow]) -> str:
+def claims(rows: Sequence[ClaimRow]) -> str:
     body = []
     for row in rows:
         gap, relative = written_gap(row)
@@ -357,8 +352,8 @@ def _claims(rows: Sequence[ClaimRow]) -> str:
         body.append(
             f'<tr><td class="name">{escape(claim.where)}</td>'
             f'<td class="name">{escape(claim.metric.replace("_", " "))}'
-            f"<small>{escape(claim.design)}, {escape(claim.stat)}</small></td>"
-            f"<td>{written_claim(claim.value, row.unit)}</td><td>{ours}</td>"
+            f"<small>{escape(claim.design)}, {escape(claim.statistic)}</small></td>"
+            f"<td>{escape(row.reported)}</td><td>{ours}</td>"
             f"<td>{gap}</td><td>{relative}</td>"
             f'<td class="name why">{note}</td></tr>'
         )
@@ -369,9 +364,32 @@ def _claims(rows: Sequence[ClaimRow]) -> str:
     return (
         f"<p>{found} of {len(rows)} figures of the paper have one of ours beside them. Gap "
         "is ours minus the paper's (pp: percentage points); relative is ours / the paper's - 1.</p>"
-        f'<div class="scroll tall"><table data-name="claims" class="claims"><thead>'
-        f"<tr>{head}</tr></thead>"
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        + _framed(head, "".join(body), ' data-name="claims" class="claims"')
+    )
+
+
+def exhibit(table: Exhibit) -> str:
+    """A table of the paper as measured: each cell, what it rests on, and the paper's."""
+    head = "".join(f'<th class="name">{escape(h)}</th>' for h in (table.head, *table.columns))
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(map(_exhibited, row.values()))}</tr>'
+        for name, row in table.rows.items()
+    )
+    framed = _framed(head, body, f' data-name="{anchor(table)}" class="claims"', "scroll")
+    return f"<p>{escape(table.note)}</p>{framed}"
+
+
+def anchor(table: Exhibit) -> str:
+    """The id of its section."""
+    return table.key.replace("_", "-")
+
+
+def _exhibited(cell: PaperCell) -> str:
+    same = sum(value == cell.ours for value in cell.programs.values())
+    each = f"the same in {same} of {len(cell.programs)} programs"
+    return (
+        f'<td class="name why"><strong>{escape(cell.ours)}</strong> ({escape(cell.beside)})'
+        f"<small>{escape(cell.evidence)}; {each}</small></td>"
     )
 
 
@@ -413,8 +431,8 @@ def _variants(results: Results) -> str:
         "<p>Runs that change a setting of the machine; no other part of this report but the "
         "sizes of caches and the readings of claims counts them.</p>"
         f"<details><summary>{len(runs)} runs</summary>"
-        f'<div class="scroll tall"><table data-name="variants"><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div></details>",
+        + _framed(heads, body, ' data-name="variants"')
+        + "</details>",
     )
 
 
@@ -456,6 +474,13 @@ def _parameters(results: Results) -> str:
     )
 
 
+def _framed(head: str, body: str, attributes: str = "", scroll: str = "scroll tall") -> str:
+    return (
+        f'<div class="{scroll}"><table{attributes}><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
 def _plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f'<th class="name">{escape(h)}</th>' for h in heads)
     body = "".join(
@@ -464,13 +489,10 @@ def _plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         + "</tr>"
         for row in rows
     )
-    return (
-        f'<div class="scroll tall"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    return _framed(head, body)
 
 
-def _value(value: Json) -> str:
+def _value(value: JsonValue) -> str:
     if isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool)):
         return plain(value)
     return value if isinstance(value, str) else json.dumps(value)

@@ -11,7 +11,9 @@ from typing import Any
 from sardonyx.report.figure import (
     Cell,
     Figure,
+    Head,
     Missing,
+    Series,
     Table,
     View,
     at_one,
@@ -21,21 +23,9 @@ from sardonyx.report.figure import (
     label,
     layout,
 )
-from sardonyx.results_measures import (
-    BASELINE,
-    MEASURES,
-    Aspect,
-    Comparison,
-    Measure,
-    arithmetic_mean,
-    assumed_by,
-    cause_share,
-    mean,
-    metadata_in_use_ratio,
-    metadata_ratio,
-    share_of_writes,
-    write_latency_total,
-)
+from sardonyx.runs import measures
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.measures import BASELINE, MEASURES, Measure, arithmetic_mean, assumed_by
 
 CDF_POINTS = 300
 
@@ -54,47 +44,35 @@ def _beside_baseline(
     axis: str,
 ) -> Figure | Missing:
     """Grouped bars of one measure, workloads along the axis, the mean at its end."""
+    head = Head(key, measure.title, cf)
     designs = _without_baseline(comparison)
     if BASELINE not in comparison.designs:
-        return Missing(key, measure.title, cf, "There is no `baseline` run to compare with.")
+        return head.missing("There is no `baseline` run to compare with.")
     data = []
-    rows: list[list[Cell]] = [[w] for w in (*comparison.workloads, f"{measure.mean} mean")]
-    columns = [("workload", "")]
+    series = Series("workload", comparison.workloads, measure.mean)
     form = "%{y:.1%}" if measure.unit == "%" else "%{y:.2f}×"
-    ends = [
-        *map(label, comparison.workloads),
-        f"<b>{'geo. ' * (measure.mean == 'geometric')}mean</b>",
-    ]
     for design in designs:
         values = [
             comparison.value(measure.of, workload, design, BASELINE)
             for workload in comparison.workloads
         ]
-        values.append(mean(values, measure.mean))
         if all(value is None for value in values):
             continue
         hover = f"<b>{label(design)}</b> on %{{x}}<br>{measure.title.lower()}: {form}"
-        data.append(bar(design, ends, values, design_colour(design, comparison.designs), hover))
-        columns.append((design, measure.unit))
-        for row, value in zip(rows, values, strict=True):
-            row.append(value)
+        colour = design_colour(design, comparison.designs)
+        data.append(series.bar(design, measure.unit, values, colour, hover))
     if not data:
-        return Missing(
-            key, measure.title, cf, f"No run beside the baseline says its {measure.title.lower()}."
-        )
+        return head.missing(f"No run beside the baseline says its {measure.title.lower()}.")
     if measure.unit == "%":
         shape = layout(axis, yaxis={"tickformat": ".0%"})
     else:
         shape = layout(axis, shapes=[at_one()], yaxis={"ticksuffix": "×"})
     runs = comparison.runs(BASELINE, *designs)
-    return Figure(
-        key,
-        measure.title,
-        cf,
+    return head.figure(
         shows,
         reading,
         [View("", data, shape)],
-        Table(tuple(columns), rows),
+        series.table(),
         assumed_by(runs, measure.aspect),
     )
 
@@ -168,7 +146,7 @@ def energy(comparison: Comparison) -> Figure | Missing:
 
 def worst_cases(comparison: Comparison) -> Figure | Missing:
     """The two workloads where deduplication hurts writes most (ESD Fig. 2)."""
-    key, title, cf = "worst-cases", "Worst cases", "ESD Fig. 2"
+    head = Head("worst-cases", "Worst cases", "ESD Fig. 2")
     designs = _without_baseline(comparison)
     measure = MEASURES["write_speedup"]
     worst: list[tuple[float, str]] = []
@@ -178,39 +156,36 @@ def worst_cases(comparison: Comparison) -> Figure | Missing:
         if known:
             worst.append((min(known), workload))
     if not worst:
-        return Missing(key, title, cf, "This needs a baseline and a deduplicating design.")
+        return head.missing("This needs a baseline and a deduplicating design.")
     chosen = [workload for _, workload in sorted(worst)[:2]]
     shown = [MEASURES[m] for m in ("write_speedup", "read_speedup", "ipc_ratio")]
     outer = [label(workload) for workload in chosen for _ in shown]
     inner = ["write", "read", "IPC"] * len(chosen)
     data = []
-    rows: list[list[Cell]] = [[f"{w}, {m.title.lower()}"] for w in chosen for m in shown]
+    series = Series(
+        "workload and measure", [f"{w}, {m.title.lower()}" for w in chosen for m in shown], None
+    )
     for design in designs:
         cells = [comparison.value(m.of, w, design, BASELINE) for w in chosen for m in shown]
         hover = f"<b>{label(design)}</b>, %{{x}}<br>%{{y:.2f}} of the baseline"
         colour = design_colour(design, comparison.designs)
-        data.append(bar(design, [outer, inner], cells, colour, hover))
-        for row, value in zip(rows, cells, strict=True):
-            row.append(value)
+        data.append(bar(design, [outer, inner], series.add(design, "x", cells), colour, hover))
     axes = {"type": "multicategory", "automargin": True}
     shape = layout("relative to baseline", shapes=[at_one()], xaxis=axes, yaxis={"ticksuffix": "×"})
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "The two traces with the lowest write speed-up of any design, with all that deduplication "
         "does to them.",
         "Write and read: baseline's mean latency / the design's; IPC: the design's / the "
         "baseline's. Below the dotted line, deduplication costs more than it saves.",
         [View("", data, shape)],
-        Table((("workload and measure", ""), *((d, "x") for d in designs)), rows),
+        series.table(),
         assumed_by(comparison.runs(), "time"),
     )
 
 
 def latency_distribution(comparison: Comparison) -> Figure | Missing:
     """Cumulative distributions of write latency, a trace at a time (ESD Fig. 15)."""
-    key, title, cf = "write-latency", "Write latency distribution", "ESD Fig. 15"
+    head = Head("write-latency", "Write latency distribution", "ESD Fig. 15")
     views = []
     rows: list[list[Cell]] = []
     for workload in comparison.workloads:
@@ -251,12 +226,9 @@ def latency_distribution(comparison: Comparison) -> Figure | Missing:
             }
             views.append(View(workload, data, shape))
     if not views:
-        return Missing(key, title, cf, "No run of these results carries its latency distribution.")
+        return head.missing("No run of these results carries its latency distribution.")
     columns = (("workload, design", ""), *((p, "ns") for p in _PERCENTILES))
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "For the chosen trace, the share of writes that took at most the time on the axis.",
         "A curve further left is faster; where it nears 100 % is the tail. The time axis is "
         "logarithmic. The table gives percentiles of every trace.",
@@ -286,15 +258,15 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def latency_by_cause(comparison: Comparison) -> Figure | Missing:
     """What a write's latency consists of (ESD Fig. 17)."""
-    key, title, cf = "latency-by-cause", "Where write latency goes", "ESD Fig. 17"
+    head = Head("latency-by-cause", "Where write latency goes", "ESD Fig. 17")
     causes = comparison.causes()
     designs = [
         design
         for design in comparison.designs
-        if any(write_latency_total(run) is not None for run in comparison.runs(design))
+        if any(measures.write_latency_total(run) is not None for run in comparison.runs(design))
     ]
     if not designs:
-        return Missing(key, title, cf, "No run of these results books its latency by cause.")
+        return head.missing("No run of these results books its latency by cause.")
     views = []
     rows: list[list[Cell]] = []
     means: dict[str, list[float | None]] = {}
@@ -302,7 +274,7 @@ def latency_by_cause(comparison: Comparison) -> Figure | Missing:
         cells: list[list[float | None]] = []
         for workload in comparison.workloads:
             run = comparison.run(workload, design)
-            shares = [None if run is None else cause_share(run, cause) for cause in causes]
+            shares = [None if run is None else measures.cause_share(run, cause) for cause in causes]
             cells.append(shares)
             rows.append([f"{workload}, {design}", *shares])
         means[design] = [arithmetic_mean(column) for column in zip(*cells, strict=True)]
@@ -331,10 +303,7 @@ def latency_by_cause(comparison: Comparison) -> Figure | Missing:
     ]
     overview = _shares("share of write latency", bargap=0.5)
     views.insert(0, View("mean of all traces", _used(data), overview))
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "Every nanosecond of a write's latency is booked under the cause on its critical path; a "
         "bar shows each cause's share.",
         "Share = latency booked under the cause / latency of all writes; a bar adds up to 100 %. "
@@ -358,46 +327,37 @@ def _shares(axis: str, **more: Any) -> dict[str, Any]:
 
 def metadata(comparison: Comparison) -> Figure | Missing:
     """Metadata in the medium, relative to the largest rival (ESD Fig. 19)."""
-    key, title, cf = "metadata", "Metadata footprint", "ESD Fig. 19"
+    head = Head("metadata", "Metadata footprint", "ESD Fig. 19")
     designs = [
         design
         for design in _without_baseline(comparison)
         if any(run.metric("metadata_bytes") for run in comparison.runs(design))
     ]
     if not designs:
-        return Missing(key, title, cf, "No run of these results says how much metadata it keeps.")
+        return head.missing("No run of these results says how much metadata it keeps.")
     against = "dedup-sha1" if "dedup-sha1" in designs else designs[0]
-    names = [*map(label, comparison.workloads), "<b>mean</b>"]
     relative, absolute, in_use = [], [], []
-    rows: list[list[Cell]] = [[w] for w in (*comparison.workloads, "arithmetic mean")]
-    columns = [("workload", "")]
+    series = Series("workload", comparison.workloads)
     for design in designs:
         colour = design_colour(design, comparison.designs)
         ratios = [
-            comparison.value(metadata_ratio, w, design, against) for w in comparison.workloads
-        ]
-        ratios.append(arithmetic_mean(ratios))
-        used = [
-            comparison.value(metadata_in_use_ratio, w, design, against)
+            comparison.value(measures.metadata_ratio, w, design, against)
             for w in comparison.workloads
         ]
-        used.append(arithmetic_mean(used))
+        used = [
+            comparison.value(measures.metadata_in_use_ratio, w, design, against)
+            for w in comparison.workloads
+        ]
         runs = [comparison.run(w, design) for w in comparison.workloads]
         sizes = [run.metric("metadata_bytes_per_line") if run else None for run in runs]
-        sizes.append(arithmetic_mean(sizes))
         hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s metadata"
-        relative.append(bar(design, names, ratios, colour, hover))
-        hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s entries in use"
-        in_use.append(bar(design, names, used, colour, hover))
+        column = f"{design}, of {against}"
+        relative.append(series.bar(design, "%", ratios, colour, hover, column))
         hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.2f}} B a line"
-        absolute.append(bar(design, names, sizes, colour, hover))
-        columns += [
-            (f"{design}, of {against}", "%"),
-            (f"{design}, B/line", "B"),
-            (f"{design}, in use, of {against}", "%"),
-        ]
-        for row, *cells in zip(rows, ratios, sizes, used, strict=True):
-            row += cells
+        absolute.append(series.bar(design, "B", sizes, colour, hover, f"{design}, B/line"))
+        hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s entries in use"
+        column = f"{design}, in use, of {against}"
+        in_use.append(series.bar(design, "%", used, colour, hover, column))
     views = [
         View(
             f"relative to {against}",
@@ -410,24 +370,21 @@ def metadata(comparison: Comparison) -> Figure | Missing:
     if any(value for trace in in_use for value in trace["y"]):
         shape = layout(f"of {against}'s", yaxis={"tickformat": ".0%"})
         views.append(View("entries in use alone", in_use, shape))
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "Bytes of the medium that hold mappings, fingerprints and reference counts.",
         "Tables with an entry for every 64-byte line, as ESD and DeWrite count them, so the bytes "
         "a line are the design's alone; or only the entries in use, of which full deduplication "
         "has fewer the more is duplicated. Encryption counters and tables in on-chip caches alone "
         "do not count. The rightmost group is the arithmetic mean.",
         views,
-        Table(tuple(columns), rows),
+        series.table(),
         assumed_by(comparison.runs(*designs), "space"),
     )
 
 
 def predictions(comparison: Comparison) -> Figure | Missing:
     """How DeWrite's predictions came out (ESD Fig. 4)."""
-    key, title, cf = "predictions", "Prediction outcomes", "ESD Fig. 4"
+    head = Head("predictions", "Prediction outcomes", "ESD Fig. 4")
     outcomes = (
         ("T1", "predicted duplicate, was one", "prediction_t1", "#009e73"),
         ("F2", "predicted duplicate, was none", "prediction_f2", "#d55e00"),
@@ -439,38 +396,31 @@ def predictions(comparison: Comparison) -> Figure | Missing:
         (w, r) for w, r in runs if r and any(r.metric(m) is not None for _, _, m, _ in outcomes)
     ]
     if not known:
-        return Missing(key, title, cf, "This needs runs of `dewrite`, the design that predicts.")
-    names = [*(label(w) for w, _ in known), "<b>mean</b>"]
+        return head.missing("This needs runs of `dewrite`, the design that predicts.")
+    series = Series("workload", [w for w, _ in known])
     data = []
-    rows: list[list[Cell]] = [[w] for w in (*(w for w, _ in known), "arithmetic mean")]
     totals = [sum(r.metric(m) or 0 for _, _, m, _ in outcomes) for _, r in known]
     for name, meaning, metric, colour in outcomes:
         values: list[float | None] = [
             (r.metric(metric) or 0) / total if total else None
             for (_, r), total in zip(known, totals, strict=True)
         ]
-        values.append(arithmetic_mean(values))
         hover = f"%{{x}}<br>{name}: {meaning}<br>%{{y:.1%}} of predictions"
-        data.append(bar(f"{name}: {meaning}", names, values, colour, hover))
-        for row, value in zip(rows, values, strict=True):
-            row.append(value)
-    return Figure(
-        key,
-        title,
-        cf,
+        data.append(series.bar(f"{name}: {meaning}", "%", values, colour, hover, name))
+    return head.figure(
         "DeWrite predicts whether a write is a duplicate and starts encrypting early when not; a "
         "bar splits its predictions by outcome.",
         "T1 and T3 are right. F2 delays a unique line, since its encryption starts late; F4 wastes "
         "an encryption. The rightmost bar is the arithmetic mean.",
         [View("", data, _shares("share of predictions"))],
-        Table((("workload", ""), *((name, "%") for name, _, _, _ in outcomes)), rows),
+        series.table(),
         assumed_by(comparison.runs("dewrite"), "counts"),
     )
 
 
 def duplicates_found(comparison: Comparison) -> Figure | Missing:
     """Where duplicates are found, and what looking in the medium costs (ESD Fig. 5)."""
-    key, title, cf = "duplicates-found", "Where duplicates are found", "ESD Fig. 5"
+    head = Head("duplicates-found", "Where duplicates are found", "ESD Fig. 5")
     views = []
     rows: list[list[Cell]] = []
     used = []
@@ -478,9 +428,9 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
         workloads = [w for w in comparison.workloads if comparison.run(w, design)]
         runs = [run for w in workloads if (run := comparison.run(w, design))]
         columns = [
-            [share_of_writes(run, "duplicates_found_in_cache") for run in runs],
-            [share_of_writes(run, "duplicates_found_in_medium") for run in runs],
-            [cause_share(run, "lookup") for run in runs],
+            [measures.share_of_writes(run, "duplicates_found_in_cache") for run in runs],
+            [measures.share_of_writes(run, "duplicates_found_in_medium") for run in runs],
+            [measures.cause_share(run, "lookup") for run in runs],
         ]
         if all(value is None for value in columns[0] + columns[1]):
             continue
@@ -519,24 +469,17 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
             for name, *cells in zip([*workloads, "arithmetic mean"], *columns, strict=True)
         ]
     if not views:
-        return Missing(
-            key,
-            title,
-            cf,
+        return head.missing(
             "This needs runs of `dedup-sha1` or `dewrite`, which look in the medium.",
         )
     heads = (("found in cache", "%"), ("found in medium", "%"), ("look-up of latency", "%"))
-    aspect: Aspect = "time"
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "Bars: the share of writes found to be duplicates, by where their fingerprint was. "
         "Diamonds: the share of write latency spent on looking in the medium.",
         "Both are shares of all writes, not of duplicates. A short blue bar under a high diamond "
         "means a dear look-up for few duplicates. The rightmost group is the arithmetic mean.",
         views,
         Table((("workload, design", ""), *heads), rows),
-        assumed_by(comparison.runs(*used), aspect),
+        assumed_by(comparison.runs(*used), "time"),
         choose="Design",
     )

@@ -8,31 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sardonyx.report.figure import Cell, Figure, Missing, Table, View, label, layout
-from sardonyx.results import Results, Run
-from sardonyx.results_measures import arithmetic_mean, assumed_by
-
-EFIT_BYTES = "esd.efit_bytes"
-AMT_BYTES = "esd.amt_bytes"
-POLICY = "esd.policy"
+from sardonyx.report.figure import Cell, Curves, Figure, Head, Missing, Table
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.measures import arithmetic_mean, assumed_by
+from sardonyx.runs.results import Run
+from sardonyx.runs.sweeps import AMT_BYTES, EFIT_BYTES, POLICY, points
 
 
-def points(results: Results, size: str, policy: str | None = None) -> dict[str, dict[int, Run]]:
-    """Runs of ``esd`` whose variant sets this size (and this policy) and nothing else."""
-    wanted = {size} if policy is None else {size, POLICY}
-    found: dict[str, dict[int, Run]] = {}
-    for run in results.runs:
-        if run.design != "esd" or set(run.variant) != wanted:
-            continue
-        if policy is not None and run.variant[POLICY] != policy:
-            continue
-        value = run.variant[size]
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            found.setdefault(run.trace, {})[int(value)] = run
-    return found
-
-
-def efit(results: Results) -> Figure | Missing:
+def efit(comparison: Comparison) -> Figure | Missing:
+    results = comparison.results
     policies = sorted(
         {
             str(run.variant[POLICY])
@@ -44,9 +28,7 @@ def efit(results: Results) -> Figure | Missing:
     if unnamed := points(results, EFIT_BYTES):
         series["EFIT, the machine's policy"] = unnamed
     return _figure(
-        "efit-size",
-        "EFIT hit rate by size",
-        "ESD Fig. 18(a)",
+        Head("efit-size", "EFIT hit rate by size", "ESD Fig. 18(a)"),
         series,
         lambda run: run.metric("efit_hit_rate"),
         "The share of EFIT look-ups that find their fingerprint, for growing EFITs, under each "
@@ -56,25 +38,18 @@ def efit(results: Results) -> Figure | Missing:
     )
 
 
-def amt(results: Results) -> Figure | Missing:
+def amt(comparison: Comparison) -> Figure | Missing:
     return _figure(
-        "amt-size",
-        "AMT hit rate by size",
-        "ESD Fig. 18(b)",
-        {"AMT cache": points(results, AMT_BYTES)},
+        Head("amt-size", "AMT hit rate by size", "ESD Fig. 18(b)"),
+        {"AMT cache": points(comparison.results, AMT_BYTES)},
         lambda run: run.metric("amt_hit_rate"),
         "The share of address translations that the on-chip AMT cache answers, for growing caches.",
         "A miss reads a line of the mapping table from the medium.",
     )
 
 
-_COLOURS = ("#009e73", "#8a8f98", "#1f78c8", "#e69f00")
-
-
 def _figure(
-    key: str,
-    title: str,
-    cf: str,
+    head: Head,
     series: dict[str, dict[str, dict[int, Run]]],
     rate: Callable[[Run], float | None],
     shows: str,
@@ -83,10 +58,7 @@ def _figure(
     traces = list(dict.fromkeys(t for by_trace in series.values() for t in by_trace))
     sizes = sorted({s for by_trace in series.values() for by in by_trace.values() for s in by})
     if not sizes:
-        return Missing(
-            key,
-            title,
-            cf,
+        return head.missing(
             "This needs a sweep of the cache's size: `sardonyx reproduce esd` runs it.",
         )
     rows: list[list[Cell]] = []
@@ -100,17 +72,17 @@ def _figure(
             rows.append([f"{trace}, {name}", *curve])
         means[name] = [arithmetic_mean(column) for column in _columns(curves, name)]
         rows.append([f"arithmetic mean, {name}", *means[name]])
-    views = [_view("mean of all traces", means, sizes)]
-    views += [_view(trace, curves[trace], sizes) for trace in traces]
+    names = [_size(size) for size in sizes]
+    views = [
+        Curves(view, names, lines, "hit rate").view("size")
+        for view, lines in {"mean of all traces": means, **curves}.items()
+    ]
     runs = [run for by_trace in series.values() for by in by_trace.values() for run in by.values()]
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         shows,
         f"{reading} The mean is arithmetic over traces; the axis need not start at 0.",
         views,
-        Table((("workload, table", ""), *((_size(s), "%") for s in sizes)), rows),
+        Table((("workload, table", ""), *((name, "%") for name in names)), rows),
         assumed_by(runs, "counts"),
         choose="Trace",
     )
@@ -118,25 +90,6 @@ def _figure(
 
 def _columns(curves: dict[str, dict[str, list[float | None]]], name: str) -> Any:
     return zip(*(curve[name] for curve in curves.values()), strict=True)
-
-
-def _view(name: str, curves: dict[str, list[float | None]], sizes: list[int]) -> View:
-    data: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": label(series),
-            "x": [_size(s) for s in sizes],
-            "y": curve,
-            "line": {"color": _COLOURS[index % len(_COLOURS)], "width": 2.4},
-            "marker": {"size": 8, "symbol": ("circle", "square")[index % 2]},
-            "hovertemplate": f"<b>{label(series)}</b>, %{{x}}<br>%{{y:.2%}} hit<extra></extra>",
-        }
-        for index, (series, curve) in enumerate(curves.items())
-    ]
-    shape = layout("hit rate", yaxis={"tickformat": "~%", "rangemode": "normal"})
-    shape["xaxis"] = {"type": "category", "title": {"text": "size"}, "automargin": True}
-    return View(name, data, shape)
 
 
 def _size(size: int) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.report.figure import Cell, Figure, Missing, Table, View, bar, label, layout
-from sardonyx.results import Collisions, Results, Trace
-from sardonyx.results_measures import arithmetic_mean, divide, written
+from sardonyx.report.figure import Figure, Head, Missing, Series, View, label, layout
+from sardonyx.runs.measures import arithmetic_mean, divide, written
+from sardonyx.runs.results import Collisions, Trace
 
 #: The fingerprint that others are measured by.
 CRC32 = "crc-32"
@@ -21,59 +21,47 @@ FINGERPRINT_COLOURS = {
     "hsiao-opentitan": "#1f78c8",
     "hsiao-1970": "#e69f00",
 }
-MEAN = "<b>mean</b>"
 
 
-def duplicates(results: Results) -> Figure | Missing:
+def duplicates(traces: Sequence[Trace]) -> Figure | Missing:
     """Share of written lines whose content was written before (ESD Fig. 1)."""
-    key, title, cf = "duplicates", "Duplicate lines", "ESD Fig. 1"
-    known = [t for t in results.traces if t.facts.get("duplicate_rate") is not None]
+    head = Head("duplicates", "Duplicate lines", "ESD Fig. 1")
+    known = [t for t in traces if t.facts.get("duplicate_rate") is not None]
     if not known:
-        return Missing(key, title, cf, "No trace in these results says how many duplicates it has.")
-    names = [label(t.name) for t in known]
-    series = (
+        return head.missing("No trace in these results says how many duplicates it has.")
+    kinds = (
         ("all duplicates", "duplicate_rate", "#1f78c8"),
         ("zero lines", "zero_rate", "#8a8f98"),
         ("silent: the line held this already", "silent_write_rate", "#e69f00"),
     )
-    data = []
-    rows: list[list[Cell]] = [[name] for name in (*(t.name for t in known), "arithmetic mean")]
-    for name, fact, colour in series:
-        values = [t.facts.get(fact) for t in known]
-        values.append(arithmetic_mean(values))
-        if all(value is None for value in values):
-            values = [None] * len(values)
-        else:
-            data.append(bar(name, [*names, MEAN], values, colour, "%{x}<br>%{y:.1%} of writes"))
-        for row, value in zip(rows, values, strict=True):
-            row.append(value)
-    return Figure(
-        key,
-        title,
-        cf,
+    series = Series("trace", [t.name for t in known])
+    bars = [
+        series.bar(
+            name, "%", [t.facts.get(fact) for t in known], colour, "%{x}<br>%{y:.1%} of writes"
+        )
+        for name, fact, colour in kinds
+    ]
+    data = [each for each in bars if any(value is not None for value in each["y"])]
+    return head.figure(
         "For each trace, the share of written lines whose 64 bytes had been written before, "
         "at any address.",
         "This is what deduplication could remove at best. Zero lines are all-zero contents; a "
         "silent write stores what its own address already holds. The rightmost group is the "
         "arithmetic mean.",
         [View("", data, layout("share of writes", yaxis={"tickformat": ".0%", "range": [0, 1]}))],
-        Table((("trace", ""), *((name, "%") for name, _, _ in series)), rows),
+        series.table(),
     )
 
 
-def locality(results: Results) -> Figure | Missing:
+def locality(traces: Sequence[Trace]) -> Figure | Missing:
     """How unevenly contents repeat (ESD Fig. 3)."""
-    key, title, cf = "locality", "Content locality", "ESD Fig. 3"
-    known = [t for t in results.traces if t.locality]
+    head = Head("locality", "Content locality", "ESD Fig. 3")
+    known = [t for t in traces if t.locality]
     if not known:
-        return Missing(
-            key, title, cf, "No trace in these results counts how often contents repeat."
-        )
+        return head.missing("No trace in these results counts how often contents repeat.")
     classes = list(dict.fromkeys(row.times for t in known for row in t.locality))
     views = []
-    rows: list[list[Cell]] = [[name] for name in (*(t.name for t in known), "arithmetic mean")]
-    columns = [("trace", "")]
-    names = [label(t.name) for t in known]
+    series = Series("trace", [t.name for t in known])
     for view, attribute in (
         ("volume: share of all writes", "writes_share"),
         ("contents: share of distinct contents", "contents_share"),
@@ -84,46 +72,32 @@ def locality(results: Results) -> Figure | Missing:
                 next((getattr(r, attribute) for r in t.locality if r.times == name), None)
                 for t in known
             ]
-            values.append(arithmetic_mean(values))
-            data.append(
-                bar(
-                    f"written {name}×",
-                    [*names, MEAN],
-                    values,
-                    LOCALITY_COLOURS[index % len(LOCALITY_COLOURS)],
-                    f"%{{x}}<br>contents written {label(name)} times: %{{y:.2%}}",
-                )
-            )
-            columns.append((f"{view.split(':')[0]} {name}×", "%"))
-            for row, value in zip(rows, values, strict=True):
-                row.append(value)
+            colour = LOCALITY_COLOURS[index % len(LOCALITY_COLOURS)]
+            hover = f"%{{x}}<br>contents written {label(name)} times: %{{y:.2%}}"
+            column = f"{view.split(':')[0]} {name}×"
+            data.append(series.bar(f"written {name}×", "%", values, colour, hover, column))
         yaxis = {"tickformat": ".0%", "range": [0, 1]}
         shares = layout(view.split(": ")[1], barmode="stack", yaxis=yaxis)
         views.append(View(view, data, shares))
-    return Figure(
-        key,
-        title,
-        cf,
+    return head.figure(
         "Contents are grouped by how many times each was written; a bar shows how much of the "
         "trace each group accounts for.",
         "Switch between distinct contents and writes: where a sliver of the contents carries much "
         "of the volume, a small fingerprint cache can catch most duplicates.",
         views,
-        Table(tuple(columns), rows),
+        series.table(),
     )
 
 
-def collisions(results: Results) -> Figure | Missing:
+def collisions(traces: Sequence[Trace]) -> Figure | Missing:
     """Distinct contents with equal fingerprints (ESD Fig. 8)."""
-    key, title, cf = "collisions", "Fingerprint collisions", "ESD Fig. 8"
-    known = [t for t in results.traces if t.collisions]
+    head = Head("collisions", "Fingerprint collisions", "ESD Fig. 8")
+    known = [t for t in traces if t.collisions]
     if not known:
-        return Missing(key, title, cf, "No trace in these results counts fingerprint collisions.")
+        return head.missing("No trace in these results counts fingerprint collisions.")
     codes = list(dict.fromkeys(c.fingerprint for t in known for c in t.collisions))
-    names = [label(t.name) for t in known]
+    series = Series("trace", [t.name for t in known], None)
     views = []
-    rows: list[list[Cell]] = [[t.name] for t in known]
-    columns = [("trace", "")]
     for view, of, unit, form in (
         ("share of distinct contents", _colliding_share, "%", "%{y:.3~%} of distinct contents"),
         ("relative to CRC-32", _to_crc32, "x", "%{y:.3~g} times CRC-32's"),
@@ -131,38 +105,24 @@ def collisions(results: Results) -> Figure | Missing:
         data = []
         for code in codes:
             values = [of(t, code) for t in known]
-            data.append(
-                bar(
-                    code,
-                    names,
-                    values,
-                    FINGERPRINT_COLOURS.get(code, "#cc79a7"),
-                    f"%{{x}}<br>{label(code)}: {form}",
-                )
-            )
-            columns.append((f"{code}, {view}", unit))
-            for row, value in zip(rows, values, strict=True):
-                row.append(value)
+            colour = FINGERPRINT_COLOURS.get(code, "#cc79a7")
+            hover = f"%{{x}}<br>{label(code)}: {form}"
+            data.append(series.bar(code, unit, values, colour, hover, f"{code}, {view}"))
         if any(value for trace in data for value in trace["y"]):
             axis: dict[str, Any] = {"type": "log", "rangemode": "normal", "exponentformat": "power"}
             if unit == "%":
                 axis |= {"tickformat": "~%", "dtick": 1}
             views.append(View(view, data, layout(view, yaxis=axis)))
     if not views:
-        return Missing(
-            key, title, cf, "No two contents of these traces share a fingerprint of any kind."
-        )
-    return Figure(
-        key,
-        title,
-        cf,
+        return head.missing("No two contents of these traces share a fingerprint of any kind.")
+    return head.figure(
         "The share of distinct contents whose fingerprint an earlier content had, for the "
         "check bits of three ECC matrices (8 bits a word, 64 a line) and for CRC-32.",
         "The axis is logarithmic. No bar: not one collision, or, relative to CRC-32, none of "
         "CRC-32's to divide by. A design that compares before it drops pays a read for a collision "
         f"and loses no data. {_beside_fig_8(known, codes)}",
         views,
-        Table(tuple(columns), rows),
+        series.table(),
     )
 
 
@@ -200,13 +160,12 @@ def _beside_fig_8(traces: Sequence[Trace], codes: Sequence[str]) -> str:
     return f"{told}these traces contradict it{which}."
 
 
-def summary(results: Results) -> list[tuple[str, str]]:
+def summary(traces: Sequence[Trace]) -> list[tuple[str, str]]:
     """Facts for the page's header: how many traces, how many writes, mean duplicate rate."""
-    writes = [t.facts.get("writes") for t in results.traces]
+    writes = [t.facts.get("writes") for t in traces]
     known = [w for w in writes if w is not None]
-    rate = arithmetic_mean(t.facts.get("duplicate_rate") for t in results.traces)
-    traces = {run.trace for run in results.runs} or {trace.name for trace in results.traces}
-    facts = [("traces", str(len(traces)))]
+    rate = arithmetic_mean(t.facts.get("duplicate_rate") for t in traces)
+    facts = [("traces", str(len(traces)))] if traces else []
     if known:
         facts.append(("writes", f"{int(sum(known)):,}"))
     if rate is not None:

@@ -18,7 +18,6 @@ use crate::medium::params::{CachesParams, CoreParams, EngineParams};
 pub use error::ConfigError;
 pub use keys::all as keys;
 pub use kinds::{Key, Kind, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value};
-pub(crate) use names::nearest;
 pub use presets::{Preset, all as presets};
 
 /// A value that no source gives, so that a report can mark what depends on it.

@@ -4,6 +4,7 @@
 
 use super::keys::all;
 use super::kinds::{Key, Kind};
+use crate::names::nearest;
 
 /// The key of that name, and whether the name is its form in nanoseconds.
 pub(super) fn find(name: &str) -> Option<(&'static Key, bool)> {
@@ -51,49 +52,9 @@ pub(super) fn nearest_keys(name: &str) -> Vec<&'static str> {
     near
 }
 
-/// Up to three of `known` within a third of `name`'s length in edits, the nearest first.
-pub(crate) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
-    if name.len() > 100 {
-        return Vec::new();
-    }
-    let allowed = (name.chars().count() / 3).max(1);
-    let mut near: Vec<(usize, &str)> = known
-        .map(|candidate| (edits(name, candidate), candidate))
-        .filter(|&(distance, _)| distance <= allowed)
-        .collect();
-    near.sort();
-    near.into_iter()
-        .map(|(_, candidate)| candidate)
-        .take(3)
-        .collect()
-}
-
-/// Levenshtein's distance, letters alike in either case.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().flat_map(char::to_lowercase).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn edits_are_counted() {
-        assert_eq!(edits("kitten", "sitting"), 3);
-        assert_eq!(edits("", "abc"), 3);
-        assert_eq!(edits("tRCD", "trcd"), 0);
-    }
 
     #[test]
     fn a_forgotten_section_is_found_by_the_last_part() {

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::error::ConfigError;
-use super::names::nearest;
+use crate::names::nearest;
 
 /// A machine that comes with the program.
 #[derive(Debug)]

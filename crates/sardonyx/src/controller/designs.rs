@@ -6,12 +6,11 @@ use super::encryption::co_located::CoLocated;
 use super::encryption::counter_mode::{Atomicity, CounterMode};
 use super::encryption::none::NoEncryption;
 use super::mapping::amt::Entries;
-use super::mapping::dedup_sha1::DedupSha1;
-use super::mapping::dewrite::Dewrite;
 use super::mapping::esd::Esd;
 use super::mapping::identity::Identity;
+use super::mapping::{dedup_sha1, dewrite};
 use super::params::{ControllerParams, CounterModeParams, Reclaim};
-use super::{Controller, Encryption};
+use super::{Controller, Encryption, Top};
 use crate::medium::layout::Layout;
 use crate::plan::Plan;
 
@@ -54,7 +53,7 @@ impl Guarantee {
 /// A mapping, under its name in `MAPPING+POLICY`.
 struct Mapping {
     name: &'static str,
-    build: fn(&ControllerParams, Encryption, &mut Layout) -> Controller,
+    build: fn(&ControllerParams, Encryption, &mut Layout) -> Top,
     /// What it promises if the policy below promises that.
     guarantee: fn(Guarantee) -> Guarantee,
 }
@@ -69,10 +68,10 @@ struct Policy {
 #[rustfmt::skip]
 static MAPPINGS: &[Mapping] = &[
     Mapping { name: "identity", build: |_, below, _| Box::new(Identity::new(below)), guarantee: |below| below },
-    Mapping { name: "dedup-sha1", build: |p, below, layout| Box::new(DedupSha1::new(&p.dedup_sha1, below, layout)), guarantee: on_demand },
-    Mapping { name: "dewrite", build: |p, below, layout| Box::new(Dewrite::new(&p.dewrite, below, layout)), guarantee: on_demand },
-    Mapping { name: "dedup-sha1-sound", build: |p, below, layout| Box::new(DedupSha1::sound(&p.dedup_sha1, below, layout)), guarantee: |below| below },
-    Mapping { name: "dewrite-sound", build: |p, below, layout| Box::new(Dewrite::sound(&p.dewrite, below, layout)), guarantee: |below| below },
+    Mapping { name: "dedup-sha1", build: |p, below, layout| Box::new(dedup_sha1::new(&p.dedup_sha1, false, below, layout)), guarantee: on_demand },
+    Mapping { name: "dewrite", build: |p, below, layout| Box::new(dewrite::new(&p.dewrite, false, below, layout)), guarantee: on_demand },
+    Mapping { name: "dedup-sha1-sound", build: |p, below, layout| Box::new(dedup_sha1::new(&p.dedup_sha1, true, below, layout)), guarantee: |below| below },
+    Mapping { name: "dewrite-sound", build: |p, below, layout| Box::new(dewrite::new(&p.dewrite, true, below, layout)), guarantee: |below| below },
     Mapping { name: "esd", build: |p, below, layout| Box::new(Esd::new(&p.esd, below, layout)), guarantee: on_demand },
     Mapping { name: "esd-as-published", build: |p, below, layout| Box::new(Esd::as_published(&p.esd, below, layout)), guarantee: |_| Guarantee::Nothing },
     Mapping { name: "esd-sound", build: |p, below, layout| Box::new(Esd::sound(&p.esd, below, layout)), guarantee: |below| below },
@@ -145,7 +144,7 @@ pub fn build(
         true => (policy.build)(&params.counter_mode, layout),
         false => Box::new(NoEncryption),
     };
-    Ok((mapping.build)(params, below, layout))
+    Ok(Controller::new((mapping.build)(params, below, layout)))
 }
 
 /// A controller over a medium that already holds bytes: it knows nothing but those. `layout` is a
@@ -226,7 +225,7 @@ fn unknown(name: &str) -> UnknownDesign {
         };
     }
     let names = || DESIGNS.iter().map(|design| design.name);
-    let near = crate::config::nearest(name, names());
+    let near = crate::names::nearest(name, names());
     let meant = near
         .first()
         .map(|near| format!("did you mean \"{near}\"? "));

@@ -4,15 +4,16 @@
 
 use super::designs;
 use super::params::ControllerParams;
-use super::{Class, Controller, Persist};
+use super::{Class, Controller, Persist, Write};
 use crate::config::Machine;
 use crate::engine::contents::Contents;
 use crate::engine::slots::Group;
 use crate::engine::steps::Steps;
+use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
-use crate::plan::{At, Plan, Step, Token};
+use crate::plan::{At, Plan, Step, Timers};
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
 
@@ -21,7 +22,8 @@ pub struct Bench {
     steps: Steps,
     contents: Contents,
     groups: Vec<Group>,
-    timers: Vec<(Time, Token)>,
+    timers: Timers,
+    failure: Option<Exhausted>,
 }
 
 impl Bench {
@@ -30,7 +32,8 @@ impl Bench {
             steps: Steps::new(),
             contents: Contents::new(Image::new(), true),
             groups: Vec::new(),
-            timers: Vec::new(),
+            timers: Timers::default(),
+            failure: None,
         }
     }
 
@@ -40,6 +43,7 @@ impl Bench {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.timers,
+            failure: &mut self.failure,
             journal: None,
             now: Time::ZERO,
             purpose: Purpose::of(Cause::Data),
@@ -83,12 +87,12 @@ impl Rig {
     }
 
     pub fn write_as(&mut self, line: u64, data: &Line, class: Class, order: Persist) {
-        let data = At::past(data);
-        let mut plan = self.bench.plan();
-        let line = Logical(line);
-        let stored = self
-            .controller
-            .write(line, data, Step::PAST, class, order, &mut plan);
+        let write = Write {
+            class,
+            order,
+            ..Write::new(Logical(line), At::past(data))
+        };
+        let stored = self.controller.write(write, &mut self.bench.plan());
         assert!(stored.accepted != Step::PAST && stored.done >= stored.accepted);
     }
 
@@ -103,8 +107,7 @@ impl Rig {
     }
 
     pub fn figure(&self, name: &str) -> f64 {
-        let mut figures = Vec::new();
-        self.controller.figures(&mut figures);
+        let figures = self.controller.figures();
         let found = figures.iter().find(|(known, _)| *known == name);
         found.unwrap_or_else(|| panic!("no figure {name}")).1
     }

@@ -5,6 +5,7 @@
 use sardonyx_prefetch::prefetch;
 
 use super::params::{CacheParams, Replacement};
+use crate::engine::journal::Domain;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -27,9 +28,10 @@ const LOOKUP: u64 = 1 << 56;
 /// As many as ESD's `referH` counts.
 const MOST_LOOKUPS: u64 = u8::MAX as u64 * LOOKUP;
 
-/// Where a line is in the cache; good until the next [`MetadataCache::get`].
+/// A line that has been looked up: where it is in the cache; good until the next
+/// [`MetadataCache::get`].
 #[derive(Clone, Copy, Debug)]
-pub struct Got {
+pub struct Lookup {
     slot: usize,
     /// When the line is there.
     pub at: Step,
@@ -96,15 +98,15 @@ impl MetadataCache {
     }
 
     /// Looks up the line at `place`; on a miss fetches it and writes its dirty victim back.
-    pub fn get(&mut self, place: Place, after: Step, plan: &mut Plan) -> Got {
-        let got = self.revisit(place, after, plan);
+    pub fn get(&mut self, place: Place, after: Step, plan: &mut Plan) -> Lookup {
+        let cached = self.revisit(place, after, plan);
         self.lookups += 1;
-        self.hits += u64::from(got.hit);
-        got
+        self.hits += u64::from(cached.hit);
+        cached
     }
 
     /// The same, by a request that has counted its look-up of this line already.
-    pub fn revisit(&mut self, place: Place, after: Step, plan: &mut Plan) -> Got {
+    pub fn revisit(&mut self, place: Place, after: Step, plan: &mut Plan) -> Lookup {
         let look = plan.unit(self.unit, after);
         self.clock += 1;
         let first = self.set(place);
@@ -112,7 +114,7 @@ impl MetadataCache {
             let lookups = self.worth[slot] & MOST_LOOKUPS;
             self.worth[slot] = lookups.saturating_add(self.lookup) & MOST_LOOKUPS | self.clock;
             let at = plan.both(look, self.times[slot].fetched);
-            return Got {
+            return Lookup {
                 slot,
                 at,
                 hit: true,
@@ -129,7 +131,7 @@ impl MetadataCache {
             ripe: read.at,
         };
         self.dirty[slot] = 0;
-        Got {
+        Lookup {
             slot,
             at: read.at,
             hit: false,
@@ -137,43 +139,51 @@ impl MetadataCache {
     }
 
     /// The bytes of a line just looked up.
-    pub fn line(&self, got: Got) -> &Line {
-        &self.lines[got.slot].0
+    pub fn line(&self, cached: Lookup) -> &Line {
+        &self.lines[cached.slot].0
     }
 
     /// Changes bytes of a line just looked up; they may leave the chip after `ripe`.
-    pub fn set_bytes(&mut self, got: Got, from: usize, bytes: &[u8], ripe: Step, plan: &mut Plan) {
-        self.set_bytes_drained(got, from, bytes, (ripe, ripe), plan);
+    pub fn set_bytes(
+        &mut self,
+        cached: Lookup,
+        from: usize,
+        bytes: &[u8],
+        ripe: Step,
+        plan: &mut Plan,
+    ) {
+        self.set_bytes_drained(cached, from, bytes, (ripe, ripe), plan);
     }
 
     /// The same; a platform that drains the cache at a power cut does so after `drained`.
     pub fn set_bytes_drained(
         &mut self,
-        got: Got,
+        cached: Lookup,
         from: usize,
         bytes: &[u8],
         (ripe, drained): (Step, Step),
         plan: &mut Plan,
     ) {
-        let line = &mut self.lines[got.slot].0;
+        let line = &mut self.lines[cached.slot].0;
         line[from..from + bytes.len()].copy_from_slice(bytes);
         for word in from / 8..=(from + bytes.len() - 1) / 8 {
-            self.dirty[got.slot] |= 1 << word;
+            self.dirty[cached.slot] |= 1 << word;
         }
-        let times = &mut self.times[got.slot];
+        let times = &mut self.times[cached.slot];
         times.ripe = plan.both(times.ripe, ripe);
         let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
-        plan.on_chip(Place(self.tags[got.slot] - 1), line, words, drained);
+        let place = Place(self.tags[cached.slot] - 1);
+        plan.on_chip(place, line, words, drained, Domain::Cache);
     }
 
     /// The words of a line just looked up that differ from the medium's.
-    pub fn dirty(&self, got: Got) -> u8 {
-        self.dirty[got.slot]
+    pub fn dirty(&self, cached: Lookup) -> u8 {
+        self.dirty[cached.slot]
     }
 
     /// Says that the 8-byte words in `words` are on their way to the medium by themselves.
-    pub fn clean(&mut self, got: Got, words: u8) {
-        self.dirty[got.slot] &= !words;
+    pub fn clean(&mut self, cached: Lookup, words: u8) {
+        self.dirty[cached.slot] &= !words;
     }
 
     /// The line at `place` if it is cached, and nothing done in hardware.
@@ -296,9 +306,9 @@ mod tests {
                 // A place is looked up the oftener the lower it is, the first more than 255 times.
                 let place = (random >> 33) % places * ((random >> 50) % places) / places;
                 let known = model.iter().position(|(known, ..)| *known == place);
-                let got = cache.get(Place(place), Step::PAST, &mut bench.plan());
-                assert_eq!(got.hit, known.is_some());
-                hits += u32::from(got.hit);
+                let cached = cache.get(Place(place), Step::PAST, &mut bench.plan());
+                assert_eq!(cached.hit, known.is_some());
+                hits += u32::from(cached.hit);
                 match known {
                     Some(at) => {
                         let (_, lookups, last) = &mut model[at];

@@ -1,5 +1,7 @@
-//! The controller: a stack of layers, mapping over encryption over the medium. Each speaks only to
-//! the one below, through [`Layer`]. A design is a named composition of layers.
+//! The controller: a stack of layers, logging over mapping over encryption over the medium. A layer
+//! speaks only to the one below, through [`Layer`]; what has no address goes through the whole stack
+//! ([`Controller`]), and a layer says of it only what concerns itself ([`Storey`]).
+//! A design is a named composition of layers (`designs`).
 
 pub mod designs;
 pub mod encryption;
@@ -13,37 +15,106 @@ mod tests;
 #[cfg(test)]
 mod tests_sharing;
 
+pub use crate::line::{Class, Persist};
 use crate::line::{Line, Logical, Place};
-use crate::plan::{At, Plan, Step, Stored, Token};
+use crate::plan::{At, Plan, Step, Stored, Timer};
 use crate::units::Time;
-
-/// What a line is to the program; log lines must bypass deduplication.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// The program's data.
-    Data,
-    /// An undo or redo record.
-    Log,
-}
-
-/// The ordering that a write demands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Persist {
-    /// Whenever it likes.
-    #[default]
-    Relaxed,
-    /// With its encryption counter, or not at all.
-    CounterAtomic,
-}
-
-/// Lines whose metadata are written back together, aligned: eight counters to a line (SCA Sec. 5.2.1).
-pub const SPAN: u64 = 8;
 
 /// Named figures of a layer, in the order in which a report shows them.
 pub type Figures = Vec<(&'static str, f64)>;
 
-/// One storey of the controller.
-pub trait Layer: Send {
+/// A write of one line.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'d, A> {
+    /// The line, as the layer that is asked knows it.
+    pub at: A,
+    /// Its content; a layer computes with the bytes as soon as they exist.
+    pub data: At<&'d Line>,
+    /// Nothing is sent to the layer below before this.
+    pub gate: Step,
+    /// Data or log.
+    pub class: Class,
+    /// What the program demands.
+    pub order: Persist,
+    /// Which core writes; 0 where nobody knows.
+    pub core: u32,
+    /// In which transaction of that core; 0 where nobody knows.
+    pub transaction: u64,
+}
+
+impl<'d, A> Write<'d, A> {
+    /// A relaxed write of data that nothing holds back, by nobody in particular.
+    pub fn new(at: A, data: At<&'d Line>) -> Write<'d, A> {
+        Write {
+            at,
+            data,
+            gate: Step::PAST,
+            class: Class::Data,
+            order: Persist::Relaxed,
+            core: 0,
+            transaction: 0,
+        }
+    }
+
+    /// The same write of another line, as a layer hands it to the one below.
+    pub fn to<B>(self, at: B) -> Write<'d, B> {
+        let Write {
+            data,
+            gate,
+            class,
+            order,
+            core,
+            transaction,
+            ..
+        } = self;
+        Write {
+            at,
+            data,
+            gate,
+            class,
+            order,
+            core,
+            transaction,
+        }
+    }
+}
+
+/// What of a layer has no address. Every method is about this layer alone, and does nothing unless
+/// the layer says otherwise.
+pub trait Storey: Send {
+    /// The layer below; none stands below an encryption.
+    fn below(&self) -> Option<&dyn Storey> {
+        None
+    }
+
+    /// The same, to be changed.
+    fn below_mut(&mut self) -> Option<&mut dyn Storey> {
+        None
+    }
+
+    /// Writes all dirty metadata back, as an orderly shutdown does.
+    fn flush(&mut self, _plan: &mut Plan) {}
+
+    /// Learns from the medium's bytes what a fresh layer has to know; called once, before the first
+    /// request, when the layers below have. Gives the lines whose content it has put back.
+    fn recover(&mut self, _plan: &mut Plan) -> Vec<Logical> {
+        Vec::new()
+    }
+
+    /// A timer has run out; true if it is one of this layer's.
+    fn wake(&mut self, _timer: Timer, _now: Time, _plan: &mut Plan) -> bool {
+        false
+    }
+
+    /// Forgets the figures counted so far (after a warm-up); state stays.
+    fn forget_figures(&mut self) {}
+
+    /// Hit rates, counts and footprints.
+    fn figures(&self, _out: &mut Figures) {}
+}
+
+/// One layer of the controller.
+pub trait Layer: Storey {
     /// Logical above a mapping, a place below it.
     type Addr: Copy;
 
@@ -56,49 +127,131 @@ pub trait Layer: Send {
         plan: &mut Plan,
     ) -> At<Option<Line>>;
 
-    /// Writes a line, computing with the bytes as soon as they exist but sending nothing to the
-    /// layer below before `gate`.
-    fn write(
-        &mut self,
-        a: Self::Addr,
-        data: At<&Line>,
-        gate: Step,
-        class: Class,
-        order: Persist,
-        plan: &mut Plan,
-    ) -> Stored;
+    /// Writes a line.
+    fn write(&mut self, write: Write<Self::Addr>, plan: &mut Plan) -> Stored;
 
-    /// Does what a write would compute and throws it away: a wasted speculation.
-    fn waste(&mut self, _a: Self::Addr, _data: Step, _plan: &mut Plan) {}
+    /// Encrypts a line that exists after `data` as a write would, and throws the result away: the line
+    /// was encrypted ahead and turned out to be a duplicate.
+    fn discard_encryption(&mut self, _a: Self::Addr, _data: Step, _plan: &mut Plan) {}
 
-    /// Writes back the metadata that belong to the [`SPAN`] lines around `a`, as many as a line of
-    /// counters is about (`counter_cache_writeback()` and its kin); what of them is on its way
-    /// already is waited for.
+    /// Writes back the metadata that belong to the [`crate::line::SPAN`] lines around `a`, as many as a
+    /// line of counters is about (`counter_cache_writeback()` and its kin). A write-back that is already
+    /// in flight is waited for.
     fn persist_metadata(&mut self, a: Self::Addr, after: Step, plan: &mut Plan) -> Stored;
-
-    /// Writes all dirty metadata back, as an orderly shutdown does.
-    fn flush(&mut self, plan: &mut Plan);
-
-    /// Learns from the medium's bytes what a fresh controller has to know, of this layer and those
-    /// below it; called once, before the first request.
-    fn recover(&mut self, _plan: &mut Plan) {}
 
     /// A request for `a` will come: fetch what it will touch into the host's caches. No effect on
     /// results.
     fn hint(&self, _a: Self::Addr, _plan: &Plan) {}
-
-    /// A timer has run out; only designs that decide by time have any.
-    fn wake(&mut self, _token: Token, _now: Time, _plan: &mut Plan) {}
-
-    /// Forgets the figures counted so far (after a warm-up); state stays.
-    fn forget_figures(&mut self);
-
-    /// Hit rates, counts and footprints of this layer and those below it.
-    fn figures(&self, out: &mut Figures);
 }
 
 /// A layer that stands on the medium.
 pub type Encryption = Box<dyn Layer<Addr = Place>>;
 
+/// A layer that takes the processor's lines: a mapping, or what stands on one.
+pub type Top = Box<dyn Layer<Addr = Logical>>;
+
 /// A whole controller.
-pub type Controller = Box<dyn Layer<Addr = Logical>>;
+pub struct Controller {
+    top: Top,
+}
+
+impl Controller {
+    /// The stack under `top`.
+    pub fn new(top: Top) -> Controller {
+        Controller { top }
+    }
+
+    /// The same stack with another layer on it.
+    pub fn under(self, layer: impl FnOnce(Top) -> Top) -> Controller {
+        Controller::new(layer(self.top))
+    }
+
+    /// See [`Layer::read`].
+    pub fn read(
+        &mut self,
+        line: Logical,
+        class: Class,
+        after: Step,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        self.top.read(line, class, after, plan)
+    }
+
+    /// See [`Layer::write`].
+    pub fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
+        self.top.write(write, plan)
+    }
+
+    /// See [`Layer::persist_metadata`].
+    pub fn persist_metadata(&mut self, line: Logical, after: Step, plan: &mut Plan) -> Stored {
+        self.top.persist_metadata(line, after, plan)
+    }
+
+    /// See [`Layer::hint`].
+    pub fn hint(&self, line: Logical, plan: &Plan) {
+        self.top.hint(line, plan);
+    }
+
+    /// Writes all dirty metadata back, from the top down.
+    pub fn flush(&mut self, plan: &mut Plan) {
+        self.each(|layer| layer.flush(plan));
+    }
+
+    /// Learns from the medium's bytes what a fresh controller has to know, from the bottom up, so that a
+    /// layer may read through what is below it. Gives the lines whose content was put back.
+    pub fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
+        fn up(layer: &mut dyn Storey, plan: &mut Plan) -> Vec<Logical> {
+            let below = layer.below_mut().map(|below| up(below, plan));
+            let mut restored = below.unwrap_or_default();
+            restored.extend(layer.recover(plan));
+            restored
+        }
+        up(&mut *self.top, plan)
+    }
+
+    /// Tells the layer whose timer has run out.
+    pub fn wake(&mut self, timer: Timer, now: Time, plan: &mut Plan) {
+        let mut known = false;
+        self.each(|layer| known = known || layer.wake(timer, now, plan));
+        debug_assert!(known, "{timer:?} is nobody's");
+    }
+
+    /// Forgets the figures counted so far (after a warm-up); state stays.
+    pub fn forget_figures(&mut self) {
+        self.each(|layer| layer.forget_figures());
+    }
+
+    /// The figures of all layers, from the top down.
+    pub fn figures(&self) -> Figures {
+        let mut out = Figures::new();
+        let mut layer: Option<&dyn Storey> = Some(&*self.top);
+        while let Some(this) = layer {
+            this.figures(&mut out);
+            layer = this.below();
+        }
+        out
+    }
+
+    /// Calls `act` with every layer, from the top down.
+    fn each(&mut self, mut act: impl FnMut(&mut dyn Storey)) {
+        let mut layer: Option<&mut dyn Storey> = Some(&mut *self.top);
+        while let Some(this) = layer {
+            act(this);
+            layer = this.below_mut();
+        }
+    }
+}
+
+/// Says in an `impl Storey` that the field `below` is the layer below.
+macro_rules! stands_on_below {
+    () => {
+        fn below(&self) -> Option<&dyn crate::controller::Storey> {
+            Some(&*self.below)
+        }
+
+        fn below_mut(&mut self) -> Option<&mut dyn crate::controller::Storey> {
+            Some(&mut *self.below)
+        }
+    };
+}
+pub(crate) use stands_on_below;

@@ -10,15 +10,16 @@ use crate::config::Machine;
 use crate::controller::designs::{self, Guarantee, UnknownDesign};
 use crate::controller::mapping::amt::Entries;
 use crate::controller::params::{CacheParams, ControllerParams};
-use crate::controller::{Class, Controller, Persist};
-use crate::engine::journal::Journal;
+use crate::controller::{Class, Controller, Write};
+use crate::engine::journal::{Journal, Sealed};
 use crate::engine::untimed::Untimed;
+use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::machine::{Adversity, OpSource, Prefilled, RunError, System, Warmup};
 use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::CacheLevel;
-use crate::plan::{At, Step};
+use crate::plan::At;
 use crate::workload::{ProgramSpec, SpecError};
 
 /// Regions of different cores lie so far apart at least: a page, and lines of counters.
@@ -39,6 +40,9 @@ pub enum HistoryError {
     /// The run cannot go on.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// The programs do not fit.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
     /// The cuts asked for are not in the run.
     #[error("{0}")]
     Cuts(String),
@@ -100,7 +104,7 @@ impl History {
         let sources = programs.iter_mut();
         let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
         let (copy, sources) = (image.copy(), sources.collect());
-        let journal = adverse(&machine, controller, copy, sources, seed)?;
+        let journal = adverse(&machine, (design, controller), copy, sources, seed)?;
         let region = |name| layout.regions().iter().find(|r| r.name == name).cloned();
         let mut requests: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         for (index, handled) in journal.handled.iter().enumerate() {
@@ -210,13 +214,14 @@ impl History {
 /// allow: over `image`, under the fresh `controller`.
 pub fn adverse<'s>(
     machine: &Machine,
-    controller: Controller,
+    (design, controller): (&str, Controller),
     image: Image,
     sources: Vec<Box<dyn OpSource + 's>>,
     seed: u64,
 ) -> Result<Box<Journal>, RunError> {
     let mut adversity = Adversity::new(seed);
-    let controller = Box::new(Jitter::new(controller, adversity.seed()));
+    let delays = adversity.seed();
+    let controller = controller.under(|top| Box::new(Jitter::new(top, delays)));
     let mut machine = machine.clone();
     let level = |lines: usize, ways| CacheLevel {
         bytes: (lines * LINE_BYTES) as u64,
@@ -226,7 +231,7 @@ pub fn adverse<'s>(
     machine.caches.l1 = level(CACHED_LINES / 4, 4);
     machine.caches.l2 = CacheLevel::default();
     machine.caches.llc = level(CACHED_LINES * sources.len(), 8);
-    let memory = Prefilled::recovering(&machine, controller, image);
+    let memory = Prefilled::recovering(&machine, design, controller, image);
     let sources = sources.into_iter();
     let sources = sources.map(|source| adversity.dawdling(source)).collect();
     let system = System::of_programs(&machine, memory, sources, Warmup::Requests(0))?;
@@ -262,7 +267,7 @@ fn set_up(
     machine: &Machine,
     design: &str,
     programs: &[Golden],
-) -> Result<(Image, Vec<crate::engine::journal::Sealed>), UnknownDesign> {
+) -> Result<(Image, Vec<Sealed>), HistoryError> {
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
     let mut controller = designs::build(design, &machine.controller, &mut layout)?;
     let mut untimed = Untimed::new(Image::new());
@@ -273,12 +278,15 @@ fn set_up(
                     true => Class::Log,
                     false => Class::Data,
                 };
-                let (line, data, order) = (Logical(line), At::past(data), Persist::Relaxed);
-                controller.write(line, data, Step::PAST, class, order, plan);
+                let write = Write::new(Logical(line), At::past(data));
+                controller.write(Write { class, ..write }, plan);
             }
         }
         controller.flush(plan);
     });
+    if let Some(why) = untimed.failure() {
+        return Err(why.into());
+    }
     let sealed = untimed.settle();
     Ok((untimed.into_image(), sealed))
 }

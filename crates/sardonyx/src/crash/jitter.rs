@@ -6,9 +6,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 
-use crate::controller::{Class, Controller, Figures, Layer, Persist};
+use crate::controller::{Class, Layer, Storey, Top, Write, stands_on_below};
 use crate::line::{Line, Logical};
-use crate::plan::{At, Plan, Promise, Step, Stored, Token};
+use crate::plan::{At, Plan, Promise, Step, Stored, Timer};
 use crate::units::Time;
 
 /// One request in so many is held.
@@ -16,22 +16,20 @@ const ONE_IN: u32 = 3;
 /// The longest that one is held.
 const LONGEST_NS: u32 = 3000;
 
-/// A controller whose requests are held back at random.
+/// A layer whose requests are held back at random.
 pub struct Jitter {
-    below: Controller,
+    below: Top,
     random: ChaCha8Rng,
-    held: FxHashMap<u64, Promise>,
-    next: u64,
+    held: FxHashMap<Timer, Promise>,
 }
 
 impl Jitter {
     /// Over `below`, by `seed`.
-    pub fn new(below: Controller, seed: u64) -> Jitter {
+    pub fn new(below: Top, seed: u64) -> Jitter {
         Jitter {
             below,
             random: ChaCha8Rng::seed_from_u64(seed),
             held: FxHashMap::default(),
-            next: 0,
         }
     }
 
@@ -42,10 +40,21 @@ impl Jitter {
         }
         let wait = f64::from(self.random.next_u32() % LONGEST_NS + 1);
         let promise = plan.promise();
-        plan.wake_at(plan.now() + Time::from_ns(wait), Token(self.next));
-        self.held.insert(self.next, promise);
-        self.next += 1;
+        let timer = plan.wake_at(plan.now() + Time::from_ns(wait));
+        self.held.insert(timer, promise);
         plan.both(gate, promise.step())
+    }
+}
+
+impl Storey for Jitter {
+    stands_on_below!();
+
+    fn wake(&mut self, timer: Timer, _now: Time, plan: &mut Plan) -> bool {
+        let Some(promise) = self.held.remove(&timer) else {
+            return false;
+        };
+        plan.keep(promise, Step::PAST);
+        true
     }
 }
 
@@ -56,42 +65,13 @@ impl Layer for Jitter {
         self.below.read(a, class, after, plan)
     }
 
-    fn write(
-        &mut self,
-        a: Logical,
-        data: At<&Line>,
-        gate: Step,
-        class: Class,
-        order: Persist,
-        plan: &mut Plan,
-    ) -> Stored {
-        let gate = self.hold(gate, plan);
-        self.below.write(a, data, gate, class, order, plan)
+    fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
+        let gate = self.hold(write.gate, plan);
+        self.below.write(Write { gate, ..write }, plan)
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
         let after = self.hold(after, plan);
         self.below.persist_metadata(a, after, plan)
-    }
-
-    fn flush(&mut self, plan: &mut Plan) {
-        self.below.flush(plan);
-    }
-
-    fn recover(&mut self, plan: &mut Plan) {
-        self.below.recover(plan);
-    }
-
-    fn wake(&mut self, token: Token, _now: Time, plan: &mut Plan) {
-        let promise = self.held.remove(&token.0).expect("it was held");
-        plan.keep(promise, Step::PAST);
-    }
-
-    fn forget_figures(&mut self) {
-        self.below.forget_figures();
-    }
-
-    fn figures(&self, out: &mut Figures) {
-        self.below.figures(out);
     }
 }

@@ -73,7 +73,7 @@ pub fn cut(
         log: golden.log(),
     };
     let seed = history.seed ^ position;
-    let controller = history.controller();
+    let controller = (&*history.design, history.controller());
     let sources: Vec<Box<dyn OpSource>> = vec![Box::new(once)];
     let journal = adverse(&history.machine, controller, image.copy(), sources, seed)
         .expect("a recovery was run before, without time");

@@ -4,19 +4,19 @@
 use rustc_hash::FxHashMap;
 
 use super::history::History;
-use crate::controller::{Controller, Persist};
-use crate::engine::journal::{Event, Journal, Write};
+use crate::controller::{Controller, Persist, Write};
+use crate::engine::journal::{self, Domain, Event, Journal};
 use crate::engine::untimed::Untimed;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
-use crate::plan::{At, Step};
+use crate::plan::At;
 use crate::splitmix::mix;
 use crate::units::Time;
 
 /// What reserve power drains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Platform {
-    /// The write queues' ready entries.
+    /// The write queues' ready entries, and the controller's registers that have reserve power.
     #[default]
     Adr,
     /// Those, the processors' caches and the controller's metadata caches.
@@ -47,7 +47,9 @@ pub struct Survivors<'h> {
     pub untimed: Untimed,
     /// `eadr`: events whose effect on the image is in it already.
     drained_until: usize,
-    /// `eadr`: how new the words of on-chip lines are.
+    /// What is on chip is drained: its words may be newer than those of a write that comes later.
+    drains_chip: bool,
+    /// How new the words of lines are, where it is.
     versions: FxHashMap<u64, [u64; 8]>,
     /// `eadr`: dirty lines of the processors' caches.
     cached: FxHashMap<u64, (Line, Persist)>,
@@ -65,6 +67,11 @@ impl<'h> Survivors<'h> {
             position: 0,
             untimed: Untimed::new(image),
             drained_until: 0,
+            drains_chip: match platform {
+                Platform::Adr => journal.on_chip.iter().any(is_register),
+                Platform::Eadr => true,
+                Platform::None => false,
+            },
             versions: FxHashMap::default(),
             cached: FxHashMap::default(),
             programming: Vec::new(),
@@ -103,6 +110,12 @@ impl<'h> Survivors<'h> {
                     self.cached.remove(&handled.line.0);
                 }
             }
+            (Event::OnChip(index), Platform::Adr) => {
+                let change = &journal.on_chip[index as usize];
+                if is_register(change) {
+                    self.apply(&change.write, changed);
+                }
+            }
             (Event::Begun(index), Platform::None) => {
                 self.programming.push(index);
                 let write = &journal.array[index as usize];
@@ -131,16 +144,18 @@ impl<'h> Survivors<'h> {
                         self.apply(write, changed);
                     }
                 }
-                Event::OnChip(index) => self.apply(&journal.on_chip[index as usize], changed),
+                Event::OnChip(index) => {
+                    self.apply(&journal.on_chip[index as usize].write, changed);
+                }
                 _ => {}
             }
         }
     }
 
     /// Makes the write's words the image's, if they are newer.
-    fn apply(&mut self, write: &Write, changed: &mut Vec<Changed>) {
+    fn apply(&mut self, write: &journal::Write, changed: &mut Vec<Changed>) {
         let mut words = write.words;
-        if self.platform == Platform::Eadr {
+        if self.drains_chip {
             let versions = self.versions.entry(write.place.0).or_default();
             for (word, version) in versions.iter_mut().enumerate() {
                 let carried = words >> word & 1 == 1;
@@ -199,6 +214,10 @@ impl<'h> Survivors<'h> {
     }
 }
 
+fn is_register(change: &journal::OnChip) -> bool {
+    change.domain == Domain::Registers
+}
+
 /// A fresh controller over `untimed`, to which the lines that were `drained` have been written.
 pub fn recover_over(
     history: &History,
@@ -208,7 +227,54 @@ pub fn recover_over(
     let mut controller = history.recover(untimed);
     for (line, data, order) in drained {
         let (data, class) = (At::past(data), history.class_of(line.0));
-        untimed.plan(|plan| controller.write(*line, data, Step::PAST, class, *order, plan));
+        let write = Write {
+            class,
+            order: *order,
+            ..Write::new(*line, data)
+        };
+        untimed.plan(|plan| controller.write(write, plan));
     }
     controller
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A counter in a cache and a log entry in a register change; then the register's line is written.
+    #[test]
+    fn registers_are_dumped_under_adr_and_caches_are_drained_under_eadr_only() {
+        let mut journal = Journal::default();
+        let (cache, register) = (Place(1), Place(2));
+        let write = |order, place, byte| journal::Write {
+            order,
+            place,
+            line: [byte; 64],
+            words: 0xff,
+            sideband: None,
+            merged_into: None,
+        };
+        for (domain, place) in [(Domain::Cache, cache), (Domain::Registers, register)] {
+            let event = Event::OnChip(journal.on_chip.len() as u32);
+            journal.events.push((Time::from_ps(1), event));
+            let write = write(10, place, 7);
+            journal.on_chip.push(journal::OnChip { domain, write });
+        }
+        journal.writes.push(write(9, register, 6)); // older, and accepted later
+        let ready = Event::Ready { from: 0, count: 1 };
+        journal.events.push((Time::from_ps(2), ready));
+        for (platform, drained) in [
+            (Platform::Adr, [false, true]),
+            (Platform::Eadr, [true, true]),
+            (Platform::None, [false, false]),
+        ] {
+            let mut survivors = Survivors::new(&journal, Image::new(), platform, 0);
+            for _ in &journal.events {
+                survivors.advance(&mut Vec::new());
+            }
+            let image = survivors.untimed.image();
+            let kept = [cache, register].map(|place| image.read(place) == Some([7; 64]));
+            assert_eq!(kept, drained, "{platform:?}");
+        }
+    }
 }

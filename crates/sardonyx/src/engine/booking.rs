@@ -1,5 +1,5 @@
-//! Requests in flight, and the booking of an answered request's latency along its critical path:
-//! from its last step back to its admission, every picosecond under one purpose.
+//! Requests in flight, and the booking of an answered request's latency. The booking follows the critical
+//! path from the last step back to the admission; every picosecond goes under one purpose.
 
 use super::steps::{Action, Critical, Step};
 use super::{Answer, Engine, Request};
@@ -49,7 +49,7 @@ impl Requests {
 }
 
 impl Engine {
-    /// The request is answered now; `critical` finished last of what it waited for.
+    /// The request is answered now; of all that it waited for, `critical` finished last.
     pub(super) fn answer(&mut self, index: u32, critical: Critical) {
         let entry = self.requests.table[index as usize];
         self.requests.free.push(index);
@@ -74,7 +74,7 @@ impl Engine {
         let mut end = self.now;
         while critical.step != Step::PAST {
             if critical.step < entry.first || critical.step > entry.last {
-                // Something that an earlier request, or a kept promise, made us wait for.
+                // The path leaves the request's own plan: an earlier request, or a kept promise.
                 let waited = end - entry.admitted.min(end);
                 self.book_under(critical.purpose, kind, waited, waited);
                 return;
@@ -89,7 +89,7 @@ impl Engine {
             end = record.ready;
             critical = record.critical;
             if critical.step == Step::PAST && record.action == Action::Join {
-                // A promise that was kept, late, with something already past.
+                // A promise that was kept late, with a step that was finished already.
                 let waited = end - entry.admitted;
                 self.book_under(record.purpose, kind, waited, waited);
                 end = entry.admitted;

@@ -1,8 +1,8 @@
 //! One channel: its queues, banks and buses. At every memory-clock cycle in which something can
 //! happen it selects at most one queued access for an idle bank and issues at most one command.
 //!
-//! The bank is data: for every command the earliest cycle at which it may issue, updated from the
-//! table of constraints in `constraints`. The policy is [`Channel::act`], top to bottom.
+//! A bank is data: for every command the earliest cycle at which it may issue (`constraints.rs`). The
+//! policy is [`Channel::act`], top to bottom.
 
 use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
 use super::log::{Command, CommandKind};
@@ -14,7 +14,7 @@ use crate::medium::params::{MediumParams, PagePolicy, Queues, Scheduler};
 /// No cycle at all.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// Whose slots an access takes.
+/// The queue whose slot an access takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slots {
     Read = 0,
@@ -29,7 +29,7 @@ pub(crate) struct Transaction {
     pub place: u64,
     pub row: u64,
     pub direction: usize,
-    /// The row was open already.
+    /// The access found its row open.
     pub hit: bool,
 }
 
@@ -39,15 +39,17 @@ pub(crate) struct Issued {
     pub step: Step,
     pub place: u64,
     pub direction: usize,
-    /// The row was open already.
+    /// The access found its row open.
     pub hit: bool,
     /// The cycle in which it is done.
     pub done: u64,
 }
 
-/// What one cycle brought.
+/// What the channel's cycles have done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
+    /// The last cycle in which the channel has acted.
+    pub cycle: u64,
     /// An access was selected, and its slot is free.
     pub selected: Option<(Step, Slots)>,
     /// An access's column command was issued.
@@ -102,6 +104,8 @@ const NO_TRANSACTION: Transaction = Transaction {
 
 pub(crate) struct Channel {
     index: u32,
+    /// A cycle, in picoseconds.
+    clock: u64,
     decoder: Decoder,
     queues: Queues,
     lists: [Lists; 2],
@@ -110,16 +114,16 @@ pub(crate) struct Channel {
     capacity: [usize; 3],
     /// Writes that hold a slot but may not be issued yet.
     unready: usize,
-    /// Counter writes that may.
+    /// Counter writes that may be issued.
     counters: usize,
     draining: bool,
-    /// Queued writes go, for once, although nothing asks for a drain: nothing else can happen.
-    pub flushing: bool,
-    /// The input is over: writes go whenever no read is queued.
-    pub ending: bool,
+    /// Queued writes go although neither a watermark nor idleness asks for it: the caller waits.
+    pub forced_drain: bool,
+    /// The input has ended: writes go whenever no read is queued.
+    pub input_ended: bool,
     banks: Banks,
     /// Each busy bank's access.
-    transactions: Box<[Transaction; MOST]>,
+    transactions: [Transaction; MOST],
     /// Banks with a transaction.
     busy: u64,
     turn: u32,
@@ -134,6 +138,7 @@ impl Channel {
         let banks = Banks::new(params);
         Channel {
             index: index as u32,
+            clock: params.timing.clock.ps(),
             decoder: Decoder::new(params),
             capacity: [queues.reads, queues.writes, queues.counter_writes],
             queues,
@@ -142,9 +147,9 @@ impl Channel {
             unready: 0,
             counters: 0,
             draining: false,
-            flushing: false,
-            ending: false,
-            transactions: Box::new([NO_TRANSACTION; MOST]),
+            forced_drain: false,
+            input_ended: false,
+            transactions: [NO_TRANSACTION; MOST],
             busy: 0,
             turn: 0,
             next_act: NEVER,
@@ -168,7 +173,7 @@ impl Channel {
         true
     }
 
-    /// Gives back slots that a group could not use.
+    /// Returns slots that a group could not use.
     pub fn return_slots(&mut self, slots: Slots, count: usize) {
         self.used[slots as usize] -= count;
         if slots != Slots::Read {
@@ -194,7 +199,7 @@ impl Channel {
     /// An access that holds a slot may be issued from now on. Accesses of one line are issued in
     /// the order of `sequence`.
     ///
-    /// True if the scheduler should look at it: nothing comes of an access whose bank is busy.
+    /// Returns whether the scheduler should run: an access to a busy bank cannot be selected yet.
     #[inline]
     pub fn insert(&mut self, step: Step, place: Place, slots: Slots, sequence: u64) -> bool {
         let direction = usize::from(slots != Slots::Read);
@@ -212,57 +217,94 @@ impl Channel {
         turns || self.busy >> bank & 1 == 0
     }
 
-    /// One cycle: at most one selection and one command.
-    pub fn act(&mut self, cycle: u64) -> Outcome {
-        self.refresh(cycle);
-        let draining = self.draining;
-        let selected = self.select();
-        let issued = self.issue(cycle);
-        let drained = draining && !self.draining && !self.queues.refill_in_drain;
-        Outcome {
-            selected,
-            issued,
-            drained,
+    /// Acts in the cycle that is due: at most one selection and one command. While no access can be
+    /// selected and only rows are closed and opened, which concerns nobody else, it goes on to the next
+    /// such cycle, until `limit` (picoseconds).
+    pub fn act(&mut self, limit: u64) -> Outcome {
+        let mut outcome = Outcome {
+            cycle: self.next_act,
+            ..Outcome::default()
+        };
+        loop {
+            let cycle = outcome.cycle;
+            self.refresh(cycle);
+            let only_commands = self.nothing_to_select();
+            if !only_commands {
+                let draining = self.draining;
+                outcome.selected = self.select();
+                outcome.drained = draining && !self.draining && !self.queues.refill_in_drain;
+            }
+            outcome.issued = self.issue(cycle);
+            if !only_commands || outcome.issued.is_some() {
+                self.next_act = self.next_action(cycle);
+                return outcome;
+            }
+            self.next_act = self.next_command(cycle);
+            if self.next_act.saturating_mul(self.clock) > limit {
+                return outcome;
+            }
+            outcome.cycle = self.next_act;
         }
     }
 
+    /// Some bank is busy and no access waits for one that is not.
+    #[inline]
+    fn nothing_to_select(&self) -> bool {
+        let waiting = self.lists[READ_LIST].banks() | self.lists[WRITE_LIST].banks();
+        self.busy != 0 && waiting & !self.busy & !self.banks.refreshing() == 0
+    }
+
     /// The next cycle after `cycle` in which something can happen.
-    pub fn next_action(&self, cycle: u64) -> u64 {
-        if self.draining && self.drain_is_over() && self.busy == 0 {
-            return cycle + 1; // the drain is over, and no command to come says so
+    #[inline]
+    fn next_action(&self, cycle: u64) -> u64 {
+        if self.nothing_to_select() {
+            return self.next_command(cycle);
         }
-        let idle = !self.busy & !self.banks.refreshing();
-        let waiting = (self.lists[READ_LIST].banks() | self.lists[WRITE_LIST].banks()) & idle;
-        if waiting != 0 || self.busy == 0 {
-            let (first, second) = self.directions();
-            let selectable = |list: usize| self.lists[list].banks() & idle != 0;
-            if selectable(first) || second.is_some_and(selectable) {
-                return cycle + 1;
-            }
-            let wanted = |list: usize| self.lists[list].len() > 0;
-            if self.busy == 0 && !wanted(first) && !second.is_some_and(wanted) {
-                return NEVER; // refreshes alone are made up for when there is work
-            }
-        }
+        let selection = self.next_selection(cycle);
+        selection.unwrap_or_else(|| self.next_command(cycle))
+    }
+
+    /// The next cycle after `cycle` in which a command can go.
+    #[inline]
+    fn next_command(&self, cycle: u64) -> u64 {
         let next = self.banks.next_refresh(self.busy);
         next.min(self.banks.next_command()).max(cycle + 1)
+    }
+
+    /// The next cycle in which an access can be selected, or in which the scheduler's state changes;
+    /// `None` if only a command can change that.
+    fn next_selection(&self, cycle: u64) -> Option<u64> {
+        if self.draining && self.drain_is_over() && self.busy == 0 {
+            return Some(cycle + 1); // the drain is over, and no command will follow to notice it
+        }
+        let idle = !self.busy & !self.banks.refreshing();
+        let (first, second) = self.directions();
+        let selectable = |list: usize| self.lists[list].banks() & idle != 0;
+        if selectable(first) || second.is_some_and(selectable) {
+            return Some(cycle + 1);
+        }
+        let wanted = |list: usize| self.lists[list].len() > 0;
+        if self.busy == 0 && !wanted(first) && !second.is_some_and(wanted) {
+            return Some(NEVER); // refreshes alone need no event: they are made up for later
+        }
+        None
     }
 
     /// Which list goes first, and which goes if that has nothing for an idle bank.
     fn directions(&self) -> (usize, Option<usize>) {
         if self.draining || self.drain_is_due() {
-            // Always lets through the reads that a queued write may wait for.
+            // Lets reads through if a write that holds a slot may wait for one of them.
             return (WRITE_LIST, (self.unready > 0).then_some(READ_LIST));
         }
         let idle = self.lists[READ_LIST].len() == 0;
-        if idle && (self.queues.idle_writes || self.flushing || self.ending) {
+        if idle && (self.queues.idle_writes || self.forced_drain || self.input_ended) {
             return (WRITE_LIST, None);
         }
         (READ_LIST, None)
     }
 
-    /// Ready entries only: a write that waits for a read must not stop that read. A counter queue that
-    /// is full holds up groups however few data writes there are.
+    /// Counts ready writes only: a write that waits for a read must not stop that read. A full counter
+    /// queue starts a drain too: groups wait for it however few data writes are queued.
     fn drain_is_due(&self) -> bool {
         self.lists[WRITE_LIST].len() >= self.queues.high_watermark
             || self.has_counter_queue() && self.counters >= self.queues.counter_writes
@@ -273,22 +315,17 @@ impl Channel {
             && self.counters <= self.queues.counter_writes / 2
     }
 
-    /// The scheduler looks, also at the watermarks, when an access is queued for an idle bank. So a
-    /// drain ends with the first bank that could take another access, as NVMain's do: until then its
-    /// write queue may be closed to new writes.
+    /// Selects an access for an idle bank. The watermarks are checked only when an access is queued for
+    /// an idle bank or no bank is busy. So a drain ends with the first bank that could take another
+    /// access, as in NVMain; until then the write queue may be closed to new writes.
     fn select(&mut self) -> Option<(Step, Slots)> {
-        let idle = !self.busy & !self.banks.refreshing();
-        let waiting = |list: usize| self.lists[list].banks() & idle != 0;
-        if self.busy != 0 && !waiting(READ_LIST) && !waiting(WRITE_LIST) {
-            return None;
-        }
         if self.drain_is_due() {
             self.draining = true;
         } else if self.drain_is_over() {
             self.draining = false;
         }
         if self.lists[WRITE_LIST].len() == 0 {
-            self.flushing = false;
+            self.forced_drain = false;
         }
         let (first, second) = self.directions();
         let (list, entry) = match (self.choose(first), second) {
@@ -302,8 +339,8 @@ impl Channel {
         Some(self.begin(list, entry))
     }
 
-    /// The access of `list` that goes next: starved ones, row hits, conflicts, closed banks, and
-    /// the oldest of each.
+    /// The access of `list` that goes next: first starved accesses, then row hits, row conflicts and
+    /// closed banks; of each class the oldest.
     fn choose(&self, list: usize) -> u16 {
         let lists = &self.lists[list];
         let mut banks = lists.banks() & !self.banks.refreshing();
@@ -336,6 +373,7 @@ impl Channel {
     }
 
     /// Moves an entry to its bank and decides on the commands it needs.
+    #[inline]
     fn begin(&mut self, list: usize, entry: u16) -> (Step, Slots) {
         let bank = self.lists[list].bank(entry);
         let entry = self.lists[list].remove(entry, self.banks.open_row(bank));
@@ -367,7 +405,7 @@ impl Channel {
     }
 
     /// Issues the first legal command, banks taking turns.
-    #[inline]
+    #[inline(always)]
     fn issue(&mut self, cycle: u64) -> Option<Issued> {
         let (bank, command) = self.banks.legal(cycle, self.turn)?;
         self.turn += 1;
@@ -376,52 +414,49 @@ impl Channel {
         }
         let transaction = self.transactions[bank % MOST];
         let row = transaction.row;
-        match command {
-            PRE => {
-                self.banks.precharge(bank, cycle);
-                self.write_log(bank, cycle, CommandKind::Precharge, 0, 0);
-                None
-            }
-            ACT => {
-                self.banks
-                    .activate(bank, cycle, column(transaction.direction));
-                self.write_log(bank, cycle, CommandKind::Activate { row }, 0, 0);
-                None
-            }
-            _ => {
-                let closes = self.queues.page == PagePolicy::Closed
-                    && self.lists.iter().all(|lists| lists.hit(bank) == NONE);
-                let done = self.banks.access(bank, command, cycle, closes);
-                if closes {
-                    for lists in &mut self.lists {
-                        lists.row_closed(bank);
-                    }
-                }
-                self.busy &= !(1 << bank);
-                let auto_precharge = closes;
-                let kind = match command {
-                    READ => CommandKind::Read {
-                        row,
-                        auto_precharge,
-                    },
-                    _ => CommandKind::Write {
-                        row,
-                        auto_precharge,
-                    },
-                };
-                self.write_log(bank, cycle, kind, transaction.place, done);
-                Some(Issued {
-                    step: transaction.step,
-                    place: transaction.place,
-                    direction: transaction.direction,
-                    hit: transaction.hit,
-                    done,
-                })
+        if command == PRE {
+            self.banks.precharge(bank, cycle);
+            self.write_log(bank, cycle, CommandKind::Precharge, 0, 0);
+            return None;
+        }
+        if command == ACT {
+            let column = column(transaction.direction);
+            self.banks.activate(bank, cycle, column);
+            self.write_log(bank, cycle, CommandKind::Activate { row }, 0, 0);
+            return None;
+        }
+        let closes = self.queues.page == PagePolicy::Closed
+            && self.lists.iter().all(|lists| lists.hit(bank) == NONE);
+        let done = self.banks.access(bank, command, cycle, closes);
+        if closes {
+            for lists in &mut self.lists {
+                lists.row_closed(bank);
             }
         }
+        self.busy &= !(1 << bank);
+        let auto_precharge = closes;
+        let kind = match command {
+            READ => CommandKind::Read {
+                row,
+                auto_precharge,
+            },
+            _ => CommandKind::Write {
+                row,
+                auto_precharge,
+            },
+        };
+        self.write_log(bank, cycle, kind, transaction.place, done);
+        Some(Issued {
+            step: transaction.step,
+            place: transaction.place,
+            direction: transaction.direction,
+            hit: transaction.hit,
+            done,
+        })
     }
 
-    /// Refreshes that are due: those of the idle past at once, then the next when its rank is quiet.
+    /// Issues the refreshes that are due: those that fell due while the channel was idle at the times
+    /// at which they could have gone, the next one when its rank is quiet.
     #[inline]
     pub fn refresh(&mut self, cycle: u64) {
         if self.banks.refreshes() {

@@ -11,13 +11,13 @@ pub(crate) const ACT: usize = 1;
 pub(crate) const READ: usize = 2;
 pub(crate) const WRITE: usize = 3;
 
-/// Banks that a channel may have in all its ranks: a set of them is a `u64`, and arrays of this
-/// length need no check of an index taken modulo it.
+/// Most banks of a channel, all ranks together. A set of banks is a `u64`. An index modulo this number
+/// needs no bounds check in an array of this length.
 pub(crate) const MOST: usize = MAX_BANKS;
 
 #[derive(Clone, Copy)]
 struct Bank {
-    /// Earliest cycle of each command, as far as this bank alone is concerned.
+    /// Earliest cycle of each command as this bank alone allows it.
     next: [u64; 4],
     /// The open row, or the one being opened.
     row: Option<u64>,
@@ -27,13 +27,13 @@ struct Bank {
 
 #[derive(Clone, Copy)]
 struct Rank {
-    /// The last four activates, plus one; 0 for none yet.
+    /// The cycles of the last four activates, plus one; 0 for none yet.
     activates: [u64; 4],
     turn: usize,
     refresh_due: u64,
 }
 
-/// What a column command makes others wait for, in cycles from its own.
+/// How many cycles after a column command other commands may go.
 #[derive(Clone, Copy)]
 struct Column {
     /// The next read and write of the same rank, and of the channel's other ranks.
@@ -41,7 +41,7 @@ struct Column {
     far: [u64; 2],
     /// The next precharge, read and write of its own bank.
     same: [u64; 3],
-    /// Its data have come, or are in the array.
+    /// The access is done: a read's data have left the chip, a write's are in the array.
     done: u64,
 }
 
@@ -74,15 +74,21 @@ impl Column {
     }
 }
 
-/// Banks looked at in one go, without a branch between them.
+/// Banks that are compared without a branch between them.
 const STRIDE: usize = 8;
 
-/// Cycles that are compared for many banks are floating-point numbers, exact up to 2^53: every host
-/// has the least and the greatest of them, of several at once.
+/// Cycles of many banks are compared as floating-point numbers, which are exact up to 2^53: every host
+/// computes the minimum and the maximum of several of them at once.
 type Cycles = [f64; STRIDE];
 
 /// Later than any command.
 const IDLE: f64 = (1u64 << 62) as f64;
+
+/// A cycle as such a number. The host converts signed integers only.
+#[inline]
+fn number(cycle: u64) -> f64 {
+    cycle as i64 as f64
+}
 
 #[inline]
 fn sooner(a: f64, b: f64) -> f64 {
@@ -102,27 +108,26 @@ fn least(at: &Cycles) -> f64 {
     sooner(sooner(a, c), sooner(b, d))
 }
 
-/// The set of those that have come.
+/// The set of those that are not after `now`.
 #[inline]
-fn come(at: &Cycles, now: f64) -> u64 {
-    let come = |lane: usize| u64::from(at[lane] <= now) << lane;
-    (0..STRIDE).fold(0, |set, lane| set | come(lane))
+fn due(at: &Cycles, now: f64) -> u64 {
+    let due = |lane: usize| u64::from(at[lane] <= now) << lane;
+    (0..STRIDE).fold(0, |set, lane| set | due(lane))
 }
 
 /// All banks of a channel.
 pub(crate) struct Banks {
     timing: Timing,
     columns: [Column; 2],
-    banks: Box<[Bank; MOST]>,
-    ranks: Box<[Rank; MOST]>,
-    /// Earliest cycle of each rank's each command, for the rank's and the channel's sake: rank * 4 +
-    /// command.
-    limits: Box<[f64; MOST * 4]>,
-    /// Which of the limits binds each bank's next command.
-    limit_of: Box<[[u8; STRIDE]; MOST / STRIDE]>,
-    /// The earliest cycle of each bank's next command, [`IDLE`] for one that has no access; and the
-    /// least of them.
-    earliest: Box<[Cycles; MOST / STRIDE]>,
+    banks: [Bank; MOST],
+    ranks: [Rank; MOST],
+    /// Earliest cycle of each command of each rank (index rank * 4 + command) as the rank and the
+    /// channel allow it.
+    limits: [f64; MOST * 4],
+    /// The index of the limit that applies to each bank's next command.
+    limit_of: [[u8; STRIDE]; MOST / STRIDE],
+    /// The earliest cycle of each bank's next command, [`IDLE`] for an idle bank, and the least of all.
+    earliest: [Cycles; MOST / STRIDE],
     first: f64,
     strides: usize,
     count: usize,
@@ -130,6 +135,8 @@ pub(crate) struct Banks {
     per_rank: usize,
     rank_shift: u32,
     refreshing: u64,
+    /// Banks whose next command is an activate.
+    opening: u64,
     bus_used: u64,
 }
 
@@ -152,12 +159,12 @@ impl Banks {
             hits: 0,
         };
         Banks {
-            banks: Box::new([bank; MOST]),
-            ranks: Box::new([rank; MOST]),
+            banks: [bank; MOST],
+            ranks: [rank; MOST],
             columns: [Column::read(&timing), Column::write(&timing)],
-            limits: Box::new([0.0; MOST * 4]),
-            limit_of: Box::new([[0; STRIDE]; MOST / STRIDE]),
-            earliest: Box::new([[IDLE; STRIDE]; MOST / STRIDE]),
+            limits: [0.0; MOST * 4],
+            limit_of: [[0; STRIDE]; MOST / STRIDE],
+            earliest: [[IDLE; STRIDE]; MOST / STRIDE],
             first: IDLE,
             strides: (ranks as usize * per_rank).div_ceil(STRIDE),
             count: ranks as usize * per_rank,
@@ -165,6 +172,7 @@ impl Banks {
             per_rank,
             rank_shift: per_rank.trailing_zeros(),
             refreshing: 0,
+            opening: 0,
             bus_used: 0,
             timing,
         }
@@ -209,11 +217,12 @@ impl Banks {
     #[inline]
     pub fn want(&mut self, bank: usize, command: usize) {
         let limit = (bank >> self.rank_shift) % MOST * 4 + command % 4;
-        let own = self.bank(bank).next[command % 4] as f64;
+        let own = number(self.bank(bank).next[command % 4]);
         let earliest = later(own, self.limits[limit]);
         self.limit_of.as_flattened_mut()[bank % MOST] = limit as u8;
         self.earliest.as_flattened_mut()[bank % MOST] = earliest;
         self.first = sooner(earliest, self.first);
+        self.opening |= u64::from(command == ACT) << (bank % MOST);
     }
 
     /// The command that the bank's access needs next.
@@ -222,11 +231,11 @@ impl Banks {
         self.limit_of.as_flattened()[bank % MOST] as usize % 4
     }
 
-    /// Limits have grown, or a bank wants nothing any more: who is bound by them, and who is first?
+    /// Applies limits that have grown to the banks' next commands, and updates the first of these.
     #[inline]
-    fn settle(&mut self) {
+    fn apply_limits(&mut self) {
         let mut first = IDLE;
-        let strides = self.earliest.iter_mut().zip(&*self.limit_of);
+        let strides = self.earliest.iter_mut().zip(&self.limit_of);
         for (earliest, limit_of) in strides.take(self.strides) {
             for (earliest, limit) in earliest.iter_mut().zip(limit_of) {
                 *earliest = later(self.limits[*limit as usize], *earliest);
@@ -236,35 +245,35 @@ impl Banks {
         self.first = first;
     }
 
-    /// Who is first, when no limit has grown?
+    /// Updates the first of the next commands when no limit has grown.
     #[inline]
-    fn settle_first(&mut self) {
+    fn update_first(&mut self) {
         let strides = self.earliest.iter().take(self.strides);
         self.first = strides.fold(IDLE, |first, at| sooner(least(at), first));
     }
 
-    /// A bank that may get what it wants at `cycle`, the first from `turn` on, and what that is.
+    /// A bank whose next command may go at `cycle`, the first such bank from `turn` on, and the command.
     #[inline]
     pub fn legal(&self, cycle: u64, turn: u32) -> Option<(usize, usize)> {
-        let now = cycle as f64;
+        let now = number(cycle);
         if now < self.first || cycle < self.bus_used {
-            return None; // it is early, or a command has gone out in this cycle
+            return None; // too early, or a command has gone out in this cycle
         }
         let strides = self.earliest.iter().take(self.strides).enumerate();
         let legal = strides.fold(0, |set, (stride, at)| {
-            set | come(at, now) << (stride * STRIDE)
+            set | due(at, now) << (stride * STRIDE)
         });
         let bank = (legal.rotate_right(turn).trailing_zeros() + turn) as usize % MOST;
         Some((bank, self.wanted(bank)))
     }
 
-    /// The earliest cycle at which any bank may get what it wants.
+    /// The earliest cycle at which any bank's next command may go.
     #[inline]
     pub fn next_command(&self) -> u64 {
         self.first as i64 as u64 // the host converts to signed integers only
     }
 
-    /// The bank's row will be `row`.
+    /// The bank's next column command will be in `row`.
     #[inline]
     pub fn aim(&mut self, bank: usize, row: u64) {
         let bank = self.bank_mut(bank);
@@ -275,6 +284,7 @@ impl Banks {
         }
     }
 
+    #[inline]
     /// Closes the bank's row; its access needs the next one opened.
     pub fn precharge(&mut self, bank: usize, cycle: u64) {
         self.bus_used = cycle + 1;
@@ -282,7 +292,7 @@ impl Banks {
         let next = &mut self.bank_mut(bank).next;
         next[ACT] = next[ACT].max(closed);
         self.want(bank, ACT);
-        self.settle_first();
+        self.update_first();
     }
 
     /// Opens the bank's row for the column command `column`.
@@ -301,12 +311,17 @@ impl Banks {
         if let Some(fourth) = activates.activates[activates.turn % 4].checked_sub(1) {
             next = next.max(fourth + timing.tFAW);
         }
-        self.limits[rank * 4 + ACT] = next as f64;
+        self.limits[rank * 4 + ACT] = number(next);
         self.want(bank, column);
-        self.settle();
+        match self.opening & !(1 << bank) {
+            0 => self.update_first(),
+            _ => self.apply_limits(),
+        }
+        self.opening &= !(1 << bank);
     }
 
-    /// A column command; gives the cycle in which the access is done.
+    #[inline]
+    /// Issues a column command. Returns the cycle in which the access is done.
     pub fn access(&mut self, bank: usize, command: usize, cycle: u64, closes: bool) -> u64 {
         self.bus_used = cycle + 1;
         let Column {
@@ -327,11 +342,11 @@ impl Banks {
         let limits = self.limits.chunks_exact_mut(4);
         for (index, next) in limits.take(self.rank_count).enumerate() {
             let [reads, writes] = if index == rank { near } else { far };
-            next[READ] = later((cycle + reads) as f64, next[READ]);
-            next[WRITE] = later((cycle + writes) as f64, next[WRITE]);
+            next[READ] = later(number(cycle + reads), next[READ]);
+            next[WRITE] = later(number(cycle + writes), next[WRITE]);
         }
         self.earliest.as_flattened_mut()[bank % MOST] = IDLE;
-        self.settle();
+        self.apply_limits();
         cycle + done
     }
 
@@ -365,7 +380,7 @@ impl Banks {
                     (closed.unwrap_or(0).max(due), CommandKind::Refresh)
                 }
             };
-            // The earliest goes: ranks that are behind are made up for side by side.
+            // The earliest goes first: several ranks may be behind.
             if at <= cycle && first.is_none_or(|first| at < first.0) {
                 first = Some((at, index, kind));
             }
@@ -389,7 +404,7 @@ impl Banks {
         Some((index, at, kind))
     }
 
-    /// The next cycle in which a refresh needs looking at.
+    /// The next cycle in which a refresh may need a command.
     #[inline]
     pub fn next_refresh(&self, busy: u64) -> u64 {
         match self.timing.tREFI {
@@ -403,7 +418,7 @@ impl Banks {
         for (index, rank) in self.ranks[..self.rank_count].iter().enumerate() {
             let banks = index * self.per_rank..(index + 1) * self.per_rank;
             if busy & mask(&banks) != 0 && rank.refresh_due <= self.bus_used {
-                continue; // its banks' commands come first and wake the channel
+                continue; // the commands of its banks go first; their cycles are events anyway
             }
             let ready = self.banks[banks].iter().map(|bank| match bank.row {
                 Some(_) => bank.next[PRE],

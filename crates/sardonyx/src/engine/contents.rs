@@ -1,4 +1,4 @@
-//! The bytes as the controller sees them: what is in flight over what is in the array.
+//! The bytes as the controller sees them: writes in flight over the array's bytes.
 
 use std::cell::Cell;
 
@@ -8,9 +8,9 @@ use crate::line::{Line, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::Region;
 
-/// Hints that are asked for together.
+/// Hints that are prefetched together.
 const HINT_BATCH: usize = 4;
-/// Hints that are kept: a line is asked for a batch after its page, which is there by then.
+/// Hints that are kept. A line is prefetched one batch after its page, whose entry has arrived by then.
 const HINTS: usize = 2 * HINT_BATCH;
 
 /// The overlay over the image.
@@ -34,7 +34,7 @@ impl Contents {
         }
     }
 
-    /// Asks for the memory of a line that will be read, without waiting for any of it.
+    /// Prefetches the memory of a line that will be read.
     #[inline]
     pub fn touch_ahead(&self, place: Place) {
         let turn = self.turn.get();
@@ -45,8 +45,8 @@ impl Contents {
         }
     }
 
-    /// The pages of the latest hints and the lines of those before, one beside the other: each
-    /// waits for the translation of its address, and they wait together.
+    /// Prefetches the page entries of the latest hints and the lines of the batch before. Each waits
+    /// for the translation of its address; in a batch they wait together.
     fn touch_batch(&self, first: usize) {
         for hint in &self.hints[first..first + HINT_BATCH] {
             self.image.touch_page_ahead(Place(hint.get()));

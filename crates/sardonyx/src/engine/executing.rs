@@ -1,8 +1,8 @@
-//! What becomes of a step: it starts when it is ready, waits in a unit or a queue, and ends, which lets
-//! others start. The clock's side of the engine; `mod.rs` has what plans and cores see.
+//! The life of a step: it starts when it is ready, waits in a unit or a queue, and ends, which lets other
+//! steps start. This is the timed side of the engine; `mod.rs` has its interface.
 
 use super::channel::{self, Slots};
-use super::steps::{Action, Critical, State, Step, Tells};
+use super::steps::{Action, Critical, Notify, State, Step};
 use super::{Acceptance, Engine};
 use crate::line::Place;
 use crate::stats::{Kind, Purpose};
@@ -13,30 +13,30 @@ impl Engine {
         let mut fresh = std::mem::take(&mut self.steps.fresh);
         for step in fresh.drain(..) {
             self.start(step);
-            self.settle();
+            self.start_ready();
         }
         self.steps.fresh = fresh;
     }
 
     pub(super) fn finish(&mut self, step: Step) {
         self.end(step);
-        self.settle();
+        self.start_ready();
     }
 
     /// Starts everything that has become ready.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn start_ready(&mut self) {
         while let Some(step) = self.ready.pop() {
             self.start(step);
         }
     }
 
-    /// Finishes one step; what becomes ready waits in `ready`.
+    /// Finishes one step. Steps that become ready wait in `ready`.
     pub(super) fn end(&mut self, step: Step) {
         if self.journal.is_some() {
             self.note_end(step, self.steps.get(step).action);
         }
         let record = self.steps.get(step);
-        let (place, tells) = (Place(record.place), record.tells);
+        let (place, notify) = (Place(record.place), record.notify);
         match record.action {
             Action::Read => self.contents.overlay.leave(place, None),
             Action::Store => {
@@ -48,22 +48,22 @@ impl Engine {
                 self.contents.overlay.drop_payload(index);
             }
             Action::Coalesced => self.contents.overlay.leave(place, Some(Step(step.0 - 1))),
-            Action::Join | Action::Unit(_) | Action::Accept | Action::Tell => {}
+            Action::Join | Action::Unit(_) | Action::Accept | Action::Notify => {}
         }
         self.steps.finish(step, &mut self.ready);
-        if tells != 0 {
-            self.tell(step, tells);
+        if notify != 0 {
+            self.notify(step, notify);
         }
     }
 
-    /// What a step's end means to its request.
-    fn tell(&mut self, step: Step, tells: u8) {
+    /// Applies what a step's end means to its request.
+    fn notify(&mut self, step: Step, notify: u8) {
         let record = self.steps.get(step);
         let index = record.request;
-        if tells & (Tells::LEAVE | Tells::ACCEPTANCE) != 0 {
+        if notify & (Notify::LEAVE | Notify::ACCEPTANCE) != 0 {
             self.in_ingress -= 1;
         }
-        if tells & Tells::ACCEPTANCE != 0 {
+        if notify & Notify::ACCEPTANCE != 0 {
             let request = self.requests.get(index);
             self.acceptances.push(Acceptance {
                 core: request.core,
@@ -71,9 +71,9 @@ impl Engine {
                 at: Time::from_ps(self.now),
             });
         }
-        if tells & Tells::ANSWER != 0 {
+        if notify & Notify::ANSWER != 0 {
             let critical = match record.action {
-                Action::Tell => record.critical,
+                Action::Notify => record.critical,
                 _ => Critical {
                     step,
                     purpose: record.purpose,
@@ -90,7 +90,7 @@ impl Engine {
         match action {
             Action::Store => journal.done(now, Step(step.0 - 1)),
             Action::Join => journal.on_chip(now, step),
-            Action::Tell => journal.left(now, step),
+            Action::Notify => journal.left(now, step),
             _ => {}
         }
     }
@@ -113,13 +113,13 @@ impl Engine {
         journal.begun(now, Step(store.0 - 1), Place(record.place), payload);
     }
 
-    /// A step that is ready begins, or waits for a slot.
+    /// Starts a ready step, or makes it wait for a slot.
     pub(super) fn start(&mut self, step: Step) {
         let now = self.now;
         let record = self.steps.get_mut(step);
         (record.ready, record.state) = (now, State::Started);
         match record.action {
-            Action::Join | Action::Tell | Action::Coalesced => {
+            Action::Join | Action::Notify | Action::Coalesced => {
                 record.begun = now;
                 self.end(step);
             }
@@ -190,7 +190,7 @@ impl Engine {
         }
     }
 
-    /// Puts an access that holds a slot where the scheduler sees it.
+    /// Makes an access that holds a slot visible to the scheduler.
     pub(super) fn enqueue(&mut self, step: Step, slots: Slots, sequence: u64) {
         let place = Place(self.steps.get(step).place);
         let index = self.decoder.channel(place);
@@ -199,7 +199,7 @@ impl Engine {
         }
     }
 
-    /// A request is not eligible in the cycle in which it arrives.
+    /// Has the channel act in the next cycle: an access is not eligible in the cycle of its arrival.
     pub(super) fn wake_channel(&mut self, index: usize) {
         let ahead = self.now - self.cycle_began;
         if ahead >= self.clock {
@@ -216,14 +216,15 @@ impl Engine {
         }
     }
 
-    pub(super) fn channel_acts(&mut self, index: usize) {
+    /// The channel acts now. It goes on until `limit` while no other source has an event.
+    pub(super) fn channel_acts(&mut self, index: usize, limit: u64) {
         let clock = self.clock;
-        let cycle = self.channels[index].next_act;
-        (self.cycle, self.cycle_began) = (cycle, self.now);
+        let limit = self.heads.alone(index).min(self.next_timer()).min(limit);
         let channel = &mut self.channels[index];
-        let outcome = channel.act(cycle);
-        let next = channel.next_action(cycle);
-        channel.next_act = next;
+        let outcome = channel.act(limit);
+        let next = channel.next_act;
+        self.now = outcome.cycle * clock;
+        (self.cycle, self.cycle_began) = (outcome.cycle, self.now);
         self.heads.set_act(index, next.saturating_mul(clock));
         if let Some(issued) = outcome.issued {
             let source = self.channels.len() * issued.direction + index;
@@ -232,12 +233,12 @@ impl Engine {
         if let Some((step, slots)) = outcome.selected {
             self.steps.get_mut(step).begun = self.now;
             self.slot_is_free(index, slots);
-            self.settle();
+            self.start_ready();
         }
         if outcome.drained {
             self.slot_is_free(index, Slots::Write);
             self.slot_is_free(index, Slots::CounterWrite);
-            self.settle();
+            self.start_ready();
         }
     }
 
@@ -262,7 +263,7 @@ impl Engine {
         } else {
             account.medium_writes += 1;
             account.energy += energy.write;
-            // Its old bytes and its wear are wanted when it is done.
+            // Prefetches the old bytes and the wear, which are read when the write is done.
             let place = Place(access.place);
             self.contents.image.touch_ahead(place, true);
         }

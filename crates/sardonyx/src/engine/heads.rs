@@ -1,20 +1,21 @@
-//! When each source of events next has one, and which comes first.
+//! When each source of events has its next one, and which source is first.
 //!
-//! Channels act several times for each result, and most machines have one; so they stand apart from
-//! the other sources, which play a tournament.
+//! Channels act several times for each result, and most machines have one channel; so the channels
+//! are kept apart from the other sources, which are the leaves of a tournament tree.
 
 use std::hint::select_unpredictable;
 
 use super::channel::NEVER;
-use crate::beyond::Beyond;
 
-/// Low bits of a key for the source, so that the least key names it; equal times go in the order
-/// of the sources, channels before the others. It leaves 54 bits for picoseconds: five hours.
+/// Low bits of a key that name the source. Events of equal times go in the order of the sources,
+/// channels before the others. 54 bits are left for picoseconds: five hours.
 const SOURCE_BITS: u32 = 10;
+/// The latest time that a key can hold.
+const END: u64 = (1 << (64 - SOURCE_BITS)) - 2;
 /// Set in the key of a source that is not a channel.
 const RESULT: u64 = 1 << (SOURCE_BITS - 1);
 
-/// What has an event first.
+/// The source of the earliest event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Head {
     /// A channel acts.
@@ -23,18 +24,20 @@ pub(crate) enum Head {
     Source(usize),
 }
 
-/// The next event of each source, as keys; [`NEVER`] for one that has nothing to come.
+/// The key of each source's next event; [`NEVER`] for a source without one.
 pub(crate) struct Heads {
-    /// The channels', and the first of them.
+    /// The channels' keys, and the least of them.
     acts: Vec<u64>,
     first_act: u64,
-    /// The winner of the whole at 1; the winner of 2i and 2i + 1 at i; the other sources' keys in the
-    /// upper half.
+    /// The other sources' keys, a binary tree: the least of all at 1, the lesser of 2i and 2i + 1 at i,
+    /// the keys themselves in the upper half.
     results: Vec<u64>,
+    /// An event lay beyond the clock's end and was dropped, or the engine has been told to stop.
+    pub stopped: bool,
 }
 
 impl Heads {
-    /// `channels` and other `sources`, with nothing to come.
+    /// For `channels` and other `sources`, none of which has an event yet.
     pub fn new(channels: usize, sources: usize) -> Heads {
         assert!(
             channels.max(sources) < RESULT as usize,
@@ -44,22 +47,23 @@ impl Heads {
             acts: vec![NEVER; channels],
             first_act: NEVER,
             results: vec![NEVER; sources.next_power_of_two().max(2) * 2],
+            stopped: false,
         }
     }
 
-    /// The first event's key.
+    /// The key of the first event.
     #[inline]
     fn first(&self) -> u64 {
         self.first_act.min(self.results[1])
     }
 
-    /// When anything happens, [`NEVER`] if nothing will.
+    /// The time of the first event; [`NEVER`] if there is none.
     #[inline]
     pub fn time(&self) -> u64 {
         time(self.first())
     }
 
-    /// What happens at [`Heads::time`].
+    /// The source of the event at [`Heads::time`].
     #[inline]
     pub fn head(&self) -> Head {
         let key = self.first();
@@ -68,6 +72,26 @@ impl Heads {
             0 => Head::Channel(source),
             _ => Head::Source(source),
         }
+    }
+
+    /// A time until which no source but `channel` has an event before an event of `channel`.
+    #[inline]
+    pub fn alone(&self, channel: usize) -> u64 {
+        let results = time(self.results[1]).min(END);
+        match self.acts[..] {
+            [_] => results,
+            _ => self.others(channel).min(results),
+        }
+    }
+
+    fn others(&self, channel: usize) -> u64 {
+        let others = self
+            .acts
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != channel);
+        let least = others.map(|(_, key)| time(*key)).min();
+        least.map_or(NEVER, |least| least.saturating_sub(1))
     }
 
     /// When `channel` acts.
@@ -79,7 +103,7 @@ impl Heads {
     /// `channel` acts at `time`.
     #[inline]
     pub fn set_act(&mut self, channel: usize, time: u64) {
-        self.acts[channel] = key(time, channel as u64);
+        self.acts[channel] = self.key(time, channel as u64);
         self.first_act = match self.acts[..] {
             [only] => only,
             _ => self.acts.iter().copied().min().unwrap_or(NEVER),
@@ -89,27 +113,33 @@ impl Heads {
     /// `source` has its next result at `time`.
     #[inline]
     pub fn set_result(&mut self, source: usize, time: u64) {
-        let mut winner = key(time, RESULT | source as u64);
+        let mut least = self.key(time, RESULT | source as u64);
         let keys = &mut self.results[..];
         let mut at = keys.len() / 2 + source;
-        keys[at] = winner;
-        // To the top in any case: a guess at where it could stop costs the host more.
+        keys[at] = least;
+        // Always to the root: to stop early would cost a mispredicted branch.
         while at > 1 {
             let other = keys[at ^ 1];
-            winner = select_unpredictable(other < winner, other, winner);
+            least = select_unpredictable(other < least, other, least);
             at /= 2;
-            keys[at] = winner;
+            keys[at] = least;
         }
     }
-}
 
-#[inline]
-fn key(time: u64, source: u64) -> u64 {
-    let from_now_on = time.wrapping_add(1) >> (64 - SOURCE_BITS);
-    if from_now_on != 0 {
-        Beyond::FIVE_HOURS.raise();
+    #[cold]
+    fn stop(&mut self) -> u64 {
+        self.stopped = true;
+        NEVER
     }
-    select_unpredictable(time == NEVER, NEVER, time << SOURCE_BITS | source)
+
+    /// The key of an event, [`NEVER`] if it is beyond the clock's end. Adding one wraps [`NEVER`] to 0.
+    #[inline]
+    fn key(&mut self, time: u64, source: u64) -> u64 {
+        if time.wrapping_add(1) > END + 1 {
+            return self.stop();
+        }
+        select_unpredictable(time == NEVER, NEVER, time << SOURCE_BITS | source)
+    }
 }
 
 #[inline]
@@ -120,6 +150,16 @@ fn time(key: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_beyond_the_end_stops_the_clock() {
+        let mut heads = Heads::new(1, 2);
+        heads.set_act(0, END);
+        heads.set_result(0, NEVER);
+        assert!(heads.time() == END && !heads.stopped);
+        heads.set_result(1, END + 1);
+        assert!(heads.time() == END && heads.stopped);
+    }
 
     /// Against a look at all of them.
     #[test]

@@ -8,8 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::overlay::Payload;
 use super::steps::Step;
-use crate::controller::{Class, Persist};
-use crate::line::{Line, Logical, Place};
+use crate::line::{Class, Line, Logical, Persist, Place};
 use crate::units::Time;
 
 /// A write of the medium, or a change of an on-chip line that has a place in it.
@@ -27,6 +26,24 @@ pub struct Write {
     pub sideband: Option<[u8; 8]>,
     /// The queued write that it was merged with, by that one's `order`.
     pub merged_into: Option<u64>,
+}
+
+/// Who sees to it that an on-chip line survives a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Domain {
+    /// A metadata cache: drained where caches are (`eadr`).
+    Cache,
+    /// Registers that reserve power dumps even where only the write queues are drained (`adr`).
+    Registers,
+}
+
+/// Words of an on-chip line that changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnChip {
+    /// Where on the chip.
+    pub domain: Domain,
+    /// What draining it would write.
+    pub write: Write,
 }
 
 /// A line that was encrypted: what the oracle of secrecy and the auditor of pairs need to know.
@@ -87,7 +104,7 @@ pub enum Event {
     Begun(u32),
     /// The array has changed: write `.0` of [`Journal::array`].
     Done(u32),
-    /// Words of an on-chip line changed, and all that they describe is accepted: write `.0` of
+    /// Words of an on-chip line changed, and all that they describe is accepted: number `.0` of
     /// [`Journal::on_chip`].
     OnChip(u32),
     /// Write request `.0` of [`Journal::handled`] is accepted: a fence need not wait for it.
@@ -125,7 +142,7 @@ pub struct Journal {
     /// their words, and the `order` of the newest.
     pub array: Vec<Write>,
     /// Changes of on-chip lines.
-    pub on_chip: Vec<Write>,
+    pub on_chip: Vec<OnChip>,
     /// Lines that were encrypted, in the order of handling.
     pub sealed: Vec<Sealed>,
     /// Write requests, in the order of handling.
@@ -138,7 +155,7 @@ pub struct Journal {
     /// The group that is being accepted.
     group: Option<u32>,
     /// On-chip changes that have not happened yet, by the step that says they have.
-    pub(crate) pending: FxHashMap<u64, Write>,
+    pub(crate) pending: FxHashMap<u64, OnChip>,
     /// Write requests not yet accepted, by their leaving step.
     leaving: FxHashMap<u64, u32>,
 }
@@ -222,10 +239,10 @@ impl Journal {
     }
 
     pub(crate) fn on_chip(&mut self, now: Time, step: Step) {
-        if let Some(write) = self.pending.remove(&step.0) {
+        if let Some(change) = self.pending.remove(&step.0) {
             self.events
                 .push((now, Event::OnChip(self.on_chip.len() as u32)));
-            self.on_chip.push(write);
+            self.on_chip.push(change);
         }
     }
 

@@ -1,8 +1,8 @@
-//! The engine: executes plans against queues, banks, units and buses, on one clock. It jumps from
-//! one moment at which something can happen to the next.
+//! The engine: executes plans against queues, banks, units and buses, on one clock. It is event-driven:
+//! it jumps from one event to the next.
 //!
-//! Everything that happens comes from a *source* whose times only grow (a unit's results, a
-//! channel's returning data ...), so the next event is the least of a dozen heads; only timers need a heap.
+//! Every event comes from a *source* whose times only grow (a unit's results, a channel's returning
+//! data ...), so the next event is the earliest of a dozen sources' heads. Only timers need a heap.
 
 pub(crate) mod booking;
 pub(crate) mod channel;
@@ -21,9 +21,10 @@ pub mod untimed;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::exhausted::Exhausted;
 use crate::medium::image::Image;
 use crate::medium::params::{EngineParams, Unit};
-use crate::plan::{Plan, Stored, Token};
+use crate::plan::{Plan, Stored, Timer, Timers};
 use crate::stats::{Cause, Kind, Ledger, Purpose};
 use crate::units::Time;
 use booking::Requests;
@@ -32,7 +33,7 @@ use contents::Contents;
 use heads::{Head, Heads};
 use journal::Journal;
 use slots::{Group, Waiting};
-use steps::{Action, Step, Steps, Tells};
+use steps::{Action, Notify, Step, Steps};
 
 /// A request as the ingress sees it.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +61,8 @@ pub struct Answer {
     pub at: Time,
 }
 
-/// A request that was admitted by [`Engine::admit_announced`] is accepted: what it wrote is in the
-/// persistence domain, a write of a group with its group.
+/// A request admitted by [`Engine::admit_announced`] is accepted: what it wrote is in the persistence
+/// domain. A write of a group is accepted with its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acceptance {
     /// Which core's request.
@@ -77,13 +78,13 @@ pub struct Acceptance {
 pub struct Service {
     /// Accesses done.
     pub accesses: u64,
-    /// Of them, row hits.
+    /// Accesses that hit the open row.
     pub row_hits: u64,
-    /// From entering the queue to leaving it, summed.
+    /// Time from entering the queue to leaving it, summed.
     pub queued: Time,
-    /// From entering the queue to being done, summed.
+    /// Time from entering the queue to being done, summed.
     pub total: Time,
-    /// Reads answered from a queued write, writes merged with one.
+    /// Reads answered from a queued write, and writes merged with one.
     pub short_cuts: u64,
 }
 
@@ -94,16 +95,17 @@ pub struct Engine {
     steps: Steps,
     contents: Contents,
     groups: Vec<Group>,
-    timers: BinaryHeap<Reverse<(Time, Token)>>,
-    new_timers: Vec<(Time, Token)>,
+    timers: BinaryHeap<Reverse<(Time, Timer)>>,
+    new_timers: Timers,
+    failure: Option<Exhausted>,
     channels: Vec<Channel>,
-    /// When each source next has something: channels; returning reads, finished writes, units,
-    /// forwarded reads, whose `results` wait in queues.
+    /// When each source has its next event. The sources are the channels, and then those whose
+    /// `results` wait in queues: returning reads, finished writes, units, forwarded reads.
     heads: Heads,
     results: Vec<VecDeque<(u64, Step)>>,
     unit_free: [u64; Unit::ALL.len()],
     now: u64,
-    /// A memory cycle, in picoseconds, and one not after the present: its number and its start.
+    /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
     clock: u64,
     cycle: u64,
     cycle_began: u64,
@@ -113,7 +115,7 @@ pub struct Engine {
     requests: Requests,
     in_ingress: usize,
     answers: Vec<Answer>,
-    /// Among the answers is one to a read.
+    /// One of the answers is to a read.
     read_answered: bool,
     acceptances: Vec<Acceptance>,
     ledger: Ledger,
@@ -127,7 +129,7 @@ impl Engine {
         Engine::with_image(params, Image::new())
     }
 
-    /// An engine over what an earlier one left in the medium.
+    /// An engine over a medium that an earlier engine has written.
     pub fn with_image(params: &EngineParams, image: Image) -> Engine {
         let medium = &params.medium;
         let channels = medium.geometry.channels as usize;
@@ -138,7 +140,8 @@ impl Engine {
             contents: Contents::new(image, medium.queues.forwarding),
             groups: Vec::new(),
             timers: BinaryHeap::new(),
-            new_timers: Vec::new(),
+            new_timers: Timers::default(),
+            failure: None,
             channels: (0..channels).map(|i| Channel::new(i, medium)).collect(),
             heads: Heads::new(channels, sources),
             results: vec![VecDeque::new(); sources],
@@ -167,20 +170,29 @@ impl Engine {
         Time::from_ps(self.now)
     }
 
-    /// Whether the ingress takes another request now: it has room, and nothing admitted earlier
-    /// stands before a full queue.
+    /// Whether the ingress takes another request now: it has room, no access waits for a slot of a full
+    /// queue, and the run has not failed.
     pub fn admits(&self) -> bool {
-        self.in_ingress < self.params.ingress && self.waiting.is_empty()
+        self.in_ingress < self.params.ingress && self.waiting.is_empty() && !self.heads.stopped
     }
 
-    /// Admits a request at `now`: `handle` does at once all that the controller does for it, and
-    /// the plan is timed from here on. It gives when a write is accepted and done, or, for a read,
-    /// twice the step of its answer.
+    /// Why the run cannot go on, `None` while it can. After the clock's end there are no more events and
+    /// nothing is admitted, so a run loop ends as if all work were done; it asks here before it relies on
+    /// its results.
+    pub fn failure(&self) -> Option<Exhausted> {
+        let clock = self.heads.stopped.then_some(Exhausted::FIVE_HOURS);
+        self.failure.or(clock)
+    }
+
+    /// Admits a request at `now`. `handle` plans at once all that the controller does for the request,
+    /// and the engine times the plan from here on. `handle` returns the steps at which a write is
+    /// accepted and done; for a read both are the step of its answer.
     pub fn admit(&mut self, request: Request, now: Time, handle: impl FnOnce(&mut Plan) -> Stored) {
         self.admit_as(false, request, now, handle);
     }
 
-    /// The same, and its acceptance will be among [`Engine::acceptances`]: what a fence waits for.
+    /// As [`Engine::admit`]. The acceptance, which a fence waits for, will be among
+    /// [`Engine::acceptances`].
     pub fn admit_announced(
         &mut self,
         request: Request,
@@ -207,23 +219,23 @@ impl Engine {
             self.steps.get_mut(first).kept = true;
         }
         let leave = match announced {
-            true => Tells::ACCEPTANCE,
-            false => Tells::LEAVE,
+            true => Notify::ACCEPTANCE,
+            false => Notify::LEAVE,
         };
-        if self.journal.is_none() && self.says_itself(first, stored) {
-            self.tells(stored.accepted, index, leave);
-            self.tells(stored.done, index, Tells::ANSWER);
+        if self.journal.is_none() && self.can_notify(first, stored) {
+            self.notify_at(stored.accepted, index, leave);
+            self.notify_at(stored.done, index, Notify::ANSWER);
             self.in_ingress += 1;
         } else {
-            self.told_apart(stored, index, leave, handled);
+            self.add_notify_steps(stored, index, leave, handled);
         }
         self.start_fresh();
     }
 
-    /// Whether the request's own steps can tell of it: it is answered and leaves with one of them, or with
-    /// the two of one write.
+    /// Whether the request's own steps can say that it leaves the ingress and that it is answered: both
+    /// happen with one of its steps, or with the two steps of one write.
     #[inline]
-    fn says_itself(&self, first: Step, stored: Stored) -> bool {
+    fn can_notify(&self, first: Step, stored: Stored) -> bool {
         let Stored { accepted, done } = stored;
         let one_write = || {
             let of_a_write = self.steps.get(accepted).action == Action::Accept;
@@ -233,25 +245,25 @@ impl Engine {
     }
 
     #[inline]
-    fn tells(&mut self, step: Step, index: u32, what: u8) {
+    fn notify_at(&mut self, step: Step, index: u32, what: u8) {
         let record = self.steps.get_mut(step);
         record.request = index;
-        record.tells |= what;
+        record.notify |= what;
     }
 
-    /// Gives a request steps of its own that only tell of it.
-    fn told_apart(&mut self, stored: Stored, index: u32, leave: u8, handled: usize) {
+    /// Adds steps that only say that the request leaves the ingress and that it is answered.
+    fn add_notify_steps(&mut self, stored: Stored, index: u32, leave: u8, handled: usize) {
         let Stored { accepted, done } = stored;
         let purpose = Purpose::of(Cause::Data);
-        let mut step = |after, tells| {
-            let step = self.steps.create(Action::Tell, purpose, after, false);
+        let mut step = |after, notify| {
+            let step = self.steps.create(Action::Notify, purpose, after, false);
             let record = self.steps.get_mut(step);
-            (record.request, record.tells) = (index, tells);
+            (record.request, record.notify) = (index, notify);
             step
         };
-        // What waits for the same step begins in the order of creation, and the answer comes last.
+        // Steps that wait for the same step start in the order of creation; the answer comes last.
         let left = step([accepted, Step::PAST, Step::PAST], leave);
-        step([done, accepted, Step::PAST], Tells::ANSWER);
+        step([done, accepted, Step::PAST], Notify::ANSWER);
         if let Some(journal) = &mut self.journal {
             journal.handled_until(handled, left);
         }
@@ -265,8 +277,8 @@ impl Engine {
         value
     }
 
-    /// Runs `handle` over a plan that takes effect at once, without steps, time or cost: for what the
-    /// medium holds before a run begins. Wear is counted; see [`Engine::forget_figures`].
+    /// Runs `handle` over a plan that takes effect at once, without steps, time or cost: it fills the
+    /// medium before a run begins. Wear is counted; see [`Engine::forget_figures`].
     ///
     /// # Panics
     /// If anything is in flight.
@@ -287,32 +299,38 @@ impl Engine {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.new_timers,
+            failure: &mut self.failure,
             journal: self.journal.as_deref_mut(),
             now: Time::from_ps(self.now),
             purpose: Purpose::of(Cause::Data),
         });
-        if !self.new_timers.is_empty() {
-            self.timers.extend(self.new_timers.drain(..).map(Reverse));
+        if !self.new_timers.asked.is_empty() {
+            let asked = self.new_timers.asked.drain(..);
+            self.timers.extend(asked.map(Reverse));
         }
         value
     }
 
-    /// A view for `hint`: a plan whose steps would never be started.
+    /// Shows `hint` a plan that it can only read, to prefetch what a request will need.
     pub fn look(&mut self, hint: impl FnOnce(&Plan)) {
         hint(&Plan {
             steps: &mut self.steps,
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.new_timers,
+            failure: &mut self.failure,
             journal: self.journal.as_deref_mut(),
             now: Time::from_ps(self.now),
             purpose: Purpose::of(Cause::Data),
         });
     }
 
-    /// When the next thing happens, [`Time::NEVER`] if nothing will.
+    /// The time of the next event; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_event(&self) -> Time {
+        if self.heads.stopped {
+            return Time::NEVER;
+        }
         Time::from_ps(self.heads.time().min(self.next_timer()))
     }
 
@@ -324,26 +342,32 @@ impl Engine {
         }
     }
 
-    /// Lets the next thing happen; gives a token whose timer has run out, for the controller.
-    pub fn advance(&mut self) -> Option<Token> {
+    /// Executes the next event. Returns a timer that has run out, for the controller.
+    pub fn advance(&mut self) -> Option<Timer> {
+        if self.heads.stopped {
+            return None;
+        }
         let next = self.heads.time();
         if self.next_timer() < next {
-            let Reverse((time, token)) = self.timers.pop()?;
+            let Reverse((time, timer)) = self.timers.pop()?;
             self.now = self.now.max(time.ps());
-            return Some(token);
+            return Some(timer);
         }
         if next != NEVER {
-            self.happen(next);
+            self.execute(next, next);
         }
         None
     }
 
-    /// Lets things happen up to and at `limit`, at least one if any is to come until then; stops
-    /// after the first of which whoever drives the engine must know: a read's answer, an acceptance, a
-    /// token as [`Engine::advance`] gives it, a change of [`Engine::admits`]. Answers to writes,
-    /// which nobody waits for, may gather.
-    pub fn advance_until(&mut self, limit: Time) -> Option<Token> {
+    /// Executes events up to and at `limit`, at least one if there is one. Stops after the first event
+    /// that the caller must know of: a read's answer, an acceptance, a timer (as [`Engine::advance`]
+    /// returns it), a change of [`Engine::admits`]. Nobody waits for the answer to a write, so such
+    /// answers may gather.
+    pub fn advance_until(&mut self, limit: Time) -> Option<Timer> {
         let admitted = self.admits();
+        if self.heads.stopped {
+            return None;
+        }
         loop {
             let next = self.heads.time();
             if self.next_timer() < next {
@@ -355,19 +379,20 @@ impl Engine {
             if next > limit.ps() || next == NEVER {
                 return None;
             }
-            self.happen(next);
+            self.execute(next, limit.ps());
             if self.read_answered || self.has_acceptances() || self.admits() != admitted {
                 return None;
             }
         }
     }
 
-    /// What is to happen at `next`, the least of the heads' times.
+    /// Executes the event at `next`, the earliest of the heads. A channel may execute further events of
+    /// its own until `limit` if no other source has one before.
     #[inline]
-    fn happen(&mut self, next: u64) {
+    fn execute(&mut self, next: u64, limit: u64) {
         self.now = next;
         match self.heads.head() {
-            Head::Channel(channel) => self.channel_acts(channel),
+            Head::Channel(channel) => self.channel_acts(channel, limit),
             Head::Source(source) => {
                 let results = &mut self.results[source];
                 let (_, step) = results.pop_front().expect("a head has a result");
@@ -378,13 +403,17 @@ impl Engine {
         }
     }
 
-    /// Nothing will happen and something should: sends out the queued writes. False if there are
-    /// none.
-    pub fn kick(&mut self) -> bool {
+    /// Forces all queued writes out. For a caller that waits while [`Engine::next_event`] is
+    /// [`Time::NEVER`]: writes below the high watermark may otherwise stay queued for ever. Returns
+    /// false if no write is queued or the run has failed.
+    pub fn force_drain(&mut self) -> bool {
+        if self.heads.stopped {
+            return false;
+        }
         let mut any = false;
         for index in 0..self.channels.len() {
             if self.channels[index].has_writes() {
-                self.channels[index].flushing = true;
+                self.channels[index].forced_drain = true;
                 self.wake_channel(index);
                 any = true;
             }
@@ -392,38 +421,39 @@ impl Engine {
         any
     }
 
-    /// No more requests will come: queued writes go as soon as no read is queued.
+    /// The input has ended: queued writes go as soon as no read is queued.
     pub fn end_of_input(&mut self) {
         for index in 0..self.channels.len() {
-            self.channels[index].ending = true;
+            self.channels[index].input_ended = true;
             if self.channels[index].has_work() {
                 self.wake_channel(index);
             }
         }
     }
 
-    /// Runs until nothing is left to do.
+    /// Runs until no work is left.
     ///
     /// # Panics
-    /// With the wait graph, if work is left that nothing will do: a bug in a design or in Sardonyx.
-    pub fn run_to_rest(&mut self) -> Vec<Token> {
-        let mut tokens = Vec::new();
+    /// As [`Engine::assert_at_rest`].
+    pub fn run_to_rest(&mut self) -> Vec<Timer> {
+        let mut timers = Vec::new();
         loop {
             while self.next_event() != Time::NEVER {
-                tokens.extend(self.advance());
+                timers.extend(self.advance());
             }
-            if !self.kick() {
+            if !self.force_drain() {
                 break;
             }
         }
         self.assert_at_rest();
-        tokens
+        timers
     }
 
-    /// Panics with the wait graph unless every step is finished.
+    /// Checks that every step is finished.
     ///
     /// # Panics
-    /// As it says.
+    /// With the wait graph, if a step is not: a bug in a design or in Sardonyx, unless
+    /// [`Engine::failure`] says why the run could not go on.
     pub fn assert_at_rest(&self) {
         let graph: Vec<String> = self
             .steps
@@ -464,12 +494,12 @@ impl Engine {
         !self.acceptances.is_empty()
     }
 
-    /// What everything has cost, by cause.
+    /// Latency, energy and accesses by cause.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// How the medium has served reads and writes.
+    /// How the medium's queues have served reads or writes.
     pub fn service(&self, kind: Kind) -> Service {
         self.service[kind as usize]
     }
@@ -479,7 +509,7 @@ impl Engine {
         &self.contents.image
     }
 
-    /// Gives up the engine for what a power cut would leave in the array.
+    /// Consumes the engine and returns what a power cut would leave in the array.
     pub fn into_image(self) -> Image {
         self.contents.image
     }
@@ -496,12 +526,12 @@ impl Engine {
         self.journal = Some(Box::default());
     }
 
-    /// The journal being kept, for the marks of whoever drives the cores.
+    /// The journal being kept, for the program's marks.
     pub fn journal(&mut self) -> Option<&mut Journal> {
         self.journal.as_deref_mut()
     }
 
-    /// Ends the journal and gives it up.
+    /// Ends the journal and returns it.
     pub fn take_journal(&mut self) -> Option<Box<Journal>> {
         self.journal.take()
     }
@@ -517,7 +547,7 @@ impl Engine {
     pub fn take_log(&mut self) -> Vec<log::Command> {
         let cycle = self.now / self.params.medium.timing.clock.ps();
         for channel in &mut self.channels {
-            channel.refresh(cycle); // a channel without work has yet to make up for them
+            channel.refresh(cycle); // an idle channel has not yet made up for its refreshes
         }
         let channels = self.channels.iter_mut();
         channels

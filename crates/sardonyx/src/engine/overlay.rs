@@ -1,5 +1,6 @@
-//! The in-flight overlay: line → newest bytes, newest writer, unfinished readers. It is the
-//! scoreboard's index by line, the forwarding index, and, over the image, the newest view.
+//! The overlay of lines in flight: for each its newest bytes, its newest writer and its unfinished
+//! readers. It is the scoreboard's index by line and the forwarding index; over the image it gives the
+//! newest bytes.
 
 use rustc_hash::FxHashMap;
 

@@ -1,5 +1,5 @@
-//! Queued accesses of one direction: a list a bank in order of arrival, and for each bank the
-//! oldest access that hits its open row, so that the scheduler looks at two entries a bank.
+//! Queued accesses of one direction: for each bank a list in order of arrival, and the oldest access
+//! that hits the open row. So the scheduler looks at two entries of a bank.
 
 use super::channel::Slots;
 use super::constraints::MOST;
@@ -49,23 +49,23 @@ const EMPTY: List = List {
     hit: NONE,
 };
 
-/// Bank and row of an entry in short: other rows may have the same, no entry has [`NO_ROW`].
+/// A tag made of bank and row. Different rows may share a tag; no entry has [`NO_ROW`].
 #[inline]
-fn short(bank: usize, row: u64) -> u32 {
+fn tag(bank: usize, row: u64) -> u32 {
     ((row as u32).wrapping_mul(MOST as u32) | bank as u32) & (NO_ROW >> 1)
 }
 
 const NO_ROW: u32 = u32::MAX;
-/// Short rows that are compared at once.
+/// Tags that are compared at once.
 const STRIDE: usize = 8;
 
 /// The lists of all banks.
 pub(crate) struct Lists {
     entries: Vec<Entry>,
-    /// Each entry's bank and row in short, to see in one go that a row has none.
-    rows: Vec<u32>,
+    /// Each entry's tag, to find quickly that a row has no entry.
+    tags: Vec<u32>,
     free: Vec<u16>,
-    lists: Box<[List; MOST]>,
+    lists: [List; MOST],
     banks: u64,
     len: usize,
 }
@@ -74,9 +74,9 @@ impl Lists {
     pub fn new() -> Lists {
         Lists {
             entries: Vec::new(),
-            rows: Vec::new(),
+            tags: Vec::new(),
             free: Vec::new(),
-            lists: Box::new([EMPTY; MOST]),
+            lists: [EMPTY; MOST],
             banks: 0,
             len: 0,
         }
@@ -148,12 +148,12 @@ impl Lists {
             None => {
                 self.entries.push(entry);
                 let strides = self.entries.len().next_multiple_of(STRIDE);
-                self.rows.resize(strides, NO_ROW);
+                self.tags.resize(strides, NO_ROW);
                 self.entries.len() as u16 - 1
             }
         };
         self.entries[index as usize] = entry;
-        self.rows[index as usize] = short(bank, entry.row);
+        self.tags[index as usize] = tag(bank, entry.row);
         self.link(bank, entry.before, index);
         self.link_back(bank, entry.after, index);
         let hit = self.lists[bank % MOST].hit;
@@ -176,25 +176,25 @@ impl Lists {
             self.banks &= !(1 << bank);
         }
         self.free.push(index);
-        self.rows[index as usize] = NO_ROW;
+        self.tags[index as usize] = NO_ROW;
         self.len -= 1;
         entry
     }
 
     /// The bank's row is, or will be, `row`.
     pub fn row_changed(&mut self, bank: usize, row: u64) {
-        self.lists[bank % MOST].hit = match self.any_of(bank, row) {
+        self.lists[bank % MOST].hit = match self.may_contain(bank, row) {
             true => self.first(self.lists[bank % MOST].head, |entry| entry.row == row),
             false => NONE,
         };
     }
 
-    /// Whether an entry may hit `row`. Most rows of scattered accesses have none, and a walk along a
-    /// list costs a wrong guess at its end.
+    /// Whether an entry may hit `row`. Most rows of scattered accesses have none, and walking a list
+    /// costs a mispredicted branch at its end.
     #[inline]
-    fn any_of(&self, bank: usize, row: u64) -> bool {
-        let wanted = short(bank, row);
-        let (strides, _) = self.rows.as_chunks::<STRIDE>();
+    fn may_contain(&self, bank: usize, row: u64) -> bool {
+        let wanted = tag(bank, row);
+        let (strides, _) = self.tags.as_chunks::<STRIDE>();
         let mut found = [0; STRIDE];
         for rows in strides {
             for (found, row) in found.iter_mut().zip(rows) {

@@ -1,6 +1,6 @@
-//! Slots of the queues: taken when a step is ready, first come first served, never reserved ahead;
-//! a group takes all of its slots at one instant or none. A write to a queued write's line may be
-//! merged with it instead.
+//! Slots of the queues. A step takes a slot when it is ready, first come first served; slots are never
+//! reserved. A group takes all of its slots at one instant or none. A write may instead be merged with
+//! the queued write of its line.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ enum Waiter {
     Group(u32),
 }
 
-/// Those who stand before full queues.
+/// Steps and groups that wait for slots of full queues.
 pub(crate) struct Waiting {
     queues: Vec<[VecDeque<Waiter>; 3]>,
     count: usize,
@@ -76,7 +76,7 @@ impl Engine {
         (self.decoder.channel(place), slots)
     }
 
-    /// Takes a slot now, or waits for one behind those who wait already.
+    /// Takes a slot now, or waits behind those that wait already.
     pub(super) fn want_slot(&mut self, step: Step, slots: Slots) {
         let queue = self.queue_of(step, slots);
         if self.waiting.is_free(queue) && self.channels[queue.0].take_slots(slots, 1) {
@@ -119,7 +119,7 @@ impl Engine {
         }
     }
 
-    /// A slot has become free: those who wait get it in their order.
+    /// A slot has become free: the waiting steps and groups get it in their order.
     pub(super) fn slot_is_free(&mut self, channel: usize, slots: Slots) {
         let queue = (channel, slots);
         while let Some(waiter) = self.waiting.front(queue) {
@@ -141,7 +141,7 @@ impl Engine {
                         self.waiting.pop(*queue);
                     }
                     self.group_taken(group);
-                    // Those behind it in its other queues stand before slots that may be free.
+                    // In its other queues, slots may be free for those behind the group.
                     for other in queues.into_iter().filter(|other| *other != queue) {
                         self.slot_is_free(other.0, other.1);
                     }
@@ -150,7 +150,7 @@ impl Engine {
         }
     }
 
-    /// One more member of a group is ready; the last one makes the group ask for its slots.
+    /// One more member of a group is ready. The last one makes the group ask for its slots.
     pub(super) fn group_member_ready(&mut self, group: u32) {
         let members = &self.groups[group as usize - 1];
         let ready = |member: &Step| self.steps.get(*member).state == State::Started;
@@ -219,8 +219,8 @@ impl Engine {
         }
     }
 
-    /// Merges a whole group with queued writes of its lines, if each of its members has one that
-    /// may take it; or none of them.
+    /// Merges a whole group with the queued writes of its lines if every member can be merged;
+    /// otherwise merges none.
     fn coalesce_group(&mut self, group: u32) -> bool {
         let members = &self.groups[group as usize - 1];
         if !members.iter().all(|m| self.mergeable(*m).is_some()) {
@@ -238,8 +238,7 @@ impl Engine {
         true
     }
 
-    /// Merges a write with the queued write of its line, if there is one that may take it: neither
-    /// is in a group.
+    /// Merges a write with the queued write of its line if that is possible and neither is in a group.
     pub(super) fn coalesce(&mut self, accept: Step) -> bool {
         match self.mergeable(accept) {
             Some(target) if self.steps.get(target).group == 0 => {

@@ -1,13 +1,14 @@
-//! The scoreboard: a ring of step records with inline dependencies. A step is created by a plan,
-//! becomes ready when what it depends on is finished, and is then timed by the engine.
+//! The scoreboard: a ring of step records with inline dependencies. A plan creates a step; the step is
+//! ready when all that it depends on is finished; then the engine times it.
 //!
-//! The ring's base follows the oldest step that is unfinished or of a request that is not answered: everything before it is the past.
+//! The ring's base follows the oldest step that is unfinished or belongs to an unanswered request. Every
+//! step before the base is finished.
 
 use std::hint::select_unpredictable;
 
 use crate::stats::{Cause, Purpose};
 
-/// A thing that happens once: a place in one global, growing sequence.
+/// A step: its number in the one sequence of all steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Step(pub(crate) u64);
 
@@ -19,11 +20,11 @@ impl Step {
 /// What a step makes the hardware do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Nothing: it is finished when what it depends on is.
+    /// Nothing: the step is finished when all that it depends on is.
     Join,
     /// Use an on-chip unit.
     Unit(u8),
-    /// Read a line from the medium, or from the queued write of it if `writer` is not done.
+    /// Read a line from the medium, or from its queued write if that is not done.
     Read,
     /// Take a slot of a write queue: the write is in the persistence domain.
     Accept,
@@ -31,19 +32,19 @@ pub(crate) enum Action {
     Store,
     /// The write was coalesced with an earlier one and is done when that is.
     Coalesced,
-    /// Nothing but what [`Tells`] says: for a request whose own steps cannot say it.
-    Tell,
+    /// Only what [`Notify`] says, for a request whose own steps cannot carry it.
+    Notify,
 }
 
-/// What the end of a step means to a request, a set of bits; its `request` says to which.
-pub(crate) struct Tells;
+/// What the end of a step means to the request in its `request`: a set of bits.
+pub(crate) struct Notify;
 
-impl Tells {
+impl Notify {
     /// It is answered.
     pub const ANSWER: u8 = 1;
     /// It leaves the ingress.
     pub const LEAVE: u8 = 2;
-    /// It leaves the ingress and the core is told.
+    /// It leaves the ingress, and the core is told of the acceptance.
     pub const ACCEPTANCE: u8 = 4;
 }
 
@@ -54,7 +55,7 @@ pub(crate) enum State {
     Finished,
 }
 
-/// Which of a step's dependencies finished last, and what that wait is booked under.
+/// The dependency that finished last, and the purpose under which waiting for it is booked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Critical {
     pub step: Step,
@@ -62,7 +63,7 @@ pub(crate) struct Critical {
 }
 
 pub(crate) const DEPENDENCIES: usize = 3;
-/// The dependency slot for the line's order; waiting for it is booked under `hazard`.
+/// The dependency slot for the order of a line's accesses; waiting for it is booked under `hazard`.
 pub(crate) const HAZARD: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +74,7 @@ pub(crate) struct Record {
     /// A write of an encryption counter, for the counter write queue.
     pub counter: bool,
     pub purpose: Purpose,
-    /// When it could begin and when it did, in picoseconds.
+    /// When the step was ready and when it began, in picoseconds.
     pub ready: u64,
     pub begun: u64,
     pub critical: Critical,
@@ -81,17 +82,18 @@ pub(crate) struct Record {
     pub queued: u64,
     /// A store's place in the order of acceptance; an accept step's earlier write of the line.
     pub sequence: u64,
-    /// First of the steps that wait for this one: step << 2 | its dependency slot; 0 for none.
+    /// The first step that waits for this one, as step << 2 | dependency slot; 0 for none.
     waiters: u64,
     next: [u64; DEPENDENCIES],
     /// The line of a medium access.
     pub place: u64,
     /// A write's payload; a read's writer.
     pub link: u64,
-    /// The request that its end means something to, by its slot in the engine's table, and what.
+    /// What the step's end means ([`Notify`]) to which request, an index into the table of requests.
     pub request: u32,
-    pub tells: u8,
-    /// The first step of a request that is not answered: its booking will look at the steps from here on.
+    pub notify: u8,
+    /// The first step of an unanswered request: the booking of its latency will read the steps from
+    /// here on.
     pub kept: bool,
     /// The group of an accept step, plus one; 0 for none.
     pub group: u32,
@@ -120,14 +122,14 @@ impl Record {
             place: 0,
             link: 0,
             request: 0,
-            tells: 0,
+            notify: 0,
             kept: false,
             group: 0,
         }
     }
 }
 
-/// All steps that are not the past.
+/// All steps from the base on.
 pub(crate) struct Steps {
     ring: Vec<Record>,
     base: u64,
@@ -172,7 +174,7 @@ impl Steps {
         step.0 < self.base || self.get(step).state == State::Finished
     }
 
-    /// A new step, and one more thing to wait for than its dependencies if `held`.
+    /// Creates a step. If `held`, it waits for [`Steps::release`] as well as for its dependencies.
     #[inline]
     pub fn create(
         &mut self,
@@ -198,7 +200,7 @@ impl Steps {
         step
     }
 
-    /// Hangs `step` on `on` by dependency `slot`; false if `on` is finished.
+    /// Makes `step` wait for `on` by dependency `slot`. Returns false if `on` is finished.
     #[inline]
     fn depend(&mut self, step: Step, on: Step, slot: usize) -> bool {
         if self.is_finished(on) {
@@ -210,7 +212,7 @@ impl Steps {
         true
     }
 
-    /// Adds a dependency to a step that is still held, by a free slot; false if `on` is finished.
+    /// Adds a dependency to a held step, by a free slot. Returns false if `on` is finished.
     pub fn depend_more(&mut self, step: Step, on: Step, slot: usize) -> bool {
         assert!(
             self.get(step).pending > 0 && self.get(step).next[slot] == 0,
@@ -221,14 +223,14 @@ impl Steps {
         waits
     }
 
-    /// Lets a held step go; true if that made it ready.
+    /// Releases a held step. Returns whether it is ready now.
     pub fn release(&mut self, step: Step) -> bool {
         let record = self.get_mut(step);
         record.pending -= 1;
         record.pending == 0
     }
 
-    /// Finishes `step` and appends to `ready` those that waited for nothing else.
+    /// Finishes `step` and appends to `ready` the steps that waited for nothing else.
     #[inline]
     pub fn finish(&mut self, step: Step, ready: &mut Vec<Step>) {
         let record = self.get_mut(step);
@@ -252,13 +254,13 @@ impl Steps {
         }
     }
 
-    /// Takes every step for finished: for plans that nobody times.
+    /// Takes every step for finished, for plans without a clock.
     pub fn forget(&mut self) {
         self.base = self.next;
         self.fresh.clear();
     }
 
-    /// Unfinished steps, for the message when nothing can happen any more.
+    /// Unfinished steps, for the message of a deadlock.
     pub fn unfinished(&self) -> impl Iterator<Item = (Step, &Record)> {
         (self.base..self.next)
             .map(Step)

@@ -8,9 +8,10 @@ use super::contents::Contents;
 use super::journal::{Journal, Sealed};
 use super::slots::Group;
 use super::steps::Steps;
+use crate::exhausted::Exhausted;
 use crate::line::{Line, Place};
 use crate::medium::image::Image;
-use crate::plan::{Plan, Token};
+use crate::plan::{Plan, Timers};
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
 
@@ -19,7 +20,8 @@ pub struct Untimed {
     steps: Steps,
     contents: Contents,
     groups: Vec<Group>,
-    timers: Vec<(Time, Token)>,
+    timers: Timers,
+    failure: Option<Exhausted>,
     journal: Journal,
 }
 
@@ -30,7 +32,8 @@ impl Untimed {
             steps: Steps::new(),
             contents: Contents::new(image, true),
             groups: Vec::new(),
-            timers: Vec::new(),
+            timers: Timers::default(),
+            failure: None,
             journal: Journal::default(),
         }
     }
@@ -42,10 +45,16 @@ impl Untimed {
             contents: &mut self.contents,
             groups: &mut self.groups,
             timers: &mut self.timers,
+            failure: &mut self.failure,
             journal: Some(&mut self.journal),
             now: Time::ZERO,
             purpose: Purpose::of(Cause::Data),
         })
+    }
+
+    /// Why a plan could not be carried out, if one could not.
+    pub fn failure(&self) -> Option<Exhausted> {
+        self.failure
     }
 
     /// The image below what has been written.
@@ -79,7 +88,7 @@ impl Untimed {
         self.steps.forget();
         self.contents.overlay.forget();
         self.groups.clear();
-        self.timers.clear();
+        self.timers.asked.clear();
         self.journal.sealed.clear();
         self.journal.pending.clear();
     }

@@ -1,8 +1,8 @@
 //! Why a run cannot be made or cannot go on.
 
 use super::{MAX_CORES, OutOfMemory};
-use crate::beyond::Beyond;
 use crate::controller::designs::UnknownDesign;
+use crate::exhausted::Exhausted;
 use crate::trace::TraceError;
 
 /// Why a run cannot be made or cannot go on.
@@ -78,21 +78,14 @@ pub struct TraceUse {
     pub remedy: &'static str,
 }
 
-/// What `run` of `design` over `trace` gives, with what it exhausts as an error.
-///
-/// # Errors
-/// Those of `run`, and [`RunError::Exhausted`].
-pub fn unless_exhausted<T, E: From<RunError>>(
-    trace: &str,
-    design: &str,
-    run: impl FnOnce() -> Result<T, E>,
-) -> Result<T, E> {
-    Beyond::caught(run).unwrap_or_else(|Beyond { problem, remedy }| {
-        Err(E::from(RunError::Exhausted {
+impl RunError {
+    /// A run of `design` over `trace` cannot go on.
+    pub(super) fn exhausted(trace: &str, design: &str, why: Exhausted) -> RunError {
+        RunError::Exhausted {
             trace: trace.to_owned(),
             design: design.to_owned(),
-            problem,
-            remedy,
-        }))
-    })
+            problem: why.problem,
+            remedy: why.remedy,
+        }
+    }
 }

@@ -24,7 +24,7 @@ pub use adversity::Adversity;
 pub use agent::{Agent, Answer, CoreFigures, Counts, Turn, Waiter};
 pub use caches::{Caches, Hit, Level, MAX_CORES, WriteBack};
 pub use cores::{Player, ReadId, Taken, TraceCore};
-pub use error::{RunError, TraceUse, unless_exhausted};
+pub use error::{RunError, TraceUse};
 pub(crate) use memory::pieces;
 pub use memory::{COUNTER_SPAN, Memory, MemoryExt};
 pub use ops::{Batch, Mark, Op, OpKind, OpSource, Phase};

@@ -80,8 +80,7 @@ fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
     let ledger = engine.ledger();
     let total = ledger.grand_total();
     let simulated = port.last_answer.since(sim.before.time);
-    let mut figures = Vec::new();
-    port.controller.figures(&mut figures);
+    let figures = port.controller.figures();
     let duplicates = figures.iter().find(|f| f.0 == "duplicate_writes");
     let duplicates = duplicates.map_or(0.0, |f| f.1);
     let mut put = |name: &str, value: Value| {

@@ -10,7 +10,7 @@ use super::{
     Adversity, Answer, Caches, Hit, Mark, OutOfMemory, PageTable, Phase, Prefilled, Waiter,
     WriteBack,
 };
-use crate::controller::{Class, Controller, Persist};
+use crate::controller::{self, Class, Controller, Persist};
 use crate::engine::{Engine, Request, journal};
 use crate::latency::Latencies;
 use crate::line::{Line, Logical, Virtual, ZERO_LINE};
@@ -117,8 +117,12 @@ impl Port {
         let (request, now) = self.request(core, WRITE, Kind::Write, arrival);
         let controller = &mut self.controller;
         self.engine.admit(request, now, |plan| {
-            let (data, order) = (At::past(data), Persist::Relaxed);
-            controller.write(line, data, Step::PAST, class, order, plan)
+            let write = controller::Write {
+                class,
+                core: core as u32,
+                ..controller::Write::new(line, At::past(data))
+            };
+            controller.write(write, plan)
         });
     }
 
@@ -424,8 +428,13 @@ impl Port {
         let controller = &mut self.controller;
         self.engine.admit_announced(request, now, |plan| {
             plan.handled(line, &written.data, class, order);
-            let data = At::new(&written.data, written.at);
-            controller.write(line, data, Step::PAST, class, order, plan)
+            let write = controller::Write {
+                class,
+                order,
+                core: core as u32,
+                ..controller::Write::new(line, At::new(&written.data, written.at))
+            };
+            controller.write(write, plan)
         });
     }
 }

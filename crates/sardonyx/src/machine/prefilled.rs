@@ -2,7 +2,7 @@
 
 use super::RunError;
 use crate::config::Machine;
-use crate::controller::{Class, Controller, Persist, designs};
+use crate::controller::{Class, Controller, Write, designs};
 use crate::engine::Engine;
 use crate::line::{Line, Logical};
 use crate::medium::image::Image;
@@ -13,6 +13,8 @@ use crate::plan::{At, Plan, Step};
 pub struct Prefilled {
     pub(super) engine: Engine,
     pub(super) controller: Controller,
+    /// The design's name.
+    pub(super) design: String,
 }
 
 impl Prefilled {
@@ -25,25 +27,33 @@ impl Prefilled {
         Ok(Prefilled {
             engine: Engine::new(&machine.engine),
             controller: designs::build(design, &machine.controller, &mut layout)?,
+            design: design.to_owned(),
         })
     }
 
     /// What a power cut left, as `image`, under a fresh `controller` that recovers from it in time; a
     /// journal is kept from then on.
-    pub fn recovering(machine: &Machine, mut controller: Controller, image: Image) -> Prefilled {
+    pub fn recovering(
+        machine: &Machine,
+        design: &str,
+        mut controller: Controller,
+        image: Image,
+    ) -> Prefilled {
         let mut engine = Engine::with_image(&machine.engine, image);
         engine.keep_journal();
         engine.background(|plan| controller.recover(plan));
-        Prefilled { engine, controller }
+        Prefilled {
+            engine,
+            controller,
+            design: design.to_owned(),
+        }
     }
 
     /// Has the controller write `data` to `line`, at no time and no cost.
     pub fn write(&mut self, line: Logical, data: &Line) {
         let controller = &mut self.controller;
-        self.engine.at_once(|plan| {
-            let (data, order) = (At::past(data), Persist::Relaxed);
-            controller.write(line, data, Step::PAST, Class::Data, order, plan)
-        });
+        self.engine
+            .at_once(|plan| controller.write(Write::new(line, At::past(data)), plan));
     }
 
     /// What the controller reads at `line`, at no time and no cost; `None` if it was never written.

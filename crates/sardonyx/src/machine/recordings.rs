@@ -2,7 +2,7 @@
 
 use super::{
     Agent, Copies, Outcome, Player, Prefilled, RunError, Stream, System, TraceCore, TraceOps,
-    Warmup, unless_exhausted,
+    Warmup,
 };
 use crate::config::Machine;
 use crate::trace::{Level, Source};
@@ -68,8 +68,5 @@ pub fn run(
     options: Options,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, RunError> {
-    let trace = sources.first().map(|source| source.name().to_owned());
-    unless_exhausted(&trace.unwrap_or_default(), design, || {
-        system(machine, design, sources, options)?.run(progress)
-    })
+    system(machine, design, sources, options)?.run(progress)
 }

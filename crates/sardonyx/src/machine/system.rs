@@ -30,6 +30,7 @@ pub enum Warmup {
 /// A run under way.
 pub struct System<'s> {
     machine: Machine,
+    design: String,
     port: Port,
     agents: Vec<Box<dyn Agent + 's>>,
     /// When each agent can go on.
@@ -70,9 +71,11 @@ impl<'s> System<'s> {
             true => Caches::new(&machine.caches, cores),
             false => Caches::new(&CachesParams::default(), 1),
         };
+        let design = memory.design.clone();
         let port = Port::new(memory, caches, PageTable::new(spaces), cores);
         let mut system = System {
             machine: machine.clone(),
+            design,
             port,
             turns: agents.iter().map(|agent| agent.next_turn()).collect(),
             agents,
@@ -140,6 +143,7 @@ impl<'s> System<'s> {
         let mut memory = Prefilled {
             engine: self.port.engine,
             controller: self.port.controller,
+            design: self.design,
         };
         for dirty in dirty {
             memory.write(dirty.line, &dirty.data);
@@ -198,6 +202,13 @@ impl<'s> System<'s> {
         let mut over = false;
         let mut turns = 0u64;
         loop {
+            if let Some(why) = self.port.engine.failure() {
+                return Err(RunError::exhausted(
+                    self.agents[0].name(),
+                    &self.design,
+                    why,
+                ));
+            }
             let event = self.port.engine.next_event();
             if self.port.holds_victims() && self.port.engine.admits() {
                 if event <= self.port.engine.now() {
@@ -227,7 +238,7 @@ impl<'s> System<'s> {
                     over = true;
                     self.port.engine.end_of_input();
                 }
-                _ if self.port.engine.kick() => {}
+                _ if self.port.engine.force_drain() => {}
                 _ => break,
             }
         }
@@ -267,11 +278,11 @@ impl<'s> System<'s> {
     }
 
     fn advance_until(&mut self, limit: Time) {
-        if let Some(token) = self.port.engine.advance_until(limit) {
+        if let Some(timer) = self.port.engine.advance_until(limit) {
             let (controller, now) = (&mut self.port.controller, self.port.engine.now());
             self.port
                 .engine
-                .background(|plan| controller.wake(token, now, plan));
+                .background(|plan| controller.wake(timer, now, plan));
         }
         self.take_answers();
     }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::memory::pieces;
 use super::{Batch, Memory, OpKind};
-use crate::controller::{Class, Controller, Persist};
+use crate::controller::{Class, Controller, Persist, Write};
 use crate::engine::untimed::Untimed;
 use crate::line::{LINE_BYTES, Line, Logical, Virtual};
 use crate::plan::{At, Step};
@@ -157,10 +157,12 @@ impl Memory for UntimedMemory<'_> {
             false => Class::Data,
         };
         let controller = &mut *self.controller;
-        self.untimed.plan(|plan| {
-            let data = At::past(&data);
-            controller.write(Logical(line), data, Step::PAST, class, order, plan)
-        });
+        let write = Write {
+            class,
+            order,
+            ..Write::new(Logical(line), At::past(&data))
+        };
+        self.untimed.plan(|plan| controller.write(write, plan));
     }
 
     fn fence(&mut self) {

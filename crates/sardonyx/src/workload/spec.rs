@@ -121,7 +121,7 @@ impl ProgramSpec {
         };
         let Some(file) = PROGRAMS.iter().find(|file| file.name == self.name) else {
             let names = || PROGRAMS.iter().map(|file| file.name);
-            let near = crate::config::nearest(&self.name, names());
+            let near = crate::names::nearest(&self.name, names());
             let meant = near
                 .first()
                 .map(|near| format!("did you mean \"{near}\"? "));

@@ -5,7 +5,7 @@ use super::{ProgramRun, ProgramSpec, SpecError};
 use crate::config::Machine;
 use crate::line::{LINE_BYTES, Logical};
 use crate::machine::{
-    MAX_CORES, OpSource, Outcome, PAGE_LINES, Prefilled, RunError, System, Warmup, unless_exhausted,
+    MAX_CORES, OpSource, Outcome, PAGE_LINES, Prefilled, RunError, System, Warmup,
 };
 
 /// Pages by which a core's region lies further into its share than the core's before, and by which the
@@ -147,7 +147,5 @@ pub fn run(
     warmup: u64,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, ProgramError> {
-    unless_exhausted(&spec.name, design, || {
-        Ok(system(machine, design, spec, cores, warmup)?.run(progress)?)
-    })
+    Ok(system(machine, design, spec, cores, warmup)?.run(progress)?)
 }

@@ -6,8 +6,8 @@ use super::counter_tags::CounterTags;
 use super::global_counter::GlobalCounter;
 use super::pad::Pads;
 use crate::controller::params::CounterModeParams;
-use crate::controller::{Class, Figures, Layer, Persist};
-use crate::line::{Line, Place};
+use crate::controller::{Class, Figures, Layer, Storey, Write};
+use crate::line::{Line, Logical, Place};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -43,6 +43,30 @@ impl CoLocated {
     }
 }
 
+impl Storey for CoLocated {
+    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
+        let (counted, greatest) = plan.greatest_sideband();
+        self.counted = counted;
+        self.global.recover(|_| greatest, plan);
+        Vec::new()
+    }
+
+    fn forget_figures(&mut self) {
+        if let Some(cache) = &mut self.cache {
+            cache.forget_figures();
+        }
+        self.wasted = 0;
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        if let Some(cache) = &self.cache {
+            out.push(("counter_cache_hit_rate", cache.hit_rate()));
+        }
+        out.push(("counter_bytes", (self.counted * 8) as f64));
+        out.push(("wasted_encryptions", self.wasted as f64));
+    }
+}
+
 impl Layer for CoLocated {
     type Addr = Place;
 
@@ -73,15 +97,10 @@ impl Layer for CoLocated {
         At::new(Some(self.pads.crypt(a, beside, &line)), at)
     }
 
-    fn write(
-        &mut self,
-        a: Place,
-        data: At<&Line>,
-        gate: Step,
-        _class: Class,
-        _order: Persist,
-        plan: &mut Plan,
-    ) -> Stored {
+    fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {
+        let Write {
+            at: a, data, gate, ..
+        } = write;
         self.counted += u64::from(plan.peek_sideband(a).is_none());
         let next = self.global.next(&mut plan.because(Cause::Counter));
         if let Some(cache) = &mut self.cache {
@@ -98,7 +117,7 @@ impl Layer for CoLocated {
         stored
     }
 
-    fn waste(&mut self, _a: Place, data: Step, plan: &mut Plan) {
+    fn discard_encryption(&mut self, _a: Place, data: Step, plan: &mut Plan) {
         self.wasted += 1;
         plan.because(Cause::Encryption).unit(Unit::Aes, data);
     }
@@ -108,30 +127,7 @@ impl Layer for CoLocated {
         Stored::at(after)
     }
 
-    fn flush(&mut self, _plan: &mut Plan) {}
-
-    fn recover(&mut self, plan: &mut Plan) {
-        let (counted, greatest) = plan.greatest_sideband();
-        self.counted = counted;
-        self.global.recover(|_| greatest, plan);
-    }
-
     fn hint(&self, a: Place, plan: &Plan) {
         plan.touch_ahead(a);
-    }
-
-    fn forget_figures(&mut self) {
-        if let Some(cache) = &mut self.cache {
-            cache.forget_figures();
-        }
-        self.wasted = 0;
-    }
-
-    fn figures(&self, out: &mut Figures) {
-        if let Some(cache) = &self.cache {
-            out.push(("counter_cache_hit_rate", cache.hit_rate()));
-        }
-        out.push(("counter_bytes", (self.counted * 8) as f64));
-        out.push(("wasted_encryptions", self.wasted as f64));
     }
 }

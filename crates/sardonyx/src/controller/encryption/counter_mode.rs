@@ -6,8 +6,8 @@ use super::global_counter::GlobalCounter;
 use super::pad::Pads;
 use crate::controller::metadata_cache::MetadataCache;
 use crate::controller::params::{CounterModeParams, Siblings};
-use crate::controller::{Class, Figures, Layer, Persist};
-use crate::line::{Line, Place};
+use crate::controller::{Class, Figures, Layer, Persist, Storey, Write};
+use crate::line::{Line, Logical, Place};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -108,104 +108,12 @@ fn counter_of(line: &Line, a: Place) -> u64 {
     u64::from_le_bytes(line[from..from + 8].try_into().expect("8 bytes"))
 }
 
-impl Layer for CounterMode {
-    type Addr = Place;
-
-    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
-        let stored = plan.read(a, after);
-        let place = self.counter_line(a);
-        let got = self
-            .cache
-            .get(place, after, &mut plan.because(Cause::Counter));
-        let counter = self.counter(self.cache.line(got), a, plan);
-        let Some(line) = stored.value.filter(|_| counter != 0) else {
-            return At::new(None, plan.both(stored.at, got.at));
-        };
-        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, got.at);
-        let at = plan.both(stored.at, pad);
-        At::new(Some(self.pads.crypt(a, counter, &line)), at)
-    }
-
-    fn write(
-        &mut self,
-        a: Place,
-        data: At<&Line>,
-        gate: Step,
-        _class: Class,
-        order: Persist,
-        plan: &mut Plan,
-    ) -> Stored {
-        let place = self.counter_line(a);
-        let got = self
-            .cache
-            .get(place, data.at, &mut plan.because(Cause::Counter));
-        let old = self.counter(self.cache.line(got), a, plan);
-        self.counted += u64::from(old == 0);
-        let (counter, known, gate) = match &mut self.numbers {
-            Numbers::PerLine => (old + 1, got.at, gate),
-            Numbers::Global(global) => {
-                // A miss does not stall the write: its counter is a new one.
-                let next = global.next(&mut plan.because(Cause::Counter));
-                (next.value, data.at, plan.both(gate, next.at))
-            }
-        };
-        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, known);
-        let at = plan.both(data.at, pad);
-        let line = self.pads.crypt(a, counter, data.value);
-        let bytes = counter.to_le_bytes();
-        let beside = (self.atomicity == Atomicity::Free).then_some(bytes);
-        let line = At::new(&line, at);
-        let stored = plan.write_words(a, line, 0xff, beside, gate, Queue::Data);
-
-        let word = (a.0 % PER_LINE) as usize;
-        let ripe = self.ripe(stored, got.at);
-        let mut plan = plan.because(Cause::Counter);
-        // A new counter whose line of eight is still on its way is drained all the same.
-        let when = (ripe, stored.accepted);
-        self.cache
-            .set_bytes_drained(got, word * 8, &bytes, when, &mut plan);
-        if !self.is_paired(order) {
-            plan.sealed(stored, a, counter, data.value, None);
-            return stored;
-        }
-        let words = match self.siblings {
-            Siblings::Accepted => 1 << word,
-            Siblings::RideAlong => self.cache.dirty(got),
-        };
-        let line = At::new(self.cache.line(got), got.at);
-        let paired = plan.write_words(place, line, words, None, gate, Queue::Counter);
-        self.cache.clean(got, words);
-        plan.group(&[stored, paired]);
-        plan.sealed(stored, a, counter, data.value, Some(paired));
-        Stored {
-            accepted: stored.accepted,
-            done: plan.both(stored.done, paired.done),
-        }
-    }
-
-    fn waste(&mut self, a: Place, data: Step, plan: &mut Plan) {
-        self.wasted += 1;
-        let place = self.counter_line(a);
-        let mut plan = plan.because(Cause::Encryption);
-        let got = self.cache.get(place, data, &mut plan);
-        plan.unit(Unit::Aes, got.at);
-    }
-
-    /// `counter_cache_writeback()`: writes a dirty hit whole and keeps it; always ready.
-    fn persist_metadata(&mut self, a: Place, after: Step, plan: &mut Plan) -> Stored {
-        if matches!(self.atomicity, Atomicity::Never | Atomicity::Free) {
-            return Stored::at(after);
-        }
-        let place = self.counter_line(a);
-        self.cache
-            .persist(place, after, &mut plan.because(Cause::Counter))
-    }
-
+impl Storey for CounterMode {
     fn flush(&mut self, plan: &mut Plan) {
         self.cache.flush(&mut plan.because(Cause::Counter));
     }
 
-    fn recover(&mut self, plan: &mut Plan) {
+    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
         let (mut counted, mut greatest) = (0, 0);
         for place in plan.written(&self.region) {
             let line = plan.peek(place).expect("it has been written");
@@ -221,11 +129,7 @@ impl Layer for CounterMode {
         if let Numbers::Global(global) = &mut self.numbers {
             global.recover(|_| greatest, plan);
         }
-    }
-
-    fn hint(&self, a: Place, plan: &Plan) {
-        plan.touch_ahead(a);
-        self.cache.touch_ahead(self.counter_line(a), plan);
+        Vec::new()
     }
 
     fn forget_figures(&mut self) {
@@ -237,5 +141,103 @@ impl Layer for CounterMode {
         out.push(("counter_cache_hit_rate", self.cache.hit_rate()));
         out.push(("counter_bytes", (self.counted * 8) as f64));
         out.push(("wasted_encryptions", self.wasted as f64));
+    }
+}
+
+impl Layer for CounterMode {
+    type Addr = Place;
+
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+        let stored = plan.read(a, after);
+        let place = self.counter_line(a);
+        let cached = self
+            .cache
+            .get(place, after, &mut plan.because(Cause::Counter));
+        let counter = self.counter(self.cache.line(cached), a, plan);
+        let Some(line) = stored.value.filter(|_| counter != 0) else {
+            return At::new(None, plan.both(stored.at, cached.at));
+        };
+        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, cached.at);
+        let at = plan.both(stored.at, pad);
+        At::new(Some(self.pads.crypt(a, counter, &line)), at)
+    }
+
+    fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {
+        let Write {
+            at: a,
+            data,
+            gate,
+            order,
+            ..
+        } = write;
+        let place = self.counter_line(a);
+        let cached = self
+            .cache
+            .get(place, data.at, &mut plan.because(Cause::Counter));
+        let old = self.counter(self.cache.line(cached), a, plan);
+        self.counted += u64::from(old == 0);
+        let (counter, known, gate) = match &mut self.numbers {
+            Numbers::PerLine => (old + 1, cached.at, gate),
+            Numbers::Global(global) => {
+                // A miss does not stall the write: its counter is a new one.
+                let next = global.next(&mut plan.because(Cause::Counter));
+                (next.value, data.at, plan.both(gate, next.at))
+            }
+        };
+        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, known);
+        let at = plan.both(data.at, pad);
+        let line = self.pads.crypt(a, counter, data.value);
+        let bytes = counter.to_le_bytes();
+        let beside = (self.atomicity == Atomicity::Free).then_some(bytes);
+        let line = At::new(&line, at);
+        let stored = plan.write_words(a, line, 0xff, beside, gate, Queue::Data);
+
+        let word = (a.0 % PER_LINE) as usize;
+        let ripe = self.ripe(stored, cached.at);
+        let mut plan = plan.because(Cause::Counter);
+        // A new counter whose line of eight is still on its way is drained all the same.
+        let when = (ripe, stored.accepted);
+        self.cache
+            .set_bytes_drained(cached, word * 8, &bytes, when, &mut plan);
+        if !self.is_paired(order) {
+            plan.sealed(stored, a, counter, data.value, None);
+            return stored;
+        }
+        let words = match self.siblings {
+            Siblings::Accepted => 1 << word,
+            Siblings::RideAlong => self.cache.dirty(cached),
+        };
+        let line = At::new(self.cache.line(cached), cached.at);
+        let paired = plan.write_words(place, line, words, None, gate, Queue::Counter);
+        self.cache.clean(cached, words);
+        plan.group(&[stored, paired]);
+        plan.sealed(stored, a, counter, data.value, Some(paired));
+        Stored {
+            accepted: stored.accepted,
+            done: plan.both(stored.done, paired.done),
+        }
+    }
+
+    fn discard_encryption(&mut self, a: Place, data: Step, plan: &mut Plan) {
+        self.wasted += 1;
+        let place = self.counter_line(a);
+        let mut plan = plan.because(Cause::Encryption);
+        let cached = self.cache.get(place, data, &mut plan);
+        plan.unit(Unit::Aes, cached.at);
+    }
+
+    /// `counter_cache_writeback()`: writes a dirty hit whole and keeps it; always ready.
+    fn persist_metadata(&mut self, a: Place, after: Step, plan: &mut Plan) -> Stored {
+        if matches!(self.atomicity, Atomicity::Never | Atomicity::Free) {
+            return Stored::at(after);
+        }
+        let place = self.counter_line(a);
+        self.cache
+            .persist(place, after, &mut plan.because(Cause::Counter))
+    }
+
+    fn hint(&self, a: Place, plan: &Plan) {
+        plan.touch_ahead(a);
+        self.cache.touch_ahead(self.counter_line(a), plan);
     }
 }

@@ -2,12 +2,14 @@
 //! Source: SCA's `no-encryption`.
 //! Left out: counters, and so everything that a counter-atomic write demands.
 
-use crate::controller::{Class, Figures, Layer, Persist};
+use crate::controller::{Class, Layer, Storey, Write};
 use crate::line::{Line, Place};
 use crate::plan::{At, Plan, Step, Stored};
 
 /// Straight through.
 pub struct NoEncryption;
+
+impl Storey for NoEncryption {}
 
 impl Layer for NoEncryption {
     type Addr = Place;
@@ -16,29 +18,15 @@ impl Layer for NoEncryption {
         plan.read(a, after)
     }
 
-    fn write(
-        &mut self,
-        a: Place,
-        data: At<&Line>,
-        gate: Step,
-        _class: Class,
-        _order: Persist,
-        plan: &mut Plan,
-    ) -> Stored {
-        plan.write(a, data, gate)
+    fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {
+        plan.write(write.at, write.data, write.gate)
     }
 
     fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
         Stored::at(after)
     }
 
-    fn flush(&mut self, _plan: &mut Plan) {}
-
     fn hint(&self, a: Place, plan: &Plan) {
         plan.touch_ahead(a);
     }
-
-    fn forget_figures(&mut self) {}
-
-    fn figures(&self, _out: &mut Figures) {}
 }

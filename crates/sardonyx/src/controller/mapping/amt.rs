@@ -2,9 +2,9 @@
 //! region of the medium. Source: ESD (HPCA 2023) Sec. III-B; the counts beside it are *assumed*.
 //! Left out: the cache that it is read through, which its owner may use for other tables as well.
 
-use crate::controller::metadata_cache::{Got, MetadataCache};
-use crate::controller::{Encryption, SPAN};
-use crate::line::{Line, Logical, Place};
+use crate::controller::Encryption;
+use crate::controller::metadata_cache::{Lookup, MetadataCache};
+use crate::line::{Line, Logical, Place, SPAN};
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Step, Stored};
 use crate::stats::Cause;
@@ -26,6 +26,45 @@ fn shape(counted: bool) -> (u64, usize) {
 
 /// A count at which it stays for ever.
 pub const SATURATED: u8 = u8::MAX;
+
+/// The entry of a line, just looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The line.
+    pub line: Logical,
+    /// Where it lies, if anywhere.
+    pub place: Option<Place>,
+    /// The line of the table.
+    pub cached: Lookup,
+}
+
+/// The count of references to a place, just looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct Count {
+    place: Place,
+    /// How many.
+    pub refer: u8,
+    cached: Lookup,
+}
+
+/// The two moments of a change of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct When {
+    /// From here on later requests find it.
+    pub decided: Step,
+    /// From here on it may leave the chip.
+    pub ripe: Step,
+}
+
+impl When {
+    /// Both at once.
+    pub fn at(step: Step) -> When {
+        When {
+            decided: step,
+            ripe: step,
+        }
+    }
+}
 
 /// The table.
 pub struct Amt {
@@ -81,10 +120,14 @@ impl Amt {
         line: Logical,
         after: Step,
         plan: &mut Plan,
-    ) -> (Option<Place>, Got) {
+    ) -> Entry {
         let (place, from) = self.spot(line.0);
-        let got = cache.get(place, after, &mut plan.because(Cause::Mapping));
-        (self.entry(cache.line(got), from), got)
+        let cached = cache.get(place, after, &mut plan.because(Cause::Mapping));
+        Entry {
+            line,
+            place: self.entry(cache.line(cached), from),
+            cached,
+        }
     }
 
     /// Looks up where `line` lies, for a read: after the newest mapping of it is decided.
@@ -95,27 +138,28 @@ impl Amt {
         after: Step,
         plan: &mut Plan,
     ) -> At<Option<Place>> {
-        let (place, got) = self.find(cache, line, after, plan);
+        let entry = self.find(cache, line, after, plan);
         let decided = self.recent[line.0 as usize % RECENT];
-        let at = plan.because(Cause::Mapping).both(got.at, decided);
-        At::new(place, at)
+        let at = plan.because(Cause::Mapping).both(entry.cached.at, decided);
+        At::new(entry.place, at)
     }
 
-    /// Maps `line`, just found, to `place`: decided after `decided`, on its way after `ripe`.
+    /// Maps the line of `entry` to `place`.
     pub fn set(
         &mut self,
         cache: &mut MetadataCache,
-        (line, got): (Logical, Got),
+        entry: &Entry,
         place: Place,
-        (decided, ripe): (Step, Step),
+        when: When,
         plan: &mut Plan,
     ) {
-        let (_, from) = self.spot(line.0);
-        self.mapped += u64::from(self.entry(cache.line(got), from).is_none());
+        let (line, cached) = (entry.line.0, entry.cached);
+        let (_, from) = self.spot(line);
+        self.mapped += u64::from(self.entry(cache.line(cached), from).is_none());
         let mut plan = plan.because(Cause::Mapping);
-        cache.set_bytes(got, from, &to_bytes(place), ripe, &mut plan);
-        let recent = &mut self.recent[line.0 as usize % RECENT];
-        *recent = plan.both(*recent, decided);
+        cache.set_bytes(cached, from, &to_bytes(place), when.ripe, &mut plan);
+        let recent = &mut self.recent[line as usize % RECENT];
+        *recent = plan.both(*recent, when.decided);
     }
 
     /// The references to `place`.
@@ -125,24 +169,28 @@ impl Amt {
         place: Place,
         after: Step,
         plan: &mut Plan,
-    ) -> (u8, Got) {
+    ) -> Count {
         let (line, from) = self.spot(place.0);
-        let got = cache.get(line, after, &mut plan.because(Cause::Reclaim));
-        (cache.line(got)[from + ENTRY], got)
+        let cached = cache.get(line, after, &mut plan.because(Cause::Reclaim));
+        Count {
+            place,
+            refer: cache.line(cached)[from + ENTRY],
+            cached,
+        }
     }
 
-    /// Sets the count of `place`, just looked up.
+    /// Makes `count` another.
     pub fn set_count(
         &self,
         cache: &mut MetadataCache,
-        (place, got): (Place, Got),
-        count: u8,
+        count: Count,
+        refer: u8,
         ripe: Step,
         plan: &mut Plan,
     ) {
-        let (_, from) = self.spot(place.0);
+        let (_, from) = self.spot(count.place.0);
         let mut plan = plan.because(Cause::Reclaim);
-        cache.set_bytes(got, from + ENTRY, &[count], ripe, &mut plan);
+        cache.set_bytes(count.cached, from + ENTRY, &[refer], ripe, &mut plan);
     }
 
     /// The line of the table that maps `line`.
@@ -156,7 +204,8 @@ impl Amt {
         &self,
         cache: &mut MetadataCache,
         below: &mut Encryption,
-        (line, after): (Logical, Step),
+        line: Logical,
+        after: Step,
         plan: &mut Plan,
     ) -> Stored {
         let first = line.0 - line.0 % SPAN;
@@ -167,21 +216,21 @@ impl Amt {
         };
         for line in first..first + SPAN {
             let (table, from) = self.spot(line.min(self.places - 1));
-            let got = match tables.iter().find(|(known, _)| *known == table) {
-                Some((_, got)) => *got,
+            let cached = match tables.iter().find(|(known, _)| *known == table) {
+                Some((_, cached)) => *cached,
                 None => {
                     let mut plan = plan.because(Cause::Mapping);
-                    let got = cache.get(table, after, &mut plan);
-                    let map = cache.persist(table, got.at, &mut plan);
+                    let cached = cache.get(table, after, &mut plan);
+                    let map = cache.persist(table, cached.at, &mut plan);
                     also(map, &mut plan);
-                    tables.push((table, got));
-                    got
+                    tables.push((table, cached));
+                    cached
                 }
             };
-            let place = self.entry(cache.line(got), from);
+            let place = self.entry(cache.line(cached), from);
             if let Some(place) = place.filter(|place| !spans.contains(&(place.0 / SPAN))) {
                 spans.push(place.0 / SPAN);
-                also(below.persist_metadata(place, got.at, plan), plan);
+                also(below.persist_metadata(place, cached.at, plan), plan);
             }
         }
         stored
@@ -233,8 +282,8 @@ impl Amt {
                 let stored = line[number as usize * self.entry_bytes + ENTRY];
                 let true_count = lines_at.get(spot.0).min(u32::from(SATURATED)) as u8;
                 if stored != true_count {
-                    let (_, got) = self.count(cache, spot, Step::PAST, plan);
-                    self.set_count(cache, (spot, got), true_count, Step::PAST, plan);
+                    let count = self.count(cache, spot, Step::PAST, plan);
+                    self.set_count(cache, count, true_count, Step::PAST, plan);
                 }
             }
         }

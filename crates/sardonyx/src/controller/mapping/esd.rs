@@ -2,14 +2,16 @@
 //! is read and compared before it is shared. Source: ESD (HPCA 2023) Sec. III.
 //! Left out: a persistent fingerprint table, which is the point of the design.
 
-use super::amt::{Amt, ENTRY, SATURATED};
+use super::amt::{Amt, ENTRY, Entry, SATURATED, When};
 use super::efit::{Efit, Similar};
 use super::places::{Allocator, Paged};
-use crate::beyond::Beyond;
-use crate::controller::metadata_cache::{Got, MetadataCache, rate};
+use crate::controller::metadata_cache::{MetadataCache, rate};
 use crate::controller::params::{Collision, EsdParams, Reclaim};
-use crate::controller::{Class, Encryption, Figures, Layer, Persist};
-use crate::ecc;
+use crate::controller::{
+    Class, Encryption, Figures, Layer, Persist, Storey, Write, stands_on_below,
+};
+use crate::ecc::{self, Matrix};
+use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical, Place};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -37,6 +39,13 @@ enum Found {
     Unique(Entering),
 }
 
+/// Where a line lies from now on.
+struct To {
+    place: Place,
+    /// It was written there just now.
+    fresh: bool,
+}
+
 /// When a mapping leaves the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Persistence {
@@ -50,7 +59,10 @@ enum Persistence {
 
 /// ESD's mapping over an encryption.
 pub struct Esd {
-    params: EsdParams,
+    matrix: Matrix,
+    collision: Collision,
+    reclaim: Reclaim,
+    refer_max: u8,
     efit: Efit,
     amt: Amt,
     cache: MetadataCache,
@@ -68,7 +80,10 @@ impl Esd {
     pub fn new(params: &EsdParams, below: Encryption, layout: &mut Layout) -> Esd {
         let counted = params.reclaim == Reclaim::Counted;
         Esd {
-            params: params.clone(),
+            matrix: params.matrix,
+            collision: params.collision,
+            reclaim: params.reclaim,
+            refer_max: params.refer_max,
             efit: Efit::new(params),
             amt: Amt::new(counted, layout),
             cache: MetadataCache::new(params.amt_cache, Unit::Metadata, Queue::Data)
@@ -110,7 +125,7 @@ impl Esd {
 
     /// Whether the content is in the medium already, and the step after which that is known.
     fn search(&mut self, data: At<&Line>, plan: &mut Plan) -> At<Found> {
-        let check = ecc::check_word(self.params.matrix, data.value); // free: it came with the line
+        let check = ecc::check_word(self.matrix, data.value); // free: it came with the line
         let look = plan.unit(Unit::Fingerprints, data.at);
         self.efit.tick();
         self.counts.lookups += 1;
@@ -118,7 +133,7 @@ impl Esd {
         let (mut similar, mut last, mut full) = (self.efit.find(check, None), None, None);
         self.counts.hits += u64::from(similar.is_some());
         while let Some(hit) = similar {
-            if hit.refer >= self.params.refer_max {
+            if hit.refer >= self.refer_max {
                 full = Some(hit);
             } else {
                 let mut plan = plan.because(Cause::Compare);
@@ -136,7 +151,7 @@ impl Esd {
             similar = self.efit.find(check, Some(hit));
         }
         self.counts.rewrites += u64::from(full.is_some());
-        let entering = match (full, last, self.params.collision) {
+        let entering = match (full, last, self.collision) {
             (Some(hit), _, _) => Entering::Instead(hit),
             (None, None, _) | (None, _, Collision::Multi) => Entering::New(check),
             (None, Some(_), Collision::Keep) => Entering::No,
@@ -145,60 +160,67 @@ impl Esd {
         At::new(Found::Unique(entering), known)
     }
 
-    /// Maps `line` to `place`, and settles who refers to what. A mapping that must persist with its
-    /// line is written back at once.
+    /// Maps the line of `entry` to `place`, and settles who refers to what. A mapping that must persist
+    /// with its line is written back at once.
     fn remap(
         &mut self,
-        (line, got): (Logical, Got),
-        (old, place): (Option<Place>, Place),
-        fresh: bool,
-        (decided, ripe): (Step, Step),
+        entry: Entry,
+        to: To,
+        when: When,
         order: Persist,
         plan: &mut Plan,
     ) -> Stored {
-        let mapped = plan.because(Cause::Mapping).both(got.at, ripe);
-        if old == Some(place) && !fresh {
+        let To { place, fresh } = to;
+        let (line, decided) = (entry.line, when.decided);
+        let ripe = plan
+            .because(Cause::Mapping)
+            .both(entry.cached.at, when.ripe);
+        if entry.place == Some(place) && !fresh {
             // Its own content again (a fresh one: the place that it has given up in a full medium).
-            return match order {
-                Persist::Relaxed => Stored::at(mapped),
-                Persist::CounterAtomic => self.persist_mapping(line, mapped, plan),
-            };
+            return self.persist_mapping(line, ripe, order, plan);
         }
-        let cache = &mut self.cache;
-        let steps = (decided, mapped);
-        self.amt.set(cache, (line, got), place, steps, plan);
-        if self.params.reclaim == Reclaim::Paper {
+        let when = When { decided, ripe };
+        self.amt.set(&mut self.cache, &entry, place, when, plan);
+        if self.reclaim == Reclaim::Paper {
             let lines = self.lines_at.at(place.0);
             self.leaked -= u64::from(*lines == 0 && !fresh);
             *lines += 1;
-            if let Some(old) = old {
+            if let Some(old) = entry.place {
                 let lines = self.lines_at.at(old.0);
                 *lines = lines.saturating_sub(1);
                 self.leaked += u64::from(*lines == 0);
             }
-            return match order {
-                Persist::Relaxed => Stored::at(mapped),
-                Persist::CounterAtomic => self.persist_mapping(line, mapped, plan),
-            };
+            return self.persist_mapping(line, ripe, order, plan);
         }
-        let (count, got) = self.amt.count(cache, place, decided, plan);
-        let new = if fresh { 1 } else { count.saturating_add(1) };
-        if new != count {
-            self.leaked += u64::from(new == SATURATED);
-            self.amt.set_count(cache, (place, got), new, mapped, plan);
-        }
-        let stored = match order {
-            Persist::Relaxed => Stored::at(mapped),
-            Persist::CounterAtomic => self.persist_mapping(line, mapped, plan),
+        let count = self.amt.count(&mut self.cache, place, decided, plan);
+        let refer = if fresh {
+            1
+        } else {
+            count.refer.saturating_add(1)
         };
-        if let Some(old) = old {
-            self.unrefer(old, (decided, stored.accepted), plan);
+        if refer != count.refer {
+            self.leaked += u64::from(refer == SATURATED);
+            self.amt
+                .set_count(&mut self.cache, count, refer, ripe, plan);
+        }
+        let stored = self.persist_mapping(line, ripe, order, plan);
+        if let Some(old) = entry.place {
+            self.unrefer(old, decided, stored.accepted, plan);
         }
         stored
     }
 
-    /// Writes the table line of `line` back, after `after`.
-    fn persist_mapping(&mut self, line: Logical, after: Step, plan: &mut Plan) -> Stored {
+    /// Writes the table line of `line` back, after `after`, if `order` demands it.
+    fn persist_mapping(
+        &mut self,
+        line: Logical,
+        after: Step,
+        order: Persist,
+        plan: &mut Plan,
+    ) -> Stored {
+        if order == Persist::Relaxed {
+            return Stored::at(after);
+        }
         let (table, mut plan) = (self.amt.table_line(line), plan.because(Cause::Mapping));
         let stored = self.cache.persist(table, after, &mut plan);
         // Nothing to write: what was written before is in the same line's order.
@@ -209,137 +231,63 @@ impl Esd {
     }
 
     /// One line less refers to `place`.
-    fn unrefer(&mut self, place: Place, (after, unmapped): (Step, Step), plan: &mut Plan) {
-        let (count, got) = self.amt.count(&mut self.cache, place, after, plan);
+    fn unrefer(&mut self, place: Place, after: Step, unmapped: Step, plan: &mut Plan) {
+        let count = self.amt.count(&mut self.cache, place, after, plan);
         // A count of 0 is one that a power cut took: the place stays used.
-        if count == SATURATED || count == 0 {
+        if count.refer == SATURATED || count.refer == 0 {
             return;
         }
-        let spot = (place, got);
+        let less = count.refer - 1;
         self.amt
-            .set_count(&mut self.cache, spot, count - 1, unmapped, plan);
-        if count == 1 {
+            .set_count(&mut self.cache, count, less, unmapped, plan);
+        if less == 0 {
             self.efit.forget(place);
             self.places.free(place, unmapped, plan);
         } else {
             self.places.let_go(place, unmapped, plan);
         }
     }
+
+    /// There is no free place: what helps.
+    fn remedy(&self) -> &'static str {
+        match self.reclaim {
+            Reclaim::Counted => "give the machine more rows",
+            Reclaim::Paper => {
+                "esd.reclaim = \"paper\" never uses a place again; set \"counted\", or give the \
+                 machine more rows"
+            }
+        }
+    }
 }
 
-impl Layer for Esd {
-    type Addr = Logical;
-
-    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
-        let place = self.amt.translate(&mut self.cache, a, after, plan);
-        match place.value {
-            Some(mapped) => self.below.read(mapped, class, place.at, plan),
-            None => {
-                // As long as a read of the line would take; somebody else's line may lie there.
-                let read = self.below.read(Place(a.0), class, place.at, plan);
-                At::new(None, read.at)
-            }
-        }
-    }
-
-    fn write(
-        &mut self,
-        a: Logical,
-        data: At<&Line>,
-        gate: Step,
-        class: Class,
-        order: Persist,
-        plan: &mut Plan,
-    ) -> Stored {
-        let (order, mapping) = self.demands(order);
-        let (mut old, mut got) = self.amt.find(&mut self.cache, a, data.at, plan);
-        let found = match class {
-            Class::Data => self.search(data, plan),
-            Class::Log => At::new(Found::Unique(Entering::No), data.at),
-        };
-        let entering = match found.value {
-            Found::Duplicate(place) => {
-                // The demand moves to the mapping.
-                let steps = (found.at, plan.both(found.at, gate));
-                return self.remap((a, got), (old, place), false, steps, mapping, plan);
-            }
-            Found::Unique(entering) => entering,
-        };
-        let mut free = self.places.allocate(Place(a.0));
-        if let (None, Some(place), Reclaim::Counted) = (free, old, self.params.reclaim) {
-            self.unrefer(place, (found.at, found.at), plan);
-            (old, free) = (None, self.places.allocate(Place(a.0)));
-            let line = self.amt.table_line(a);
-            got = self
-                .cache
-                .revisit(line, found.at, &mut plan.because(Cause::Mapping));
-        }
-        let (place, unmapped) = free.unwrap_or_else(|| {
-            let remedy = match self.params.reclaim {
-                Reclaim::Counted => "give the machine more rows",
-                Reclaim::Paper => {
-                    "esd.reclaim = \"paper\" never uses a place again; set \"counted\", or give the \
-                     machine more rows"
-                }
-            };
-            Beyond::medium_full(remedy).raise()
-        });
-        let gate = plan.both(gate, unmapped);
-        let data = At::new(data.value, found.at);
-        let kept = self.below.write(place, data, gate, class, order, plan);
-        match entering {
-            Entering::No => {}
-            Entering::New(check) => self.efit.insert(check, place, found.at),
-            Entering::Instead(hit) => self.efit.replace(hit, place, found.at),
-        }
-        let steps = (found.at, kept.accepted);
-        let mapped = self.remap((a, got), (old, place), true, steps, mapping, plan);
-        Stored {
-            accepted: mapped.accepted,
-            done: plan.both(kept.done, mapped.done),
-        }
-    }
-
-    fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
-        if self.persistence == Persistence::Evicted {
-            return Stored::at(after);
-        }
-        let (cache, below) = (&mut self.cache, &mut self.below);
-        self.amt.persist_span(cache, below, (a, after), plan)
-    }
+impl Storey for Esd {
+    stands_on_below!();
 
     fn flush(&mut self, plan: &mut Plan) {
         self.cache.flush(&mut plan.because(Cause::Mapping));
-        self.below.flush(plan);
     }
 
-    fn recover(&mut self, plan: &mut Plan) {
+    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
         let (places, lines_at) = (&mut self.places, &mut self.lines_at);
         self.amt.scan(plan, |_, place| {
             places.take(place);
             *lines_at.at(place.0) += 1;
         });
-        if self.params.reclaim == Reclaim::Counted {
+        if self.reclaim == Reclaim::Counted {
             self.amt.recount(&mut self.cache, &self.lines_at, plan);
         }
-        self.below.recover(plan);
-    }
-
-    fn hint(&self, a: Logical, plan: &Plan) {
-        let place = self.amt.touch_ahead(&self.cache, a, plan);
-        self.below.hint(place, plan);
+        Vec::new()
     }
 
     fn forget_figures(&mut self) {
         self.counts = Counts::default();
         self.cache.forget_figures();
-        self.below.forget_figures();
     }
 
     fn figures(&self, out: &mut Figures) {
         let mapped = self.amt.mapped() as f64;
         let bytes = self.amt.bytes_per_line();
-        let counted = self.params.reclaim == Reclaim::Counted;
+        let counted = self.reclaim == Reclaim::Counted;
         let counts = if counted { self.places.in_use() } else { 0 };
         let in_use = ENTRY as f64 * mapped + counts as f64;
         let counts = &self.counts;
@@ -355,6 +303,84 @@ impl Layer for Esd {
             ("metadata_bytes_in_use", in_use),
             ("leaked_lines", self.leaked as f64),
         ]);
-        self.below.figures(out);
+    }
+}
+
+impl Layer for Esd {
+    type Addr = Logical;
+
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+        let place = self.amt.translate(&mut self.cache, a, after, plan);
+        // An unmapped line takes as long as a read of its own place; somebody else's line may lie there.
+        let at = place.value.unwrap_or(Place(a.0));
+        let read = self.below.read(at, class, place.at, plan);
+        At::new(read.value.filter(|_| place.value.is_some()), read.at)
+    }
+
+    fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
+        let (line, data) = (write.at, write.data);
+        let (order, mapping) = self.demands(write.order);
+        let mut entry = self.amt.find(&mut self.cache, line, data.at, plan);
+        let found = match write.class {
+            Class::Data => self.search(data, plan),
+            Class::Log => At::new(Found::Unique(Entering::No), data.at),
+        };
+        let decided = found.at;
+        let entering = match found.value {
+            Found::Duplicate(place) => {
+                // The demand moves to the mapping.
+                let ripe = plan.both(decided, write.gate);
+                let (when, fresh) = (When { decided, ripe }, false);
+                return self.remap(entry, To { place, fresh }, when, mapping, plan);
+            }
+            Found::Unique(entering) => entering,
+        };
+        let home = Place(line.0);
+        let mut free = self.places.allocate(home);
+        if let (None, Some(place), Reclaim::Counted) = (free, entry.place, self.reclaim) {
+            self.unrefer(place, decided, decided, plan);
+            free = self.places.allocate(home);
+            let table = self.amt.table_line(line);
+            let mut plan = plan.because(Cause::Mapping);
+            entry.cached = self.cache.revisit(table, decided, &mut plan);
+            entry.place = None;
+        }
+        let (place, unmapped) = free.unwrap_or_else(|| {
+            plan.fail(Exhausted::medium_full(self.remedy()));
+            (home, Step::PAST)
+        });
+        let gate = plan.both(write.gate, unmapped);
+        let below = Write {
+            data: At::new(data.value, decided),
+            gate,
+            order,
+            ..write.to(place)
+        };
+        let kept = self.below.write(below, plan);
+        match entering {
+            Entering::No => {}
+            Entering::New(check) => self.efit.insert(check, place, decided),
+            Entering::Instead(hit) => self.efit.replace(hit, place, decided),
+        }
+        let ripe = kept.accepted;
+        let (when, fresh) = (When { decided, ripe }, true);
+        let mapped = self.remap(entry, To { place, fresh }, when, mapping, plan);
+        Stored {
+            accepted: mapped.accepted,
+            done: plan.both(kept.done, mapped.done),
+        }
+    }
+
+    fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
+        if self.persistence == Persistence::Evicted {
+            return Stored::at(after);
+        }
+        let (cache, below) = (&mut self.cache, &mut self.below);
+        self.amt.persist_span(cache, below, a, after, plan)
+    }
+
+    fn hint(&self, a: Logical, plan: &Plan) {
+        let place = self.amt.touch_ahead(&self.cache, a, plan);
+        self.below.hint(place, plan);
     }
 }

@@ -2,7 +2,7 @@
 //! Source: ESD's Baseline, and every design here that does not deduplicate.
 //! Left out: everything.
 
-use crate::controller::{Class, Encryption, Figures, Layer, Persist};
+use crate::controller::{Class, Encryption, Layer, Storey, Write, stands_on_below};
 use crate::line::{Line, Logical, Place};
 use crate::plan::{At, Plan, Step, Stored};
 
@@ -18,6 +18,10 @@ impl Identity {
     }
 }
 
+impl Storey for Identity {
+    stands_on_below!();
+}
+
 impl Layer for Identity {
     type Addr = Logical;
 
@@ -25,39 +29,15 @@ impl Layer for Identity {
         self.below.read(Place(a.0), class, after, plan)
     }
 
-    fn write(
-        &mut self,
-        a: Logical,
-        data: At<&Line>,
-        gate: Step,
-        class: Class,
-        order: Persist,
-        plan: &mut Plan,
-    ) -> Stored {
-        self.below.write(Place(a.0), data, gate, class, order, plan)
+    fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
+        self.below.write(write.to(Place(write.at.0)), plan)
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
         self.below.persist_metadata(Place(a.0), after, plan)
     }
 
-    fn flush(&mut self, plan: &mut Plan) {
-        self.below.flush(plan);
-    }
-
-    fn recover(&mut self, plan: &mut Plan) {
-        self.below.recover(plan);
-    }
-
     fn hint(&self, a: Logical, plan: &Plan) {
         self.below.hint(Place(a.0), plan);
-    }
-
-    fn forget_figures(&mut self) {
-        self.below.forget_figures();
-    }
-
-    fn figures(&self, out: &mut Figures) {
-        self.below.figures(out);
     }
 }

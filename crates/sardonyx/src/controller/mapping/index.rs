@@ -2,9 +2,10 @@
 //! and reference count, probed one after the other. Source: the layouts are ours (*assumed*); that
 //! the index is whole, and cached, is ESD's account of its rivals. Left out: what equality means.
 
-use super::amt::{SATURATED, number, number_bytes};
-use crate::controller::metadata_cache::{Got, MetadataCache, spread};
+use super::amt::{SATURATED, When, number, number_bytes};
+use crate::controller::metadata_cache::{Lookup, MetadataCache, spread};
 use crate::controller::params::CacheParams;
+use crate::exhausted::Exhausted;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
@@ -34,7 +35,7 @@ impl Digest {
 /// An entry with the wanted digest, and how far the search has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Match {
-    got: Got,
+    cached: Lookup,
     slot: usize,
     line: Line,
     /// Where the content lies.
@@ -52,7 +53,7 @@ pub struct Search {
     digest: Digest,
     bucket: u64,
     walked: u64,
-    current: Option<(Got, Line, usize)>,
+    current: Option<(Lookup, Line, usize)>,
     /// When it has come so far.
     pub at: Step,
 }
@@ -122,14 +123,14 @@ impl Index {
     /// The next entry with the digest, `None` when there is no more.
     pub fn next(&mut self, search: &mut Search, plan: &mut Plan) -> Option<Match> {
         loop {
-            let (got, line, from) = match search.current.take() {
+            let (cached, line, from) = match search.current.take() {
                 Some(current) => current,
                 None => {
                     let place = self.region.line(search.bucket);
                     let mut plan = plan.because(Cause::Lookup);
-                    let got = self.cache.get(place, search.at, &mut plan);
-                    search.at = got.at;
-                    (got, *self.cache.line(got), 0)
+                    let cached = self.cache.get(place, search.at, &mut plan);
+                    search.at = cached.at;
+                    (cached, *self.cache.line(cached), 0)
                 }
             };
             let wanted = &search.digest.bytes[..self.digest];
@@ -138,16 +139,16 @@ impl Index {
                 entry[..self.digest] == *wanted && number(&line, self.place(*slot)).is_some()
             });
             if let Some(slot) = slot {
-                search.current = Some((got, line, slot + 1));
+                search.current = Some((cached, line, slot + 1));
                 let place = number(&line, self.place(slot)).expect("just seen");
                 return Some(Match {
-                    got,
+                    cached,
                     slot,
                     line,
                     place: Place(place),
                     count: line[self.count(slot)],
                     at: search.at,
-                    hit: got.hit,
+                    hit: cached.hit,
                 });
             }
             search.walked += 1;
@@ -162,29 +163,23 @@ impl Index {
     pub fn refer(&mut self, found: &Match, ripe: Step, plan: &mut Plan) -> u8 {
         let count = found.count.saturating_add(1);
         if count != found.count {
-            debug_assert_eq!(*self.cache.line(found.got), found.line);
+            debug_assert_eq!(*self.cache.line(found.cached), found.line);
             let mut plan = plan.because(Cause::Reclaim);
             let at = self.count(found.slot);
             self.cache
-                .set_bytes(found.got, at, &[count], ripe, &mut plan);
+                .set_bytes(found.cached, at, &[count], ripe, &mut plan);
         }
         count
     }
 
     /// Enters content at `place`, referred to once; gives the bucket that it came to lie in.
-    pub fn insert(
-        &mut self,
-        digest: Digest,
-        place: Place,
-        (after, ripe): (Step, Step),
-        plan: &mut Plan,
-    ) -> u64 {
+    pub fn insert(&mut self, digest: Digest, place: Place, when: When, plan: &mut Plan) -> u64 {
         let mut plan = plan.because(Cause::Lookup);
-        let (mut bucket, mut at) = (self.home(&digest), after);
+        let (mut bucket, mut at, ripe) = (self.home(&digest), when.decided, when.ripe);
         for _ in 0..self.region.lines {
-            let got = self.cache.revisit(self.region.line(bucket), at, &mut plan);
-            at = got.at;
-            let line = *self.cache.line(got);
+            let cached = self.cache.revisit(self.region.line(bucket), at, &mut plan);
+            at = cached.at;
+            let line = *self.cache.line(cached);
             let wanted = &digest.bytes[..self.digest];
             let full = |slot: &usize| {
                 let of = &line[slot * self.entry..][..self.digest];
@@ -199,34 +194,31 @@ impl Index {
                 entry[self.digest + 5] = 1;
                 let bytes = &entry[..self.entry];
                 self.cache
-                    .set_bytes(got, slot * self.entry, bytes, ripe, &mut plan);
+                    .set_bytes(cached, slot * self.entry, bytes, ripe, &mut plan);
                 self.entries += u64::from(full.is_none());
                 return bucket;
             }
             let more = [line[OVERFLOW].saturating_add(1)];
-            self.cache.set_bytes(got, OVERFLOW, &more, ripe, &mut plan);
+            self.cache
+                .set_bytes(cached, OVERFLOW, &more, ripe, &mut plan);
             bucket = self.after(bucket);
         }
-        panic!("the fingerprint index has an entry for every place, and one more was to be made")
+        // It has an entry for every place of the medium.
+        plan.fail(Exhausted::medium_full("give the machine more rows"));
+        bucket
     }
 
     /// One line less refers to `place`, whose entry lies in `bucket`; true if it was the last one,
     /// and the entry is gone.
-    pub fn unrefer(
-        &mut self,
-        bucket: u64,
-        place: Place,
-        (after, ripe): (Step, Step),
-        plan: &mut Plan,
-    ) -> bool {
+    pub fn unrefer(&mut self, bucket: u64, place: Place, when: When, plan: &mut Plan) -> bool {
         if self.recovered && bucket >= self.region.lines {
             return false;
         }
         let mut plan = plan.because(Cause::Reclaim);
-        let got = self
+        let cached = self
             .cache
-            .revisit(self.region.line(bucket), after, &mut plan);
-        let line = *self.cache.line(got);
+            .revisit(self.region.line(bucket), when.decided, &mut plan);
+        let (line, ripe) = (*self.cache.line(cached), when.ripe);
         let slot =
             (0..self.per_bucket).find(|slot| number(&line, self.place(*slot)) == Some(place.0));
         let Some(slot) = slot else {
@@ -241,22 +233,24 @@ impl Index {
         }
         if count > 1 {
             let at = self.count(slot);
-            self.cache.set_bytes(got, at, &[count - 1], ripe, &mut plan);
+            self.cache
+                .set_bytes(cached, at, &[count - 1], ripe, &mut plan);
             return false;
         }
         let from = slot * self.entry;
         let digest = Digest::new(&line[from..from + self.digest], self.digest);
         let blank = &[0; 26][..self.entry];
-        self.cache.set_bytes(got, from, blank, ripe, &mut plan);
+        self.cache.set_bytes(cached, from, blank, ripe, &mut plan);
         self.entries -= 1;
-        let (mut passed, mut at) = (self.home(&digest), got.at);
+        let (mut passed, mut at) = (self.home(&digest), cached.at);
         while passed != bucket {
-            let got = self.cache.revisit(self.region.line(passed), at, &mut plan);
-            at = got.at;
-            let beyond = self.cache.line(got)[OVERFLOW];
+            let cached = self.cache.revisit(self.region.line(passed), at, &mut plan);
+            at = cached.at;
+            let beyond = self.cache.line(cached)[OVERFLOW];
             if beyond != u8::MAX {
                 let less = [beyond.saturating_sub(1)]; // 0 only after a power cut
-                self.cache.set_bytes(got, OVERFLOW, &less, ripe, &mut plan);
+                self.cache
+                    .set_bytes(cached, OVERFLOW, &less, ripe, &mut plan);
             }
             passed = self.after(passed);
         }
@@ -267,30 +261,23 @@ impl Index {
     pub fn clear(&mut self, plan: &mut Plan) {
         let mut plan = plan.because(Cause::Lookup);
         for place in plan.written(&self.region) {
-            let got = self.cache.get(place, Step::PAST, &mut plan);
-            if *self.cache.line(got) != ZERO_LINE {
+            let cached = self.cache.get(place, Step::PAST, &mut plan);
+            if *self.cache.line(cached) != ZERO_LINE {
                 let ripe = Step::PAST;
-                self.cache.set_bytes(got, 0, &ZERO_LINE, ripe, &mut plan);
+                self.cache.set_bytes(cached, 0, &ZERO_LINE, ripe, &mut plan);
             }
         }
         self.entries = 0;
     }
 
     /// Sets the count of `place`, just entered into `bucket`.
-    pub fn set_count(
-        &mut self,
-        bucket: u64,
-        place: Place,
-        count: u8,
-        (after, ripe): (Step, Step),
-        plan: &mut Plan,
-    ) {
+    pub fn set_count(&mut self, bucket: u64, place: Place, count: u8, when: When, plan: &mut Plan) {
         let at = self.region.line(bucket);
-        let got = self.cache.revisit(at, after, plan);
-        let line = *self.cache.line(got);
+        let cached = self.cache.revisit(at, when.decided, plan);
+        let line = *self.cache.line(cached);
         let slot = (0..self.per_bucket).find(|s| number(&line, self.place(*s)) == Some(place.0));
         let at = self.count(slot.expect("it has just been entered"));
-        self.cache.set_bytes(got, at, &[count], ripe, plan);
+        self.cache.set_bytes(cached, at, &[count], when.ripe, plan);
     }
 
     /// The places that the newest bytes of a bucket speak of, with their counts.

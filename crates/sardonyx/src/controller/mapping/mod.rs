@@ -7,6 +7,7 @@ pub mod dedup_sha1;
 pub mod dewrite;
 pub mod efit;
 pub mod esd;
+pub mod full_dedup;
 pub mod identity;
 pub mod index;
 pub mod places;

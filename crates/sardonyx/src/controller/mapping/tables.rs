@@ -4,13 +4,13 @@
 
 mod rebuild;
 
-use super::amt::{Amt, ENTRY, SATURATED, number, number_bytes};
+use super::amt::{Amt, ENTRY, Entry, SATURATED, When, number, number_bytes};
 use super::index::{Digest, Index, Match};
 use super::places::Allocator;
-use crate::beyond::Beyond;
-use crate::controller::metadata_cache::{Got, MetadataCache};
+use crate::controller::Persist;
+use crate::controller::metadata_cache::MetadataCache;
 use crate::controller::params::CacheParams;
-use crate::controller::{Encryption, Persist};
+use crate::exhausted::Exhausted;
 use crate::line::{Logical, Place};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
@@ -19,6 +19,16 @@ use crate::stats::Cause;
 
 const PER_LINE: u64 = 12;
 const BITS: u64 = 512;
+
+/// A place for a line.
+pub struct Room {
+    /// Where.
+    pub place: Place,
+    /// It must not be written before.
+    pub unmapped: Step,
+    /// What of the look-up of the line's mapping is still true.
+    entry: Entry,
+}
 
 /// The tables and their caches.
 pub struct Tables {
@@ -40,7 +50,13 @@ pub struct Tables {
 
 impl Tables {
     /// Tables for the data lines of `layout`.
-    pub fn new(index: Index, cache: CacheParams, free_map: bool, layout: &mut Layout) -> Tables {
+    pub fn new(
+        index: Index,
+        cache: CacheParams,
+        free_map: bool,
+        sound: bool,
+        layout: &mut Layout,
+    ) -> Tables {
         let lines = layout.data_lines();
         Tables {
             index,
@@ -50,7 +66,7 @@ impl Tables {
             cache: MetadataCache::new(cache, Unit::Metadata, Queue::Data),
             places: Allocator::new(lines),
             leaked: 0,
-            sound: false,
+            sound,
         }
     }
 
@@ -72,88 +88,89 @@ impl Tables {
         plan.both(stored.accepted, mapped)
     }
 
-    /// `line` shares the content that was found.
-    pub fn share(
-        &mut self,
-        (line, got): (Logical, Got),
-        old: Option<Place>,
-        found: &Match,
-        (decided, ripe): (Step, Step),
-        plan: &mut Plan,
-    ) -> Stored {
-        let mapped = plan.because(Cause::Mapping).both(got.at, ripe);
-        if old == Some(found.place) {
-            return Stored::at(mapped);
+    /// The line of `entry` shares the content that was found.
+    pub fn share(&mut self, entry: Entry, found: &Match, when: When, plan: &mut Plan) -> Stored {
+        let decided = when.decided;
+        let ripe = plan
+            .because(Cause::Mapping)
+            .both(entry.cached.at, when.ripe);
+        if entry.place == Some(found.place) {
+            return Stored::at(ripe);
         }
-        let steps = (decided, mapped);
-        let place = found.place;
+        let when = When { decided, ripe };
         self.amt
-            .set(&mut self.cache, (line, got), place, steps, plan);
-        let count = self.index.refer(found, mapped, plan);
+            .set(&mut self.cache, &entry, found.place, when, plan);
+        let count = self.index.refer(found, ripe, plan);
         self.leaked += u64::from(count == SATURATED && found.count != SATURATED);
-        let unmapped = self.unmapped(line, mapped, plan);
-        if let Some(old) = old {
-            self.unrefer(old, (decided, unmapped), plan);
+        let ripe = self.unmapped(entry.line, ripe, plan);
+        if let Some(old) = entry.place {
+            self.unrefer(old, When { decided, ripe }, plan);
         }
-        Stored::at(unmapped)
+        Stored::at(ripe)
     }
 
-    /// A free place for `line`, the step before which it must not be written, and what of the
-    /// mapping look-up is still true: in a full medium the line gives its old place up first.
-    pub fn allocate(
-        &mut self,
-        line: Logical,
-        (old, got): (Option<Place>, Got),
-        decided: Step,
-        plan: &mut Plan,
-    ) -> (Place, Step, Option<Place>, Got) {
-        let home = Place(line.0);
-        if let Some((place, gate)) = self.places.allocate(home) {
-            return (place, gate, old, got);
+    /// A free place for the line of `entry`; in a full medium the line gives its old place up first.
+    pub fn allocate(&mut self, entry: Entry, decided: Step, plan: &mut Plan) -> Room {
+        let home = Place(entry.line.0);
+        if let Some((place, unmapped)) = self.places.allocate(home) {
+            return Room {
+                place,
+                unmapped,
+                entry,
+            };
         }
-        if let Some(old) = old {
-            self.unrefer(old, (decided, decided), plan);
+        if let Some(old) = entry.place {
+            self.unrefer(old, When::at(decided), plan);
         }
-        let free = self.places.allocate(home);
-        let full = Beyond::medium_full("give the machine more rows");
-        let (place, gate) = free.unwrap_or_else(|| full.raise());
-        let table = self.amt.table_line(line);
+        let (place, unmapped) = self.places.allocate(home).unwrap_or_else(|| {
+            plan.fail(Exhausted::medium_full("give the machine more rows"));
+            (home, Step::PAST)
+        });
+        let table = self.amt.table_line(entry.line);
         let mut plan = plan.because(Cause::Mapping);
-        (
+        let entry = Entry {
+            place: None,
+            cached: self.cache.revisit(table, decided, &mut plan),
+            ..entry
+        };
+        Room {
             place,
-            gate,
-            None,
-            self.cache.revisit(table, decided, &mut plan),
-        )
+            unmapped,
+            entry,
+        }
     }
 
-    /// `line` lies at `place`, just written; `digest` is entered unless there is none (a log line).
+    /// The line that asked for `room` was `kept` there; `digest` is entered unless there is none (a log
+    /// line).
     pub fn keep(
         &mut self,
-        (line, got): (Logical, Got),
-        (old, place): (Option<Place>, Place),
+        room: &Room,
         digest: Option<Digest>,
-        (decided, kept): (Step, Stored),
+        decided: Step,
+        kept: Stored,
         plan: &mut Plan,
     ) -> Stored {
-        let mapped = plan.because(Cause::Mapping).both(got.at, kept.accepted);
-        let steps = (decided, mapped);
-        self.amt
-            .set(&mut self.cache, (line, got), place, steps, plan);
-        let bucket = digest.map(|digest| self.index.insert(digest, place, steps, plan));
+        let (place, entry) = (room.place, &room.entry);
+        let ripe = plan
+            .because(Cause::Mapping)
+            .both(entry.cached.at, kept.accepted);
+        let when = When { decided, ripe };
+        self.amt.set(&mut self.cache, entry, place, when, plan);
+        let bucket = digest.map(|digest| self.index.insert(digest, place, when, plan));
         let mut reclaim = plan.because(Cause::Reclaim);
         let (at, from) = self.inverse_spot(place);
-        let got = self.cache.get(at, decided, &mut reclaim);
+        let cached = self.cache.get(at, decided, &mut reclaim);
         let bytes = bucket.map_or([0; ENTRY], number_bytes);
-        if self.cache.line(got)[from..from + ENTRY] != bytes {
+        if self.cache.line(cached)[from..from + ENTRY] != bytes {
             self.cache
-                .set_bytes(got, from, &bytes, mapped, &mut reclaim);
+                .set_bytes(cached, from, &bytes, ripe, &mut reclaim);
         }
         drop(reclaim);
-        self.mark(place, true, steps, plan);
-        let unmapped = self.unmapped(line, mapped, plan);
-        if let Some(old) = old {
-            self.unrefer(old, (decided, unmapped), plan);
+        self.mark(place, true, when, plan);
+        let unmapped = self.unmapped(entry.line, ripe, plan);
+        if let Some(old) = entry.place {
+            let ripe = unmapped;
+            self.unrefer(old, When { decided, ripe }, plan);
         }
         Stored {
             accepted: unmapped,
@@ -161,31 +178,36 @@ impl Tables {
         }
     }
 
-    fn unrefer(&mut self, place: Place, steps: (Step, Step), plan: &mut Plan) {
+    fn unrefer(&mut self, place: Place, when: When, plan: &mut Plan) {
         let (at, from) = self.inverse_spot(place);
         let mut reclaim = plan.because(Cause::Reclaim);
-        let got = self.cache.get(at, steps.0, &mut reclaim);
-        let bucket = number(self.cache.line(got), from);
+        let cached = self.cache.get(at, when.decided, &mut reclaim);
+        let bucket = number(self.cache.line(cached), from);
         drop(reclaim);
         // No entry: a log line, which nobody shares.
-        let steps = (got.at, steps.1);
-        let last = bucket.is_none_or(|bucket| self.index.unrefer(bucket, place, steps, plan));
+        let when = When {
+            decided: cached.at,
+            ..when
+        };
+        let last = bucket.is_none_or(|bucket| self.index.unrefer(bucket, place, when, plan));
         if last {
-            self.mark(place, false, steps, plan);
-            self.places.free(place, steps.1, plan);
+            self.mark(place, false, when, plan);
+            self.places.free(place, when.ripe, plan);
         } else {
-            self.places.let_go(place, steps.1, plan);
+            self.places.let_go(place, when.ripe, plan);
         }
     }
 
-    fn mark(&mut self, place: Place, used: bool, steps: (Step, Step), plan: &mut Plan) {
+    fn mark(&mut self, place: Place, used: bool, when: When, plan: &mut Plan) {
         let Some(map) = &self.free_map else { return };
         let mut plan = plan.because(Cause::Reclaim);
-        let got = self.cache.get(map.line(place.0 / BITS), steps.0, &mut plan);
+        let line = map.line(place.0 / BITS);
+        let cached = self.cache.get(line, when.decided, &mut plan);
         let (byte, bit) = ((place.0 % BITS / 8) as usize, 1 << (place.0 % 8));
-        let old = self.cache.line(got)[byte];
+        let old = self.cache.line(cached)[byte];
         let new = [if used { old | bit } else { old & !bit }];
-        self.cache.set_bytes(got, byte, &new, steps.1, &mut plan);
+        let ripe = when.ripe;
+        self.cache.set_bytes(cached, byte, &new, ripe, &mut plan);
     }
 
     /// Bytes that a line of memory has in these tables if each has an entry for every line: mapping,
@@ -224,18 +246,6 @@ impl Tables {
             accepted: plan.both(map.accepted, stored.accepted),
             done: plan.both(map.done, stored.done),
         }
-    }
-
-    /// Writes back what belongs to `line`, in these tables and below.
-    pub fn persist(
-        &mut self,
-        line: Logical,
-        after: Step,
-        below: &mut Encryption,
-        plan: &mut Plan,
-    ) -> Stored {
-        let cache = &mut self.cache;
-        self.amt.persist_span(cache, below, (line, after), plan)
     }
 
     /// Writes all dirty lines back.

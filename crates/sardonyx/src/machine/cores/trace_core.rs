@@ -4,7 +4,6 @@
 //! Inside, time is in ticks of 1/width ps, so that the time of one instruction is a whole number.
 
 use super::window::{Mshrs, Window};
-use crate::beyond::Beyond;
 use crate::machine::{
     Access, Agent, Answer, CoreFigures, Kind, LOOK_AHEAD, Port, RunError, Stream, Turn,
 };
@@ -40,6 +39,8 @@ struct Pace {
     slots: u128,
     of: u128,
     rest: u128,
+    /// Slots that reach beyond the end of the engine's clock, which then ends the run.
+    most: u128,
 }
 
 impl Pace {
@@ -56,13 +57,14 @@ impl Pace {
             slots: u128::from(slots),
             of: u128::from(of),
             rest: 0,
+            most: (1 << 61) / u128::from(window.slot.max(1)),
         }
     }
 
     fn slots(&mut self, gap: u64) -> u64 {
         let all = u128::from(gap) * self.slots + self.rest;
         self.rest = all % self.of;
-        u64::try_from(all / self.of).unwrap_or_else(|_| Beyond::FIVE_HOURS.raise())
+        (all / self.of).min(self.most) as u64
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::{Digest, ENTRY, Tables};
-use crate::controller::mapping::amt::{SATURATED, number_bytes};
+use crate::controller::mapping::amt::{SATURATED, When, number_bytes};
 use crate::controller::{Class, Encryption};
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::plan::{Plan, Step};
@@ -25,9 +25,10 @@ impl Tables {
         self.index.clear(plan);
         for region in [Some(&self.inverse), self.free_map.as_ref()] {
             for place in region.map_or(Vec::new(), |region| plan.written(region)) {
-                let got = self.cache.get(place, Step::PAST, plan);
-                if *self.cache.line(got) != ZERO_LINE {
-                    self.cache.set_bytes(got, 0, &ZERO_LINE, Step::PAST, plan);
+                let cached = self.cache.get(place, Step::PAST, plan);
+                if *self.cache.line(cached) != ZERO_LINE {
+                    self.cache
+                        .set_bytes(cached, 0, &ZERO_LINE, Step::PAST, plan);
                 }
             }
         }
@@ -36,7 +37,7 @@ impl Tables {
         for (place, lines) in shared.into_iter().chain(alone) {
             let place = Place(place);
             self.places.take(place);
-            self.mark(place, true, (Step::PAST, Step::PAST), plan);
+            self.mark(place, true, When::at(Step::PAST), plan);
             let stored = below.read(place, Class::Data, Step::PAST, plan);
             let Some(content) = stored.value else {
                 continue; // nothing to share
@@ -48,13 +49,13 @@ impl Tables {
             }
             let count = lines.min(u32::from(SATURATED)) as u8;
             self.leaked += u64::from(count == SATURATED);
-            let steps = (stored.at, stored.at);
-            let bucket = self.index.insert(digest, place, steps, plan);
-            self.index.set_count(bucket, place, count, steps, plan);
+            let when = When::at(stored.at);
+            let bucket = self.index.insert(digest, place, when, plan);
+            self.index.set_count(bucket, place, count, when, plan);
             let (at, from) = self.inverse_spot(place);
-            let got = self.cache.get(at, Step::PAST, plan);
+            let cached = self.cache.get(at, Step::PAST, plan);
             let entry: [u8; ENTRY] = number_bytes(bucket);
-            self.cache.set_bytes(got, from, &entry, Step::PAST, plan);
+            self.cache.set_bytes(cached, from, &entry, Step::PAST, plan);
         }
     }
 }

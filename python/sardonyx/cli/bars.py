@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx.results import Trace
-from sardonyx.results_measures import written
+from sardonyx.runs.measures import written
+from sardonyx.runs.results import Trace
 
 #: Columns of a bar at most, and of what stands beside it.
 LONGEST = 50

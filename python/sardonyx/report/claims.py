@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.claims import ClaimRow
+from sardonyx.papers.claims import ClaimRow
 from sardonyx.report.figure import Cell, Figure, Table, View, label
 
 OURS, PAPERS = "#009e73", "#d55e00"
@@ -86,7 +86,7 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
     return Figure(
         key,
         title,
-        "ESD",
+        rows[0].claim.paper.upper(),
         "Each line is one claim: an open diamond where the paper reports it, a dot where we find "
         "it.",
         "Workloads differ from the paper's, so a gap is no error by itself. The notes in the table "
@@ -100,7 +100,7 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
 def _name(row: ClaimRow) -> str:
     claim = row.claim
     whose = "" if claim.design == "workload" else f"{claim.design} "
-    return f"{whose}{claim.metric.replace('_', ' ')}, {claim.stat} · {claim.where}"
+    return f"{whose}{claim.metric.replace('_', ' ')}, {claim.statistic} · {claim.where}"
 
 
 def _dots(

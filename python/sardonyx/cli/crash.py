@@ -6,7 +6,6 @@ Left out: everything that computes.
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -15,8 +14,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx import _core, api_jobs
-from sardonyx.cli_common import (
+from sardonyx import _core
+from sardonyx.cli.common import (
     CHECK_FAILED,
     MOST,
     check_json_target,
@@ -26,7 +25,11 @@ from sardonyx.cli_common import (
     told,
     write_json,
 )
-from sardonyx.progress import bar
+from sardonyx.cli.options import JsonTo, Machine, Set
+from sardonyx.cli.progress import Watcher
+from sardonyx.runs.crashes import CrashQuestion, explore
+from sardonyx.runs.jobs import check_designs, parse_settings
+from sardonyx.runs.sources import ProgramSource, unknown
 
 #: The designs of the SCA paper that promise something, and the one that promises nothing.
 DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"
@@ -83,22 +86,12 @@ def crash(
             help="Look at one cut in so many in full, at the rest at what it changed; 1: at all.",
         ),
     ] = 509,
-    machine: Annotated[
-        str, typer.Option("--machine", "-m", help="A machine's name, or its TOML file's path.")
-    ] = "sca",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", "-s", metavar="KEY=VALUE", help="Set a key of the machine; repeatable."
-        ),
-    ] = None,
+    machine: Machine = "sca",
+    settings: Set = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=0, max=1024, help="Threads; 0 for one a processor.")
     ] = 0,
-    json_to: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Write the same as JSON; - for the output."),
-    ] = None,
+    json_to: JsonTo = None,
 ) -> None:
     """Cut the power at every position of a run, recover, and look at what is left.
 
@@ -112,42 +105,42 @@ def crash(
     """
     with told():
         chosen = [name.strip() for name in designs.split(",") if name.strip()]
-        chosen = api_jobs.check_designs(chosen)
+        chosen = check_designs(chosen)
         if platform not in PLATFORMS:
-            unknown = api_jobs.unknown("platform", platform, PLATFORMS)
-            raise _core.SardonyxError(f"--platform: {unknown}")
+            raise _core.SardonyxError(f"--platform: {unknown('platform', platform, PLATFORMS)}")
         count = _count(cuts)
         if cut is not None and count is not None:
             raise _core.SardonyxError(f"--cut {cut}: is one cut, and --cuts {cuts} asks for others")
         item = size_in_bytes("--transaction-size", transaction_size, 64, 4096)
         structure = size_in_bytes("--footprint", footprint, 4096, 2**30)
-        overrides = api_jobs.parse_settings(settings or ())
+        overrides = parse_settings(settings or ())
         check_json_target(json_to)
-        runs: list[dict[str, Any]] = []
-        for design in chosen:
-
-            def explore(progress: _core.Progress, design: str = design) -> str:
-                return _core.crash(
-                    program=workload,
-                    design=design,
-                    machine=machine,
-                    overrides=list(overrides),
-                    cores=cores,
-                    transactions=transactions,
-                    item_bytes=item,
-                    footprint=structure,
-                    mutant=mutant,
-                    seed=seed,
-                    platform=platform,
-                    cuts=count,
-                    cut=cut,
-                    recovery_cuts=recovery_cuts,
-                    full_one_in=full,
-                    threads=jobs,
-                    progress=progress,
-                )
-
-            runs.append(json.loads(bar(err, design, explore)))
+        program = ProgramSource(
+            name=workload,
+            item_bytes=item,
+            footprint=structure,
+            transactions=transactions,
+            seed=seed,
+        )
+        questions = [
+            CrashQuestion(
+                program=program,
+                design=design,
+                machine=machine,
+                overrides=overrides,
+                cores=cores,
+                mutant=mutant,
+                platform=platform,
+                cuts=count,
+                cut=cut,
+                recovery_cuts=recovery_cuts,
+                full_one_in=full,
+                threads=jobs,
+            )
+            for design in chosen
+        ]
+        with Watcher(err) as watch:
+            runs = explore(questions, watch)
         people = for_people(json_to)
         people.print(_table(runs))
         speed = sum(run["cuts"] for run in runs) / sum(

@@ -22,7 +22,8 @@ from rich.console import Console
 from rich.text import Text
 
 from sardonyx._core import SardonyxError
-from sardonyx.results import ResultsError, is_special, write_text
+from sardonyx.files import is_special, write_text
+from sardonyx.runs.results import ResultsError
 
 CHECK_FAILED = 1
 BAD_INPUT = 2

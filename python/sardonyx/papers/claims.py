@@ -1,27 +1,32 @@
 """What the papers report, and one of their figures beside ours.
 
-The figures live in ``data/claims.toml``. How ours is computed lives with each paper's reproduction
-(``sardonyx.reproduce_esd``, ``sardonyx.reproduce_sca``); this module only loads, compares and
-writes down.
+The figures live in ``claims.toml``. How ours is computed lives with each paper's reproduction; this
+module only loads, compares and writes down.
 """
 
 from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-Statistic = Literal["min", "mean", "max", "value"]
+from sardonyx.runs.measures import Aspect, assumed_by
+from sardonyx.runs.results import Run
+
+Statistic = Literal["min", "mean", "max", "value", "min_exceeds"]
 Unit = Literal["%", "x", "pp", ""]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One figure of a paper. Shares are fractions of 1."""
+    """One figure of a paper. Shares are fractions of 1.
+
+    ``min_exceeds`` says of all workloads that they exceed the value.
+    """
 
     paper: str
     where: str
@@ -29,6 +34,11 @@ class Claim:
     design: str
     stat: Statistic
     value: float
+
+    @property
+    def statistic(self) -> str:
+        """The statistic in words."""
+        return self.stat.replace("_", " ")
 
     @property
     def key(self) -> str:
@@ -67,6 +77,19 @@ class ClaimRow:
         return self.ours / self.claim.value - 1
 
     @property
+    def reported(self) -> str:
+        """The paper's figure for people."""
+        bound = "> " if self.claim.stat == "min_exceeds" else ""
+        return bound + written_claim(self.claim.value, self.unit)
+
+    @property
+    def holds(self) -> bool | None:
+        """Of a claim that is a bound, whether our figure keeps it."""
+        if self.claim.stat != "min_exceeds" or self.ours is None:
+            return None
+        return self.ours > self.claim.value
+
+    @property
     def reading_unit(self) -> Unit:
         """Other readings of a gain in percentage points are relative ones, in per cent."""
         return "%" if self.unit == "pp" else self.unit
@@ -96,6 +119,8 @@ class Found:
     """Our values for a claim: one a workload, and those of other readings of it.
 
     A value that the results cannot give is ``None``; ``needs`` says what would give all of them.
+    ``runs`` are those behind the values, and ``aspect`` is on which of their parameters these rest.
+    ``workloads`` could have given a value; by default as many as are in ``values``.
     """
 
     values: Mapping[str, float | None]
@@ -103,29 +128,42 @@ class Found:
     note: str
     needs: str
     readings: Mapping[str, Mapping[str, float | None] | float | None] = field(default_factory=dict)
+    aspect: Aspect = "time"
+    runs: Sequence[Run] = ()
+    workloads: int | None = None
 
-    def beside(self, claim: Claim, workloads: int, assumed: Iterable[str]) -> ClaimRow:
-        """The claim with its statistic over these values, which ``workloads`` could have given."""
+    def beside(self, claim: Claim) -> ClaimRow:
+        """The claim with its statistic over these values."""
         known = {name: value for name, value in self.values.items() if value is not None}
-        ours = statistic(claim, known.values())
         readings = {}
         for name, values in self.readings.items():
             value = statistic(claim, values.values()) if isinstance(values, Mapping) else values
             if value is not None:
                 readings[name] = value
-        note = self.note
-        if known and len(known) < workloads:
-            note += f"; over {len(known)} of {workloads} workloads"
-        return ClaimRow(
+        row = ClaimRow(
             claim,
-            ours,
+            statistic(claim, known.values()),
             self.unit,
-            note,
-            reason="" if ours is not None else f"these results lack {self.needs}",
+            self.note,
             readings=readings,
             workloads=known,
-            assumed=tuple(assumed),
+            assumed=tuple(assumed_by(self.runs, self.aspect)),
         )
+        if row.ours is None:
+            return replace(row, reason=f"these results lack {self.needs}")
+        workloads = len(self.values) if self.workloads is None else self.workloads
+        if len(known) < workloads:
+            row = replace(row, note=f"{row.note}; over {len(known)} of {workloads} workloads")
+        if row.holds is not None:
+            fails = [name for name, value in known.items() if value <= claim.value]
+            which = f"does not hold for {', '.join(fails)}" if fails else "holds for all"
+            row = replace(row, note=f"{row.note}; {which}")
+        return row
+
+
+def claim_rows(paper: str, find: Callable[[Claim], Found]) -> list[ClaimRow]:
+    """Every claim of a paper, in its order, beside what ``find`` has for it."""
+    return [find(claim).beside(claim) for claim in load_claims(paper)]
 
 
 def statistic(claim: Claim, values: Iterable[float | None]) -> float | None:
@@ -137,7 +175,7 @@ def statistic(claim: Claim, values: Iterable[float | None]) -> float | None:
     if not known:
         return None
     match claim.stat:
-        case "min":
+        case "min" | "min_exceeds":
             return min(known)
         case "max":
             return max(known)
@@ -151,7 +189,7 @@ def statistic(claim: Claim, values: Iterable[float | None]) -> float | None:
 
 @cache
 def _all_claims() -> tuple[Claim, ...]:
-    text = files("sardonyx").joinpath("data/claims.toml").read_text(encoding="utf-8")
+    text = files("sardonyx.papers").joinpath("claims.toml").read_text(encoding="utf-8")
     return tuple(
         Claim(paper=paper, **row) for paper, rows in tomllib.loads(text).items() for row in rows
     )
@@ -164,11 +202,6 @@ def load_claims(paper: str | None = None) -> list[Claim]:
         known = ", ".join(sorted({claim.paper for claim in _all_claims()}))
         raise ValueError(f"no claims of a paper `{paper}`; there are those of {known}")
     return claims
-
-
-def claims_document(rows: Iterable[ClaimRow]) -> list[dict[str, Any]]:
-    """The rows as JSON."""
-    return [row.to_document() for row in rows]
 
 
 def written_claim(value: float | None, unit: Unit) -> str:

@@ -7,39 +7,40 @@ out: recording programs, which is in cli_record.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.api_jobs import check_file, check_trace, named, unknown
-from sardonyx.cli_common import (
+from sardonyx.cli import record
+from sardonyx.cli.bars import trace_bars
+from sardonyx.cli.common import (
     CHECK_FAILED,
     MOST,
     PATH,
     check_json_target,
-    check_target,
     err,
     for_people,
     told,
     write_json,
 )
-from sardonyx.progress import bar
+from sardonyx.cli.facts import facts_of, writable
+from sardonyx.cli.options import JsonTo
+from sardonyx.cli.progress import watched
+from sardonyx.files import is_special
 from sardonyx.report import write_trace_report
-from sardonyx.results import Trace, is_special
-from sardonyx.trace_bars import trace_bars
+from sardonyx.runs import sources
+from sardonyx.runs.results import Info, Trace
+from sardonyx.runs.sources import check_file, unknown
 
 app = typer.Typer(
     help="Record programs; look at traces, check, convert, generate, cut and mix them.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+app.command(**record.SETTINGS)(record.record)
 
 OWN_FORMAT = "sardonyx"
 FORMATS = (OWN_FORMAT, "nvmain", "ramulator-load-store", "ramulator-read-write", "dramsim3")
@@ -47,10 +48,6 @@ FILLS = ("zero", "random", "unique")
 #: Formats that count cycles, and the one whose addresses are positions in a device.
 CLOCKED = ("nvmain", "dramsim3")
 LEVELLED = "ramulator-read-write"
-JsonTo = Annotated[
-    str | None,
-    typer.Option("--json", metavar="FILE", help="Write JSON to this file, or - for the output."),
-]
 Source = Annotated[str, typer.Argument(help="A trace file.")]
 Target = Annotated[Path, typer.Argument(help="The file to write.", **PATH)]
 
@@ -73,15 +70,15 @@ def info(
     """
     with told():
         check_json_target(json_to, [trace])
-        check_trace(trace)
+        (name, source), *_ = sources.named([trace], limit).items()
+        sources.check(source)
         if plot is not None:
             writable(plot, json_to, [trace])
-        facts = json.loads(
-            bar(err, trace, lambda progress: _core.trace_info(trace, limit, progress))
-        )
+        count = partial(_core.trace_info, source.model_dump_json())
+        facts = json.loads(watched(err, trace, count))
         people = for_people(json_to)
         facts_of(trace, facts, json_to)
-        known = Trace.of(next(iter(named([trace]))), facts)
+        known = Trace(name, Info.model_validate(facts))
         people.print(trace_bars(known, people.width))
         if plot is not None:
             write_trace_report([known], plot, _core.VERSION)
@@ -105,7 +102,9 @@ def check(
         broken = False
         people = for_people(json_to)
         for trace in traces:
-            report = json.loads(bar(err, trace, _checking(trace, max_problems)))
+            report = json.loads(
+                watched(err, trace, partial(_core.trace_check, trace, max_problems))
+            )
             reports.append({"trace": trace} | report)
             for problem in report["problems"]:
                 people.print(f"{trace}, row {problem['row']}: {problem['problem']}", soft_wrap=True)
@@ -116,10 +115,6 @@ def check(
         write_json(json_to, reports)
         if broken:
             raise typer.Exit(CHECK_FAILED)
-
-
-def _checking(trace: str, max_problems: int) -> Any:
-    return lambda progress: _core.trace_check(trace, max_problems, progress)
 
 
 @app.command()
@@ -175,14 +170,17 @@ def convert(
                 f"--clock-mhz: {read} counts no cycles; leave it out, or convert from one of "
                 + ", ".join(CLOCKED)
             )
-        sizes = None if levels is None else _levels(levels, read)
-        done = bar(
-            err,
-            source,
-            lambda progress: _core.trace_convert(
-                source, str(target), read, write, data, seed, clock_mhz, sizes, progress
-            ),
-        )
+        conversion = {
+            "source": source,
+            "target": str(target),
+            "from_format": read,
+            "to_format": write,
+            "data": data,
+            "seed": seed,
+            "clock_mhz": clock_mhz,
+            "levels": None if levels is None else _levels(levels, read),
+        }
+        done = watched(err, source, partial(_core.trace_convert, json.dumps(conversion)))
         facts_of(str(target), json.loads(done), json_to)
 
 
@@ -239,7 +237,7 @@ def synth(
         if records is not None:
             stated["records"] = records
         text = json.dumps(stated)
-        done = bar(err, spec, lambda progress: _core.trace_synth(text, str(target), seed, progress))
+        done = watched(err, spec, partial(_core.trace_synth, text, str(target), seed))
         facts_of(str(target), json.loads(done), json_to)
 
 
@@ -276,17 +274,13 @@ def cut(
         check_json_target(json_to, [source])
         check_file(source)
         writable(target, json_to, [source])
-        done = bar(
-            err,
-            source,
-            lambda progress: _core.trace_cut(source, str(target), skip, limit, progress),
-        )
+        done = watched(err, source, partial(_core.trace_cut, source, str(target), skip, limit))
         facts_of(str(target), json.loads(done), json_to)
 
 
 @app.command()
 def mix(
-    sources: Annotated[list[str], typer.Argument(help="Trace files, two or more.")],
+    traces: Annotated[list[str], typer.Argument(help="Trace files, two or more.")],
     target: Annotated[Path, typer.Option("--output", "-o", help="The file to write.", **PATH)],
     json_to: JsonTo = None,
 ) -> None:
@@ -295,62 +289,10 @@ def mix(
     [bold]Example[/bold]: sardonyx trace mix redis.parquet cc1.parquet -o both.parquet
     """
     with told():
-        check_json_target(json_to, sources)
-        for source in sources:
+        check_json_target(json_to, traces)
+        for source in traces:
             check_file(source)
-        writable(target, json_to, sources)
-        title = " + ".join(sources)
-        done = bar(err, title, lambda progress: _core.trace_mix(sources, str(target), progress))
+        writable(target, json_to, traces)
+        title = " + ".join(traces)
+        done = watched(err, title, partial(_core.trace_mix, traces, str(target)))
         facts_of(str(target), json.loads(done), json_to)
-
-
-def writable(target: Path, json_to: str | None, sources: Iterable[str] = ()) -> None:
-    """An error unless a trace can be put there later, in the place of nothing else named."""
-    check_target(target, sources)
-    if json_to is not None and os.path.realpath(json_to) == os.path.realpath(target):
-        raise _core.SardonyxError(f"--json {json_to}: and {target} are one file; name another")
-    if is_special(target):
-        raise _core.SardonyxError(f"{target}: is not a regular file; name a file")
-
-
-def facts_of(
-    title: str, facts: dict[str, Any], json_to: str | None, console: Console | None = None
-) -> None:
-    """Numbers in a table, lists of alike things in a table each."""
-    people = console or for_people(json_to)
-    table = Table(title=Text(title), title_justify="left", box=None, show_header=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(justify="right", overflow="fold")
-    for name, value in facts.items():
-        if not isinstance(value, list | dict):
-            table.add_row(name, Text(_figure(value)))
-    people.print(table)
-    for name, value in facts.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            people.print(_rows(name, value))
-    write_json(json_to, facts)
-
-
-def _rows(title: str, rows: list[dict[str, Any]]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, header_style="dim")
-    for index, column in enumerate(rows[0]):
-        table.add_column(
-            column.replace("_", " "), justify="right" if index else "left", no_wrap=not index
-        )
-    for row in rows:
-        table.add_row(*(Text(_figure(row.get(column))) for column in rows[0]))
-    return table
-
-
-def _figure(value: object) -> str:
-    match value:
-        case None:
-            return "-"
-        case bool():
-            return str(value).lower()
-        case int():
-            return f"{value:,}"
-        case float():
-            return f"{value:,.4g}"
-        case _:
-            return str(value)

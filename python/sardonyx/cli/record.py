@@ -22,7 +22,7 @@ from rich.live import Live
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli_common import (
+from sardonyx.cli.common import (
     MOST,
     PATH,
     check_json_target,
@@ -30,9 +30,10 @@ from sardonyx.cli_common import (
     err,
     told,
 )
-from sardonyx.cli_trace import JsonTo, facts_of, writable
+from sardonyx.cli.facts import facts_of, writable
+from sardonyx.cli.options import JsonTo
 
-PLUGIN = Path(__file__).parent / "libsardonyx_recorder.so"
+PLUGIN = Path(__file__).parents[1] / "libsardonyx_recorder.so"
 #: Instructions a second of a program without us, for the live counter only (*assumed*: a core of
 #: 3 GHz at one instruction a cycle). docs/recorder.md has slowdowns that were measured.
 NATIVE_RATE = 3e9

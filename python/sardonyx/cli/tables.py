@@ -6,24 +6,18 @@ more rows, never cut-off ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx.claims import ClaimRow, written_claim, written_gap
-from sardonyx.results import Results, Run
-from sardonyx.results_measures import (
-    BASELINE,
-    MEASURES,
-    Comparison,
-    Measure,
-    assumed_by,
-    divide,
-    written,
-)
-from sardonyx.sca_stages import COLUMNS, Table1
+from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
+from sardonyx.papers.reproduction import Exhibit
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.measures import BASELINE, MEASURES, Measure, assumed_by, divide, written
+from sardonyx.runs.programs import per_transaction
+from sardonyx.runs.results import Results, Run
 
 WIDE = 92
 MIDDLE = 66
@@ -31,15 +25,15 @@ FEW = 6
 DAGGER = "†"
 
 
-def compare_table(results: Results, width: int = 100) -> RenderableType:
+def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     """Every trace under every design beside the baseline, the means over traces, and what is
     assumed.
 
     ``width`` is the terminal's in columns; at 40 and more no figure is cut.
     """
+    results = comparison.results
     if any(run.metric("transactions") for run in results.runs):
         return _programs(results)
-    comparison = Comparison(results)
     designs = [design for design in comparison.designs if design != BASELINE]
     if not designs or BASELINE not in comparison.designs:
         return _plain_figures(results)
@@ -72,7 +66,7 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
         gap, relative = written_gap(row)
         table.add_row(
             Group(_claim_name(row), _claim_note(row)),
-            written_claim(row.claim.value, row.unit),
+            row.reported,
             Text(_ours(row), style="bold"),
             gap,
             relative,
@@ -83,20 +77,19 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
     return Group(*parts)
 
 
-def stages_table(measured: Table1) -> RenderableType:
-    """SCA's Table 1 as measured, each cell with the counts behind it and what the paper says."""
+def exhibit_table(exhibit: Exhibit) -> RenderableType:
+    """A table of the paper as measured, each cell with what it rests on and what the paper says."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in ("Table 1", *COLUMNS):
-        table.add_column(heading.replace("_", "-"), overflow="fold")
-    for stage, row in measured.rows.items():
+    for heading in (exhibit.title, *exhibit.columns):
+        table.add_column(heading, overflow="fold")
+    for name, row in exhibit.rows.items():
         cells = []
-        for column in COLUMNS:
-            cell = row[column]
+        for cell in row.values():
             style = "" if cell.agrees is None else "green" if cell.agrees else "red"
             beside = Text(f"{cell.beside}; {cell.evidence}", style="dim")
             cells.append(Group(Text(cell.ours, style=style), beside))
-        table.add_row(Text(stage), *cells)
-    return Group(table, Text(measured.note, style="dim"))
+        table.add_row(Text(name), *cells)
+    return Group(table, Text(exhibit.note, style="dim"))
 
 
 def _columns(width: int) -> list[list[Measure]]:
@@ -116,34 +109,32 @@ def _comparison(
     table.add_column("design", overflow="fold")
     for measure in measures:
         table.add_column(measure.title if wide else measure.short, justify="right")
-    for workload in comparison.workloads:
-        present = [design for design in designs if comparison.run(workload, design)]
-        if not wide:
-            table.add_row(Text(workload, style="bold"))
-        for design in present:
-            cells = [
-                _cell(
-                    comparison.value(measure.of, workload, design, BASELINE),
-                    measure,
-                    [r for d in (BASELINE, design) if (r := comparison.run(workload, d))],
-                )
-                for measure in measures
-            ]
-            name = [Text(workload if design == present[0] else "", style="bold")] if wide else []
-            table.add_row(*name, _design(design, wide), *cells)
-    count = len(comparison.workloads)
-    if count > 1:
-        heading = f"mean of {count}"
-        table.add_section()
+
+    def rows(heading: str, present: list[str], cell: Callable[[str, Measure], str]) -> None:
         if not wide:
             table.add_row(Text(heading, style="bold"))
-        for design in designs:
-            means = [
-                _cell(comparison.mean(measure, design), measure, comparison.runs(BASELINE, design))
-                for measure in measures
-            ]
-            name = [Text(heading if design == designs[0] else "", style="bold")] if wide else []
-            table.add_row(*name, _design(design, wide), *means)
+        for design in present:
+            cells = [cell(design, measure) for measure in measures]
+            name = [Text(heading if design == present[0] else "", style="bold")] if wide else []
+            table.add_row(*name, _design(design, wide), *cells)
+
+    for workload in comparison.workloads:
+
+        def one(design: str, measure: Measure, workload: str = workload) -> str:
+            runs = [comparison.run(workload, of) for of in (BASELINE, design)]
+            value = comparison.value(measure.of, workload, design, BASELINE)
+            return _cell(value, measure, [run for run in runs if run])
+
+        rows(workload, [d for d in designs if comparison.run(workload, d)], one)
+    if len(comparison.workloads) > 1:
+        table.add_section()
+        rows(
+            f"mean of {len(comparison.workloads)}",
+            designs,
+            lambda design, measure: _cell(
+                comparison.mean(measure, design), measure, comparison.runs(BASELINE, design)
+            ),
+        )
     return table
 
 
@@ -196,7 +187,7 @@ def _programs(results: Results) -> RenderableType:
             _rate(run.metric("transactions_per_second")),
             written(runtime, "x"),
             *(
-                "–" if (value := _a_transaction(run, metric)) is None else f"{value:.4g}"
+                "–" if (value := per_transaction(run, metric)) is None else f"{value:.4g}"
                 for metric in ("medium_writes", "medium_write_bytes", "medium_reads")
             ),
             written(run.metric("counter_cache_hit_rate"), "%"),
@@ -221,10 +212,6 @@ def _rate(value: float | None) -> str:
     return "–" if value is None else f"{value / 1e6:.3f} M"
 
 
-def _a_transaction(run: Run, metric: str) -> float | None:
-    return divide(run.metric(metric), run.metric("transactions"))
-
-
 def _assumed_note(results: Results, runs: Sequence[Run]) -> list[RenderableType]:
     names = assumed_by(runs, "energy")
     if not names:
@@ -245,7 +232,7 @@ def _assumed_names(names: Sequence[str]) -> Text:
 def _claim_name(row: ClaimRow) -> Text:
     claim = row.claim
     whose = "" if claim.design == "workload" else f"{claim.design}: "
-    return Text(f"{claim.where}  {whose}{claim.metric.replace('_', ' ')}, {claim.stat}")
+    return Text(f"{claim.where}  {whose}{claim.metric.replace('_', ' ')}, {claim.statistic}")
 
 
 def _claim_note(row: ClaimRow) -> Text:
@@ -263,8 +250,5 @@ def _ours(row: ClaimRow) -> str:
 
 def _claim_lines(row: ClaimRow) -> RenderableType:
     gap, relative = written_gap(row)
-    figures = (
-        f"  paper {written_claim(row.claim.value, row.unit)}, ours {_ours(row)}, "
-        f"gap {gap} ({relative})"
-    )
+    figures = f"  paper {row.reported}, ours {_ours(row)}, gap {gap} ({relative})"
     return Group(_claim_name(row), Text(figures, style="bold"), Text("  ") + _claim_note(row))

@@ -1,0 +1,218 @@
+//! Full deduplication: every line has a fingerprint, which is looked up in an index in the medium that
+//! knows every content there; the line is written if its content is new. Which fingerprint, and what
+//! is done before the verdict, a [`Fingerprint`] says. Source: ESD (HPCA 2023) Sec. II, of its rivals.
+
+use super::amt::When;
+use super::index::{Digest, Match};
+use super::tables::Tables;
+use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write, stands_on_below};
+use crate::line::{Line, Logical, Place};
+use crate::medium::params::Unit;
+use crate::plan::{At, Plan, Step, Stored};
+use crate::stats::Cause;
+
+/// What one full deduplication does otherwise than another.
+pub trait Fingerprint: Send {
+    /// The unit that computes it.
+    const UNIT: Unit;
+    /// It guesses ahead of the verdict whether a line is a duplicate.
+    const GUESSES: bool;
+
+    /// The fingerprint of `data`.
+    fn of(&self, data: &Line) -> Digest;
+
+    /// Whether an entry with the fingerprint may be shared once more.
+    fn may_share(&self, _found: &Match) -> bool {
+        true
+    }
+
+    /// Whether the contents are compared before they are taken for the same.
+    fn compares(&self) -> bool {
+        true
+    }
+
+    /// Whether the next line is guessed to be new, and so encrypted ahead of the verdict.
+    fn guesses_new(&self) -> bool {
+        false
+    }
+
+    /// The guess turned out to be about a line that `duplicate` says the truth of.
+    fn learn(&mut self, _guessed_new: bool, _duplicate: bool) {}
+
+    /// Bytes of metadata that a line has in `tables` with an entry for every line.
+    fn bytes_per_line(&self, tables: &Tables) -> f64;
+
+    /// Forgets its own figures.
+    fn forget_figures(&mut self) {}
+
+    /// Its own figures.
+    fn figures(&self, _out: &mut Figures) {}
+}
+
+#[derive(Default)]
+struct Counts {
+    in_cache: u64,
+    in_medium: u64,
+    collisions: u64,
+}
+
+/// The mapping over an encryption.
+pub struct FullDedup<F> {
+    fingerprint: F,
+    tables: Tables,
+    counts: Counts,
+    below: Encryption,
+}
+
+impl<F: Fingerprint> FullDedup<F> {
+    /// Over `below`.
+    pub fn new(fingerprint: F, tables: Tables, below: Encryption) -> FullDedup<F> {
+        FullDedup {
+            fingerprint,
+            tables,
+            counts: Counts::default(),
+            below,
+        }
+    }
+
+    /// Looks for the content of `data`: its entry, if there is one, and the step after which all is known.
+    fn find(&mut self, digest: At<Digest>, data: &Line, plan: &mut Plan) -> At<Option<Match>> {
+        let index = &mut self.tables.index;
+        let mut search = index.search(digest.value, digest.at);
+        while let Some(found) = index.next(&mut search, plan) {
+            if !self.fingerprint.may_share(&found) {
+                continue;
+            }
+            if self.fingerprint.compares() {
+                let mut plan = plan.because(Cause::Compare);
+                let stored = self
+                    .below
+                    .read(found.place, Class::Data, found.at, &mut plan);
+                search.at = plan.unit(Unit::Compare, stored.at);
+                if stored.value.as_ref() != Some(data) {
+                    self.counts.collisions += 1;
+                    continue;
+                }
+            }
+            match found.hit {
+                true => self.counts.in_cache += 1,
+                false => self.counts.in_medium += 1,
+            }
+            return At::new(Some(found), search.at);
+        }
+        At::new(None, search.at)
+    }
+}
+
+impl<F: Fingerprint> Storey for FullDedup<F> {
+    stands_on_below!();
+
+    fn flush(&mut self, plan: &mut Plan) {
+        self.tables.flush(plan);
+    }
+
+    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
+        match self.tables.sound {
+            true => {
+                let digest = |data: &Line| self.fingerprint.of(data);
+                self.tables.rebuild(&mut self.below, digest, plan);
+            }
+            false => self.tables.recover(plan),
+        }
+        Vec::new()
+    }
+
+    fn forget_figures(&mut self) {
+        self.counts = Counts::default();
+        self.fingerprint.forget_figures();
+        self.tables.forget_figures();
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        let (tables, counts) = (&self.tables, &self.counts);
+        let duplicates = counts.in_cache + counts.in_medium;
+        out.extend([
+            ("duplicate_writes", duplicates as f64),
+            ("duplicates_found_in_cache", counts.in_cache as f64),
+            ("duplicates_found_in_medium", counts.in_medium as f64),
+            ("collisions", counts.collisions as f64),
+            ("fingerprint_cache_hit_rate", tables.index.cache.hit_rate()),
+            ("amt_hit_rate", tables.cache.hit_rate()),
+            ("leaked_lines", tables.leaked as f64),
+        ]);
+        self.fingerprint.figures(out);
+        let per_line = self.fingerprint.bytes_per_line(tables);
+        out.extend([
+            ("metadata_bytes", tables.amt.mapped() as f64 * per_line),
+            ("metadata_bytes_per_line", per_line),
+            ("metadata_bytes_in_use", tables.bytes_in_use() as f64),
+        ]);
+    }
+}
+
+impl<F: Fingerprint> Layer for FullDedup<F> {
+    type Addr = Logical;
+
+    /// An unmapped line takes as long as a read of its own place.
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+        let tables = &mut self.tables;
+        let place = tables.amt.translate(&mut tables.cache, a, after, plan);
+        let at = place.value.unwrap_or(Place(a.0));
+        let read = self.below.read(at, class, place.at, plan);
+        At::new(read.value.filter(|_| place.value.is_some()), read.at)
+    }
+
+    fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
+        let order = self.tables.demand(write.order);
+        let (line, data) = (write.at, write.data);
+        let tables = &mut self.tables;
+        let entry = tables.amt.find(&mut tables.cache, line, data.at, plan);
+        let (mut digest, mut known, mut ahead) = (None, data.at, false);
+        if write.class == Class::Data {
+            ahead = self.fingerprint.guesses_new();
+            let fingerprint = self.fingerprint.of(data.value);
+            let hashed = plan.because(Cause::Fingerprint).unit(F::UNIT, data.at);
+            let found = self.find(At::new(fingerprint, hashed), data.value, plan);
+            (digest, known) = (Some(fingerprint), found.at);
+            self.fingerprint.learn(ahead, found.value.is_some());
+            if let Some(found) = found.value {
+                if ahead {
+                    self.below.discard_encryption(Place(line.0), data.at, plan);
+                }
+                let ripe = plan.both(known, write.gate);
+                let when = When {
+                    decided: known,
+                    ripe,
+                };
+                let shared = self.tables.share(entry, &found, when, plan);
+                return self.tables.demanded(line, shared, order, plan);
+            }
+        }
+        let room = self.tables.allocate(entry, known, plan);
+        let mut gate = plan.both(write.gate, room.unmapped);
+        if F::GUESSES {
+            gate = plan.both(gate, known);
+        }
+        let ready = if ahead { data.at } else { known };
+        let data = At::new(data.value, ready);
+        let below = Write {
+            data,
+            gate,
+            order,
+            ..write.to(room.place)
+        };
+        let kept = self.below.write(below, plan);
+        let stored = self.tables.keep(&room, digest, known, kept, plan);
+        self.tables.demanded(line, stored, order, plan)
+    }
+
+    fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
+        let Tables { amt, cache, .. } = &mut self.tables;
+        amt.persist_span(cache, &mut self.below, a, after, plan)
+    }
+
+    fn hint(&self, a: Logical, plan: &Plan) {
+        let place = self.tables.amt.touch_ahead(&self.tables.cache, a, plan);
+        self.below.hint(place, plan);
+    }
+}

@@ -1,0 +1,121 @@
+"""The command line: ``sardonyx`` and its commands, one file each, each a thin call of the library.
+
+Standard output carries results, standard error progress and errors. A new command is a file here
+and a line in ``COMMANDS``. Left out: everything that computes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from sardonyx import _core
+from sardonyx.cli import compare, crash, lists, report, reproduce, trace
+from sardonyx.cli.common import (
+    BAD_INPUT,
+    INTERRUPTED,
+    LEFT_BY_SIGNAL,
+    Ended,
+    discard,
+    fail,
+    handle_signals,
+    out,
+)
+
+COMMANDS: tuple[Callable[..., Any], ...] = (
+    crash.crash,
+    compare.compare,
+    reproduce.reproduce,
+    report.report,
+    lists.designs,
+    lists.programs,
+    lists.machines,
+    lists.show,
+)
+
+app = typer.Typer(
+    name="sardonyx",
+    help="Simulate persistent, encrypted, deduplicated main memory, with every byte real.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(trace.app, name="trace")
+for _command in COMMANDS:
+    app.command()(_command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"sardonyx {_core.VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def top(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    """Simulate persistent, encrypted, deduplicated main memory, with every byte real."""
+
+
+def main() -> None:
+    """The command line: everything that ends it becomes one line and an exit status."""
+    handle_signals()
+    status = _run()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard(sys.stdout)
+    except OSError as error:
+        discard(sys.stdout)
+        status = status or fail(f"standard output: {error.strerror}").exit_code
+    if status > LEFT_BY_SIGNAL and any(
+        not thread.daemon
+        for thread in threading.enumerate()
+        if thread is not threading.main_thread()
+    ):
+        sys.stderr.flush()
+        os._exit(status)  # a native call that cannot be broken off still runs
+    raise SystemExit(status)
+
+
+def _run() -> int:
+    for argument in sys.argv[1:]:
+        shown = argument.encode(errors="backslashreplace").decode()
+        if shown != argument:  # reports and JSON cannot have it
+            return fail(f"{shown}: is not UTF-8; rename the file").exit_code
+    try:
+        status = app(prog_name="sardonyx", standalone_mode=False)
+    except typer.Abort:
+        return fail("interrupted", INTERRUPTED).exit_code
+    except typer.Exit as end:
+        return end.exit_code
+    except Ended as error:
+        return fail(f"ended by {error}", LEFT_BY_SIGNAL + error.signal).exit_code
+    except KeyboardInterrupt:
+        return fail("interrupted", INTERRUPTED).exit_code
+    except SystemExit:  # Rich, when nobody reads the help
+        return 0
+    except OSError as error:  # help or the version, to where nothing can be written
+        discard(sys.stdout)
+        return fail(f"standard output: {error.strerror}").exit_code
+    except Exception as error:
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        # What the parser of the command line found: an unknown option, a missing argument.
+        context = getattr(error, "ctx", None)
+        where = getattr(context, "command_path", "sardonyx")
+        help_line = f"; see `{where} --help`" if message() else ""
+        if not message():  # no_args_is_help has printed the help
+            return BAD_INPUT
+        return fail(f"{message().rstrip('.')}{help_line}").exit_code
+    return status if isinstance(status, int) else 0

@@ -1,0 +1,113 @@
+"""``sardonyx compare``: designs on traces and programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sardonyx import api
+from sardonyx.cli.common import (
+    MOST,
+    check_json_target,
+    err,
+    for_people,
+    output_directory,
+    size_in_bytes,
+    told,
+    write_json,
+)
+from sardonyx.cli.options import JsonTo, Limit, Machine, Out, Set, Workers
+from sardonyx.cli.progress import Watcher
+from sardonyx.cli.report import save
+from sardonyx.cli.tables import compare_table
+from sardonyx.runs import jobs
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.jobs import Settings, parse_settings
+from sardonyx.runs.sources import ProgramSource
+
+
+def compare(
+    traces: Annotated[
+        list[str],
+        typer.Argument(
+            help="Trace files, programs (`sardonyx programs`), or synth:NAME[:RECORDS[:SEED]]."
+        ),
+    ],
+    designs: Annotated[
+        str, typer.Option("--designs", "-d", help="Designs, separated by commas.")
+    ] = ",".join(api.DESIGNS),
+    machine: Machine = "esd",
+    settings: Set = None,
+    limit: Limit = None,
+    warmup: Annotated[
+        int,
+        typer.Option(
+            "--warmup", min=0, max=MOST, help="Requests that change state and count nowhere."
+        ),
+    ] = 0,
+    copies: Annotated[
+        int,
+        typer.Option(
+            "--copies",
+            "--cores",
+            min=1,
+            max=1024,
+            help="Cores that run the trace or program, each in its own address space.",
+        ),
+    ] = 1,
+    distinct: Annotated[
+        bool, typer.Option("--distinct", help="Copies have contents of their own.")
+    ] = False,
+    transactions: Annotated[
+        int, typer.Option(min=1, max=MOST, help="Transactions of each core's program.")
+    ] = 10_000,
+    transaction_size: Annotated[
+        str, typer.Option(metavar="BYTES", help="Size of a program's items: 64 to 4K.")
+    ] = "64",
+    footprint: Annotated[
+        str, typer.Option(metavar="BYTES", help="Size of each program's structure, as in 100M.")
+    ] = "16M",
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Seed of the programs' keys and choices.")
+    ] = 0,
+    sensitivity: Annotated[
+        bool, typer.Option(help="Also sweep ESD's cache sizes and policies on traces (Fig. 18).")
+    ] = True,
+    workers: Workers = None,
+    directory: Out = Path("results"),
+    json_to: JsonTo = None,
+) -> None:
+    """Run designs on traces: a table, results.json, results.parquet and report.html.
+
+    [bold]Examples[/bold]
+
+    sardonyx compare traces/*.parquet
+
+    sardonyx compare traces/redis.parquet --designs baseline,esd --set esd.efit_bytes=65536
+
+    sardonyx compare synth:rung-60 --limit 100000 --no-sensitivity --json -
+
+    sardonyx compare btree queue --machine sca --designs no-encryption,fca,sca --cores 4
+    """
+    with told():
+        shared = Settings(machine, parse_settings(settings or ()), warmup, copies, distinct)
+        program = ProgramSource(
+            item_bytes=size_in_bytes("--transaction-size", transaction_size),
+            footprint=size_in_bytes("--footprint", footprint),
+            transactions=transactions,
+            seed=seed,
+        )
+        chosen = [name.strip() for name in designs.split(",") if name.strip()]
+        points = api.points(traces, chosen, limit, program, sensitivity=sensitivity)
+        jobs.check(points, shared)
+        check_json_target(json_to, traces)
+        with output_directory(directory):
+            with Watcher(err) as watch:
+                comparison = Comparison(jobs.run(points, shared, workers, watch))
+            report = save(comparison, directory)
+        people = for_people(json_to)
+        people.print(compare_table(comparison, people.width))
+        write_json(json_to, comparison.results.to_document())
+        people.print(f"report: {report}", soft_wrap=True)

@@ -1,0 +1,35 @@
+"""Options that several commands take, with one help text each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sardonyx.cli.common import MOST, PATH
+
+Machine = Annotated[
+    str, typer.Option("--machine", "-m", help="A machine's name, or the path of its TOML file.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-s", metavar="KEY=VALUE", help="Set a key of the machine; repeatable."),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, max=MOST, help="End each trace after so many records."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, max=1024, help="Runs at once; default: one a core."),
+]
+JsonTo = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write the same numbers as JSON to this file, or to standard output for -.",
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Directory of the results.", **PATH)]

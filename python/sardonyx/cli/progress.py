@@ -1,0 +1,114 @@
+"""Progress on standard error, and only to a terminal: one bar a task and one over all of them.
+
+``Watcher`` is what the scheduler calls. Left out: anything that computes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Task as Bar
+from rich.text import Text
+
+from sardonyx import _core
+from sardonyx.runs import scheduler
+from sardonyx.runs.scheduler import Task
+
+T = TypeVar("T")
+
+
+class _Rate(ProgressColumn):
+    """Requests a second."""
+
+    def render(self, task: Bar) -> Text:
+        speed = task.finished_speed or task.speed
+        if not speed or task.fields.get("whole"):
+            return Text("")
+        for size, letter in ((1e6, "M"), (1e3, "k")):
+            if speed >= size:
+                return Text(f"{speed / size:.1f} {letter}req/s")
+        return Text(f"{speed:.0f} req/s")
+
+
+class Watcher:
+    """Shows the tasks that run, and of several how much of the whole is done."""
+
+    def __init__(self, console: Console) -> None:
+        self._shown = console.is_terminal
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            _Count(),
+            _Rate(),
+            TimeRemainingColumn(compact=True),
+            console=console,
+            transient=True,
+            get_time=time.monotonic,
+        )
+        self._tasks: dict[Task[Any], TaskID] = {}
+        self._all: TaskID | None = None
+
+    def __enter__(self) -> Watcher:
+        if self._shown:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._shown:
+            self._bars.stop()
+
+    def __call__(self, tasks: Sequence[Task[Any]]) -> None:
+        if not self._shown:
+            return
+        if len(tasks) > 1:
+            if self._all is None:
+                self._all = self._bars.add_task("all runs", total=len(tasks), whole=True)
+            self._bars.update(self._all, completed=sum(task.state == "done" for task in tasks))
+        for task in tasks:
+            if task.state == "running":
+                bar = self._tasks.get(task)
+                if bar is None:
+                    bar = self._tasks[task] = self._bars.add_task(task.label, total=None)
+                total = task.progress.total or None
+                self._bars.update(bar, completed=task.progress.done, total=total)
+            elif task.state == "done" and task in self._tasks:
+                self._bars.remove_task(self._tasks.pop(task))
+
+
+def watched(console: Console, label: str, call: Callable[[_core.Progress], T]) -> T:
+    """What ``call`` gives, shown while it runs; an interrupt cancels it."""
+    with Watcher(console) as watch:
+        return scheduler.run([Task(label, call)], 1, watch)[0]
+
+
+class _Count(ProgressColumn):
+    """Runs for the whole, a percentage for one run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs = MofNCompleteColumn()
+
+    def render(self, task: Bar) -> Text:
+        if task.fields.get("whole"):
+            return self._runs.render(task)
+        return Text(f"{task.percentage:3.0f}%" if task.total else f"{task.completed:,.0f}")

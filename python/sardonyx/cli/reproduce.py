@@ -1,0 +1,107 @@
+"""``sardonyx reproduce``: a paper's figures beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from sardonyx import _core
+from sardonyx.cli.common import (
+    MOST,
+    PATH,
+    check_json_target,
+    err,
+    for_people,
+    output_directory,
+    told,
+    write_json,
+)
+from sardonyx.cli.options import JsonTo, Limit, Set, Workers
+from sardonyx.cli.progress import Watcher
+from sardonyx.cli.report import print_beside, save
+from sardonyx.papers import reproductions
+from sardonyx.papers.reproduction import Asked, BesidePaper, document
+from sardonyx.runs import jobs
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.jobs import parse_settings
+from sardonyx.runs.sources import unknown
+
+PAPERS = " or ".join(reproductions())
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help=f"The paper: {PAPERS}.")],
+    traces: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="esd: recordings that stand in for its programs; default: traces/*.parquet."
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer points; shorter traces, smaller programs.")
+    ] = False,
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", "-m", help="Default: the machine of the paper's name."),
+    ] = None,
+    settings: Set = None,
+    limit: Limit = None,
+    warmup: Annotated[
+        int | None,
+        typer.Option(
+            "--warmup", min=0, max=MOST, help="Requests, or transactions, that count nowhere."
+        ),
+    ] = None,
+    copies: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            help="esd: cores that each run a trace, with contents of their own; default: 1.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Seed of generated traces and of programs.")
+    ] = 0,
+    workers: Workers = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Directory of the results; default: results/PAPER.", **PATH
+        ),
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Print every claim of a paper beside our figure, and draw its figures.
+
+    [bold]Examples[/bold]
+
+    sardonyx reproduce esd --quick --out results/esd
+
+    sardonyx reproduce sca --quick
+    """
+    with told():
+        known = reproductions()
+        if paper not in known:
+            raise _core.SardonyxError(unknown("paper to reproduce", paper, list(known)))
+        overrides = parse_settings(settings or ())
+        asked = Asked(traces or [], machine or paper, overrides, limit, warmup, copies, quick, seed)
+        plan = known[paper].plan(asked)
+        jobs.check(plan.points, plan.settings)
+        check_json_target(json_to, traces or ())
+        target = directory or Path("results") / paper
+        with output_directory(target):
+            with Watcher(err) as watch:
+                comparison = Comparison(jobs.run(plan.points, plan.settings, workers, watch))
+            with Watcher(err) as watch:
+                exhibits = plan.measure(watch)
+            beside = BesidePaper(tuple(plan.claims(comparison)), plan.note, exhibits)
+            report = save(comparison, target, beside)
+        people = for_people(json_to)
+        print_beside(people, beside)
+        people.print(Text(plan.note, style="dim"))
+        write_json(json_to, document(paper, plan, beside, comparison))
+        people.print(f"report: {report}", soft_wrap=True)

@@ -1,0 +1,74 @@
+"""Files that appear complete or not at all, and never in the place of a device or a pipe."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file, complete or not at all; a device or a pipe just gets the text."""
+    if is_special(path):
+        Path(path).write_text(text, encoding="utf-8")
+        return
+    with replacing(Path(path)) as scratch:
+        scratch.write_text(text, encoding="utf-8")
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether this is a device, a pipe or the like: what a file must not take the place of."""
+    place = Path(path)
+    return place.exists() and not place.is_file() and not place.is_dir()
+
+
+@contextmanager
+def replaced_together(directory: Path) -> Iterator[Path]:
+    """A scratch directory in this one; what is in it at the end replaces files of the same names.
+
+    Nothing is replaced on failure, and nobody sees half of what belongs together for long.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".sardonyx.", dir=directory) as name:
+        scratch = Path(name)
+        try:
+            yield scratch
+        except OSError as error:
+            if error.filename is not None and Path(error.filename).parent == scratch:
+                error.filename = str(directory / Path(error.filename).name)
+            raise
+        written = sorted(scratch.iterdir())
+        for path in written:
+            if (directory / path.name).is_dir():
+                raise IsADirectoryError(errno.EISDIR, "Is a directory", str(directory / path.name))
+        for path in written:
+            path.replace(directory / path.name)
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A scratch name beside the target that replaces it on success and vanishes on failure.
+
+    A link stays one: what it leads to is replaced.
+    """
+    target = Path(os.path.realpath(target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Not the target's own name, which may be as long as a name can be.
+    handle, name = tempfile.mkstemp(prefix=".sardonyx.", dir=target.parent)
+    os.close(handle)
+    scratch = Path(name)
+    try:
+        yield scratch
+        umask = os.umask(0)
+        os.umask(umask)
+        scratch.chmod(0o666 & ~umask)  # mkstemp's 0600 would hide the file from the group
+        scratch.replace(target)
+    except BaseException as error:
+        scratch.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            # The user knows the target, not the scratch name; pyarrow names no file at all.
+            raise OSError(error.errno, os.strerror(error.errno), str(target)) from error
+        raise

@@ -1,0 +1,436 @@
+"""Reproducing ESD (HPCA'23): which runs it needs, and our figure for each of its claims.
+
+Every claim's metric is one small function from runs to one value a workload; the claim's
+statistic (min, mean, max) is then taken over the workloads. Means are arithmetic. SPEC and PARSEC
+are not ours to ship: recordings of real programs and a ladder of generated traces stand in, and
+``stand_ins`` says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from sardonyx import _core
+from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows
+from sardonyx.papers.reproduction import Asked, Plan, Reproduction
+from sardonyx.runs import measures as m
+from sardonyx.runs import sweeps
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.measures import One, Two
+from sardonyx.runs.results import Run, Trace
+from sardonyx.runs.sources import Source, SynthSource, named
+from sardonyx.runs.sweeps import AMT_BYTES, EFIT_BYTES, KB, MB
+
+DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
+QUICK_SIZES = (64 * KB, 512 * KB, MB, 2 * MB)
+#: Records at which a rung of the ladder has the statistics that it states.
+LADDER_RECORDS = 500_000
+RECLAIM = "esd.reclaim"
+READINGS = ("paper", "counted")
+
+
+# ---- the runs
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A trace that stands in for the paper's programs."""
+
+    name: str
+    kind: Literal["recording", "ladder"]
+
+
+def points(sources: Mapping[str, Source], quick: bool = False) -> list[Point]:
+    """All runs that ESD's figures need, workload by workload.
+
+    ``quick`` sweeps four cache sizes, not six, and leaves out the smallest steps no claim asks for.
+    """
+    sizes = QUICK_SIZES if quick else sweeps.SIZES
+    found: list[Point] = []
+    for name, source in sources.items():
+        found += [Point(name, source, design) for design in DESIGNS]
+        found += [Point(name, source, "esd", {RECLAIM: reading}) for reading in READINGS]
+        found += [Point(name, source, "esd", variant) for variant in sweeps.variants(sizes)]
+    return found
+
+
+def stand_ins(workloads: Sequence[Workload], limit: int | None = None, copies: int = 1) -> str:
+    """What replaces the paper's programs, in a few sentences: their names, and what was cut."""
+    parts = []
+    for kind, words in (
+        ("recording", "recordings of real programs"),
+        ("ladder", "generated traces"),
+    ):
+        names = [w.name for w in workloads if w.kind == kind]
+        if names:
+            parts.append(f"{words} ({', '.join(names)})")
+    text = (
+        "SPEC CPU 2017 and PARSEC, which the paper ran, are replaced by "
+        + (" and ".join(parts) or "no workload at all")
+        + ". A gap between the columns is therefore a gap of workloads first."
+    )
+    text += (
+        " One of Table I's eight cores runs each (--copies 8 for all)."
+        if copies == 1
+        else f" {copies} cores run a copy of each, with contents of its own."
+    )
+    if limit is not None:
+        text += f" Each trace ends after {limit:,} records"
+        generated = any(w.kind == "ladder" for w in workloads) and limit < LADDER_RECORDS
+        text += (
+            f"; the generated ones have the statistics that they state at {LADDER_RECORDS:,}, so "
+            "fewer contents are written over 1000 times (Fig. 3)."
+            if generated
+            else "."
+        )
+    return text
+
+
+# ---- the evidence for a claim
+
+
+class Evidence:
+    """Results restricted to the workloads that stand in for the paper's."""
+
+    def __init__(self, comparison: Comparison, workloads: Sequence[Workload] | None) -> None:
+        self.comparison = comparison
+        self.results = comparison.results
+        names = None if workloads is None else {workload.name for workload in workloads}
+        self.labels = [
+            label
+            for label in self.comparison.workloads
+            if names is None or self.comparison.trace_of[label] in names
+        ]
+        self.trace_names = list(dict.fromkeys(self.comparison.trace_of[w] for w in self.labels))
+        self.traces: list[Trace] = [t for t in self.results.traces if t.name in self.trace_names]
+
+    def one(self, measure: One, design: str) -> dict[str, float | None]:
+        """``measure`` of one design, a workload each."""
+        values = {}
+        for label in self.labels:
+            run = self.comparison.run(label, design)
+            values[label] = None if run is None else measure(run)
+        return values
+
+    def two(self, measure: Two, design: str, over: str) -> dict[str, float | None]:
+        """``measure`` of one design over another, a workload each."""
+        return {label: self.comparison.value(measure, label, design, over) for label in self.labels}
+
+    def reclaims(self, measure: Two, over: str) -> dict[str, dict[str, float | None]]:
+        """``measure`` of ESD under each reading of how freed lines come back."""
+        found: dict[str, dict[str, float | None]] = {}
+        for reading in READINGS:
+            wanted = {RECLAIM: reading}
+            runs = [r for r in self.results.runs if r.design == "esd" and r.variant == wanted]
+            variants = {run.trace: run for run in runs}
+            values = found[f"reclaim = {reading}"] = {}
+            for label in self.labels:
+                run = variants.get(self.comparison.trace_of[label])
+                base = self.comparison.run(label, over)
+                values[label] = None if run is None or base is None else measure(run, base)
+        return found
+
+    def runs(self, *designs: str) -> list[Run]:
+        return [
+            run
+            for label in self.labels
+            for design in designs
+            if (run := self.comparison.run(label, design)) is not None
+        ]
+
+
+Finder = Callable[[Evidence, Claim], Found]
+
+
+def _one(
+    of: One, note: str, needs: str, aspect: m.Aspect, readings: Mapping[str, One] | None = None
+) -> Finder:
+    """A share, of the claim's design alone."""
+
+    def find(evidence: Evidence, claim: Claim) -> Found:
+        return Found(
+            evidence.one(of, claim.design),
+            "%",
+            note,
+            f"runs of {claim.design} {needs}",
+            {name: evidence.one(each, claim.design) for name, each in (readings or {}).items()},
+            aspect,
+            evidence.runs(claim.design),
+        )
+
+    return find
+
+
+def _two(
+    of: Two,
+    over: str,
+    unit: Unit,
+    note: str,
+    metric: str,
+    aspect: m.Aspect = "time",
+    readings: Mapping[str, Two] | None = None,
+    *,
+    reclaims: bool = True,
+) -> Finder:
+    """The claim's design beside another; ``reclaims`` if ESD's way with freed lines matters."""
+
+    def find(evidence: Evidence, claim: Claim) -> Found:
+        words = {"design": claim.design, "over": over}
+        read: dict[str, Mapping[str, float | None] | float | None] = {
+            name.format(**words): evidence.two(each, claim.design, over)
+            for name, each in (readings or {}).items()
+        }
+        if reclaims and claim.design == "esd":
+            read |= evidence.reclaims(of, over)
+        return Found(
+            evidence.two(of, claim.design, over),
+            unit,
+            note.format(**words),
+            f"runs of {claim.design} and {over} with `{metric}`",
+            read,
+            aspect,
+            evidence.runs(claim.design, over),
+        )
+
+    return find
+
+
+def _fact(name: str, note: str) -> Finder:
+    def find(evidence: Evidence, _: Claim) -> Found:
+        values = {trace.name: trace.facts.get(name) for trace in evidence.traces}
+        return Found(values, "%", note, f"`{name}` of each trace")
+
+    return find
+
+
+def _written_over_1000_times(attribute: Literal["contents", "writes"], note: str) -> Finder:
+    def find(evidence: Evidence, _: Claim) -> Found:
+        values: dict[str, float | None] = {}
+        top = total = 0.0
+        for trace in evidence.traces:
+            rows = {row.times: row for row in trace.locality}
+            high = rows.get(">1000")
+            values[trace.name] = getattr(high, f"{attribute}_share") if high else None
+            top += (getattr(high, attribute) or 0.0) if high else 0.0
+            total += sum(getattr(row, attribute) or 0.0 for row in trace.locality)
+        pooled = {"all traces pooled": m.divide(top, total)}
+        return Found(values, "%", note, "`locality` of each trace", pooled)
+
+    return find
+
+
+def _duplicates_found(place: str, note: str) -> Finder:
+    metric = f"duplicates_found_in_{place}"
+
+    def of_duplicates(run: Run) -> float | None:
+        cached, medium = (run.metric(f"duplicates_found_in_{x}") for x in ("cache", "medium"))
+        if cached is None or medium is None:
+            return None
+        return m.divide(run.metric(metric), cached + medium)
+
+    readings = {"as a share of the duplicates found": of_duplicates}
+    of = partial(m.share_of_writes, metric=metric)
+    return _one(of, note, f"with `{metric}`", "time", readings)
+
+
+def _share_of_write_latency(cause: str, note: str) -> Finder:
+    def over_the_rest(run: Run) -> float | None:
+        share = m.cause_share(run, cause)
+        return None if share is None else m.divide(share, 1 - share)
+
+    def with_compare(run: Run) -> float | None:
+        shares = m.cause_share(run, cause), m.cause_share(run, "compare")
+        return None if shares[0] is None or shares[1] is None else shares[0] + shares[1]
+
+    readings = {"as an increase over the rest of the latency": over_the_rest}
+    if cause == "lookup":
+        readings["with the read that confirms a match"] = with_compare
+    of = partial(m.cause_share, cause=cause)
+    return _one(of, note, "that book write latency by cause", "time", readings)
+
+
+def _write_reduction(evidence: Evidence, claim: Claim) -> Found:
+    note = "write requests that stored no line / write requests"
+    found = _one(m.write_reduction, note, "with `write_reduction`", "counts")(evidence, claim)
+    readings: dict[str, Mapping[str, float | None] | float | None] = {
+        "all medium writes, metadata included": evidence.two(
+            m.medium_write_reduction, claim.design, m.BASELINE
+        )
+    }
+    if claim.design == "esd":
+        readings |= evidence.reclaims(lambda run, _: m.write_reduction(run), m.BASELINE)
+    return replace(found, readings=readings)
+
+
+def _write_reduction_lead() -> Finder:
+    def lead(of: Callable[[float, float], float | None]) -> Two:
+        def both(run: Run, esd: Run) -> float | None:
+            full, selective = m.write_reduction(run), m.write_reduction(esd)
+            return None if full is None or selective is None else of(full, selective)
+
+        return both
+
+    return _two(
+        lead(lambda f, e: f - e),
+        "esd",
+        "pp",
+        "write reduction of {design} minus that of esd, in percentage points",
+        "write_reduction",
+        "counts",
+        {
+            "relative to esd's reduction": lead(lambda f, e: m.divide(f - e, e)),
+            "relative to {design}'s reduction": lead(lambda f, e: m.divide(f - e, f)),
+        },
+    )
+
+
+def _metadata_reduction(over: str) -> Finder:
+    return _two(
+        m.saved(m.metadata_ratio),
+        over,
+        "%",
+        "1 - {design}'s metadata bytes in the medium / {over}'s, in tables with an entry for every "
+        "line",
+        "metadata_bytes",
+        "space",
+        {"entries in use alone": m.saved(m.metadata_in_use_ratio)},
+        reclaims=False,
+    )
+
+
+def _hit_rate_gain(metric: str, size: str, small: int, policy: str | None = None) -> Finder:
+    large = 2 * small
+
+    def find(evidence: Evidence, _: Claim) -> Found:
+        swept = sweeps.points(evidence.results, size, policy)
+        gains: dict[str, float | None] = {}
+        relative: dict[str, float | None] = {}
+        used: list[Run] = []
+        for trace in evidence.trace_names:
+            before, after = (swept.get(trace, {}).get(s) for s in (small, large))
+            if before is None or after is None:
+                continue
+            used += [before, after]
+            b, a = before.metric(metric), after.metric(metric)
+            gains[trace] = None if a is None or b is None else a - b
+            relative[trace] = m.divide(gains[trace], b)
+        return Found(
+            gains,
+            "pp",
+            f"`{metric}` at {large // KB} KB minus that at {small // KB} KB",
+            f"a sweep of `{size}` with {small // KB} and {large // KB} KB"
+            + (f" under {policy}" if policy else ""),
+            {"relative to the smaller size's": relative},
+            "counts",
+            used,
+        )
+
+    return find
+
+
+#: How each metric of ESD's claims is computed from results.
+METRICS: dict[str, Finder] = {
+    "duplicate_rate": _fact("duplicate_rate", "writes whose content was written before / writes"),
+    "unique_lines_written_over_1000_times": _written_over_1000_times(
+        "contents", "distinct contents written more than 1000 times / distinct contents"
+    ),
+    "volume_of_lines_written_over_1000_times": _written_over_1000_times(
+        "writes", "writes of contents written more than 1000 times / writes"
+    ),
+    "duplicates_found_in_fingerprint_cache": _duplicates_found(
+        "cache", "duplicates found by a cached fingerprint / writes"
+    ),
+    "duplicates_found_by_nvmm_lookup": _duplicates_found(
+        "medium",
+        "duplicates found only by looking in the medium / writes; the paper prints 13.7 % and 18.3 "
+        "%",
+    ),
+    "nvmm_lookup_share_of_write_latency": _share_of_write_latency(
+        "lookup",
+        "write latency booked under look-up / all write latency; the paper prints 49.2, 50.0, and "
+        "in Fig. 17 12 and 23 %",
+    ),
+    "fingerprint_share_of_write_latency": _share_of_write_latency(
+        "fingerprint", "write latency booked under fingerprint / all write latency"
+    ),
+    "write_reduction": _write_reduction,
+    "write_reduction_lead_over_esd": _write_reduction_lead(),
+    "metadata_overhead_of_capacity": _one(
+        lambda run: m.divide(run.metric("metadata_bytes_per_line"), m.LINE_BYTES),
+        "metadata bytes a line / 64",
+        "with `metadata_bytes_per_line`",
+        "space",
+    ),
+}
+for _step, _small in (("512KB_to_1MB", 512 * KB), ("1MB_to_2MB", MB)):
+    METRICS[f"amt_hit_rate_gain_{_step}"] = _hit_rate_gain("amt_hit_rate", AMT_BYTES, _small)
+    METRICS |= {
+        f"efit_hit_rate_gain_{_step}_with_{_policy}": _hit_rate_gain(
+            "efit_hit_rate", EFIT_BYTES, _small, _policy
+        )
+        for _policy in sweeps.POLICIES
+    }
+for _over in ("baseline", "dedup-sha1", "dewrite"):
+    for _rw, _faster in (("write", m.write_speedup), ("read", m.read_speedup)):
+        _latency = f"mean_{_rw}_latency_ns"
+        _note = f"{{over}}'s mean {_rw} latency / {{design}}'s"
+        METRICS[f"{_rw}_speedup_over_{_over}"] = _two(_faster, _over, "x", _note, _latency)
+    _note = "{design}'s IPC / {over}'s"
+    METRICS[f"ipc_over_{_over}"] = _two(m.ipc_ratio, _over, "x", _note, "ipc")
+    _note = "1 - {design}'s energy / {over}'s"
+    _note += "; the paper's abstract and its Sec. IV-E differ" * (_over != "dewrite")
+    _saved = _two(m.energy_reduction, _over, "%", _note, "energy_nj", "energy")
+    METRICS[f"energy_reduction_vs_{_over}"] = _saved
+    METRICS[f"energy_reduction_vs_{_over}_abstract"] = _saved
+    METRICS[f"metadata_reduction_vs_{_over}"] = _metadata_reduction(_over)
+
+
+def claims(comparison: Comparison, workloads: Sequence[Workload] | None = None) -> list[ClaimRow]:
+    """Our figure for every claim of ESD, in the paper's order.
+
+    The statistic is taken over ``workloads`` (over all traces of the results when not given). A
+    claim that these results cannot speak to has ``ours = None`` and says what is lacking.
+    """
+    evidence = Evidence(comparison, workloads)
+
+    def find(claim: Claim) -> Found:
+        found = METRICS[claim.metric](evidence, claim)
+        return replace(found, workloads=len(evidence.trace_names))
+
+    return claim_rows("esd", find)
+
+
+class Esd:
+    """The paper's four designs on recordings and on the ladder, with the sweeps of Fig. 18."""
+
+    name = "esd"
+
+    def plan(self, asked: Asked) -> Plan:
+        limit = 100_000 if asked.quick and asked.limit is None else asked.limit
+        files = asked.traces or sorted(str(path) for path in Path("traces").glob("*.parquet"))
+        recordings = named(files, limit) if files else {}
+        generated: dict[str, Source] = {
+            rung["name"]: SynthSource(
+                name=rung["name"], records=rung["records"], seed=asked.seed, limit=limit
+            )
+            for rung in json.loads(_core.ladder())
+        }
+        workloads = [Workload(name, "recording") for name in recordings]
+        workloads += [Workload(name, "ladder") for name in generated]
+        copies = asked.copies or 1
+        return Plan(
+            Settings(asked.machine, asked.overrides, asked.warmup or 0, copies, copies > 1),
+            points(recordings | generated, asked.quick),
+            stand_ins(workloads, limit, copies),
+            partial(claims, workloads=workloads),
+            facts={"workloads": [{"name": w.name, "kind": w.kind} for w in workloads]},
+        )
+
+
+REPRODUCTION: Reproduction = Esd()

@@ -1,0 +1,164 @@
+"""What reproducing a paper is: runs to make, and what to say beside the paper once they are made.
+
+A paper's file implements ``Reproduction`` and names its instance ``REPRODUCTION``. What stands
+beside the results is kept in ``beside_paper.json``, so that ``sardonyx report`` can draw it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import TypeAdapter, ValidationError
+
+from sardonyx.files import write_text
+from sardonyx.papers.claims import ClaimRow
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.results import ResultsError
+from sardonyx.runs.scheduler import Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the user asks of a reproduction; ``None`` leaves it to the paper."""
+
+    traces: Sequence[str]
+    machine: str
+    overrides: Sequence[tuple[str, str]] = ()
+    limit: int | None = None
+    warmup: int | None = None
+    copies: int | None = None
+    quick: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a paper's table, of ours and of the paper; ``programs`` says what each program
+    alone shows.
+    """
+
+    paper: str | None
+    ours: str
+    evidence: str
+    counts: Mapping[str, int]
+    programs: Mapping[str, str]
+
+    @property
+    def agrees(self) -> bool | None:
+        return None if self.paper is None else self.ours == self.paper
+
+    @property
+    def beside(self) -> str:
+        """What the paper says of it."""
+        if self.agrees is None:
+            return "not in the paper's table"
+        return "as in the paper" if self.agrees else f"the paper: {self.paper}"
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "paper": self.paper,
+            "ours": self.ours,
+            "agrees": self.agrees,
+            "evidence": self.evidence,
+            "counts": dict(self.counts),
+            "programs": dict(self.programs),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A table of the paper that is measured beside the runs, by row and column.
+
+    ``head`` says what a row is, ``facts`` what else its JSON is to say.
+    """
+
+    key: str
+    title: str
+    head: str
+    rows: Mapping[str, Mapping[str, Cell]]
+    note: str
+    facts: Mapping[str, Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of its columns."""
+        return [name.replace("_", "-") for name in next(iter(self.rows.values()))]
+
+    def to_document(self) -> dict[str, Any]:
+        rows = [
+            {self.head: name, "in_the_paper": any(cell.paper for cell in row.values())}
+            | {column: cell.to_document() for column, cell in row.items()}
+            for name, row in self.rows.items()
+        ]
+        return {**self.facts, "note": self.note, "rows": rows}
+
+
+@dataclass(frozen=True, slots=True)
+class BesidePaper:
+    """Claims, a sentence on what stood in for the paper's programs, and its tables."""
+
+    claims: tuple[ClaimRow, ...] = ()
+    note: str = ""
+    exhibits: tuple[Exhibit, ...] = ()
+
+    def save(self, directory: Path) -> None:
+        """Write it, complete or not at all."""
+        write_text(directory / NAME, _ADAPTER.dump_json(self, indent=1).decode() + "\n")
+
+    @staticmethod
+    def load(directory: Path) -> BesidePaper:
+        """What was saved; nothing where there is none. ``ResultsError`` says what is wrong."""
+        path = directory / NAME
+        try:
+            return _ADAPTER.validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return BesidePaper()
+        except OSError as error:
+            raise ResultsError(str(path), f"cannot be read ({error})") from error
+        except ValidationError as error:
+            raise ResultsError.of(error, str(path)) from error
+
+
+NAME = "beside_paper.json"
+_ADAPTER = TypeAdapter(BesidePaper)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The runs of a reproduction, and what follows from them.
+
+    ``note`` says what stands in for the paper's programs, ``facts`` what else the JSON is to say.
+    ``measure`` makes what is measured beside the runs.
+    """
+
+    settings: Settings
+    points: Sequence[Point]
+    note: str
+    claims: Callable[[Comparison], list[ClaimRow]]
+    measure: Callable[[Watch | None], tuple[Exhibit, ...]] = lambda _: ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Reproduction(Protocol):
+    """A paper that can be reproduced; its machine has its name."""
+
+    name: str
+
+    def plan(self, asked: Asked) -> Plan:
+        """What to run; an error says which wish the paper cannot have."""
+
+
+def document(paper: str, plan: Plan, beside: BesidePaper, comparison: Comparison) -> dict[str, Any]:
+    """The whole reproduction as JSON."""
+    return {
+        "paper": paper,
+        "stand_ins": beside.note,
+        **plan.facts,
+        **{exhibit.key: exhibit.to_document() for exhibit in beside.exhibits},
+        "claims": [row.to_document() for row in beside.claims],
+        "results": comparison.results.to_document(),
+    }

@@ -1,0 +1,333 @@
+"""Reproducing SCA (HPCA'18): which runs its figures need, and our figure for each of its claims.
+
+The five persistent programs run on the machine of Table 2. Each claim is one small function of
+runs; its statistic is taken over the programs, means are arithmetic. What the paper does not say
+(footprint and size of transactions of Figs. 12-14) is a setting of :class:`Scale`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sardonyx import _core
+from sardonyx.papers import sca_stages
+from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows
+from sardonyx.papers.reproduction import Asked, Plan, Reproduction
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.crashes import CrashQuestion
+from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.measures import Two, saved
+from sardonyx.runs.programs import (
+    ACCESSES,
+    BYTES,
+    COUNTER_CACHE,
+    KB,
+    MB,
+    READ_LATENCY,
+    READ_NS,
+    WRITE_LATENCY,
+    WRITE_NS,
+    Programs,
+    loss,
+    miss_rate,
+    overhead,
+    runtime_ratio,
+    speedup,
+    traffic_ratio,
+    written_size,
+)
+from sardonyx.runs.results import Run, Scalar
+from sardonyx.runs.sources import ProgramSource
+
+PROGRAMS = ("array-swap", "queue", "hash", "btree", "rbtree")
+DESIGNS = ("no-encryption", "ideal", "co-located", "co-located-cc", "fca", "sca")
+CORES = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is run; sizes are bytes, latencies factors of Table 2's."""
+
+    footprint: int = 100 * MB
+    transaction_size: int = 64
+    transactions: int = 20_000
+    warmup: int = 10_000
+    caches: Sequence[int] = (128 * KB, 256 * KB, 512 * KB, MB, 2 * MB, 4 * MB, 8 * MB)
+    footprints: Sequence[int] = (100 * MB, 300 * MB, 1000 * MB)
+    sizes: Sequence[int] = (64, 128, 256, 512, KB, 2 * KB, 4 * KB)
+    latencies: Sequence[float] = (10, 4, 2, 1, 0.5, 0.25)
+    seed: int = 0
+
+
+FULL = Scale()
+QUICK = Scale(
+    footprint=16 * MB,
+    transactions=1_500,
+    warmup=500,
+    caches=(128 * KB, 8 * MB),
+    footprints=(100 * MB,),
+    sizes=(64, 512, 4 * KB),
+    latencies=(10, 1, 0.25),
+)
+
+
+# ---- the runs
+
+
+def points(scale: Scale, programs: Sequence[str] = PROGRAMS) -> list[Point]:
+    """All runs that the figures need, each once, those of the most figures first."""
+
+    def point(
+        program: str,
+        design: str,
+        cores: int = 1,
+        size: int = scale.transaction_size,
+        footprint: int = scale.footprint,
+        variant: Mapping[str, Scalar] | None = None,
+    ) -> Point:
+        name = [program]
+        name += [written_size(size)] if size != scale.transaction_size else []
+        name += [written_size(footprint)] if footprint != scale.footprint else []
+        source = ProgramSource(
+            name=program,
+            item_bytes=size,
+            footprint=footprint,
+            transactions=scale.transactions,
+            seed=scale.seed,
+        )
+        return Point(" ".join(name), source, design, variant or {}, copies=cores)
+
+    found = [point(p, d, cores) for cores in CORES for p in programs for d in DESIGNS]
+    found += [
+        point(p, "sca", footprint=footprint, variant={COUNTER_CACHE: size})
+        for footprint in scale.footprints
+        for p in programs
+        for size in scale.caches
+    ]
+    found += [
+        point(p, design, size=size)
+        for p in programs
+        for size in scale.sizes
+        for design in ("ideal", "sca")
+    ]
+    found += [
+        point(p, design, variant=latency(key, nominal, factor))
+        for p in programs
+        for key, nominal in ((READ_LATENCY, READ_NS), (WRITE_LATENCY, WRITE_NS))
+        for factor in scale.latencies
+        for design in ("co-located", "sca")
+    ]
+    unique: dict[object, Point] = {}
+    for each in found:
+        variant = tuple(each.variant.items())
+        unique.setdefault((each.source, each.design, each.copies, variant), each)
+    return list(unique.values())
+
+
+def latency(key: str, nominal: float, factor: float) -> dict[str, Scalar]:
+    """The setting for a latency of ``factor`` times Table 2's; none for Table 2's own."""
+    return {} if factor == 1 else {key: nominal * factor}
+
+
+# ---- the claims
+
+Finder = Callable[[Programs, Claim], Found]
+
+
+def _against(
+    over: str,
+    of: Two,
+    unit: Unit,
+    note: str,
+    where: str = "on one core",
+    **selected: Any,
+) -> Finder:
+    """``of`` the claim's design and another, both runs selected alike."""
+
+    def find(programs: Programs, claim: Claim) -> Found:
+        a, b = {"design": claim.design, **selected}, {"design": over, **selected}
+        needs = f"runs of {claim.design} and {over} {where}"
+        return Found(programs.each(of, a, b), unit, note.format(claim.design), needs)
+
+    return find
+
+
+def _runtime(over: str) -> Finder:
+    return _against(over, runtime_ratio, "x", f"time a transaction of {{}} / of {over}, one core")
+
+
+def _speedup(over: str, cores: int) -> Finder:
+    words = f"{cores} {'core' if cores == 1 else 'cores'}"
+    note = f"transactions a second of {{}} / of {over} - 1, {words}"
+    return _against(over, speedup, "%", note, f"on {words}", cores=cores)
+
+
+def _loss_to_ideal(programs: Programs, claim: Claim) -> Found:
+    values: dict[str, float | None] = {}
+    for cores in programs.cores:
+        a, b = {"design": claim.design, "cores": cores}, {"design": "ideal", "cores": cores}
+        for program, value in programs.each(loss, a, b).items():
+            values[f"{program} ×{cores}"] = value
+    return Found(
+        values,
+        "%",
+        "1 - transactions a second / those of ideal, over all programs and numbers of cores",
+        f"runs of {claim.design} and ideal",
+    )
+
+
+def _traffic(over: str, gain: bool = False) -> Finder:
+    def of(metric: str) -> Two:
+        ratio = traffic_ratio(metric)
+        if not gain:
+            return saved(ratio)
+        return lambda run, base: None if not (r := ratio(run, base)) else 1 / r - 1
+
+    what = f"{over}'s bytes / bytes - 1" if gain else f"1 - bytes / {over}'s bytes"
+    note = f"{what} written to the medium a transaction; a counter counts as 8 bytes"
+    in_bytes, in_accesses = (_against(over, of(unit), "%", note) for unit in (BYTES, ACCESSES))
+
+    def find(programs: Programs, claim: Claim) -> Found:
+        accesses = in_accesses(programs, claim).values
+        readings = {"in accesses, a line of counters as one": accesses}
+        return replace(in_bytes(programs, claim), readings=readings)
+
+    return find
+
+
+def _counter_cache(footprint: int, miss: bool) -> Finder:
+    def drop(large: Run, small: Run) -> float | None:
+        rates = miss_rate(large), miss_rate(small)
+        return None if rates[0] is None or rates[1] is None else rates[1] - rates[0]
+
+    def find(programs: Programs, claim: Claim) -> Found:
+        large, small = (
+            {"design": claim.design, "footprint": footprint, "variant": {COUNTER_CACHE: size}}
+            for size in (8 * MB, 128 * KB)
+        )
+        what = "counter-cache miss rate at 128 KB minus at 8 MB"
+        return Found(
+            programs.each(drop if miss else speedup, large, small),
+            "pp" if miss else "%",
+            what if miss else "transactions a second with 8 MB / with 128 KB of counter cache - 1",
+            f"runs of {claim.design} over {written_size(footprint)} with both counter caches"
+            " (--quick leaves the larger footprints out)",
+        )
+
+    return find
+
+
+def _transaction_size(size: int, only: str | None = None) -> Finder:
+    note = f"time a transaction / ideal's - 1, items of {written_size(size)}"
+    where = f"with items of {written_size(size)}"
+    all_programs = _against("ideal", overhead, "%", note, where, transaction_size=size)
+
+    def find(programs: Programs, claim: Claim) -> Found:
+        found = all_programs(programs, claim)
+        return found if only is None else replace(found, values={only: found.values.get(only)})
+
+    return find
+
+
+def _medium_latency(key: str, nominal: float, factor: float) -> Finder:
+    what = f"{key.split('.')[-1].removesuffix('_ns')} of {nominal * factor:g} ns"
+    note = f"transactions a second of {{}} / of co-located - 1, {what}"
+    variant = latency(key, nominal, factor)
+    return _against("co-located", speedup, "%", note, "at that latency", variant=variant)
+
+
+#: How each metric of SCA's claims is computed from results.
+METRICS: dict[str, Finder] = {
+    "runtime_vs_no-encryption": _runtime("no-encryption"),
+    "runtime_over_sca": _runtime("sca"),
+    "speedup_over_sca": _against(
+        "sca", speedup, "%", "transactions a second of {} / of sca - 1, one core"
+    ),
+    "speedup_over_fca_1_core": _speedup("fca", 1),
+    "speedup_over_fca_2_cores": _speedup("fca", 2),
+    "speedup_over_fca_4_cores": _speedup("fca", 4),
+    "speedup_over_fca_8_cores": _speedup("fca", 8),
+    "throughput_loss_vs_ideal": _loss_to_ideal,
+    "write_traffic_reduction_vs_fca": _traffic("fca"),
+    "write_traffic_reduction_vs_co-located": _traffic("co-located"),
+    "write_traffic_reduction_vs_co-located-cc": _traffic("co-located-cc"),
+    "lifetime_gain_vs_co-located": _traffic("co-located", gain=True),
+    "speedup_8MB_vs_128KB_counter_cache_100MB_footprint": _counter_cache(100 * MB, False),
+    "speedup_8MB_vs_128KB_counter_cache_1000MB_footprint": _counter_cache(1000 * MB, False),
+    "miss_rate_drop_8MB_vs_128KB_100MB_footprint": _counter_cache(100 * MB, True),
+    "miss_rate_drop_8MB_vs_128KB_1000MB_footprint": _counter_cache(1000 * MB, True),
+    "runtime_overhead_vs_ideal_64B_transactions": _transaction_size(64),
+    "runtime_overhead_vs_ideal_4KB_transactions": _transaction_size(4 * KB),
+    "runtime_overhead_vs_ideal_4KB_transactions_btree": _transaction_size(4 * KB, "btree"),
+}
+for _which, _key, _nominal in (
+    ("read", READ_LATENCY, READ_NS),
+    ("write", WRITE_LATENCY, WRITE_NS),
+):
+    METRICS |= {
+        f"speedup_over_co-located_{_which}_latency_{_name}": _medium_latency(
+            _key, _nominal, _factor
+        )
+        for _name, _factor in (("10x_slower", 10), ("4x_faster", 0.25))
+    }
+
+
+def claims(comparison: Comparison) -> list[ClaimRow]:
+    """Every claim of the paper beside our figure."""
+    programs = comparison.programs
+
+    def find(claim: Claim) -> Found:
+        return replace(METRICS[claim.metric](programs, claim), runs=comparison.results.runs)
+
+    return claim_rows("sca", find)
+
+
+def stand_ins(scale: Scale) -> str:
+    """One sentence on what was run."""
+    return (
+        "The five programs are written anew for Sardonyx; the paper gives neither their sources "
+        "nor, for Figs. 12-14, their sizes: here structures of "
+        f"{written_size(scale.footprint)} and items of {written_size(scale.transaction_size)} a "
+        f"core, {scale.transactions:,} transactions of which {scale.warmup:,} warm up."
+    )
+
+
+class Sca:
+    """The paper's programs on its machine; Table 1 is measured by cutting the power."""
+
+    name = "sca"
+
+    def plan(self, asked: Asked) -> Plan:
+        if asked.copies is not None:
+            raise _core.SardonyxError(
+                "--copies: sca runs on the numbers of cores of its figures; leave it out"
+            )
+        if asked.traces:
+            raise _core.SardonyxError(
+                f"{asked.traces[0]}: sca runs programs of its own; name no trace"
+            )
+        if asked.limit is not None:
+            raise _core.SardonyxError(
+                f"--limit {asked.limit}: ends traces, and sca runs programs; leave it out"
+            )
+        scale = replace(QUICK if asked.quick else FULL, seed=asked.seed)
+        if asked.warmup is not None:
+            scale = replace(scale, warmup=asked.warmup)
+        cut = (sca_stages.QUICK if asked.quick else sca_stages.FULL).model_copy(
+            update={"seed": asked.seed}
+        )
+        question = CrashQuestion(
+            program=cut, design="sca", machine=asked.machine, overrides=tuple(asked.overrides)
+        )
+        return Plan(
+            Settings(asked.machine, asked.overrides, scale.warmup),
+            points(scale),
+            stand_ins(scale),
+            claims,
+            lambda watch: (sca_stages.measure(PROGRAMS, question, watch),),
+        )
+
+
+REPRODUCTION: Reproduction = Sca()

@@ -1,0 +1,1 @@
+"""Runs: where operations come from, jobs, their schedule, results and what is measured in them."""

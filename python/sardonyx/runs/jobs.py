@@ -1,0 +1,175 @@
+"""Jobs: what one simulation is asked, checked before the first one runs, and run into results.
+
+A job is everything that determines its result, as one JSON document that the native module reads
+(``crates/python/src/simulate.rs``). Left out: the threads (``scheduler``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any, TypeAlias
+
+from sardonyx import _core
+from sardonyx.runs import scheduler, sources
+from sardonyx.runs.results import Results, Scalar
+from sardonyx.runs.scheduler import Task, Watch
+from sardonyx.runs.sources import ProgramSource, Source, Value, unknown
+
+#: A key of the machine and its value, as the command line takes them.
+Setting: TypeAlias = tuple[str, str]
+
+
+class Job(Value):
+    """A design over a source, on ``copies`` cores of a machine with some of its keys set."""
+
+    source: Source
+    design: str
+    machine: str
+    overrides: tuple[Setting, ...] = ()
+    warmup: int = 0
+    copies: int = 1
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What all jobs of a comparison share."""
+
+    machine: str = "esd"
+    overrides: Sequence[Setting] = ()
+    warmup: int = 0
+    copies: int = 1
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A run as results name it: ``variant`` is set on top of the comparison's machine.
+
+    ``copies`` overrides the comparison's.
+    """
+
+    trace: str
+    source: Source
+    design: str
+    variant: Mapping[str, Scalar] = field(default_factory=dict)
+    copies: int | None = None
+
+    @property
+    def label(self) -> str:
+        """The run in a few words."""
+        settings = " ".join(f"{key.split('.', 1)[-1]}={v}" for key, v in self.variant.items())
+        return f"{self.trace} {self.design}" + (f" {settings}" if settings else "")
+
+    def job(self, shared: Settings) -> Job:
+        """What is simulated for it."""
+        return Job(
+            source=self.source,
+            design=self.design,
+            machine=shared.machine,
+            overrides=(*shared.overrides, *texts(self.variant)),
+            warmup=shared.warmup,
+            copies=self.copies or shared.copies,
+            distinct=shared.distinct,
+        )
+
+
+def texts(variant: Mapping[str, Scalar]) -> tuple[Setting, ...]:
+    """Values as the machine's file would have them."""
+
+    def text(value: Scalar) -> str:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return tuple((key, text(value)) for key, value in variant.items())
+
+
+def parse_settings(pairs: Iterable[str]) -> tuple[Setting, ...]:
+    """``key=value`` pairs as the command line takes them."""
+    settings = []
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise _core.SardonyxError(
+                f"--set {pair}: not of the form KEY=VALUE; for example --set esd.efit_bytes=65536"
+            )
+        settings.append((key.strip(), value.strip()))
+    return tuple(settings)
+
+
+def check_designs(names: Sequence[str]) -> list[str]:
+    """The designs without repetition; an error names the nearest of an unknown one."""
+    known = [str(design["name"]) for design in json.loads(_core.designs())]
+    for name in names:
+        if "+" in name:
+            _core.guarantee(name)
+        elif name not in known:
+            raise _core.SardonyxError(f"--designs: {unknown('design', name, known)}")
+    if not names:
+        raise _core.SardonyxError(f"--designs: none given; the designs are {', '.join(known)}")
+    return list(dict.fromkeys(names))
+
+
+def check(points: Sequence[Point], shared: Settings) -> None:
+    """An error unless every machine can be had, every source be read, and every program fits."""
+    _machine(shared.machine, shared.overrides)
+    jobs = [point.job(shared) for point in points]
+    for overrides in dict.fromkeys(job.overrides for job in jobs):
+        _core.machine(shared.machine, list(overrides))
+    for source in dict.fromkeys(job.source for job in jobs):
+        sources.check(source)
+    for job in jobs:
+        if isinstance(job.source, ProgramSource):
+            _core.check_job(job.model_dump_json())
+
+
+def run(
+    points: Sequence[Point],
+    shared: Settings,
+    workers: int | None = None,
+    watch: Watch | None = None,
+) -> Results:
+    """Run the points, in their order in the results; those that come to the same run share it."""
+    machine = _machine(shared.machine, shared.overrides)
+
+    @cache
+    def effective(overrides: tuple[Setting, ...]) -> str:
+        whole = _machine(shared.machine, overrides)
+        return json.dumps([whole["parameters"], whole["assumed"]], sort_keys=True)
+
+    # A sweep passes the machine's own setting once, and that point is the plain run.
+    keys: list[object] = []
+    tasks: dict[object, Task[str]] = {}
+    for point in points:
+        job = point.job(shared)
+        keys.append((job.source, job.design, job.copies, effective(job.overrides)))
+        tasks.setdefault(
+            keys[-1], Task(point.label, partial(_core.simulate, job.model_dump_json()))
+        )
+    traces = {point.trace: point.source for point in points}
+    facts = [
+        Task(f"{name}, facts", partial(_core.trace_info, source.model_dump_json()))
+        for name, source in traces.items()
+    ]
+    answers = scheduler.run([*tasks.values(), *facts], workers, watch)
+    simulated = dict(zip(tasks, answers, strict=False))
+    document = {
+        "sardonyx": _core.VERSION,
+        "machine": {key: machine[key] for key in ("name", "source", "parameters", "assumed")},
+        "traces": [
+            {"name": name, "info": json.loads(answer)}
+            for name, answer in zip(traces, answers[len(tasks) :], strict=True)
+        ],
+        "runs": [
+            json.loads(simulated[key]) | {"trace": point.trace, "variant": dict(point.variant)}
+            for point, key in zip(points, keys, strict=True)
+        ],
+    }
+    return Results.from_document(document)
+
+
+def _machine(name: str, overrides: Sequence[Setting]) -> dict[str, Any]:
+    machine: dict[str, Any] = json.loads(_core.machine(name, list(overrides)))
+    return machine

@@ -1,0 +1,197 @@
+"""What is derived from results: speed-ups, shares, reductions and their means.
+
+Each measure is one small function of runs. Nothing is ever filled in: where an input is absent
+the measure is ``None``. Definitions follow ESD (HPCA'23) Sec. IV; where the paper leaves one
+open, the docstring says ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sardonyx.runs.results import Run
+
+Mean = Literal["arithmetic", "geometric"]
+Aspect = Literal["counts", "time", "energy", "space"]
+#: Of one run, and of one beside another.
+One: TypeAlias = Callable[[Run], float | None]
+Two: TypeAlias = Callable[[Run, Run], float | None]
+
+BASELINE = "baseline"
+LINE_BYTES = 64
+
+
+def divide(numerator: float | None, denominator: float | None) -> float | None:
+    """The quotient, or ``None`` where either is missing or the denominator is zero."""
+    if numerator is None or denominator is None or denominator == 0:
+        return None
+    return numerator / denominator
+
+
+def arithmetic_mean(values: Iterable[float | None]) -> float | None:
+    """Over the values that exist; ``None`` where none does."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def geometric_mean(values: Iterable[float | None]) -> float | None:
+    """Over the values that exist; ``None`` where none does or one is not positive."""
+    known = [value for value in values if value is not None]
+    if not known or min(known) <= 0:
+        return None
+    return math.exp(math.fsum(math.log(value) for value in known) / len(known))
+
+
+def mean(values: Iterable[float | None], kind: Mean) -> float | None:
+    return arithmetic_mean(values) if kind == "arithmetic" else geometric_mean(values)
+
+
+# ---- one run
+
+
+def write_reduction(run: Run) -> float | None:
+    """Share of write requests whose data never went to the medium (ESD Fig. 11)."""
+    given = run.metric("write_reduction")
+    if given is not None:
+        return given
+    kept = divide(run.metric("data_writes"), run.metric("writes"))
+    return None if kept is None else 1 - kept
+
+
+def cause_share(run: Run, cause: str) -> float | None:
+    """Share of the summed write latency booked under one cause (ESD Fig. 17); they add up to 1."""
+    total = write_latency_total(run)
+    if total is None:
+        return None
+    booked = run.causes.get(cause)
+    return divide(booked.write_latency_ns if booked else 0.0, total)
+
+
+def write_latency_total(run: Run) -> float | None:
+    """Summed latency of all writes, from the causes."""
+    known = [c.write_latency_ns for c in run.causes.values() if c.write_latency_ns is not None]
+    return math.fsum(known) if known else None
+
+
+def share_of_writes(run: Run, metric: str) -> float | None:
+    return divide(run.metric(metric), run.metric("writes"))
+
+
+# ---- one run beside another
+
+
+def ratio_of(metric: str) -> Two:
+    """A metric of a run over that of the other."""
+    return lambda run, over: divide(run.metric(metric), over.metric(metric))
+
+
+def gain_of(metric: str) -> Two:
+    """A metric of the other run over that of this one: how many times better less of it is."""
+    return lambda run, over: divide(over.metric(metric), run.metric(metric))
+
+
+def saved(ratio: Two) -> Two:
+    """What a ratio leaves of the other run's."""
+    return lambda run, over: None if (value := ratio(run, over)) is None else 1 - value
+
+
+write_speedup = gain_of("mean_write_latency_ns")
+read_speedup = gain_of("mean_read_latency_ns")
+ipc_ratio = ratio_of("ipc")
+energy_ratio = ratio_of("energy_nj")
+energy_reduction = saved(energy_ratio)
+#: Like ``write_reduction`` but of every write to the medium, metadata and counters too.
+medium_write_reduction = saved(ratio_of("medium_writes"))
+#: Tables with an entry for every line, as ESD and DeWrite count them (Sec. IV-G).
+metadata_ratio = ratio_of("metadata_bytes")
+#: The same of the entries in use alone: rivals have fewer where much is duplicated.
+metadata_in_use_ratio = ratio_of("metadata_bytes_in_use")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure of merit of a run beside the baseline's, with how it is written and averaged."""
+
+    key: str
+    title: str
+    short: str
+    of: Two
+    unit: Literal["x", "%", "ns"] = "x"
+    mean: Mean = "geometric"
+    aspect: Aspect = "time"
+    higher_is_better: bool = True
+
+
+def _p99_write(run: Run, _: Run) -> float | None:
+    return run.metric("p99_write_latency_ns")
+
+
+_MEASURES = (
+    Measure(
+        "write_reduction",
+        "Write reduction",
+        "Writes saved",
+        lambda run, _: write_reduction(run),
+        "%",
+        "arithmetic",
+        "counts",
+    ),
+    Measure("write_speedup", "Write speed-up", "Write", write_speedup),
+    Measure("read_speedup", "Read speed-up", "Read", read_speedup),
+    Measure("ipc_ratio", "IPC", "IPC", ipc_ratio),
+    Measure(
+        "p99_write", "p99 write latency", "p99 write", _p99_write, "ns", higher_is_better=False
+    ),
+    Measure(
+        "energy_ratio", "Energy", "Energy", energy_ratio, aspect="energy", higher_is_better=False
+    ),
+)
+MEASURES = {measure.key: measure for measure in _MEASURES}
+
+
+def written(value: float | None, unit: str) -> str:
+    """A value for people: three significant figures, its unit, a dash where there is none."""
+    if value is None:
+        return "–"
+    if unit == "%":
+        return f"{100 * value:.1f} %"
+    if unit == "x":
+        return f"{value:.2f}×" if abs(value) < 100 else f"{value:.0f}×"
+    if unit == "ns":
+        for size, name in ((1e6, "ms"), (1e3, "µs")):
+            if abs(value) >= size:
+                return f"{_three_figures(value / size)} {name}"
+        return f"{_three_figures(value)} ns"
+    return plain(value)
+
+
+def _three_figures(value: float) -> str:
+    return f"{value:#.3g}".rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def plain(value: float) -> str:
+    """A bare number: whole numbers with thousands separated, others to four significant figures."""
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:,.4g}" if abs(value) < 1e6 else f"{value:,.0f}"
+
+
+def assumed_by(runs: Iterable[Run], aspect: Aspect) -> list[str]:
+    """Assumed parameters on which figures of this aspect rest.
+
+    Energy parameters (``_nj``) decide no time and no count; all others may decide either, since
+    the time of one request decides the order of the next. Space is decided by the designs' tables
+    alone. Endurance decides lifetimes only, of which no figure here speaks.
+    """
+    names = {name for run in runs for name in run.assumed} - {"medium.endurance"}
+    if aspect != "energy":
+        names = {name for name in names if not name.endswith("_nj")}
+    if aspect == "space":
+        names = {name for name in names if not name.startswith(_NOT_SPACE)}
+    return sorted(names)
+
+
+_NOT_SPACE = ("cores", "core.", "engine.", "medium.", "units.")

@@ -1,0 +1,134 @@
+"""Runs of persistent programs, found by what distinguishes them, and what is measured in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sardonyx.runs.measures import Two, divide, gain_of, ratio_of, saved
+from sardonyx.runs.results import Results, Run, Scalar
+
+KB, MB = 1 << 10, 1 << 20
+#: Settings that SCA's figures vary, and Table 2's values.
+COUNTER_CACHE = "encryption.counter_cache.bytes"
+READ_LATENCY, WRITE_LATENCY = "medium.timing.tRCD_ns", "medium.timing.tWR_ns"
+READ_NS, WRITE_NS = 48.0, 300.0
+#: What is written to the medium, in two units.
+BYTES, ACCESSES = "medium_write_bytes", "medium_writes"
+
+
+class Programs:
+    """The runs of a results document by what distinguishes them: program, sizes, design, cores and
+    settings. What a question leaves open is as in the program's plain runs.
+    """
+
+    def __init__(self, results: Results) -> None:
+        sizes: dict[str, tuple[str, float, float]] = {}
+        self.plain: dict[str, tuple[float, float]] = {}
+        for trace in results.traces:
+            program, facts = trace.program, trace.facts
+            size, footprint = (facts.get(f"{of}_bytes") for of in ("transaction", "footprint"))
+            if program is None or size is None or footprint is None:
+                continue
+            sizes[trace.name] = program, size, footprint
+            if trace.name == program:
+                self.plain[program] = size, footprint
+        self._runs: dict[tuple[object, ...], Run] = {}
+        for run in results.runs:
+            if run.trace in sizes:
+                key = (*sizes[run.trace], run.design, run.copies, run.variant_label)
+                self._runs[key] = run
+        self.names = list(self.plain)
+
+    @property
+    def designs(self) -> list[str]:
+        """Designs of plain runs, in the order of the runs."""
+        plain = {(program, *sizes) for program, sizes in self.plain.items()}
+        return list(dict.fromkeys(str(key[3]) for key in self._runs if key[:3] in plain))
+
+    @property
+    def cores(self) -> list[int]:
+        return sorted({run.copies for run in self._runs.values()})
+
+    def runs(self) -> list[Run]:
+        return list(self._runs.values())
+
+    def sizes(self) -> list[int]:
+        """Transaction sizes that were run."""
+        return sorted({int(str(key[1])) for key in self._runs})
+
+    def footprints(self, setting: str) -> list[int]:
+        """Footprints at which ``setting`` was varied."""
+        varied = (key for key, run in self._runs.items() if set(run.variant) == {setting})
+        return sorted({int(str(key[2])) for key in varied})
+
+    def settings(self, name: str) -> list[float]:
+        """Values to which runs set ``name`` alone."""
+        runs = (run for run in self._runs.values() if set(run.variant) == {name})
+        return sorted({float(run.variant[name]) for run in runs})
+
+    def run(
+        self,
+        program: str,
+        design: str,
+        cores: int = 1,
+        transaction_size: int | None = None,
+        footprint: int | None = None,
+        variant: Mapping[str, Scalar] | None = None,
+    ) -> Run | None:
+        if program not in self.plain:
+            return None
+        size, bytes_ = self.plain[program]
+        variant = variant or {}
+        label = " ".join(f"{key}={variant[key]}" for key in sorted(variant))
+        size = size if transaction_size is None else transaction_size
+        bytes_ = bytes_ if footprint is None else footprint
+        return self._runs.get((program, size, bytes_, design, cores, label))
+
+    def each(self, of: Two, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, float | None]:
+        """``of`` two runs of each program, which ``a`` and ``b`` select."""
+        values: dict[str, float | None] = {}
+        for program in self.names:
+            first, second = self.run(program, **a), self.run(program, **b)
+            values[program] = None if first is None or second is None else of(first, second)
+        return values
+
+
+#: Time a transaction of a run relative to another.
+runtime_ratio = gain_of("transactions_per_second")
+#: Transactions a second that a run lacks to another, relative to that.
+loss = saved(ratio_of("transactions_per_second"))
+
+
+def overhead(run: Run, over: Run) -> float | None:
+    """Time a transaction of ``run`` beyond that of ``over``, relative to it."""
+    ratio = runtime_ratio(run, over)
+    return None if ratio is None else ratio - 1
+
+
+def speedup(run: Run, over: Run) -> float | None:
+    """Transactions a second of ``run`` beyond those of ``over``, relative to them."""
+    return overhead(over, run)
+
+
+def per_transaction(run: Run, metric: str) -> float | None:
+    return divide(run.metric(metric), run.metric("transactions"))
+
+
+def traffic_ratio(metric: str) -> Two:
+    """A metric a transaction of a run over that of another."""
+    return lambda run, over: divide(per_transaction(run, metric), per_transaction(over, metric))
+
+
+def miss_rate(run: Run) -> float | None:
+    """Look-ups in the counter cache that missed."""
+    hits = run.metric("counter_cache_hit_rate")
+    return None if hits is None else 1 - hits
+
+
+def written_size(size: int) -> str:
+    """A size as people say it."""
+    for unit, name in ((MB, "MB"), (KB, "KB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{name}"
+    return f"{size}B"

@@ -1,0 +1,138 @@
+"""Where the operations of a run come from: a trace file, a generated trace, or a program.
+
+A source is a value: ``parse`` reads what users write, the native module gets it as JSON
+(``crates/python/src/sources.rs``). Left out: opening one, which is native.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sardonyx import _core
+
+#: What marks a generated trace where users name a file.
+SYNTH = "synth:"
+#: The largest number that the native side counts to.
+LARGEST = 2**64 - 1
+
+
+class Value(BaseModel):
+    """What crosses the border to the native module."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TraceSource(Value):
+    """A trace file; ``limit`` ends it after so many records."""
+
+    kind: Literal["trace"] = "trace"
+    path: str
+    limit: int | None = None
+
+
+class SynthSource(Value):
+    """A rung of the locality ladder, of its own number of records or of ``records``."""
+
+    kind: Literal["synth"] = "synth"
+    name: str
+    records: int | None = None
+    seed: int = 0
+    limit: int | None = None
+
+
+class ProgramSource(Value):
+    """A persistent program; sizes are bytes. Without a name: the sizes of programs to be named."""
+
+    kind: Literal["program"] = "program"
+    name: str = ""
+    item_bytes: int = 64
+    footprint: int = 16 << 20
+    transactions: int = 10_000
+    seed: int = 0
+
+    def called(self, name: str) -> ProgramSource:
+        """The program of this name with these sizes."""
+        return self.model_copy(update={"name": name})
+
+
+Source: TypeAlias = Annotated[
+    TraceSource | SynthSource | ProgramSource, Field(discriminator="kind")
+]
+
+
+def named(
+    texts: Sequence[str], limit: int | None = None, program: ProgramSource | None = None
+) -> dict[str, Source]:
+    """Sources by the shortest name that tells them apart: stem, else file name, else path.
+
+    A program is named if no file is called so, and if ``program`` has sizes for it.
+    """
+    if not texts:
+        raise _core.SardonyxError("no trace given; name at least one file, or synth:NAME")
+    known = {str(p["name"]) for p in json.loads(_core.programs())["programs"]} if program else {}
+    programs = {text for text in texts if text in known and not Path(text).exists()}
+
+    def stem(text: str) -> str:
+        return text if text in programs or text.startswith(SYNTH) else Path(text).stem
+
+    readings: list[Callable[[str], str]] = [stem, lambda text: Path(text).name, str]
+    for name_of in readings:
+        names = [name_of(text) for text in texts]
+        if len(set(names)) == len(names):
+            break
+    else:
+        twice = next(text for text in texts if list(texts).count(text) > 1)
+        raise _core.SardonyxError(f"{twice}: given twice; name each trace once")
+    return {
+        name: program.called(text) if program and text in programs else parse(text, limit)
+        for name, text in zip(names, texts, strict=True)
+    }
+
+
+def parse(text: str, limit: int | None = None) -> TraceSource | SynthSource:
+    """A file, or ``synth:NAME[:RECORDS[:SEED]]`` with a name that is known."""
+    if not text.startswith(SYNTH):
+        return TraceSource(path=text, limit=limit)
+    name, *numbers = text.removeprefix(SYNTH).split(":")
+    known = [str(rung["name"]) for rung in json.loads(_core.ladder())]
+    if name not in known:
+        raise _core.SardonyxError(f"{text}: {unknown('generator', name, known)}")
+    whole = all(part.isascii() and part.isdigit() and len(part) <= 20 for part in numbers)
+    if len(numbers) > 2 or not whole or any(int(part) > LARGEST for part in numbers):
+        raise _core.SardonyxError(
+            f"{text}: is not of the form {SYNTH}NAME[:RECORDS[:SEED]]; give whole numbers"
+        )
+    records, seed = [*map(int, numbers), None, None][:2]
+    return SynthSource(name=name, records=records, seed=seed or 0, limit=limit)
+
+
+def check(source: Source) -> None:
+    """An error unless the source can be opened and read."""
+    if isinstance(source, TraceSource):
+        check_file(source.path, f", a program, or {SYNTH}NAME to generate one")
+    if not isinstance(source, ProgramSource):
+        source = source.model_copy(update={"limit": 1})
+    _core.trace_info(source.model_dump_json(), None)
+
+
+def check_file(path: str, otherwise: str = "") -> None:
+    """An error unless there is such a file; ``otherwise`` ends the remedy."""
+    if not path:
+        raise _core.SardonyxError(f"the trace's name is empty; give a trace file{otherwise}")
+    if Path(path).is_dir():
+        raise _core.SardonyxError(f"{path}: is a directory; name the trace files in it")
+    if not Path(path).exists():
+        raise _core.SardonyxError(f"{path}: there is no such file; give a trace file{otherwise}")
+
+
+def unknown(kind: str, name: str, known: Sequence[str]) -> str:
+    """What to say of a name that is not known."""
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f'did you mean "{near[0]}"? ' if near else ""
+    return f'there is no {kind} "{name}"; {meant}known: {", ".join(known)}'
