@@ -89,7 +89,6 @@ pub fn simulate(
 #[pyfunction]
 pub fn designs() -> String {
     let designs = registry::all()
-        .iter()
         .map(|design| json!({"name": design.name, "source": design.source, "line": design.line}));
     Value::from_iter(designs).to_string()
 }

@@ -18,6 +18,7 @@ pub mod line;
 pub mod medium;
 pub mod names;
 pub mod plan;
+pub mod settings;
 pub mod sim;
 pub mod stats;
 pub mod trace;

@@ -156,7 +156,7 @@ impl<'m> Simulation<'m> {
     ) -> Result<Simulation<'m>, SimError> {
         let lines = machine.engine.medium.geometry.lines();
         let mut layout = Layout::new(lines);
-        let controller = designs::build(design, &machine.controller, &mut layout)?;
+        let controller = designs::build(design, &machine.settings, &mut layout)?;
         let of = sources.len() as u32;
         let mut cores = Vec::new();
         for (copy, source) in sources.into_iter().enumerate() {

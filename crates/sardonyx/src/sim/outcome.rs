@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::config::Machine;
-use crate::controller::{Controller, designs};
+use crate::controller::Controller;
+use crate::controller::designs::Stack;
 use crate::engine::Engine;
 use crate::latency::Latencies;
 use crate::stats::{Cause, Kind, Purpose};
@@ -223,21 +224,15 @@ fn causes(sim: &Finished) -> Map<String, Value> {
 /// The assumed parameters that a run of `design` depends on, one `from_the_core` down or one of a
 /// trace that was taken below caches.
 pub fn assumed<'m>(machine: &'m Machine, design: &str, from_the_core: bool) -> Vec<&'m str> {
-    let (mapping, policy) = designs::composition(design).unwrap_or(("identity", "per-line"));
-    let foreign = |key: &str| {
+    let stack = Stack::named(design).ok();
+    let matters = |key: &str| {
         let of = |prefix: &str| key.starts_with(prefix);
-        ((of("caches.") || of("core.store_queue")) && !from_the_core)
-            || (of("core.cache_latency_ns") && from_the_core)
-            || (of("esd.") && !mapping.starts_with("esd"))
-            || (of("dedup_sha1.") && mapping != "dedup-sha1")
-            || (of("dewrite.") && mapping != "dewrite")
-            || (of("units.sha1.") && mapping != "dedup-sha1")
-            || (of("units.crc32.") && mapping != "dewrite")
-            || ((of("units.aes.") || of("encryption.")) && policy == "no-encryption")
-            || (of("encryption.mark_stride") && policy == "per-line")
-            || ((of("units.compare.") || of("units.fingerprints.") || of("units.metadata."))
-                && mapping == "identity")
+        match from_the_core {
+            true if of("core.cache_latency_ns") => false,
+            false if of("caches.") || of("core.store_queue") => false,
+            _ => stack.is_none_or(|stack| stack.uses(key)),
+        }
     };
     let keys = machine.assumed.iter().map(|a| a.parameter.as_str());
-    keys.filter(|key| !foreign(key)).collect()
+    keys.filter(|key| matters(key)).collect()
 }

@@ -60,7 +60,7 @@ impl Ground {
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         Ok(Ground {
             engine: Engine::new(&machine.engine),
-            controller: designs::build(design, &machine.controller, &mut layout)?,
+            controller: designs::build(design, &machine.settings, &mut layout)?,
             design: design.to_owned(),
         })
     }
