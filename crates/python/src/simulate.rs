@@ -81,7 +81,6 @@ pub fn check_job(job_json: &str) -> PyResult<()> {
 #[pyfunction]
 pub fn designs() -> String {
     let designs = registry::all()
-        .iter()
         .map(|design| json!({"name": design.name, "source": design.source, "line": design.line}));
     Value::from_iter(designs).to_string()
 }

@@ -167,7 +167,7 @@ fn design(name: &str, count: usize) -> f64 {
     let machine = machine();
     let mut engine = Engine::new(&machine.engine);
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
-    let built = designs::build(name, &machine.controller, &mut layout).expect("a design");
+    let built = designs::build(name, &machine.settings, &mut layout).expect("a design");
     let controller = std::cell::RefCell::new(built);
     let contents: Vec<Line> = (0..count as u64).map(content).collect(); // again in each pass
     let mut pass = |requests: &[(Kind, u64)]| {
@@ -269,7 +269,7 @@ fn main() {
             ns / floor_ns
         );
     }
-    for design_of in designs::all().iter().filter(|d| wanted(d.name)) {
+    for design_of in designs::all().filter(|d| wanted(d.name)) {
         let ns = design(design_of.name, count);
         println!(
             "{:<16} {ns:>9.1} ns  {:>5.2} x floor",

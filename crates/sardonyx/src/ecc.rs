@@ -64,6 +64,12 @@ pub enum Matrix {
     Hsiao1970,
 }
 
+crate::settings::words!(Matrix {
+    "truncated-hamming" => TruncatedHamming,
+    "hsiao-opentitan" => HsiaoOpenTitan,
+    "hsiao-1970" => Hsiao1970,
+});
+
 impl Matrix {
     /// Every code.
     pub const ALL: [Matrix; 3] = [

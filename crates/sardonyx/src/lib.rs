@@ -18,6 +18,7 @@ pub mod machine;
 pub mod medium;
 pub mod names;
 pub mod plan;
+pub mod settings;
 mod splitmix;
 pub mod stats;
 pub mod trace;

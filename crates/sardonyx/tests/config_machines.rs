@@ -1,7 +1,12 @@
 //! The machines that come with the program: each is valid, says where its values come from,
 //! survives a round trip and has the capacity that its source states.
 use sardonyx::config::{Machine, keys, presets};
-use sardonyx::controller::params::{Collision, Reclaim, Replacement};
+use sardonyx::controller::encryption::ENABLED;
+use sardonyx::controller::mapping::efit::{EFIT, POLICY};
+use sardonyx::controller::mapping::esd::{
+    AMT_CACHE, COLLISION, Collision, MATRIX, RECLAIM, Reclaim,
+};
+use sardonyx::controller::metadata_cache::Replacement;
 use sardonyx::ecc::Matrix;
 use sardonyx::medium::params::{Scheduler, Unit};
 use sardonyx::units::{Energy, Time};
@@ -62,20 +67,15 @@ fn esd_has_the_values_of_its_table() {
     assert_eq!(machine.core.clock, ns(0.5));
     assert_eq!(machine.engine.units[Unit::Aes as usize].latency, ns(40.0));
     assert_eq!(machine.engine.units[Unit::Sha1 as usize].latency, ns(321.0));
-    let esd = &machine.controller.esd;
-    assert_eq!(
-        (esd.efit_bytes, esd.amt_cache.bytes),
-        (512 << 10, 512 << 10)
-    );
-    assert_eq!(
-        (esd.policy, esd.collision),
-        (Replacement::Lrcu, Collision::Keep)
-    );
-    assert_eq!(
-        (esd.reclaim, esd.matrix),
-        (Reclaim::Counted, Matrix::TruncatedHamming)
-    );
-    assert!(machine.controller.encrypted);
+    let esd = &machine.settings;
+    for table in [&EFIT, &AMT_CACHE] {
+        assert_eq!(esd.cache(table).bytes, 512 << 10);
+    }
+    assert_eq!(esd.get(&POLICY), Replacement::Lrcu);
+    assert_eq!(esd.get(&COLLISION), Collision::Keep);
+    assert_eq!(esd.get(&RECLAIM), Reclaim::Counted);
+    assert_eq!(esd.get(&MATRIX), Matrix::TruncatedHamming);
+    assert!(esd.get(&ENABLED));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn nvmain_a_differs_from_esd_only_where_nvmain_does() {
     assert!(!queues.idle_writes && !queues.forwarding && !queues.coalescing);
     assert_eq!(queues.scheduler, Scheduler::FrFcfs { starvation: 4 });
     assert_eq!((queues.high_watermark, queues.low_watermark), (32, 16));
-    assert!(!nvmain.controller.encrypted);
+    assert!(!nvmain.settings.get(&ENABLED));
     assert!(
         !nvmain
             .assumed
@@ -164,8 +164,8 @@ fn overrides_take_the_type_of_their_key() {
         ("cores", "8"),
     ];
     let machine = Machine::load("esd", &overrides).unwrap();
-    assert_eq!(machine.controller.esd.efit_bytes, 65_536);
-    assert_eq!(machine.controller.esd.policy, Replacement::Lru);
+    assert_eq!(machine.settings.cache(&EFIT).bytes, 65_536);
+    assert_eq!(machine.settings.get(&POLICY), Replacement::Lru);
     assert_eq!(machine.engine.medium.timing.tRCD, 31);
     assert!(!machine.engine.medium.queues.forwarding);
     assert_eq!(machine.engine.medium.queues.scheduler, Scheduler::Fcfs);
@@ -216,28 +216,4 @@ fn the_flat_map_has_every_key() {
     assert_eq!(parameters["units.aes.latency_ns"], 40.0);
     assert_eq!(parameters["esd.collision"], "keep");
     assert_eq!(parameters["cores"], 1);
-}
-
-#[test]
-fn the_documentation_has_every_key_as_it_is() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
-    let text = std::fs::read_to_string(path).unwrap();
-    let machine = load("esd");
-    let defaults = machine.parameters();
-    for key in keys() {
-        let default = match &defaults[key.name] {
-            serde_json::Value::String(word) => word.clone(),
-            serde_json::Value::Number(n) if n.is_f64() => n.as_f64().unwrap().to_string(),
-            other => other.to_string(),
-        };
-        let (name, meaning, range) = (key.name, key.meaning, key.range());
-        let wanted = format!("| `{name}` | {meaning} | {range} | {default} | ");
-        let row = text.lines().find_map(|line| line.strip_prefix(&wanted));
-        let source = row.unwrap_or_else(|| panic!("docs/configuration.md lacks: {wanted}"));
-        let assumed = machine
-            .assumed
-            .iter()
-            .any(|assumed| assumed.parameter == name);
-        assert_eq!(source.starts_with("assumed: "), assumed, "{name}: {source}");
-    }
 }

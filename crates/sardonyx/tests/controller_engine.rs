@@ -98,7 +98,7 @@ impl Rig {
 
 fn run(design: &'static str, machine: &Machine, requests: &[(u64, Option<(u16, bool)>)]) {
     let lines = machine.engine.medium.geometry.lines();
-    let params = &machine.controller;
+    let params = &machine.settings;
     let mut layout = Layout::new(lines);
     let mut rig = Rig {
         engine: Engine::new(&machine.engine),
@@ -166,7 +166,7 @@ fn how_long_a_request_takes() {
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         let mut rig = Rig {
             engine: Engine::new(&machine.engine),
-            controller: designs::build(design.name, &machine.controller, &mut layout).unwrap(),
+            controller: designs::build(design.name, &machine.settings, &mut layout).unwrap(),
             now: Time::ZERO,
         };
         let requests = 1_000_000u64;

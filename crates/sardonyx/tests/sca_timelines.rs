@@ -37,7 +37,7 @@ impl Rig {
     fn new(design: &str) -> Rig {
         let machine = Machine::load("sca", &SETTINGS).expect("a machine");
         let lines = machine.engine.medium.geometry.lines();
-        let params = &machine.controller;
+        let params = &machine.settings;
         let build = || designs::build(design, params, &mut Layout::new(lines)).expect("a design");
         let mut rig = Rig {
             engine: Engine::new(&machine.engine),

@@ -2,9 +2,10 @@
 //! Every fault names the key to change and where it was written.
 //! Left out: ranges of single keys, which `layers` checks first.
 
-use crate::controller::params::CacheParams;
+use crate::controller::designs;
 use crate::line::LINE_BYTES;
 use crate::medium::params::MAX_BANKS;
+use crate::settings::{CacheKey, CacheParams};
 
 use super::Machine;
 use super::error::ConfigError;
@@ -12,8 +13,6 @@ use super::layers::Layers;
 
 /// Most lines a medium may hold: 40-bit line numbers (ESD's AMT entry), 64 TB.
 const MAX_LINES: u128 = 1 << 40;
-/// Bytes of an EFIT entry (ESD Fig. 9's fields: 8 + 4 + 1 + 1).
-const EFIT_ENTRY_BYTES: u64 = 14;
 
 /// Checks values against each other.
 pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
@@ -21,37 +20,32 @@ pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), Confi
     queues(machine, layers)?;
     timing(machine, layers)?;
     cache_levels(machine, layers)?;
-    let c = &machine.controller;
-    cache("encryption.counter_cache", c.counter_mode.cache, layers)?;
-    cache_of("esd.amt_bytes", "esd.amt_ways", c.esd.amt_cache, layers)?;
-    cache(
-        "dedup_sha1.fingerprint_cache",
-        c.dedup_sha1.fingerprint_cache,
-        layers,
-    )?;
-    cache(
-        "dedup_sha1.mapping_cache",
-        c.dedup_sha1.mapping_cache,
-        layers,
-    )?;
-    cache(
-        "dewrite.fingerprint_cache",
-        c.dewrite.fingerprint_cache,
-        layers,
-    )?;
-    cache("dewrite.mapping_cache", c.dewrite.mapping_cache, layers)?;
-    let set = EFIT_ENTRY_BYTES * c.esd.efit_ways as u64;
-    if c.esd.efit_bytes < set {
-        return Err(layers.fault(
-            &["esd.efit_bytes", "esd.efit_ways"],
-            format!(
-                "{} bytes do not hold one set of {} entries",
-                c.esd.efit_bytes, c.esd.efit_ways
-            ),
-            format!("give at least {set} bytes, or fewer esd.efit_ways"),
-        ));
+    for key in designs::caches() {
+        let cache = machine.settings.cache(key);
+        let [bytes, ways] = [key.bytes.row.name, key.ways.row.name];
+        match key.is_of_lines() {
+            true => cache_of_lines(bytes, ways, cache, layers)?,
+            false => table(key, cache, layers)?,
+        }
     }
     Ok(())
+}
+
+/// A table of other entries than lines: one set at least.
+fn table(key: &CacheKey, table: CacheParams, layers: &Layers) -> Result<(), ConfigError> {
+    let [bytes, ways] = [key.bytes.row.name, key.ways.row.name];
+    let set = key.entry_bytes * table.ways as u64;
+    match table.bytes < set {
+        false => Ok(()),
+        true => Err(layers.fault(
+            &[bytes, ways],
+            format!(
+                "{} bytes do not hold one set of {} entries",
+                table.bytes, table.ways
+            ),
+            format!("give at least {set} bytes, or fewer {ways}"),
+        )),
+    }
 }
 
 fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
@@ -156,8 +150,9 @@ fn cache_levels(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     for (section, level) in [("l1", c.l1), ("l2", c.l2), ("llc", c.llc)] {
         let (bytes, ways) = (level.bytes, level.ways);
         if section != "l2" || bytes > 0 {
-            cache(
-                &format!("caches.{section}"),
+            cache_of_lines(
+                &format!("caches.{section}.bytes"),
+                &format!("caches.{section}.ways"),
                 CacheParams { bytes, ways },
                 layers,
             )?;
@@ -176,16 +171,7 @@ fn cache_levels(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn cache(section: &str, cache: CacheParams, layers: &Layers) -> Result<(), ConfigError> {
-    cache_of(
-        &format!("{section}.bytes"),
-        &format!("{section}.ways"),
-        cache,
-        layers,
-    )
-}
-
-fn cache_of(
+fn cache_of_lines(
     bytes: &str,
     ways: &str,
     cache: CacheParams,

@@ -4,20 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::controller::params::{
-    CacheParams, Collision, ControllerParams, CounterModeParams, DedupSha1Params, DewriteParams,
-    EsdParams, GlobalCounterParams, Reclaim, Replacement, Siblings, Survival,
-};
-use crate::ecc::Matrix;
-use crate::medium::params::{
-    AccessEnergy, CachesParams, CoreParams, EngineParams, Geometry, MediumParams, PagePolicy,
-    Queues, Scheduler, Timing, Unit, UnitParams,
-};
+use crate::medium::params::{CachesParams, CoreParams, EngineParams, STARVATION, Scheduler};
+use crate::settings::{Kind, MAX_ENERGY_NJ, MAX_LATENCY_PS, Origin, Row, Settings, Value};
 use crate::units::{Energy, Time};
 
 use super::error::{ConfigError, Place};
 use super::keys;
-use super::kinds::{Key, Kind, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value};
 use super::presets::{self, Preset};
 use super::read::{self, Document, Raw, Setting};
 use super::{Assumed, Machine, check, write};
@@ -26,7 +18,7 @@ use super::{Assumed, Machine, check, write};
 const MAX_DEPTH: usize = 4;
 
 /// The settings of a file over those of what it extends.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Layers {
     file: String,
     name: String,
@@ -47,13 +39,7 @@ impl Layers {
     fn of_document(document: Document, file: &str, depth: usize) -> Result<Layers, ConfigError> {
         let mut layers = match &document.extends {
             Some((base, place)) => Layers::of_base(base, place, depth)?,
-            None => Layers {
-                file: String::new(),
-                name: String::new(),
-                source: String::new(),
-                settings: BTreeMap::new(),
-                assumed: BTreeMap::new(),
-            },
+            None => Layers::default(),
         };
         let stem = || {
             let stem = std::path::Path::new(file).file_stem();
@@ -73,7 +59,7 @@ impl Layers {
             layers.settings.insert(key.name, setting);
         }
         for (key, why, place) in document.assumed {
-            if !layers.settings.contains_key(key.name) {
+            if !layers.settings.contains_key(key.name) && key.default.is_none() {
                 return Err(ConfigError::key(
                     &place,
                     key.name,
@@ -122,32 +108,43 @@ impl Layers {
 
     /// The machine, checked.
     pub(super) fn build(self) -> Result<Machine, ConfigError> {
-        let mut machine = blank();
+        let mut settings = Settings::default();
         for key in keys::all() {
-            let Some(setting) = self.settings.get(key.name) else {
+            let value = match (self.settings.get(key.name), key.default) {
+                (Some(setting), _) => checked(key, setting, &settings)?,
+                (None, Some((default, _))) => default,
                 // A threshold of a scheduler that has none.
-                if (key.get)(&machine).is_none() {
-                    continue;
-                }
-                return Err(self.missing(key));
+                (None, None) if key.name == STARVATION && !has_starvation(&settings) => continue,
+                (None, None) => return Err(self.missing(key)),
             };
-            let clock = machine.engine.medium.timing.clock;
-            let value = checked(key, setting, clock)?;
-            (key.set)(&mut machine, value);
+            settings.put(key.name, value);
         }
-        check::consistent(&machine, &self)?;
-        machine.name = self.name;
-        machine.source = self.source;
+        if !has_starvation(&settings) {
+            settings.remove(STARVATION);
+        }
         let assumed = keys::all().filter_map(|key| {
-            let why = self.assumed.get(key.name)?.clone();
-            let value = write::literal((key.get)(&machine)?);
+            let default = match (self.settings.contains_key(key.name), key.default) {
+                (false, Some((_, Origin::Assumed(why)))) => Some(why),
+                _ => None,
+            };
+            let why = self.assumed.get(key.name).map(String::as_str);
             Some(Assumed {
                 parameter: key.name.to_owned(),
-                value,
-                why,
+                value: write::literal(settings.find(key.name)?),
+                why: why.or(default)?.to_owned(),
             })
         });
-        machine.assumed = assumed.collect();
+        let machine = Machine {
+            assumed: assumed.collect(),
+            engine: EngineParams::of(&settings),
+            core: CoreParams::of(&settings),
+            cores: settings.get(&keys::CORES),
+            caches: CachesParams::of(&settings),
+            settings,
+            name: self.name.clone(),
+            source: self.source.clone(),
+        };
+        check::consistent(&machine, &self)?;
         Ok(machine)
     }
 
@@ -171,9 +168,9 @@ impl Layers {
         }
     }
 
-    fn missing(&self, key: &Key) -> ConfigError {
+    fn missing(&self, key: &Row) -> ConfigError {
         let all = keys::all()
-            .filter(|key| !self.settings.contains_key(key.name))
+            .filter(|key| key.default.is_none() && !self.settings.contains_key(key.name))
             .count();
         let others = match all - 1 {
             0 => String::new(),
@@ -190,8 +187,14 @@ impl Layers {
     }
 }
 
-/// The value that `setting` gives `key`, within the key's range.
-fn checked(key: &Key, setting: &Setting, clock: Time) -> Result<Value, ConfigError> {
+/// Whether the scheduler counts row hits.
+fn has_starvation(settings: &Settings) -> bool {
+    settings.named::<Scheduler>("medium.queues.scheduler") != Scheduler::Fcfs
+}
+
+/// The value that `setting` gives `key`, within the key's range; `before` has the memory's clock if the
+/// key needs it.
+fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value, ConfigError> {
     let name = if setting.in_ns {
         format!("{}_ns", key.name)
     } else {
@@ -202,7 +205,7 @@ fn checked(key: &Key, setting: &Setting, clock: Time) -> Result<Value, ConfigErr
             &setting.place,
             &name,
             problem,
-            format!("allowed: {}", key.range()),
+            format!("allowed: {}", key.kind.range()),
         ))
     };
     let raw = &setting.raw;
@@ -239,6 +242,7 @@ fn checked(key: &Key, setting: &Setting, clock: Time) -> Result<Value, ConfigErr
             Some(n) => Ok(Value::Int(n as u64)),
         },
         Kind::Cycles { min } => {
+            let clock: Time = before.named("medium.timing.clock_ns");
             let cycles = if setting.in_ns {
                 match number(raw) {
                     None => return wrong_type("a number of nanoseconds"),
@@ -309,119 +313,5 @@ fn number(raw: &Raw) -> Option<f64> {
         Raw::Bare(text) => text.replace('_', "").parse().ok(),
         Raw::Integer(..) => integer(raw).map(|n| n as f64),
         _ => None,
-    }
-}
-
-/// A machine whose every value is about to be set: each key is required.
-fn blank() -> Machine {
-    let cache = CacheParams { bytes: 0, ways: 0 };
-    let unit = UnitParams {
-        latency: Time::ZERO,
-        interval: Time::ZERO,
-        energy: Energy::ZERO,
-    };
-    Machine {
-        name: String::new(),
-        source: String::new(),
-        engine: EngineParams {
-            medium: MediumParams {
-                geometry: Geometry {
-                    channels: 0,
-                    ranks: 0,
-                    banks: 0,
-                    rows: 0,
-                    columns: 0,
-                },
-                timing: Timing {
-                    clock: Time::ZERO,
-                    tRCD: 0,
-                    tCL: 0,
-                    tCWD: 0,
-                    tRP: 0,
-                    tRAS: 0,
-                    tBURST: 0,
-                    tCCD: 0,
-                    tRRD: 0,
-                    tFAW: 0,
-                    tWTR: 0,
-                    tRTP: 0,
-                    tRTRS: 0,
-                    tWR: 0,
-                    tWP: 0,
-                    tRFC: 0,
-                    tREFI: 0,
-                    off_chip: 0,
-                },
-                queues: Queues {
-                    reads: 0,
-                    writes: 0,
-                    counter_writes: 0,
-                    high_watermark: 0,
-                    low_watermark: 0,
-                    idle_writes: false,
-                    forwarding: false,
-                    forwarding_cycles: 0,
-                    coalescing: false,
-                    refill_in_drain: false,
-                    scheduler: Scheduler::Fcfs,
-                    page: PagePolicy::Open,
-                },
-                energy: AccessEnergy {
-                    read: Energy::ZERO,
-                    row_hit_read: Energy::ZERO,
-                    write: Energy::ZERO,
-                },
-                endurance: 0,
-            },
-            ingress: 0,
-            units: [unit; Unit::ALL.len()],
-        },
-        core: CoreParams {
-            clock: Time::ZERO,
-            width: 0,
-            window: 0,
-            mshrs: 0,
-            store_queue: 0,
-            cache_latency: Time::ZERO,
-        },
-        cores: 0,
-        caches: CachesParams::default(),
-        controller: ControllerParams {
-            encrypted: false,
-            counter_mode: CounterModeParams {
-                cache,
-                cache_per_core: false,
-                siblings: Siblings::Accepted,
-                global: GlobalCounterParams {
-                    survival: Survival::HighWater,
-                    stride: 2,
-                },
-            },
-            esd: EsdParams {
-                efit_bytes: 0,
-                efit_ways: 0,
-                matrix: Matrix::TruncatedHamming,
-                policy: Replacement::Lrcu,
-                collision: Collision::Keep,
-                reclaim: Reclaim::Counted,
-                refer_max: 0,
-                refresh_every: 0,
-                refresh_by: 0,
-                amt_cache: cache,
-                amt_policy: Replacement::Lru,
-            },
-            dedup_sha1: DedupSha1Params {
-                verify: true,
-                digest_bytes: 0,
-                fingerprint_cache: cache,
-                mapping_cache: cache,
-            },
-            dewrite: DewriteParams {
-                history: 0,
-                fingerprint_cache: cache,
-                mapping_cache: cache,
-            },
-        },
-        assumed: Vec::new(),
     }
 }

@@ -1,24 +1,26 @@
 //! Machines: what a simulation runs on, read from TOML and checked before anything runs. A key is
-//! one row of [`keys`]; reading, checking, writing and the flat map for reports all follow from it.
+//! declared where it is used (`settings`); [`keys`] lists them, and reading, checking, writing and the
+//! flat map for reports all follow from that.
 //! Left out: which designs exist (`controller` names them) and anything that runs.
 
 mod check;
 mod error;
 mod keys;
-mod kinds;
 mod layers;
 mod names;
 mod presets;
 mod read;
+mod reference;
 mod write;
 
-use crate::controller::params::ControllerParams;
+use crate::controller::encryption::counter_mode::{COUNTER_CACHE, COUNTER_CACHE_PER_CORE};
 use crate::medium::params::{CachesParams, CoreParams, EngineParams};
+use crate::settings::{Setting, Settings};
 
 pub use error::ConfigError;
 pub use keys::all as keys;
-pub use kinds::{Key, Kind, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value};
 pub use presets::{Preset, all as presets};
+pub use reference::reference;
 
 /// A value that no source gives, so that a report can mark what depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +48,9 @@ pub struct Machine {
     pub cores: usize,
     /// The caches above the controller, for what is simulated from the core down.
     pub caches: CachesParams,
-    /// What the controller's layers are told.
-    pub controller: ControllerParams,
+    /// The value of every key: what the controller's layers are told, and what the fields above are
+    /// made from.
+    pub settings: Settings,
     /// The values that no source gives, in the order of the keys.
     pub assumed: Vec<Assumed>,
 }
@@ -99,15 +102,20 @@ impl Machine {
     pub fn with_cores(&self, cores: usize) -> Machine {
         let mut machine = self.clone();
         machine.cores = cores;
-        if machine.caches.llc_per_core {
-            machine.caches.llc.bytes *= cores as u64;
-            machine.caches.llc_per_core = false;
+        let settings = &mut machine.settings;
+        settings.set(&keys::CORES, cores);
+        let counters = (
+            COUNTER_CACHE.bytes.row.name,
+            COUNTER_CACHE_PER_CORE.row.name,
+        );
+        for (bytes, per_core) in [("caches.llc.bytes", "caches.llc.per_core"), counters] {
+            if settings.named(per_core) {
+                let one: u64 = settings.named(bytes);
+                settings.put(bytes, (one * cores as u64).value());
+                settings.put(per_core, false.value());
+            }
         }
-        let counters = &mut machine.controller.counter_mode;
-        if counters.cache_per_core {
-            counters.cache.bytes *= cores as u64;
-            counters.cache_per_core = false;
-        }
+        machine.caches = CachesParams::of(settings);
         machine
     }
 

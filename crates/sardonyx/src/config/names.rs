@@ -3,11 +3,11 @@
 //! Left out: what the keys are, which `keys` lists.
 
 use super::keys::all;
-use super::kinds::{Key, Kind};
 use crate::names::nearest;
+use crate::settings::{Kind, Row};
 
 /// The key of that name, and whether the name is its form in nanoseconds.
-pub(super) fn find(name: &str) -> Option<(&'static Key, bool)> {
+pub(super) fn find(name: &str) -> Option<(&'static Row, bool)> {
     all().find_map(|key| {
         if key.name == name {
             return Some((key, false));
@@ -27,7 +27,7 @@ pub(super) fn is_section(name: &str) -> bool {
 
 /// The first key of the section `name`.
 pub(super) fn first_of(name: &str) -> Option<&'static str> {
-    let inside = |key: &&Key| {
+    let inside = |key: &&'static Row| {
         key.name
             .strip_prefix(name)
             .is_some_and(|rest| rest.starts_with('.'))

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Place};
-use super::kinds::Key;
 use super::names;
+use crate::settings::Row;
 
 /// A value as somebody wrote it.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub(super) struct Setting {
 }
 
 /// One file, its names checked and its values not.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Document {
     /// `name`.
     pub name: Option<String>,
@@ -63,9 +63,9 @@ pub(super) struct Document {
     /// `extends` and its place.
     pub extends: Option<(String, Place)>,
     /// Keys and values.
-    pub settings: Vec<(&'static Key, Setting)>,
+    pub settings: Vec<(&'static Row, Setting)>,
     /// The `[assumed]` table: key, why, place.
-    pub assumed: Vec<(&'static Key, String, Place)>,
+    pub assumed: Vec<(&'static Row, String, Place)>,
 }
 
 /// Reads one file's text; `file` is its name in errors.
@@ -73,7 +73,7 @@ pub(super) fn document(text: &str, file: &str) -> Result<Document, ConfigError> 
     let mut reader = Reader {
         text,
         file: file.into(),
-        out: Document::empty(),
+        out: Document::default(),
     };
     let table = DeTable::parse(text).map_err(|error| ConfigError {
         line: error.span().map(|span| reader.line(span.start)),
@@ -85,18 +85,6 @@ pub(super) fn document(text: &str, file: &str) -> Result<Document, ConfigError> 
     })?;
     reader.table("", table.get_ref())?;
     Ok(reader.out)
-}
-
-impl Document {
-    fn empty() -> Document {
-        Document {
-            name: None,
-            source: None,
-            extends: None,
-            settings: Vec::new(),
-            assumed: Vec::new(),
-        }
-    }
 }
 
 struct Reader<'t> {
@@ -209,7 +197,7 @@ impl Reader<'_> {
 }
 
 /// The key of that name and whether the name is its form in nanoseconds.
-pub(super) fn find(path: &str, place: &Place) -> Result<(&'static Key, bool), ConfigError> {
+pub(super) fn find(path: &str, place: &Place) -> Result<(&'static Row, bool), ConfigError> {
     names::find(path).ok_or_else(|| unknown(place, path))
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Number};
 
 use super::Machine;
 use super::keys;
-use super::kinds::{Kind, Value};
+use crate::settings::{Kind, Value};
 
 /// A value as TOML writes it.
 pub(super) fn literal(value: Value) -> String {
@@ -30,7 +30,7 @@ pub(super) fn toml(machine: &Machine) -> String {
     let _ = writeln!(out, "source = {}", quoted(&machine.source));
     let mut section = "";
     for key in keys::all() {
-        let Some(value) = (key.get)(machine) else {
+        let Some(value) = machine.settings.find(key.name) else {
             continue;
         };
         let (parent, name) = key.split();
@@ -86,8 +86,8 @@ pub(super) fn parameters(machine: &Machine) -> Map<String, serde_json::Value> {
         Value::Bool(flag) => flag.into(),
         Value::Word(word) => word.into(),
     };
-    let pairs =
-        keys::all().filter_map(|key| Some((key.name.to_owned(), json((key.get)(machine)?))));
+    let pairs = keys::all()
+        .filter_map(|key| Some((key.name.to_owned(), json(machine.settings.find(key.name)?))));
     pairs.collect()
 }
 

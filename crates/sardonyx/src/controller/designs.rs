@@ -1,20 +1,18 @@
-//! The designs by name: each a mapping over an encryption policy, one line each; and any other
-//! pair as `MAPPING+POLICY`. Source: the papers that the lines name.
-//! Left out: what a design does, which its layers say.
+//! What a design is: a stack of layers, `LOGGING/MAPPING+POLICY` with the logging left out where there
+//! is none. Each layer is a value in its own file, which says all that anybody needs to know of it;
+//! `mapping`, `encryption` and `logging` list the files. A design is a name for such a stack.
+//! Left out: what a layer does, which its file says.
 
-use super::encryption::co_located::CoLocated;
-use super::encryption::counter_mode::{Atomicity, CounterMode};
-use super::encryption::none::NoEncryption;
+use super::encryption::{self, ENABLED, none};
 use super::mapping::amt::Entries;
-use super::mapping::esd::Esd;
-use super::mapping::identity::Identity;
-use super::mapping::{dedup_sha1, dewrite};
-use super::params::{ControllerParams, CounterModeParams, Reclaim};
-use super::{Controller, Encryption, Top};
+use super::{Controller, Encryption, Top, logging, mapping};
 use crate::medium::layout::Layout;
+use crate::medium::params::Unit;
+use crate::names::nearest;
 use crate::plan::Plan;
+use crate::settings::{AnyKey, CacheKey, Settings};
 
-/// A named composition.
+/// A named stack of layers.
 #[derive(Debug)]
 pub struct Design {
     /// Its name on the command line.
@@ -23,8 +21,16 @@ pub struct Design {
     pub source: &'static str,
     /// What it is.
     pub line: &'static str,
-    mapping: &'static str,
-    policy: &'static str,
+    /// `LOGGING/MAPPING+POLICY`.
+    pub stack: &'static str,
+}
+
+/// What a file of layers exports.
+pub struct File<L: 'static> {
+    /// Its layers.
+    pub layers: &'static [L],
+    /// The designs that are about them.
+    pub designs: &'static [Design],
 }
 
 /// What a design promises of the lines that a power cut leaves behind.
@@ -48,76 +54,121 @@ impl Guarantee {
             Guarantee::Nothing => "nothing",
         }
     }
-}
 
-/// A mapping, under its name in `MAPPING+POLICY`.
-struct Mapping {
-    name: &'static str,
-    build: fn(&ControllerParams, Encryption, &mut Layout) -> Top,
-    /// What it promises if the policy below promises that.
-    guarantee: fn(Guarantee) -> Guarantee,
-}
-
-/// An encryption and the policy of when its counters persist.
-struct Policy {
-    name: &'static str,
-    build: fn(&CounterModeParams, &mut Layout) -> Encryption,
-    guarantee: Guarantee,
-}
-
-#[rustfmt::skip]
-static MAPPINGS: &[Mapping] = &[
-    Mapping { name: "identity", build: |_, below, _| Box::new(Identity::new(below)), guarantee: |below| below },
-    Mapping { name: "dedup-sha1", build: |p, below, layout| Box::new(dedup_sha1::new(&p.dedup_sha1, false, below, layout)), guarantee: on_demand },
-    Mapping { name: "dewrite", build: |p, below, layout| Box::new(dewrite::new(&p.dewrite, false, below, layout)), guarantee: on_demand },
-    Mapping { name: "dedup-sha1-sound", build: |p, below, layout| Box::new(dedup_sha1::new(&p.dedup_sha1, true, below, layout)), guarantee: |below| below },
-    Mapping { name: "dewrite-sound", build: |p, below, layout| Box::new(dewrite::new(&p.dewrite, true, below, layout)), guarantee: |below| below },
-    Mapping { name: "esd", build: |p, below, layout| Box::new(Esd::new(&p.esd, below, layout)), guarantee: on_demand },
-    Mapping { name: "esd-as-published", build: |p, below, layout| Box::new(Esd::as_published(&p.esd, below, layout)), guarantee: |_| Guarantee::Nothing },
-    Mapping { name: "esd-sound", build: |p, below, layout| Box::new(Esd::sound(&p.esd, below, layout)), guarantee: |below| below },
-];
-
-#[rustfmt::skip]
-static POLICIES: &[Policy] = &[
-    Policy { name: "no-encryption", build: |_, _| Box::new(NoEncryption), guarantee: Guarantee::EveryLine },
-    Policy { name: "per-line", build: |p, layout| Box::new(CounterMode::per_line(p, layout)), guarantee: Guarantee::AfterProgramRecovery },
-    Policy { name: "ideal", build: |p, layout| Box::new(CounterMode::global(p, Atomicity::Free, layout)), guarantee: Guarantee::EveryLine },
-    Policy { name: "co-located", build: |p, layout| Box::new(CoLocated::new(p, layout)), guarantee: Guarantee::EveryLine },
-    Policy { name: "co-located-cc", build: |p, layout| Box::new(CoLocated::cached(p, layout)), guarantee: Guarantee::EveryLine },
-    Policy { name: "fca", build: |p, layout| Box::new(CounterMode::global(p, Atomicity::Every, layout)), guarantee: Guarantee::EveryLine },
-    Policy { name: "sca", build: |p, layout| Box::new(CounterMode::global(p, Atomicity::Marked, layout)), guarantee: Guarantee::AfterProgramRecovery },
-    Policy { name: "no-atomicity", build: |p, layout| Box::new(CounterMode::global(p, Atomicity::Never, layout)), guarantee: Guarantee::Nothing },
-];
-
-#[rustfmt::skip]
-static DESIGNS: &[Design] = &[
-    Design { name: "baseline", source: "ESD (HPCA 2023), Baseline", line: "counter-mode encryption, no deduplication", mapping: "identity", policy: "per-line" },
-    Design { name: "dedup-sha1", source: "ESD (HPCA 2023), Dedup_SHA1", line: "full deduplication by SHA-1 over an index in the medium", mapping: "dedup-sha1", policy: "per-line" },
-    Design { name: "dewrite", source: "DeWrite (MICRO 2018)", line: "full deduplication by CRC-32 and comparison, encrypting ahead on a guess", mapping: "dewrite", policy: "per-line" },
-    Design { name: "dedup-sha1-sound", source: "ESD (HPCA 2023), Dedup_SHA1, made to survive a power cut", line: "dedup-sha1 that compares, persists mappings with their lines and makes its index anew", mapping: "dedup-sha1-sound", policy: "fca" },
-    Design { name: "dewrite-sound", source: "DeWrite (MICRO 2018), made to survive a power cut", line: "dewrite that persists mappings with their lines and makes its index anew", mapping: "dewrite-sound", policy: "fca" },
-    Design { name: "esd", source: "ESD (HPCA 2023)", line: "deduplication by the memory's own check bits, looked up on chip only", mapping: "esd-as-published", policy: "per-line" },
-    Design { name: "esd-sound", source: "ESD (HPCA 2023), made to survive a power cut", line: "esd whose mappings persist with the lines that they describe", mapping: "esd-sound", policy: "fca" },
-    Design { name: "no-encryption", source: "SCA (HPCA 2018)", line: "plaintext lines at their own places", mapping: "identity", policy: "no-encryption" },
-    Design { name: "ideal", source: "SCA (HPCA 2018), Ideal", line: "counter mode whose counters survive a power cut at no cost", mapping: "identity", policy: "ideal" },
-    Design { name: "co-located", source: "SCA (HPCA 2018), Co-located", line: "each counter beside its line on a 72-bit bus, decrypted after the read", mapping: "identity", policy: "co-located" },
-    Design { name: "co-located-cc", source: "SCA (HPCA 2018), Co-located w/ C-Cache", line: "the same with a counter cache, whose miss fetches the line again", mapping: "identity", policy: "co-located-cc" },
-    Design { name: "fca", source: "SCA (HPCA 2018), FCA", line: "every write persists with its counter or not at all", mapping: "identity", policy: "fca" },
-    Design { name: "sca", source: "SCA (HPCA 2018)", line: "marked writes persist with their counters, the rest on demand", mapping: "identity", policy: "sca" },
-    Design { name: "no-atomicity", source: "SCA (HPCA 2018), what a naive system does", line: "counters persist when the counter cache evicts them", mapping: "identity", policy: "no-atomicity" },
-];
-
-/// Every named design.
-pub fn all() -> &'static [Design] {
-    DESIGNS
-}
-
-/// What comes of a mapping that persists on demand.
-fn on_demand(below: Guarantee) -> Guarantee {
-    match below {
-        Guarantee::Nothing => Guarantee::Nothing,
-        _ => Guarantee::AfterProgramRecovery,
+    /// What comes of it above a layer that persists on demand.
+    pub fn on_demand(self) -> Guarantee {
+        match self {
+            Guarantee::Nothing => Guarantee::Nothing,
+            _ => Guarantee::AfterProgramRecovery,
+        }
     }
+}
+
+/// What every layer says of itself.
+pub struct About {
+    /// Its name in a stack.
+    pub name: &'static str,
+    /// The parameters that it declares, or shares with those of its file.
+    pub keys: &'static [&'static dyn AnyKey],
+    /// The on-chip units that it uses and not every layer of its kind.
+    pub units: &'static [Unit],
+    /// What a power cut does to what it keeps, and what a recovery rebuilds.
+    pub cut: &'static str,
+}
+
+/// A hardware log of old or new lines, over a mapping.
+pub struct Logging {
+    /// What every layer says.
+    pub about: About,
+    /// Builds it; a logging that is none gives the mapping back.
+    pub build: fn(&Settings, Top, &mut Layout) -> Top,
+    /// What it promises over a stack that promises that.
+    pub guarantee: fn(Guarantee) -> Guarantee,
+}
+
+/// Where logical lines lie, and which of them share a place.
+pub struct Mapping {
+    /// What every layer says.
+    pub about: About,
+    /// Builds it.
+    pub build: fn(&Settings, Encryption, &mut Layout) -> Top,
+    /// What it promises over a policy that promises that.
+    pub guarantee: fn(Guarantee) -> Guarantee,
+    /// Where its lines lie, for who reads that from the medium's bytes.
+    pub placement: fn(&Settings, &Layout) -> Placement,
+}
+
+/// Where the lines of a mapping lie in a layout in which it has been built.
+#[derive(Clone, Debug)]
+pub enum Placement {
+    /// Each at its own place.
+    Home,
+    /// Where a table in the medium says.
+    Table(Entries),
+}
+
+/// An encryption, and the policy of when its counters persist.
+pub struct Policy {
+    /// What every layer says.
+    pub about: About,
+    /// Builds it.
+    pub build: fn(&Settings, &mut Layout) -> Encryption,
+    /// What it promises.
+    pub guarantee: Guarantee,
+    /// Under which counters it encrypts.
+    pub counters: Counters,
+}
+
+/// The counters of an encryption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counters {
+    /// It does not encrypt.
+    None,
+    /// Each line counts its own writes.
+    PerLine,
+    /// All lines draw from one.
+    Global,
+}
+
+/// All designs.
+pub fn all() -> impl Iterator<Item = &'static Design> + Clone {
+    let mappings = mapping::FILES.iter().map(|file| file.designs);
+    let policies = encryption::FILES.iter().map(|file| file.designs);
+    let loggings = logging::FILES.iter().map(|file| file.designs);
+    mappings.chain(policies).chain(loggings).flatten()
+}
+
+/// All loggings.
+pub fn loggings() -> impl Iterator<Item = &'static Logging> + Clone {
+    logging::FILES.iter().flat_map(|file| file.layers)
+}
+
+/// All mappings.
+pub fn mappings() -> impl Iterator<Item = &'static Mapping> + Clone {
+    mapping::FILES.iter().flat_map(|file| file.layers)
+}
+
+/// All policies.
+pub fn policies() -> impl Iterator<Item = &'static Policy> + Clone {
+    encryption::FILES.iter().flat_map(|file| file.layers)
+}
+
+fn abouts() -> impl Iterator<Item = &'static About> {
+    let mappings = mappings().map(|layer| &layer.about);
+    let policies = policies().map(|layer| &layer.about);
+    policies
+        .chain(mappings)
+        .chain(loggings().map(|layer| &layer.about))
+}
+
+/// The keys of all layers; one that layers share comes as often as they list it.
+pub fn keys() -> impl Iterator<Item = &'static dyn AnyKey> {
+    abouts().flat_map(|about| about.keys).copied()
+}
+
+/// The caches among them.
+pub fn caches() -> impl Iterator<Item = &'static CacheKey> {
+    keys().filter_map(|key| key.cache())
 }
 
 /// There is no such design.
@@ -130,21 +181,75 @@ pub struct UnknownDesign {
     pub remedy: String,
 }
 
+/// The layers of a stack.
+#[derive(Clone, Copy)]
+pub struct Stack {
+    /// On top.
+    pub logging: &'static Logging,
+    /// Below it.
+    pub mapping: &'static Mapping,
+    /// On the medium.
+    pub policy: &'static Policy,
+}
+
+impl Stack {
+    /// That of a design, or of a `LOGGING/MAPPING+POLICY`.
+    ///
+    /// # Errors
+    /// There is no such design or layer.
+    pub fn named(name: &str) -> Result<Stack, UnknownDesign> {
+        let design = all().find(|design| design.name == name);
+        let layers = || {
+            let stack = design.map_or(name, |design| design.stack);
+            let (logging, rest) = stack.split_once('/').unwrap_or((logging::DEFAULT, stack));
+            let (mapping, policy) = rest.split_once('+')?;
+            Some(Stack {
+                logging: loggings().find(|known| known.about.name == logging)?,
+                mapping: mappings().find(|known| known.about.name == mapping)?,
+                policy: policies().find(|known| known.about.name == policy)?,
+            })
+        };
+        layers().ok_or_else(|| unknown(name))
+    }
+
+    /// A fresh controller over a fresh medium.
+    pub fn build(&self, settings: &Settings, layout: &mut Layout) -> Controller {
+        let below = match settings.get(&ENABLED) {
+            true => (self.policy.build)(settings, layout),
+            false => none::build(),
+        };
+        let mapping = (self.mapping.build)(settings, below, layout);
+        Controller::new((self.logging.build)(settings, mapping, layout))
+    }
+
+    /// What it promises.
+    pub fn guarantee(&self) -> Guarantee {
+        (self.logging.guarantee)((self.mapping.guarantee)(self.policy.guarantee))
+    }
+
+    /// Whether the parameter named `key` matters to it: one that a layer declares, or of a unit that a
+    /// layer names, matters only to stacks with such a layer.
+    pub fn uses(&self, key: &str) -> bool {
+        let names = |about: &About| {
+            let declared = || about.keys.iter().flat_map(|key| key.rows());
+            let unit = |unit: &Unit| key.starts_with(&format!("units.{}.", unit.name()));
+            declared().any(|row| row.name == key) || about.units.iter().any(unit)
+        };
+        let own = [&self.logging.about, &self.mapping.about, &self.policy.about];
+        own.into_iter().any(names) || !abouts().any(names)
+    }
+}
+
 /// A fresh controller over a fresh medium.
 ///
 /// # Errors
 /// No design has that name.
 pub fn build(
     name: &str,
-    params: &ControllerParams,
+    settings: &Settings,
     layout: &mut Layout,
 ) -> Result<Controller, UnknownDesign> {
-    let (mapping, policy) = parts(name)?;
-    let below = match params.encrypted {
-        true => (policy.build)(&params.counter_mode, layout),
-        false => Box::new(NoEncryption),
-    };
-    Ok(Controller::new((mapping.build)(params, below, layout)))
+    Ok(Stack::named(name)?.build(settings, layout))
 }
 
 /// A controller over a medium that already holds bytes: it knows nothing but those. `layout` is a
@@ -154,11 +259,11 @@ pub fn build(
 /// No design has that name.
 pub fn recover(
     name: &str,
-    params: &ControllerParams,
+    settings: &Settings,
     layout: &mut Layout,
     plan: &mut Plan,
 ) -> Result<Controller, UnknownDesign> {
-    let mut controller = build(name, params, layout)?;
+    let mut controller = build(name, settings, layout)?;
     controller.recover(plan);
     Ok(controller)
 }
@@ -168,73 +273,33 @@ pub fn recover(
 /// # Errors
 /// No design has that name.
 pub fn guarantee(name: &str) -> Result<Guarantee, UnknownDesign> {
-    let (mapping, policy) = parts(name)?;
-    Ok((mapping.guarantee)(policy.guarantee))
-}
-
-/// The mapping and the policy of a name.
-///
-/// # Errors
-/// No design has that name.
-pub fn composition(name: &str) -> Result<(&'static str, &'static str), UnknownDesign> {
-    let (mapping, policy) = parts(name)?;
-    Ok((mapping.name, policy.name))
-}
-
-/// How the mapping table of a design lies in `layout`, in which it has been built; `None` if every
-/// line lies at its own place, or nobody has said how to read its table from the bytes.
-///
-/// # Errors
-/// No design has that name.
-pub fn mapping_table(
-    name: &str,
-    params: &ControllerParams,
-    layout: &Layout,
-) -> Result<Option<Entries>, UnknownDesign> {
-    let (mapping, _) = parts(name)?;
-    let counted = match mapping.name {
-        "esd" | "esd-as-published" | "esd-sound" => params.esd.reclaim == Reclaim::Counted,
-        "dedup-sha1" | "dedup-sha1-sound" | "dewrite" | "dewrite-sound" => false,
-        _ => return Ok(None),
-    };
-    Ok(Entries::of(counted, layout))
-}
-
-fn parts(name: &str) -> Result<(&'static Mapping, &'static Policy), UnknownDesign> {
-    let named = DESIGNS.iter().find(|design| design.name == name);
-    let pair = named.map(|design| (design.mapping, design.policy));
-    let Some((mapping, policy)) = pair.or_else(|| name.split_once('+')) else {
-        return Err(unknown(name));
-    };
-    let mapping = MAPPINGS.iter().find(|known| known.name == mapping);
-    let policy = POLICIES.iter().find(|known| known.name == policy);
-    mapping.zip(policy).ok_or_else(|| unknown(name))
+    Ok(Stack::named(name)?.guarantee())
 }
 
 fn unknown(name: &str) -> UnknownDesign {
-    if name.contains('+') {
-        let mappings: Vec<&str> = MAPPINGS.iter().map(|known| known.name).collect();
-        let policies: Vec<&str> = POLICIES.iter().map(|known| known.name).collect();
-        return UnknownDesign {
-            name: name.into(),
-            remedy: format!(
-                "it would be MAPPING+POLICY; the mappings are {}, the policies {}",
-                mappings.join(", "),
-                policies.join(", ")
-            ),
-        };
-    }
-    let names = || DESIGNS.iter().map(|design| design.name);
-    let near = crate::names::nearest(name, names());
-    let meant = near
-        .first()
-        .map(|near| format!("did you mean \"{near}\"? "));
-    let known = names().collect::<Vec<_>>().join(", ");
+    let listed = |names: Vec<&str>| names.join(", ");
+    let remedy = if name.contains(['+', '/']) {
+        format!(
+            "it would be LOGGING/MAPPING+POLICY, or MAPPING+POLICY; the mappings are {}, the policies \
+             {}, the loggings {}",
+            listed(mappings().map(|known| known.about.name).collect()),
+            listed(policies().map(|known| known.about.name).collect()),
+            listed(loggings().map(|known| known.about.name).collect()),
+        )
+    } else {
+        let names = || all().map(|design| design.name);
+        let near = nearest(name, names());
+        let meant = near
+            .first()
+            .map(|near| format!("did you mean \"{near}\"? "));
+        format!(
+            "{}the designs are {}, or MAPPING+POLICY as in esd+sca",
+            meant.unwrap_or_default(),
+            listed(names().collect()),
+        )
+    };
     UnknownDesign {
         name: name.into(),
-        remedy: format!(
-            "{}the designs are {known}, or MAPPING+POLICY as in esd+sca",
-            meant.unwrap_or_default()
-        ),
+        remedy,
     }
 }

@@ -3,9 +3,7 @@
 //! Left out: time.
 
 use super::designs;
-use super::params::ControllerParams;
 use super::{Class, Controller, Persist, Write};
-use crate::config::Machine;
 use crate::engine::contents::Contents;
 use crate::engine::slots::Group;
 use crate::engine::steps::Steps;
@@ -14,6 +12,7 @@ use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::plan::{At, Plan, Step, Timers};
+use crate::settings::Settings;
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
 
@@ -55,30 +54,24 @@ impl Bench {
     }
 }
 
-/// The parameters of the machine `esd`.
-pub fn params() -> ControllerParams {
-    let none: [(&str, &str); 0] = [];
-    Machine::load("esd", &none).expect("a preset").controller
-}
-
 /// A design over a bench.
 pub struct Rig {
     pub bench: Bench,
     pub layout: Layout,
     pub controller: Controller,
     name: &'static str,
-    params: ControllerParams,
+    settings: Settings,
 }
 
 impl Rig {
-    pub fn new(name: &'static str, params: &ControllerParams, lines: u64) -> Rig {
+    pub fn new(name: &'static str, settings: &Settings, lines: u64) -> Rig {
         let mut layout = Layout::new(lines);
         Rig {
-            controller: designs::build(name, params, &mut layout).unwrap(),
+            controller: designs::build(name, settings, &mut layout).unwrap(),
             bench: Bench::new(),
             layout,
             name,
-            params: params.clone(),
+            settings: settings.clone(),
         }
     }
 
@@ -118,7 +111,7 @@ impl Rig {
         let mut layout = Layout::new(self.layout.data_lines());
         let mut plan = self.bench.plan();
         self.controller =
-            designs::recover(self.name, &self.params, &mut layout, &mut plan).unwrap();
+            designs::recover(self.name, &self.settings, &mut layout, &mut plan).unwrap();
         assert_eq!(layout.regions(), self.layout.regions());
     }
 }

@@ -4,11 +4,22 @@
 
 use sardonyx_prefetch::prefetch;
 
-use super::params::{CacheParams, Replacement};
 use crate::engine::journal::Domain;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::settings::{CacheParams, words};
+
+/// What a full set gives up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// Least reference count used: the lowest count, the least recent of those (ESD III-D).
+    Lrcu,
+    /// Least recently used.
+    Lru,
+}
+
+words!(Replacement { "lrcu" => Lrcu, "lru" => Lru });
 
 /// Bytes that lie in one cache line of the host's.
 #[derive(Clone)]

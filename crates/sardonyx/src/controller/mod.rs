@@ -7,9 +7,9 @@ pub mod designs;
 pub mod encryption;
 #[cfg(test)]
 mod harness;
+pub mod logging;
 pub mod mapping;
 pub mod metadata_cache;
-pub mod params;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

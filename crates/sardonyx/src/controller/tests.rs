@@ -6,11 +6,15 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::harness::{Rig, params};
-use super::params::{CacheParams, Collision, ControllerParams, Reclaim, Replacement};
+use super::designs::{Counters, Stack};
+use super::encryption::ENABLED;
+use super::harness::Rig;
+use super::mapping::dedup_sha1::DIGEST_BYTES;
+use super::mapping::efit::{POLICY, REFRESH_EVERY};
+use super::mapping::esd::{AMT_POLICY, COLLISION, MATRIX, RECLAIM, REFER_MAX};
 use super::{Class, Persist};
-use crate::ecc::Matrix;
 use crate::line::{Line, Place};
+use crate::settings::{CacheParams, Key, Settings, Value, Word};
 
 /// One request: a line, and what is written to it (`None`: it is read).
 type Request = (u64, Option<(u16, bool, bool)>);
@@ -38,64 +42,55 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
     prop::collection::vec(one, 1..400)
 }
 
-fn tiny(params: &mut ControllerParams) {
-    let cache = CacheParams {
-        bytes: 128,
-        ways: 2,
-    };
-    params.counter_mode.cache = cache;
-    params.esd.amt_cache = cache;
-    params.esd.efit_bytes = 14 * 6;
-    params.esd.efit_ways = 2;
-    params.esd.refresh_every = 50;
-    params.dedup_sha1.fingerprint_cache = cache;
-    params.dedup_sha1.mapping_cache = cache;
-    params.dewrite.fingerprint_cache = cache;
-    params.dewrite.mapping_cache = cache;
+fn tiny(settings: &mut Settings) {
+    for key in super::designs::caches() {
+        settings.set_cache(
+            key,
+            CacheParams {
+                bytes: key.entry_bytes * 2,
+                ways: 2,
+            },
+        );
+    }
+    settings.set(&REFRESH_EVERY, 50);
 }
 
-fn options() -> impl Strategy<Value = ControllerParams> {
+/// Any word of a key.
+fn any_of<T: Word>(key: &'static Key<T>) -> impl Strategy<Value = (&'static str, Value)> {
+    let words = prop::sample::select(T::WORDS);
+    words.prop_map(|word| (key.row.name, Value::Word(word)))
+}
+
+fn options() -> impl Strategy<Value = Settings> {
     let esd = (
-        prop::sample::select(vec![
-            Matrix::TruncatedHamming,
-            Matrix::HsiaoOpenTitan,
-            Matrix::Hsiao1970,
-        ]),
-        prop::sample::select(vec![Collision::Keep, Collision::Replace, Collision::Multi]),
-        prop::sample::select(vec![Replacement::Lrcu, Replacement::Lru]),
-        prop::sample::select(vec![Replacement::Lrcu, Replacement::Lru]),
-        prop::sample::select(vec![Reclaim::Counted, Reclaim::Paper]),
+        any_of(&MATRIX),
+        any_of(&COLLISION),
+        any_of(&POLICY),
+        any_of(&AMT_POLICY),
+        any_of(&RECLAIM),
         prop::sample::select(vec![3, 255]),
     );
     let all = (esd, any::<bool>(), any::<bool>(), 1..=2usize);
     all.prop_map(|(esd, small, encrypted, digest_bytes)| {
-        let mut params = params();
-        let own = &mut params.esd;
-        (
-            own.matrix,
-            own.collision,
-            own.policy,
-            own.amt_policy,
-            own.reclaim,
-            own.refer_max,
-        ) = esd;
-        params.encrypted = encrypted;
-        params.dedup_sha1.digest_bytes = digest_bytes;
-        if small {
-            tiny(&mut params);
+        let mut settings = Settings::default();
+        let (matrix, collision, policy, amt_policy, reclaim, refer_max) = esd;
+        for (name, word) in [matrix, collision, policy, amt_policy, reclaim] {
+            settings.put(name, word);
         }
-        params
+        settings.set(&REFER_MAX, refer_max);
+        settings.set(&ENABLED, encrypted);
+        settings.set(&DIGEST_BYTES, digest_bytes);
+        if small {
+            tiny(&mut settings);
+        }
+        settings
     })
 }
 
 /// Runs the requests and checks every read; then, after a restart, every line.
-fn reads_give_what_was_written(
-    name: &'static str,
-    params: &ControllerParams,
-    requests: &[Request],
-) {
+fn reads_give_what_was_written(name: &'static str, settings: &Settings, requests: &[Request]) {
     // `paper` never uses a place again, so the medium must have one for every write.
-    let mut rig = Rig::new(name, params, LINES + 400);
+    let mut rig = Rig::new(name, settings, LINES + 400);
     let mut model = HashMap::new();
     for round in requests.chunks(150) {
         for (line, write) in round {
@@ -122,16 +117,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn every_design_gives_back_what_it_got(params in options(), requests in requests()) {
+    fn every_design_gives_back_what_it_got(settings in options(), requests in requests()) {
         for design in super::designs::all() {
-            reads_give_what_was_written(design.name, &params, &requests);
+            reads_give_what_was_written(design.name, &settings, &requests);
         }
     }
 
     #[test]
     fn a_full_medium_still_works(writes in prop::collection::vec((0..8u64, 0..99u16), 1..300)) {
         for design in super::designs::all() {
-            let mut rig = Rig::new(design.name, &params(), 8);
+            let mut rig = Rig::new(design.name, &Settings::default(), 8);
             let mut model = HashMap::new();
             for (line, seed) in &writes {
                 rig.write(*line, &content(*seed * 4 + 3));
@@ -148,7 +143,7 @@ proptest! {
 fn no_plaintext_reaches_the_medium_and_no_pad_is_used_twice() {
     let secret = *b"sixty-four bytes that nobody but the processor may ever get read";
     for design in super::designs::all() {
-        let mut rig = Rig::new(design.name, &params(), 64);
+        let mut rig = Rig::new(design.name, &Settings::default(), 64);
         let mut seen = Vec::new();
         for other in [[1; 64], [2; 64], [3; 64]] {
             rig.write(7, &secret);
@@ -156,7 +151,8 @@ fn no_plaintext_reaches_the_medium_and_no_pad_is_used_twice() {
             rig.write(7, &other);
         }
         let plain = seen.contains(&secret);
-        assert_eq!(plain, design.name == "no-encryption", "{}", design.name);
+        let policy = Stack::named(design.name).unwrap().policy;
+        assert_eq!(plain, policy.counters == Counters::None, "{}", design.name);
         if design.name == "baseline" {
             assert!(seen[0] != seen[1] && seen[1] != seen[2] && seen[0] != seen[2]);
         }
@@ -166,7 +162,7 @@ fn no_plaintext_reaches_the_medium_and_no_pad_is_used_twice() {
 #[test]
 fn an_unknown_design_is_told_what_there_is() {
     let mut layout = crate::medium::layout::Layout::new(64);
-    let Err(unknown) = super::designs::build("edd", &params(), &mut layout) else {
+    let Err(unknown) = super::designs::build("edd", &Settings::default(), &mut layout) else {
         panic!("there is no such design")
     };
     let text = unknown.to_string();
@@ -174,4 +170,59 @@ fn an_unknown_design_is_told_what_there_is() {
         text.contains("did you mean \"esd\"?") && text.contains("baseline"),
         "{text}"
     );
+}
+
+/// A name of a design that is a mapping's as well is that mapping, whatever the policy.
+#[test]
+fn one_name_means_one_thing() {
+    for design in super::designs::all() {
+        let stack = Stack::named(design.name).unwrap();
+        let names = [stack.mapping.about.name, stack.policy.about.name];
+        let layers = super::designs::mappings().map(|layer| layer.about.name);
+        let layers = layers.chain(super::designs::policies().map(|layer| layer.about.name));
+        for layer in layers.filter(|layer| *layer == design.name) {
+            assert!(names.contains(&layer), "{layer} is not what the design has");
+        }
+        let others = super::designs::all().filter(|other| other.name == design.name);
+        assert_eq!(others.count(), 1, "{}", design.name);
+    }
+}
+
+/// Nobody but the layer's own file knows it by its name.
+#[test]
+fn no_layer_is_looked_up_by_matching_its_name() {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+    let mut folders = vec![std::path::PathBuf::from(source)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            let name = path.to_string_lossy().into_owned();
+            let of_a_layer = ["mapping", "encryption", "logging"];
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            if !name.ends_with(".rs")
+                || name.contains("test")
+                || of_a_layer
+                    .iter()
+                    .any(|room| name.contains(&format!("controller/{room}/")))
+            {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            let code: Vec<&str> = code
+                .lines()
+                .filter(|l| !l.trim_start().starts_with("//"))
+                .collect();
+            for layer in super::designs::mappings().map(|layer| layer.about.name) {
+                let matched = code
+                    .iter()
+                    .find(|line| line.contains(&format!("\"{layer}\"")));
+                let allowed = layer == "esd"; // the machine's name, too
+                assert!(matched.is_none() || allowed, "{name}: {matched:?}");
+            }
+        }
+    }
 }

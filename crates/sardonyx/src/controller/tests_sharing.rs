@@ -6,9 +6,11 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::harness::{Rig, params};
-use super::params::{Collision, Reclaim};
+use super::harness::Rig;
+use super::mapping::dedup_sha1::{DIGEST_BYTES, VERIFY};
+use super::mapping::esd::{COLLISION, Collision, MATRIX, RECLAIM, REFER_MAX, Reclaim};
 use crate::line::{Line, Place};
+use crate::settings::Settings;
 
 const LINES: u64 = 60;
 
@@ -47,7 +49,7 @@ proptest! {
     #[test]
     fn the_rivals_find_every_duplicate(writes in writes()) {
         for name in ["dedup-sha1", "dewrite"] {
-            let mut rig = Rig::new(name, &params(), LINES * 2);
+            let mut rig = Rig::new(name, &Settings::default(), LINES * 2);
             for (line, seed) in &writes {
                 rig.write(*line, &content(*seed));
             }
@@ -66,7 +68,7 @@ proptest! {
 
     #[test]
     fn esd_finds_every_duplicate_that_its_table_can_hold(writes in writes()) {
-        let mut rig = Rig::new("esd", &params(), LINES * 2);
+        let mut rig = Rig::new("esd", &Settings::default(), LINES * 2);
         for (line, seed) in &writes {
             rig.write(*line, &content(*seed));
         }
@@ -78,7 +80,7 @@ proptest! {
 
     #[test]
     fn esds_counts_are_those_of_a_recount(writes in writes()) {
-        let mut rig = Rig::new("esd", &params(), LINES * 2);
+        let mut rig = Rig::new("esd", &Settings::default(), LINES * 2);
         for (line, seed) in &writes {
             rig.write(*line, &content(*seed));
         }
@@ -104,7 +106,7 @@ proptest! {
     #[test]
     fn the_rivals_counts_are_those_of_a_recount(writes in writes()) {
         for (name, digest, per_bucket) in [("dedup-sha1", 20, 2), ("dewrite", 4, 6)] {
-            let mut rig = Rig::new(name, &params(), LINES * 2);
+            let mut rig = Rig::new(name, &Settings::default(), LINES * 2);
             for (line, seed) in &writes {
                 rig.write(*line, &content(*seed));
             }
@@ -137,10 +139,10 @@ proptest! {
 #[test]
 fn without_comparing_a_collision_loses_data() {
     for (verify, lost) in [(true, 0), (false, 1)] {
-        let mut params = params();
-        params.dedup_sha1.digest_bytes = 1;
-        params.dedup_sha1.verify = verify;
-        let mut rig = Rig::new("dedup-sha1", &params, 1024);
+        let mut settings = Settings::default();
+        settings.set(&DIGEST_BYTES, 1);
+        settings.set(&VERIFY, verify);
+        let mut rig = Rig::new("dedup-sha1", &settings, 1024);
         for line in 0..300 {
             rig.write(line, &content(line as u16));
         }
@@ -163,10 +165,10 @@ fn each_policy_meets_a_collision_in_its_own_way() {
         (Collision::Replace, 0.0), // each drives the other out
         (Collision::Multi, 4.0),
     ] {
-        let mut params = params();
-        params.esd.matrix = crate::ecc::Matrix::HsiaoOpenTitan;
-        params.esd.collision = collision;
-        let mut rig = Rig::new("esd", &params, 64);
+        let mut settings = Settings::default();
+        settings.set(&MATRIX, crate::ecc::Matrix::HsiaoOpenTitan);
+        settings.set(&COLLISION, collision);
+        let mut rig = Rig::new("esd", &settings, 64);
         rig.write(0, &[0; 64]);
         let later = (1..).zip(ones_then_zeros.iter().cycle().take(5));
         for (line, data) in later {
@@ -179,16 +181,16 @@ fn each_policy_meets_a_collision_in_its_own_way() {
 
 #[test]
 fn a_full_count_means_a_fresh_copy() {
-    let mut params = params();
-    params.esd.refer_max = 3;
-    let mut rig = Rig::new("esd", &params, 2048);
+    let mut settings = Settings::default();
+    settings.set(&REFER_MAX, 3);
+    let mut rig = Rig::new("esd", &settings, 2048);
     for line in 0..9 {
         rig.write(line, &content(1));
     }
     assert_eq!(rig.figure("saturated_rewrites"), 2.0);
     assert_eq!(rig.figure("duplicate_writes"), 6.0);
 
-    let mut rig = Rig::new("dewrite", &params, 2048);
+    let mut rig = Rig::new("dewrite", &settings, 2048);
     for line in 0..300 {
         rig.write(line, &content(1));
     }
@@ -199,9 +201,9 @@ fn a_full_count_means_a_fresh_copy() {
 #[test]
 fn the_papers_reading_leaks_what_the_counted_one_reuses() {
     for (reclaim, leaked) in [(Reclaim::Paper, 99.0), (Reclaim::Counted, 0.0)] {
-        let mut params = params();
-        params.esd.reclaim = reclaim;
-        let mut rig = Rig::new("esd", &params, 256);
+        let mut settings = Settings::default();
+        settings.set(&RECLAIM, reclaim);
+        let mut rig = Rig::new("esd", &settings, 256);
         for seed in 0..100 {
             rig.write(0, &content(seed));
         }
@@ -213,7 +215,7 @@ fn the_papers_reading_leaks_what_the_counted_one_reuses() {
 #[test]
 fn log_lines_are_never_shared() {
     for name in ["esd", "dedup-sha1", "dewrite"] {
-        let mut rig = Rig::new(name, &params(), 64);
+        let mut rig = Rig::new(name, &Settings::default(), 64);
         for line in 0..5 {
             rig.write_as(
                 line,
@@ -236,7 +238,7 @@ fn metadata_are_what_a_line_has_in_the_tables_and_what_entries_are_in_use() {
         ("esd", 6.4, 5 * 10 + 4),
     ];
     for (name, per_line, in_use) in expected {
-        let mut rig = Rig::new(name, &params(), LINES * 2);
+        let mut rig = Rig::new(name, &Settings::default(), LINES * 2);
         for line in 0..10 {
             rig.write(line, &content(line as u16 % 4));
         }

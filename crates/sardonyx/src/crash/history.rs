@@ -7,9 +7,7 @@ use super::secrecy::Pads;
 use rustc_hash::FxHashMap;
 
 use crate::config::Machine;
-use crate::controller::designs::{self, Guarantee, UnknownDesign};
-use crate::controller::mapping::amt::Entries;
-use crate::controller::params::{CacheParams, ControllerParams};
+use crate::controller::designs::{self, Counters, Guarantee, Placement, Stack, UnknownDesign};
 use crate::controller::{Class, Controller, Write};
 use crate::engine::journal::{Journal, Sealed};
 use crate::engine::untimed::Untimed;
@@ -20,6 +18,7 @@ use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::CacheLevel;
 use crate::plan::At;
+use crate::settings::Settings;
 use crate::workload::{ProgramSpec, SpecError};
 
 /// Regions of different cores lie so far apart at least: a page, and lines of counters.
@@ -68,10 +67,10 @@ pub struct History {
     pub pads: Pads,
     /// The write requests of each line, in the order of handling.
     pub requests: FxHashMap<u64, Vec<u32>>,
-    /// How the mapping table lies in the medium, if there is one that can be read.
-    pub mapping: Option<Entries>,
+    /// Where lines lie.
+    pub placement: Placement,
+    stack: Stack,
     counters: Option<Region>,
-    is_identity: bool,
     is_encrypted: bool,
 }
 
@@ -86,8 +85,7 @@ impl History {
         specs: &[ProgramSpec],
         seed: u64,
     ) -> Result<History, HistoryError> {
-        let guarantee = designs::guarantee(design)?;
-        let (mapping, policy) = designs::composition(design)?;
+        let stack = Stack::named(design)?;
         let mut base = 0;
         let mut programs = Vec::new();
         for spec in specs {
@@ -97,10 +95,10 @@ impl History {
         }
         let mut machine = machine.with_cores(specs.len());
         shrink(&mut machine, base * 2); // a deduplicating design writes out of place
-        let (image, setup) = set_up(&machine, design, &programs)?;
+        let (image, setup) = set_up(&machine, &stack, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
-        let controller = designs::build(design, &machine.controller, &mut layout)?;
-        let table = designs::mapping_table(design, &machine.controller, &layout)?;
+        let controller = stack.build(&machine.settings, &mut layout);
+        let placement = (stack.mapping.placement)(&machine.settings, &layout);
         let sources = programs.iter_mut();
         let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
         let (copy, sources) = (image.copy(), sources.collect());
@@ -113,20 +111,20 @@ impl History {
                 .or_default()
                 .push(index as u32);
         }
-        let global = !matches!(policy, "no-encryption" | "per-line");
+        let global = stack.policy.counters == Counters::Global;
         Ok(History {
             design: design.to_owned(),
-            guarantee,
+            guarantee: stack.guarantee(),
             seed,
             image,
             pads: Pads::new(&setup, &journal, global),
             journal,
             programs: programs.iter().map(|p| p.expected().clone()).collect(),
             requests,
-            mapping: table,
+            placement,
             counters: region("counters"),
-            is_identity: mapping == "identity",
-            is_encrypted: policy != "no-encryption",
+            is_encrypted: stack.policy.counters != Counters::None,
+            stack,
             machine,
         })
     }
@@ -146,8 +144,8 @@ impl History {
     /// what is read, and one is built for every cut.
     pub fn controller(&self) -> Controller {
         let mut layout = Layout::new(self.machine.engine.medium.geometry.lines());
-        let params = fresh(&self.machine.controller);
-        designs::build(&self.design, &params, &mut layout).expect("the design exists")
+        self.stack
+            .build(&fresh(&self.machine.settings), &mut layout)
     }
 
     /// A fresh controller over what `untimed` holds, which is all that it gets to know.
@@ -159,7 +157,7 @@ impl History {
 
     /// The lines that the words `words` of the line at `place` are about; `None` if any may be.
     pub fn lines_of(&self, place: Place, words: u8) -> Option<Vec<u64>> {
-        if !self.is_identity {
+        if !matches!(self.placement, Placement::Home) {
             return None;
         }
         let data = self.machine.engine.medium.geometry.lines();
@@ -246,30 +244,29 @@ fn shrink(machine: &mut Machine, lines: u64) {
     geometry.rows = geometry.rows.min(lines.div_ceil(row) + 1);
 }
 
-fn fresh(params: &ControllerParams) -> ControllerParams {
-    let cache = CacheParams {
-        bytes: 4096,
-        ways: 4,
-    };
-    let mut params = params.clone();
-    params.counter_mode.cache = cache;
-    params.esd.amt_cache = cache;
-    params.esd.efit_bytes = params.esd.efit_bytes.min(1024);
-    params.dedup_sha1.fingerprint_cache = cache;
-    params.dedup_sha1.mapping_cache = cache;
-    params.dewrite.fingerprint_cache = cache;
-    params.dewrite.mapping_cache = cache;
-    params
+/// The same settings with small caches.
+fn fresh(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    for key in designs::caches() {
+        let mut cache = settings.cache(key);
+        if key.is_of_lines() {
+            (cache.bytes, cache.ways) = (4096, 4);
+        } else {
+            cache.bytes = cache.bytes.min(1024);
+        }
+        settings.set_cache(key, cache);
+    }
+    settings
 }
 
 /// The medium after all programs' setup and an orderly shutdown, and what was encrypted.
 fn set_up(
     machine: &Machine,
-    design: &str,
+    stack: &Stack,
     programs: &[Golden],
 ) -> Result<(Image, Vec<Sealed>), HistoryError> {
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
-    let mut controller = designs::build(design, &machine.controller, &mut layout)?;
+    let mut controller = stack.build(&machine.settings, &mut layout);
     let mut untimed = Untimed::new(Image::new());
     untimed.plan(|plan| {
         for program in programs.iter().map(Golden::expected) {

@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 
 use super::history::History;
 use super::platform::Changed;
+use crate::controller::designs::Placement;
 use crate::controller::mapping::amt::Entries;
-use crate::line::{Line, Place};
+use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::image::Image;
 
 /// The table, both ways.
@@ -20,19 +21,21 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// As `image` has it; `None` if there is no table that can be read, or nothing is encrypted: where
-    /// a recovery writes is known from what it encrypts.
+    /// As `image` has it; `None` if there is no table, or nothing is encrypted: where a recovery writes is
+    /// known from what it encrypts.
     pub fn new(history: &History, image: &Image) -> Option<Mapped> {
-        if !history.is_encrypted() {
-            return None;
-        }
+        let entries = match &history.placement {
+            Placement::Table(entries) if history.is_encrypted() => entries.clone(),
+            _ => return None,
+        };
+        let region = entries.region.clone();
         let mut mapped = Mapped {
-            entries: history.mapping.clone()?,
+            entries,
             place_of: FxHashMap::default(),
             lines_at: FxHashMap::default(),
         };
-        for table in image.written_in(mapped.entries.region()) {
-            let line = image.read(table).expect("it has been written");
+        for table in (0..region.lines).map(|index| region.line(index)) {
+            let line = image.read(table).unwrap_or(ZERO_LINE);
             mapped.update(table, &line, &mut Vec::new());
         }
         Some(mapped)
@@ -46,7 +49,7 @@ impl Mapped {
         changed: &[Changed],
         about: &mut Vec<u64>,
     ) {
-        let region = self.entries.region().clone();
+        let region = self.entries.region.clone();
         for (place, _) in changed {
             if (region.first.0..region.first.0 + region.lines).contains(&place.0)
                 && let Some(line) = image.read(*place)

@@ -9,7 +9,7 @@ use super::port::Port;
 use super::system::Before;
 use super::{CoreFigures, Counts};
 use crate::config::Machine;
-use crate::controller::designs;
+use crate::controller::designs::Stack;
 use crate::latency::Latencies;
 use crate::stats::{Cause, Kind, Ledger, Purpose};
 use crate::units::Time;
@@ -245,21 +245,15 @@ fn causes(ledger: &Ledger) -> Map<String, Value> {
 /// The assumed parameters that a run of `design` depends on, one `from_the_core` down or one of a
 /// trace that was taken below caches.
 pub fn assumed<'m>(machine: &'m Machine, design: &str, from_the_core: bool) -> Vec<&'m str> {
-    let (mapping, policy) = designs::composition(design).unwrap_or(("identity", "per-line"));
-    let foreign = |key: &str| {
+    let stack = Stack::named(design).ok();
+    let matters = |key: &str| {
         let of = |prefix: &str| key.starts_with(prefix);
-        ((of("caches.") || of("core.store_queue")) && !from_the_core)
-            || (of("core.cache_latency_ns") && from_the_core)
-            || (of("esd.") && !mapping.starts_with("esd"))
-            || (of("dedup_sha1.") && mapping != "dedup-sha1")
-            || (of("dewrite.") && mapping != "dewrite")
-            || (of("units.sha1.") && mapping != "dedup-sha1")
-            || (of("units.crc32.") && mapping != "dewrite")
-            || ((of("units.aes.") || of("encryption.")) && policy == "no-encryption")
-            || (of("encryption.mark_stride") && policy == "per-line")
-            || ((of("units.compare.") || of("units.fingerprints.") || of("units.metadata."))
-                && mapping == "identity")
+        match from_the_core {
+            true if of("core.cache_latency_ns") => false,
+            false if of("caches.") || of("core.store_queue") => false,
+            _ => stack.is_none_or(|stack| stack.uses(key)),
+        }
     };
     let keys = machine.assumed.iter().map(|a| a.parameter.as_str());
-    keys.filter(|key| !foreign(key)).collect()
+    keys.filter(|key| matters(key)).collect()
 }

@@ -26,7 +26,7 @@ impl Prefilled {
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         Ok(Prefilled {
             engine: Engine::new(&machine.engine),
-            controller: designs::build(design, &machine.controller, &mut layout)?,
+            controller: designs::build(design, &machine.settings, &mut layout)?,
             design: design.to_owned(),
         })
     }

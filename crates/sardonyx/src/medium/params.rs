@@ -1,8 +1,10 @@
-//! The medium's parameters: geometry, timing by JEDEC names, queues and energy of one channel.
+//! The machine's parameters: geometry, timing by JEDEC names, queues and energy of one channel of the
+//! medium; the on-chip units; the processor's side. Each line says what the key takes and means.
 //!
-//! Everything here is in memory-clock cycles, as the parts' own files give it; `config` turns
-//! nanoseconds into cycles (rounding up) and validates. Sources are given with each preset.
+//! Timing is in memory-clock cycles, as the parts' own files give it; `config` turns nanoseconds into
+//! cycles (rounding up) and validates. Sources are given with each preset.
 
+use crate::settings::{Kind, Row, Setting, Settings, Value, Word, clock, latency, section, words};
 use crate::units::{Energy, Time};
 
 /// Memory-clock cycles.
@@ -11,20 +13,27 @@ pub type Cycles = u64;
 /// Most banks (ranks times banks) a channel may have: the scheduler keeps them in one bit mask.
 pub const MAX_BANKS: usize = 64;
 
-/// How many of everything, and how an address is cut up: from the top row, rank, bank, channel,
-/// column (the order of NVMain's default decoder).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Geometry {
-    /// Channels; a power of two.
-    pub channels: u64,
-    /// Ranks in a channel; a power of two.
-    pub ranks: u64,
-    /// Banks in a rank; a power of two.
-    pub banks: u64,
-    /// Rows in a bank.
-    pub rows: u64,
-    /// Lines in a row; a power of two.
-    pub columns: u64,
+const fn int(min: u64, max: u64) -> Kind {
+    Kind::Int { min, max }
+}
+
+const fn power_of_two(max: u64) -> Kind {
+    Kind::PowerOfTwo { max }
+}
+
+const fn cycles(min: u64) -> Kind {
+    Kind::Cycles { min }
+}
+
+section! {
+    /// How many of everything, and how an address is cut up: from the top row, rank, bank, channel,
+    /// column (the order of NVMain's default decoder).
+    Geometry "medium.geometry.";
+    [channels: u64] "channels" power_of_two(64), "Channels";
+    [ranks: u64] "ranks" power_of_two(64), "Ranks in a channel";
+    [banks: u64] "banks" power_of_two(64), "Banks in a rank; ranks x banks at most 64";
+    [rows: u64] "rows" int(1, 1 << 36), "Rows in a bank";
+    [columns: u64] "columns" power_of_two(65_536), "64-byte lines in a row";
 }
 
 impl Geometry {
@@ -34,46 +43,28 @@ impl Geometry {
     }
 }
 
-/// Timing constraints in memory-clock cycles, by their JEDEC names.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(non_snake_case)]
-pub struct Timing {
-    /// Length of a memory-clock cycle.
-    pub clock: Time,
-    /// Activate to column command.
-    pub tRCD: Cycles,
-    /// Column read to first data (CAS latency).
-    pub tCL: Cycles,
-    /// Column write to first data.
-    pub tCWD: Cycles,
-    /// Precharge to activate.
-    pub tRP: Cycles,
-    /// Activate to precharge.
-    pub tRAS: Cycles,
-    /// Data transfer of a line.
-    pub tBURST: Cycles,
-    /// Column command to column command.
-    pub tCCD: Cycles,
-    /// Activate to activate, different banks of a rank.
-    pub tRRD: Cycles,
-    /// Window in which at most four activates of a rank may fall.
-    pub tFAW: Cycles,
-    /// End of write data to column read.
-    pub tWTR: Cycles,
-    /// Column read to precharge, less tBURST - tCCD.
-    pub tRTP: Cycles,
-    /// Bubble on the data bus between a read and a write, or between ranks.
-    pub tRTRS: Cycles,
-    /// End of write data (and array write) to precharge.
-    pub tWR: Cycles,
-    /// Array write of a PCM bank after the data have arrived; 0 for DRAM.
-    pub tWP: Cycles,
-    /// Length of a refresh.
-    pub tRFC: Cycles,
-    /// Time between refreshes of a rank; 0 for none.
-    pub tREFI: Cycles,
-    /// Added to every completion outside the medium (links, pins).
-    pub off_chip: Cycles,
+section! {
+    /// Timing constraints in memory-clock cycles, by their JEDEC names.
+    #[allow(non_snake_case)]
+    Timing "medium.timing.";
+    [clock: Time] "clock_ns" clock(), "Length of a memory-clock cycle";
+    [tRCD: Cycles] "tRCD" cycles(0), "Activate to column command";
+    [tCL: Cycles] "tCL" cycles(0), "Column read to first data";
+    [tCWD: Cycles] "tCWD" cycles(0), "Column write to first data";
+    [tRP: Cycles] "tRP" cycles(0), "Precharge to activate";
+    [tRAS: Cycles] "tRAS" cycles(0), "Activate to precharge";
+    [tBURST: Cycles] "tBURST" cycles(1), "Data transfer of a line";
+    [tCCD: Cycles] "tCCD" cycles(1), "Column command to column command";
+    [tRRD: Cycles] "tRRD" cycles(0), "Activate to activate, other bank of the rank";
+    [tFAW: Cycles] "tFAW" cycles(0), "Window of at most four activates of a rank; 0 for none";
+    [tWTR: Cycles] "tWTR" cycles(0), "End of write data to column read";
+    [tRTP: Cycles] "tRTP" cycles(0), "Column read to precharge, less tBURST - tCCD";
+    [tRTRS: Cycles] "tRTRS" cycles(0), "Data-bus bubble, read to write or rank to rank";
+    [tWR: Cycles] "tWR" cycles(0), "End of write data (and array write) to precharge";
+    [tWP: Cycles] "tWP" cycles(0), "Array write of a PCM bank; 0 for DRAM";
+    [tRFC: Cycles] "tRFC" cycles(0), "Length of a refresh";
+    [tREFI: Cycles] "tREFI" cycles(0), "Time between refreshes of a rank; 0 for none";
+    [off_chip: Cycles] "off_chip" cycles(0), "Added to every completion (links, pins)";
 }
 
 /// Which of the queued requests goes next.
@@ -97,44 +88,67 @@ pub enum PagePolicy {
     Closed,
 }
 
-/// The queues of a channel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Queues {
-    /// Read entries.
-    pub reads: usize,
-    /// Data write entries.
-    pub writes: usize,
-    /// Counter write entries; 0 lets counters share the data write queue.
-    pub counter_writes: usize,
-    /// Ready writes at which a drain begins.
-    pub high_watermark: usize,
-    /// Ready writes at which a drain ends.
-    pub low_watermark: usize,
-    /// Writes also go whenever no read is queued, not only in a drain.
-    pub idle_writes: bool,
-    /// A read of a queued write's line is answered from the queue.
-    pub forwarding: bool,
-    /// Memory cycles to find that line and copy it.
-    pub forwarding_cycles: u64,
-    /// A write to a queued write's line replaces its bytes and takes no slot.
-    pub coalescing: bool,
-    /// A full write queue takes new writes during its drain; NVMain's does not.
-    pub refill_in_drain: bool,
-    /// Which goes next.
-    pub scheduler: Scheduler,
-    /// Open or closed page.
-    pub page: PagePolicy,
+words!(PagePolicy { "open" => Open, "closed" => Closed });
+
+/// The number of row hits is a key of its own.
+impl Setting for Scheduler {
+    fn of(value: Value) -> Scheduler {
+        match value {
+            Value::Word("fcfs") => Scheduler::Fcfs,
+            _ => Scheduler::FrFcfs { starvation: 1 },
+        }
+    }
+
+    fn value(self) -> Value {
+        Value::Word(match self {
+            Scheduler::FrFcfs { .. } => "fr-fcfs",
+            Scheduler::Fcfs => "fcfs",
+        })
+    }
 }
 
-/// Energy of one line's access.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AccessEnergy {
-    /// Reading a line that is not in the row buffer (array and buffer).
-    pub read: Energy,
-    /// Reading a line that is in the row buffer.
-    pub row_hit_read: Energy,
-    /// Writing a line.
-    pub write: Energy,
+impl Word for Scheduler {
+    const WORDS: &'static [&'static str] = &["fr-fcfs", "fcfs"];
+}
+
+/// The key of [`Scheduler::FrFcfs`]'s number.
+pub const STARVATION: &str = "medium.queues.starvation";
+
+section! {
+    /// The queues of a channel.
+    Queues "medium.queues.";
+    [reads: usize] "reads" int(1, 4_096), "Read entries of a channel";
+    [writes: usize] "writes" int(1, 4_096), "Data write entries of a channel";
+    [counter_writes: usize] "counter_writes" int(0, 4_096),
+        "Counter write entries; 0 lets counters share the data write queue";
+    [high_watermark: usize] "high_watermark" int(1, 4_096),
+        "Ready writes at which a drain begins; at most writes";
+    [low_watermark: usize] "low_watermark" int(0, 4_095),
+        "Ready writes at which a drain ends; below high_watermark";
+    [idle_writes: bool] "idle_writes" Kind::Bool, "Writes also go whenever no read is queued";
+    [forwarding: bool] "forwarding" Kind::Bool,
+        "A read of a queued write's line is answered from the queue";
+    [forwarding_cycles: u64] "forwarding_cycles" int(1, 1_000_000),
+        "Memory cycles to find a queued write's line and copy it";
+    [coalescing: bool] "coalescing" Kind::Bool,
+        "A write to a queued write's line replaces its bytes";
+    [refill_in_drain: bool] "refill_in_drain" Kind::Bool,
+        "New writes are accepted while the write queue drains";
+    [scheduler: Scheduler] "scheduler" Kind::Word(Scheduler::WORDS),
+        "First ready, first come; or strictly in order of arrival";
+    "starvation" int(1, 1_000_000),
+        "Row hits of a bank before an older conflict must go; fr-fcfs only";
+    [page: PagePolicy] "page" Kind::Word(PagePolicy::WORDS),
+        "Whether a row stays open after its column command";
+}
+
+section! {
+    /// Energy of one line's access.
+    AccessEnergy "medium.energy.";
+    [read: Energy] "read_nj" Kind::Nj, "Reading a line that is not in the row buffer";
+    [row_hit_read: Energy] "row_hit_read_nj" Kind::Nj,
+        "Reading a line that is in the row buffer";
+    [write: Energy] "write_nj" Kind::Nj, "Writing a line";
 }
 
 /// Everything about the medium.
@@ -150,6 +164,30 @@ pub struct MediumParams {
     pub energy: AccessEnergy,
     /// Writes a cell survives, for lifetimes.
     pub endurance: u64,
+}
+
+impl MediumParams {
+    /// What is of no section of its own.
+    pub const ROWS: &'static [Row] = &[Row::required(
+        "medium.endurance",
+        int(1, 1 << 60),
+        "Writes that a cell survives",
+    )];
+
+    /// As `settings` say.
+    pub fn of(settings: &Settings) -> MediumParams {
+        let mut queues = Queues::of(settings);
+        if let Scheduler::FrFcfs { starvation } = &mut queues.scheduler {
+            *starvation = settings.named(STARVATION);
+        }
+        MediumParams {
+            geometry: Geometry::of(settings),
+            timing: Timing::of(settings),
+            queues,
+            energy: AccessEnergy::of(settings),
+            endurance: settings.named("medium.endurance"),
+        }
+    }
 }
 
 /// The on-chip units of the controller.
@@ -209,6 +247,51 @@ pub struct UnitParams {
     pub energy: Energy,
 }
 
+macro_rules! unit_rows {
+    ($($name:literal $what:literal;)*) => {
+        &[$(
+            Row::required(
+                concat!("units.", $name, ".latency_ns"),
+                latency(),
+                concat!($what, ": from start to result"),
+            ),
+            Row::required(
+                concat!("units.", $name, ".interval_ns"),
+                latency(),
+                concat!($what, ": from one start to the next; 0 is any number at once"),
+            ),
+            Row::required(
+                concat!("units.", $name, ".energy_nj"),
+                Kind::Nj,
+                concat!($what, ": energy of one use"),
+            ),
+        )*]
+    };
+}
+
+impl UnitParams {
+    /// The parameters of all units.
+    pub const ROWS: &'static [Row] = unit_rows! {
+        "aes" "AES-128 of a line's pad";
+        "sha1" "SHA-1 of a line";
+        "crc32" "CRC-32 of a line";
+        "compare" "Comparison of two lines";
+        "fingerprints" "Look-up of a fingerprint on chip";
+        "metadata" "Look-up in a metadata cache";
+        "counters" "Look-up in the counter cache";
+    };
+
+    /// Those of `unit`, as `settings` say.
+    pub fn of(unit: Unit, settings: &Settings) -> UnitParams {
+        let name = unit.name();
+        UnitParams {
+            latency: settings.named(&format!("units.{name}.latency_ns")),
+            interval: settings.named(&format!("units.{name}.interval_ns")),
+            energy: settings.named(&format!("units.{name}.energy_nj")),
+        }
+    }
+}
+
 /// What the engine needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineParams {
@@ -220,21 +303,36 @@ pub struct EngineParams {
     pub units: [UnitParams; Unit::ALL.len()],
 }
 
-/// The processor's side: how a trace's gaps become time (`cpu`).
-#[derive(Clone, Debug, PartialEq)]
-pub struct CoreParams {
-    /// Length of a core cycle.
-    pub clock: Time,
-    /// Instructions fetched and retired a cycle.
-    pub width: u64,
-    /// Reorder-buffer entries.
-    pub window: u64,
-    /// Read misses in flight; with caches simulated, misses of loads and stores.
-    pub mshrs: usize,
-    /// Stores that have missed and wait for their line.
-    pub store_queue: usize,
-    /// Latency of the caches on the way to memory, added to a read that missed them all.
-    pub cache_latency: Time,
+impl EngineParams {
+    /// What is neither the medium's nor a unit's.
+    pub const ROWS: &'static [Row] = &[Row::required(
+        "engine.ingress",
+        int(1, 1 << 20),
+        "Requests between admission and acceptance or answer",
+    )];
+
+    /// As `settings` say.
+    pub fn of(settings: &Settings) -> EngineParams {
+        EngineParams {
+            medium: MediumParams::of(settings),
+            ingress: settings.named("engine.ingress"),
+            units: Unit::ALL.map(|unit| UnitParams::of(unit, settings)),
+        }
+    }
+}
+
+section! {
+    /// The processor's side: how a trace's gaps become time (`cpu`).
+    CoreParams "core.";
+    [clock: Time] "clock_ns" clock(), "Length of a core cycle";
+    [width: u64] "width" int(1, 64), "Instructions fetched and retired a cycle";
+    [window: u64] "window" int(1, 65_536), "Reorder-buffer entries";
+    [mshrs: usize] "mshrs" int(1, 4_096),
+        "Read misses in flight; with caches simulated, misses of loads and stores";
+    [store_queue: usize] "store_queue" int(1, 4_096),
+        "With caches simulated: stores that wait for their line";
+    [cache_latency: Time] "cache_latency_ns" latency(),
+        "Caches on the way to memory, added to a read that missed them all";
 }
 
 /// One level of the processor's caches.
@@ -259,4 +357,63 @@ pub struct CachesParams {
     pub llc: CacheLevel,
     /// The last level's bytes are for each core, as is its sharing.
     pub llc_per_core: bool,
+}
+
+impl CachesParams {
+    /// Their parameters.
+    pub const ROWS: &'static [Row] = &[
+        Row::required(
+            "caches.l1.bytes",
+            int(64, 1 << 32),
+            "Data cache of each core",
+        ),
+        Row::required("caches.l1.ways", int(1, 64), "Its ways"),
+        Row::required(
+            "caches.l1.latency_ns",
+            latency(),
+            "Its answer; a miss asks the next level then",
+        ),
+        Row::required(
+            "caches.l2.bytes",
+            int(0, 1 << 32),
+            "Second cache of each core; 0 for none",
+        ),
+        Row::required("caches.l2.ways", int(1, 64), "Its ways"),
+        Row::required(
+            "caches.l2.latency_ns",
+            latency(),
+            "Its answer, asked after L1",
+        ),
+        Row::required(
+            "caches.llc.bytes",
+            int(64, 1 << 32),
+            "Last-level cache, shared by all cores; it holds what any of them has",
+        ),
+        Row::required("caches.llc.ways", int(1, 64), "Its ways"),
+        Row::required(
+            "caches.llc.latency_ns",
+            latency(),
+            "Its answer, asked after the private levels",
+        ),
+        Row::required(
+            "caches.llc.per_core",
+            Kind::Bool,
+            "Its bytes are for each core: N cores share N times as much",
+        ),
+    ];
+
+    /// As `settings` say.
+    pub fn of(settings: &Settings) -> CachesParams {
+        let level = |name| CacheLevel {
+            bytes: settings.named(&format!("caches.{name}.bytes")),
+            ways: settings.named(&format!("caches.{name}.ways")),
+            latency: settings.named(&format!("caches.{name}.latency_ns")),
+        };
+        CachesParams {
+            l1: level("l1"),
+            l2: level("l2"),
+            llc: level("llc"),
+            llc_per_core: settings.named("caches.llc.per_core"),
+        }
+    }
 }

@@ -2,16 +2,63 @@
 //! the two persist together by themselves. Source: SCA (HPCA 2018) Sec. 3.2.1, Fig. 5(a) and (b).
 //! Left out: what eight more pins cost.
 
+use super::counter_mode::{COUNTER_CACHE, KEYS};
 use super::counter_tags::CounterTags;
 use super::global_counter::GlobalCounter;
 use super::pad::Pads;
-use crate::controller::params::CounterModeParams;
+use crate::controller::designs::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::{Class, Figures, Layer, Storey, Write};
 use crate::line::{Line, Logical, Place};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::settings::Settings;
 use crate::stats::Cause;
+
+const CUT: &str =
+    "each counter is atomic with its line; the global counter's mark is in the medium";
+
+/// What this file has.
+pub static FILE: File<Policy> = File {
+    layers: &[
+        Policy {
+            about: About {
+                name: "co-located",
+                keys: KEYS,
+                units: &[Unit::Aes],
+                cut: CUT,
+            },
+            build: |settings, layout| Box::new(CoLocated::new(settings, layout)),
+            guarantee: Guarantee::EveryLine,
+            counters: Counters::Global,
+        },
+        Policy {
+            about: About {
+                name: "co-located-cc",
+                keys: KEYS,
+                units: &[Unit::Aes],
+                cut: CUT,
+            },
+            build: |settings, layout| Box::new(CoLocated::cached(settings, layout)),
+            guarantee: Guarantee::EveryLine,
+            counters: Counters::Global,
+        },
+    ],
+    designs: &[
+        Design {
+            name: "co-located",
+            source: "SCA (HPCA 2018), Co-located",
+            line: "each counter beside its line on a 72-bit bus, decrypted after the read",
+            stack: "identity+co-located",
+        },
+        Design {
+            name: "co-located-cc",
+            source: "SCA (HPCA 2018), Co-located w/ C-Cache",
+            line: "the same with a counter cache, whose miss fetches the line again",
+            stack: "identity+co-located-cc",
+        },
+    ],
+};
 
 /// Counter mode over a medium of 72-byte lines.
 pub struct CoLocated {
@@ -25,10 +72,10 @@ pub struct CoLocated {
 
 impl CoLocated {
     /// Without a counter cache (Fig. 5(a)).
-    pub fn new(params: &CounterModeParams, layout: &mut Layout) -> CoLocated {
+    pub fn new(settings: &Settings, layout: &mut Layout) -> CoLocated {
         CoLocated {
             pads: Pads::new(),
-            global: GlobalCounter::new(&params.global, layout),
+            global: GlobalCounter::new(settings, layout),
             cache: None,
             counted: 0,
             wasted: 0,
@@ -36,9 +83,9 @@ impl CoLocated {
     }
 
     /// With one (Fig. 5(b)).
-    pub fn cached(params: &CounterModeParams, layout: &mut Layout) -> CoLocated {
-        let mut design = CoLocated::new(params, layout);
-        design.cache = Some(CounterTags::new(params.cache));
+    pub fn cached(settings: &Settings, layout: &mut Layout) -> CoLocated {
+        let mut design = CoLocated::new(settings, layout);
+        design.cache = Some(CounterTags::new(settings.cache(&COUNTER_CACHE)));
         design
     }
 }

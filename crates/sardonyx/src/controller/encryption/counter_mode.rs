@@ -2,16 +2,169 @@
 //! cache; and the policies of when a line's counter persists with it. Source: SCA (HPCA 2018).
 //! Left out: integrity (no MACs, no tree), split counters, and counters beside their lines.
 
-use super::global_counter::GlobalCounter;
+use super::ENABLED;
+use super::global_counter::{GlobalCounter, MARK_STRIDE, SURVIVAL};
 use super::pad::Pads;
+use crate::controller::designs::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::MetadataCache;
-use crate::controller::params::{CounterModeParams, Siblings};
 use crate::controller::{Class, Figures, Layer, Persist, Storey, Write};
 use crate::line::{Line, Logical, Place};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::settings::{AnyKey, CacheKey, Key, Origin, Settings, words};
 use crate::stats::Cause;
+
+/// What a counter line that is written for one counter does with the seven others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Siblings {
+    /// It carries only counters whose data are accepted.
+    Accepted,
+    /// They ride along, accepted or not: the naive way, for the crash explorer to catch.
+    RideAlong,
+}
+
+words!(Siblings { "accepted" => Accepted, "ride-along" => RideAlong });
+
+/// See [`Siblings`].
+pub static SIBLINGS: Key<Siblings> = Key::word(
+    "encryption.siblings",
+    "accepted",
+    Origin::Source("what SCA needs to be right; ride-along is for the crash explorer to catch"),
+    "Which other counters a line of counters carries with the one it is written for",
+);
+
+/// The counter cache: lines of eight 8-byte counters, write-back; all cores share it.
+pub static COUNTER_CACHE: CacheKey = CacheKey::lines(
+    (
+        "encryption.counter_cache.bytes",
+        524_288,
+        Origin::Assumed("ESD states no counter cache; EASY-PM's Table I has 512 KB"),
+        "Counter cache",
+    ),
+    (
+        "encryption.counter_cache.ways",
+        8,
+        Origin::Assumed("no source"),
+        "Ways of the counter cache",
+    ),
+);
+
+/// Its bytes are for each core.
+pub static COUNTER_CACHE_PER_CORE: Key<bool> = Key::flag(
+    "encryption.counter_cache.per_core",
+    false,
+    Origin::Assumed("ESD states no counter cache"),
+    "Its bytes are for each core: N cores share N times as much",
+);
+
+const PER_LINE_KEYS: &[&dyn AnyKey] =
+    &[&ENABLED, &SIBLINGS, &COUNTER_CACHE, &COUNTER_CACHE_PER_CORE];
+
+/// The keys of counter mode with a global counter.
+pub(super) const KEYS: &[&dyn AnyKey] = &[
+    &ENABLED,
+    &SIBLINGS,
+    &SURVIVAL,
+    &MARK_STRIDE,
+    &COUNTER_CACHE,
+    &COUNTER_CACHE_PER_CORE,
+];
+
+/// What this file has.
+pub static FILE: File<Policy> = File {
+    layers: &[
+        Policy {
+            about: About {
+                name: "per-line",
+                keys: PER_LINE_KEYS,
+                units: &[Unit::Aes],
+                cut: "counters not yet written back are lost; those of marked writes are atomic with their lines",
+            },
+            build: |settings, layout| Box::new(CounterMode::per_line(settings, layout)),
+            guarantee: Guarantee::AfterProgramRecovery,
+            counters: Counters::PerLine,
+        },
+        Policy {
+            about: About {
+                name: "ideal",
+                keys: KEYS,
+                units: &[Unit::Aes],
+                cut: "counters survive by fiat",
+            },
+            build: |settings, layout| {
+                Box::new(CounterMode::global(settings, Atomicity::Free, layout))
+            },
+            guarantee: Guarantee::EveryLine,
+            counters: Counters::Global,
+        },
+        Policy {
+            about: About {
+                name: "fca",
+                keys: KEYS,
+                units: &[Unit::Aes],
+                cut: "every counter is atomic with its line",
+            },
+            build: |settings, layout| {
+                Box::new(CounterMode::global(settings, Atomicity::Every, layout))
+            },
+            guarantee: Guarantee::EveryLine,
+            counters: Counters::Global,
+        },
+        Policy {
+            about: About {
+                name: "sca",
+                keys: KEYS,
+                units: &[Unit::Aes],
+                cut: "counters not yet written back are lost; those of marked writes are atomic with their lines",
+            },
+            build: |settings, layout| {
+                Box::new(CounterMode::global(settings, Atomicity::Marked, layout))
+            },
+            guarantee: Guarantee::AfterProgramRecovery,
+            counters: Counters::Global,
+        },
+        Policy {
+            about: About {
+                name: "no-atomicity",
+                keys: KEYS,
+                units: &[Unit::Aes],
+                cut: "counters that the cache has not evicted are lost",
+            },
+            build: |settings, layout| {
+                Box::new(CounterMode::global(settings, Atomicity::Never, layout))
+            },
+            guarantee: Guarantee::Nothing,
+            counters: Counters::Global,
+        },
+    ],
+    designs: &[
+        Design {
+            name: "ideal",
+            source: "SCA (HPCA 2018), Ideal",
+            line: "counter mode whose counters survive a power cut at no cost",
+            stack: "identity+ideal",
+        },
+        Design {
+            name: "fca",
+            source: "SCA (HPCA 2018), FCA",
+            line: "every write persists with its counter or not at all",
+            stack: "identity+fca",
+        },
+        Design {
+            name: "sca",
+            source: "SCA (HPCA 2018)",
+            line: "marked writes persist with their counters, the rest on demand",
+            stack: "identity+sca",
+        },
+        Design {
+            name: "no-atomicity",
+            source: "SCA (HPCA 2018), what a naive system does",
+            line: "counters persist when the counter cache evicts them",
+            stack: "identity+no-atomicity",
+        },
+    ],
+};
 
 /// Counters in a line of the counter region.
 const PER_LINE: u64 = 8;
@@ -50,28 +203,28 @@ pub struct CounterMode {
 
 impl CounterMode {
     /// Each line counts its own writes; marked writes are counter-atomic.
-    pub fn per_line(params: &CounterModeParams, layout: &mut Layout) -> CounterMode {
+    pub fn per_line(settings: &Settings, layout: &mut Layout) -> CounterMode {
         let lines = layout.data_lines().div_ceil(PER_LINE);
         CounterMode {
             pads: Pads::new(),
             region: layout.reserve("counters", lines),
-            cache: MetadataCache::new(params.cache, Unit::Counters, Queue::Counter),
+            cache: MetadataCache::new(
+                settings.cache(&COUNTER_CACHE),
+                Unit::Counters,
+                Queue::Counter,
+            ),
             numbers: Numbers::PerLine,
             atomicity: Atomicity::Marked,
-            siblings: params.siblings,
+            siblings: settings.get(&SIBLINGS),
             counted: 0,
             wasted: 0,
         }
     }
 
     /// All lines draw from one global counter.
-    pub fn global(
-        params: &CounterModeParams,
-        atomicity: Atomicity,
-        layout: &mut Layout,
-    ) -> CounterMode {
-        let mut mode = CounterMode::per_line(params, layout);
-        mode.numbers = Numbers::Global(GlobalCounter::new(&params.global, layout));
+    pub fn global(settings: &Settings, atomicity: Atomicity, layout: &mut Layout) -> CounterMode {
+        let mut mode = CounterMode::per_line(settings, layout);
+        mode.numbers = Numbers::Global(GlobalCounter::new(settings, layout));
         mode.atomicity = atomicity;
         mode
     }

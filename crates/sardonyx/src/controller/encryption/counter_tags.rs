@@ -3,9 +3,9 @@
 //! Left out: the counters' values, which the medium's newest view has.
 
 use crate::controller::metadata_cache::{rate, spread};
-use crate::controller::params::CacheParams;
 use crate::line::{LINE_BYTES, Place};
 use crate::plan::Step;
+use crate::settings::CacheParams;
 
 const PER_TAG: u64 = 8;
 

@@ -3,14 +3,45 @@
 //! is always ahead of every counter in use.
 //! Left out: where each line's counter is kept.
 
-use crate::controller::params::{GlobalCounterParams, Survival};
 use crate::line::ZERO_LINE;
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Queue, Step};
+use crate::settings::{Key, Origin, Settings, words};
+
+/// How the global counter survives a power cut, which SCA does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Survival {
+    /// From a mark in the medium that is written before any counter beyond it is used.
+    HighWater,
+    /// It goes on from the greatest counter that the image shows.
+    Paper,
+}
+
+words!(Survival { "high-water" => HighWater, "paper" => Paper });
+
+/// See [`Survival`].
+pub static SURVIVAL: Key<Survival> = Key::word(
+    "encryption.global_counter",
+    "high-water",
+    Origin::Source("SCA does not say; see [crash.md](crash.md)"),
+    "How the global counter survives a power cut: by a persisted mark, or from what is shown",
+);
+
+/// How far ahead of the counter the mark is written, in writes.
+pub static MARK_STRIDE: Key<u64> = Key::int(
+    "encryption.mark_stride",
+    (2, 1 << 40),
+    4096,
+    Origin::Assumed(
+        "no source; half of it, 2048 writes, between two marks makes their cost too small to measure",
+    ),
+    "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks",
+);
 
 /// The register, and its mark in the medium.
 pub struct GlobalCounter {
-    params: GlobalCounterParams,
+    survival: Survival,
+    stride: u64,
     region: Region,
     /// The last counter drawn.
     value: u64,
@@ -20,9 +51,10 @@ pub struct GlobalCounter {
 
 impl GlobalCounter {
     /// A counter that has never been drawn; its mark gets a region of its own.
-    pub fn new(params: &GlobalCounterParams, layout: &mut Layout) -> GlobalCounter {
+    pub fn new(settings: &Settings, layout: &mut Layout) -> GlobalCounter {
         GlobalCounter {
-            params: *params,
+            survival: settings.get(&SURVIVAL),
+            stride: settings.get(&MARK_STRIDE),
             region: layout.reserve("counter-mark", 1),
             value: 0,
             marks: [(0, Step::PAST); 2],
@@ -32,12 +64,12 @@ impl GlobalCounter {
     /// The next counter, and the step before which nothing encrypted under it may leave the chip.
     pub fn next(&mut self, plan: &mut Plan) -> At<u64> {
         self.value += 1;
-        if self.params.survival == Survival::Paper {
+        if self.survival == Survival::Paper {
             return At::past(self.value);
         }
         // Half a stride ahead, so that the mark is there before anybody waits for it.
-        if self.value + self.params.stride / 2 >= self.marks[1].0 {
-            let limit = self.value + self.params.stride;
+        if self.value + self.stride / 2 >= self.marks[1].0 {
+            let limit = self.value + self.stride;
             let mut line = ZERO_LINE;
             line[..8].copy_from_slice(&limit.to_le_bytes());
             let (place, data) = (self.region.line(0), At::past(&line));
@@ -50,7 +82,7 @@ impl GlobalCounter {
 
     /// Starts anew after a power cut; `shown` is the greatest counter that the image shows.
     pub fn recover(&mut self, shown: impl FnOnce(&Plan) -> u64, plan: &Plan) {
-        self.value = match self.params.survival {
+        self.value = match self.survival {
             Survival::Paper => shown(plan),
             Survival::HighWater => {
                 let mark = plan.peek(self.region.line(0)).unwrap_or(ZERO_LINE);
@@ -68,11 +100,10 @@ mod tests {
 
     fn counter(survival: Survival) -> (GlobalCounter, Layout) {
         let mut layout = Layout::new(64);
-        let params = GlobalCounterParams {
-            survival,
-            stride: 8,
-        };
-        (GlobalCounter::new(&params, &mut layout), layout)
+        let mut settings = Settings::default();
+        settings.set(&SURVIVAL, survival);
+        settings.set(&MARK_STRIDE, 8);
+        (GlobalCounter::new(&settings, &mut layout), layout)
     }
 
     #[test]

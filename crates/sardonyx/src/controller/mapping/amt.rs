@@ -3,6 +3,7 @@
 //! Left out: the cache that it is read through, which its owner may use for other tables as well.
 
 use crate::controller::Encryption;
+use crate::controller::designs::Placement;
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::line::{Line, Logical, Place, SPAN};
 use crate::medium::layout::{Layout, Region};
@@ -290,34 +291,37 @@ impl Amt {
     }
 }
 
-/// How the entries lie in the medium, for who reads the table from its bytes alone.
+/// The table in `layout`, for who reads it from the bytes alone.
+pub fn placement(counted: bool, layout: &Layout) -> Placement {
+    let regions = layout.regions().iter();
+    let region = regions.clone().find(|region| region.name == REGION);
+    let place: fn(&Line, Logical, usize) -> Option<Place> = match counted {
+        true => |line, _, slot| number(line, slot * (ENTRY + 1)).map(Place),
+        false => |line, _, slot| number(line, slot * ENTRY).map(Place),
+    };
+    Placement::Table(Entries {
+        region: region.expect("the table has been laid out").clone(),
+        per_line: shape(counted).0,
+        places: layout.data_lines(),
+        place,
+    })
+}
+
+/// A table in the medium that says where lines lie; a line of it that has never been written holds
+/// zeros.
 #[derive(Clone, Debug)]
 pub struct Entries {
-    region: Region,
-    per_line: u64,
-    entry_bytes: usize,
-    places: u64,
+    /// The lines of the table.
+    pub region: Region,
+    /// Entries of a line of it.
+    pub per_line: u64,
+    /// Places that there are; an entry beyond them is none (a power cut may have torn it).
+    pub places: u64,
+    /// What a line of the table says of a logical line, whose entry has that number in it.
+    pub place: fn(&Line, Logical, usize) -> Option<Place>,
 }
 
 impl Entries {
-    /// Of the table in `layout`, whose data lines have `counted` references or not; `None` if there
-    /// is no table.
-    pub fn of(counted: bool, layout: &Layout) -> Option<Entries> {
-        let region = layout.regions().iter().find(|r| r.name == REGION)?;
-        let (per_line, entry_bytes) = shape(counted);
-        Some(Entries {
-            region: region.clone(),
-            per_line,
-            entry_bytes,
-            places: layout.data_lines(),
-        })
-    }
-
-    /// The lines of the table.
-    pub fn region(&self) -> &Region {
-        &self.region
-    }
-
     /// What the line `bytes` of the table, at `place`, says: logical lines, and where they lie.
     pub fn read(
         &self,
@@ -325,10 +329,10 @@ impl Entries {
         bytes: &Line,
     ) -> impl Iterator<Item = (Logical, Option<Place>)> {
         let first = (place.0 - self.region.first.0) * self.per_line;
-        (0..self.per_line).map(move |number_in| {
-            let place = number(bytes, number_in as usize * self.entry_bytes);
-            let known = place.filter(|place| *place < self.places).map(Place);
-            (Logical(first + number_in), known)
+        (0..self.per_line).map(move |slot| {
+            let line = Logical(first + slot);
+            let place = (self.place)(bytes, line, slot as usize);
+            (line, place.filter(|place| place.0 < self.places))
         })
     }
 }

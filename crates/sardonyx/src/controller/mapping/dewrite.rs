@@ -3,15 +3,107 @@
 //! Sec. II tells it.
 //! Left out: keeping counters in unused table halves; they have the region that all designs have.
 
-use super::amt::SATURATED;
+use super::amt::{SATURATED, placement};
 use super::full_dedup::{Fingerprint, FullDedup};
 use super::index::{Digest, Index, Match};
 use super::tables::Tables;
-use crate::controller::params::DewriteParams;
-use crate::controller::{Encryption, Figures};
+use crate::controller::designs::{About, Design, File, Guarantee, Mapping};
+use crate::controller::{Encryption, Figures, Top};
 use crate::line::Line;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
+use crate::settings::{AnyKey, CacheKey, Key, Origin, Settings};
+
+/// Writes whose outcomes the predictor remembers, for a majority vote.
+pub static HISTORY: Key<u32> = Key::int(
+    "dewrite.history",
+    (1, 64),
+    3,
+    Origin::Source("DeWrite (MICRO 2018)"),
+    "Writes whose outcomes the predictor remembers",
+);
+
+/// Cache of hash-table lines.
+pub static FINGERPRINT_CACHE: CacheKey = CacheKey::lines(
+    (
+        "dewrite.fingerprint_cache.bytes",
+        524_288,
+        Origin::Assumed("ESD does not state the rivals' caches: as ESD's own"),
+        "Cache of the hash table",
+    ),
+    (
+        "dewrite.fingerprint_cache.ways",
+        8,
+        Origin::Assumed("no source"),
+        "Its ways",
+    ),
+);
+
+/// Cache of mapping, inverse and free-map lines.
+pub static MAPPING_CACHE: CacheKey = CacheKey::lines(
+    (
+        "dewrite.mapping_cache.bytes",
+        524_288,
+        Origin::Assumed("ESD does not state the rivals' caches: as ESD's own"),
+        "Cache of mapping, inverse and free map",
+    ),
+    (
+        "dewrite.mapping_cache.ways",
+        8,
+        Origin::Assumed("no source"),
+        "Its ways",
+    ),
+);
+
+const KEYS: &[&dyn AnyKey] = &[&HISTORY, &FINGERPRINT_CACHE, &MAPPING_CACHE];
+const UNITS: &[Unit] = &[
+    Unit::Crc32,
+    Unit::Compare,
+    Unit::Fingerprints,
+    Unit::Metadata,
+];
+
+/// What this file has.
+pub static FILE: File<Mapping> = File {
+    layers: &[
+        Mapping {
+            about: About {
+                name: "dewrite",
+                keys: KEYS,
+                units: UNITS,
+                cut: "mappings not written back on demand are lost; counts are trusted and may be wrong",
+            },
+            build: |settings, below, layout| build(settings, false, below, layout),
+            guarantee: Guarantee::on_demand,
+            placement: |_, layout| placement(false, layout),
+        },
+        Mapping {
+            about: About {
+                name: "dewrite-sound",
+                keys: KEYS,
+                units: UNITS,
+                cut: "every mapping persists with its line; the other tables are made anew from the contents",
+            },
+            build: |settings, below, layout| build(settings, true, below, layout),
+            guarantee: |below| below,
+            placement: |_, layout| placement(false, layout),
+        },
+    ],
+    designs: &[
+        Design {
+            name: "dewrite",
+            source: "DeWrite (MICRO 2018)",
+            line: "full deduplication by CRC-32 and comparison, encrypting ahead on a guess",
+            stack: "dewrite+per-line",
+        },
+        Design {
+            name: "dewrite-sound",
+            source: "DeWrite (MICRO 2018), made to survive a power cut",
+            line: "dewrite that persists mappings with their lines and makes its index anew",
+            stack: "dewrite-sound+fca",
+        },
+    ],
+};
 
 /// Bytes of a CRC-32.
 const CRC_BYTES: usize = 4;
@@ -37,7 +129,7 @@ impl Predictor {
 }
 
 /// CRC-32, and the guesses.
-pub struct ByCrc32 {
+struct ByCrc32 {
     predictor: Predictor,
     /// Guesses and outcomes, as ESD Fig. 4 numbers them: T1, F2, T3, F4.
     guesses: [u64; 4],
@@ -92,24 +184,25 @@ impl Fingerprint for ByCrc32 {
 
 /// As published; or `sound`, made to survive a power cut: a write is accepted when its line, its
 /// counter and then its mapping are; after a cut the other tables are made anew from the mappings.
-pub fn new(
-    params: &DewriteParams,
-    sound: bool,
-    below: Encryption,
-    layout: &mut Layout,
-) -> FullDedup<ByCrc32> {
+fn build(settings: &Settings, sound: bool, below: Encryption, layout: &mut Layout) -> Top {
     // Six entries fit a bucket; four in the mean leave room.
     let buckets = layout.data_lines().div_ceil(4);
-    let index = Index::new(CRC_BYTES, buckets, params.fingerprint_cache, layout).moving();
-    let tables = Tables::new(index, params.mapping_cache, true, sound, layout);
+    let index = Index::new(
+        CRC_BYTES,
+        buckets,
+        settings.cache(&FINGERPRINT_CACHE),
+        layout,
+    )
+    .moving();
+    let tables = Tables::new(index, settings.cache(&MAPPING_CACHE), true, sound, layout);
     let fingerprint = ByCrc32 {
         predictor: Predictor {
-            history: params.history,
+            history: settings.get(&HISTORY),
             outcomes: 0,
         },
         guesses: [0; 4],
     };
-    FullDedup::new(fingerprint, tables, below)
+    Box::new(FullDedup::new(fingerprint, tables, below))
 }
 
 #[cfg(test)]

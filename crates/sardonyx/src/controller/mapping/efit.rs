@@ -4,12 +4,55 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::controller::metadata_cache::spread;
-use crate::controller::params::{EsdParams, Replacement};
+use crate::controller::metadata_cache::{Replacement, spread};
 use crate::line::Place;
 use crate::plan::Step;
+use crate::settings::{CacheKey, Key, Origin, Settings};
 
-/// Bytes of an entry: check bits 8, place 4 + 1, count 1.
+/// The table's size.
+pub static EFIT: CacheKey = CacheKey::entries(
+    ENTRY_BYTES,
+    (
+        "esd.efit_bytes",
+        524_288,
+        Origin::Source("ESD Table I"),
+        "EFIT, at 14 bytes an entry",
+    ),
+    (
+        "esd.efit_ways",
+        8,
+        Origin::Assumed("no source"),
+        "Ways of an EFIT set",
+    ),
+);
+
+/// Replacement in the table.
+pub static POLICY: Key<Replacement> = Key::word(
+    "esd.policy",
+    "lrcu",
+    Origin::Source("ESD Sec. III-D"),
+    "Which entry a full EFIT set gives up",
+);
+
+/// Look-ups between two refreshes.
+pub static REFRESH_EVERY: Key<u64> = Key::int(
+    "esd.refresh_every",
+    (0, 1 << 60),
+    1_048_576,
+    Origin::Assumed("ESD Sec. III-D gives no period"),
+    "EFIT look-ups between two refreshes; 0 for none",
+);
+
+/// What one does.
+pub static REFRESH_BY: Key<u8> = Key::int(
+    "esd.refresh_by",
+    (0, 255),
+    1,
+    Origin::Assumed("ESD Sec. III-D gives no amount"),
+    "What a refresh subtracts from every referH",
+);
+
+/// Bytes of an entry: check bits 8, place 4 + 1, count 1 (ESD Fig. 9).
 const ENTRY_BYTES: u64 = 14;
 const NONE: Place = Place(u64::MAX);
 
@@ -48,10 +91,11 @@ pub struct Efit {
 }
 
 impl Efit {
-    /// An empty table of at most `efit_bytes`.
-    pub fn new(params: &EsdParams) -> Efit {
-        let ways = params.efit_ways.max(1);
-        let sets = (params.efit_bytes / ENTRY_BYTES / ways as u64).max(1);
+    /// An empty table.
+    pub fn new(settings: &Settings) -> Efit {
+        let size = settings.cache(&EFIT);
+        let ways = size.ways.max(1);
+        let sets = (size.bytes / ENTRY_BYTES / ways as u64).max(1);
         let slots = sets as usize * ways;
         let blank = Entry {
             place: NONE,
@@ -60,9 +104,9 @@ impl Efit {
             refer: 0,
         };
         Efit {
-            policy: params.policy,
-            refresh_every: params.refresh_every,
-            refresh_by: params.refresh_by,
+            policy: settings.get(&POLICY),
+            refresh_every: settings.get(&REFRESH_EVERY),
+            refresh_by: settings.get(&REFRESH_BY),
             ways,
             sets,
             checks: vec![0; slots],

@@ -2,13 +2,13 @@
 //! is read and compared before it is shared. Source: ESD (HPCA 2023) Sec. III.
 //! Left out: a persistent fingerprint table, which is the point of the design.
 
-use super::amt::{Amt, ENTRY, Entry, SATURATED, When};
-use super::efit::{Efit, Similar};
+use super::amt::{Amt, ENTRY, Entry, SATURATED, When, placement};
+use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
 use super::places::{Allocator, Paged};
-use crate::controller::metadata_cache::{MetadataCache, rate};
-use crate::controller::params::{Collision, EsdParams, Reclaim};
+use crate::controller::designs::{About, Design, File, Guarantee, Mapping};
+use crate::controller::metadata_cache::{MetadataCache, Replacement, rate};
 use crate::controller::{
-    Class, Encryption, Figures, Layer, Persist, Storey, Write, stands_on_below,
+    Class, Encryption, Figures, Layer, Persist, Storey, Top, Write, stands_on_below,
 };
 use crate::ecc::{self, Matrix};
 use crate::exhausted::Exhausted;
@@ -16,7 +16,176 @@ use crate::line::{Line, Logical, Place};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::settings::{AnyKey, CacheKey, Key, Origin, Settings, words};
 use crate::stats::Cause;
+
+/// What becomes of an EFIT entry whose check bits match but whose content does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collision {
+    /// The old entry stays, the new line is not entered.
+    Keep,
+    /// The new line takes the entry.
+    Replace,
+    /// Both stay, as two entries with the same check bits.
+    Multi,
+}
+
+words!(Collision { "keep" => Keep, "replace" => Replace, "multi" => Multi });
+
+/// What becomes of the old place of an overwritten line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reclaim {
+    /// A persistent count beside the AMT says when nobody refers to it any more.
+    Counted,
+    /// It is never used again; the leak is counted (the paper is silent).
+    Paper,
+}
+
+words!(Reclaim { "counted" => Counted, "paper" => Paper });
+
+/// The code whose check bits are the fingerprint.
+pub static MATRIX: Key<Matrix> = Key::word(
+    "esd.matrix",
+    "truncated-hamming",
+    Origin::Assumed("ESD does not name the code; PageForge names truncated Hamming with parity"),
+    "The code whose check bits are the fingerprint",
+);
+
+/// See [`Collision`].
+pub static COLLISION: Key<Collision> = Key::word(
+    "esd.collision",
+    "keep",
+    Origin::Assumed("ESD does not say what becomes of an entry whose content differs"),
+    "What becomes of an entry whose check bits match and whose content does not",
+);
+
+/// See [`Reclaim`].
+pub static RECLAIM: Key<Reclaim> = Key::word(
+    "esd.reclaim",
+    "counted",
+    Origin::Assumed(
+        "ESD is silent; its own reading never reuses a place and so cannot run for ever",
+    ),
+    "What becomes of the old place of an overwritten line",
+);
+
+/// The largest `referH`.
+pub static REFER_MAX: Key<u8> = Key::int(
+    "esd.refer_max",
+    (1, 255),
+    255,
+    Origin::Source("ESD Sec. III-D"), // referH is one byte
+    "Largest referH; a duplicate beyond it is written again",
+);
+
+/// The AMT cache: lines of the mapping table, write-back.
+pub static AMT_CACHE: CacheKey = CacheKey::lines(
+    (
+        "esd.amt_bytes",
+        524_288,
+        Origin::Source("ESD Table I"),
+        "AMT cache",
+    ),
+    (
+        "esd.amt_ways",
+        8,
+        Origin::Assumed("no source"),
+        "Ways of the AMT cache",
+    ),
+);
+
+/// Replacement in it.
+pub static AMT_POLICY: Key<Replacement> = Key::word(
+    "esd.amt_policy",
+    "lru",
+    Origin::Assumed(
+        "ESD Sec. III-B keeps hot items, such as those with high reference counts, and names no policy",
+    ),
+    "Which line a full set of the AMT cache gives up",
+);
+
+const KEYS: &[&dyn AnyKey] = &[
+    &EFIT,
+    &MATRIX,
+    &POLICY,
+    &COLLISION,
+    &RECLAIM,
+    &REFER_MAX,
+    &REFRESH_EVERY,
+    &REFRESH_BY,
+    &AMT_CACHE,
+    &AMT_POLICY,
+];
+
+/// ESD with one persistence of mappings.
+const fn mapping(
+    name: &'static str,
+    build: fn(&Settings, Encryption, &mut Layout) -> Top,
+    guarantee: fn(Guarantee) -> Guarantee,
+    cut: &'static str,
+) -> Mapping {
+    Mapping {
+        about: About {
+            name,
+            keys: KEYS,
+            units: &[Unit::Fingerprints, Unit::Compare, Unit::Metadata],
+            cut,
+        },
+        build,
+        guarantee,
+        placement: |settings, layout| placement(settings.get(&RECLAIM) == Reclaim::Counted, layout),
+    }
+}
+
+/// What this file has.
+pub static FILE: File<Mapping> = File {
+    layers: &[
+        mapping(
+            "esd",
+            |settings, below, layout| {
+                Box::new(Esd::new(settings, Persistence::OnDemand, below, layout))
+            },
+            Guarantee::on_demand,
+            "mappings not written back on demand are lost; counts are counted anew from the mappings",
+        ),
+        mapping(
+            "esd-as-published",
+            |settings, below, layout| {
+                Box::new(Esd::new(settings, Persistence::Evicted, below, layout))
+            },
+            |_| Guarantee::Nothing,
+            "mappings that the cache has not evicted are lost; counts are counted anew from the mappings",
+        ),
+        mapping(
+            "esd-sound",
+            |settings, below, layout| {
+                Box::new(Esd::new(settings, Persistence::Always, below, layout))
+            },
+            |below| below,
+            "every mapping persists with its line; counts are counted anew from the mappings",
+        ),
+    ],
+    designs: &[
+        Design {
+            name: "esd",
+            source: "ESD (HPCA 2023)",
+            line: "deduplication by the memory's own check bits, looked up on chip only",
+            stack: "esd+per-line",
+        },
+        Design {
+            name: "esd-as-published",
+            source: "ESD (HPCA 2023), its silence on persistence taken at its word",
+            line: "esd whose mappings leave the chip only when they are evicted",
+            stack: "esd-as-published+per-line",
+        },
+        Design {
+            name: "esd-sound",
+            source: "ESD (HPCA 2023), made to survive a power cut",
+            line: "esd whose mappings persist with the lines that they describe",
+            stack: "esd-sound+fca",
+        },
+    ],
+};
 
 #[derive(Default)]
 struct Counts {
@@ -49,16 +218,18 @@ struct To {
 /// When a mapping leaves the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Persistence {
-    /// When it is evicted, whatever the program asks for: the paper's reading.
+    /// When it is evicted, whatever the program asks for: the paper says no more. A platform that drains
+    /// the cache at a power cut is taken for granted.
     Evicted,
     /// Also with a counter-atomic write, and when the program writes metadata back.
     OnDemand,
-    /// With its line, always.
+    /// With its line, always: a write is accepted when its line, its counter and then its mapping are; a
+    /// place is used again when its last unmapping is.
     Always,
 }
 
 /// ESD's mapping over an encryption.
-pub struct Esd {
+struct Esd {
     matrix: Matrix,
     collision: Collision,
     reclaim: Reclaim,
@@ -76,42 +247,30 @@ pub struct Esd {
 }
 
 impl Esd {
-    /// Over `below`; the mapping table gets a region of its own.
-    pub fn new(params: &EsdParams, below: Encryption, layout: &mut Layout) -> Esd {
-        let counted = params.reclaim == Reclaim::Counted;
+    fn new(
+        settings: &Settings,
+        persistence: Persistence,
+        below: Encryption,
+        layout: &mut Layout,
+    ) -> Esd {
+        let reclaim = settings.get(&RECLAIM);
+        let cache = settings.cache(&AMT_CACHE);
         Esd {
-            matrix: params.matrix,
-            collision: params.collision,
-            reclaim: params.reclaim,
-            refer_max: params.refer_max,
-            efit: Efit::new(params),
-            amt: Amt::new(counted, layout),
-            cache: MetadataCache::new(params.amt_cache, Unit::Metadata, Queue::Data)
-                .replacing(params.amt_policy),
+            matrix: settings.get(&MATRIX),
+            collision: settings.get(&COLLISION),
+            reclaim,
+            refer_max: settings.get(&REFER_MAX),
+            efit: Efit::new(settings),
+            amt: Amt::new(reclaim == Reclaim::Counted, layout),
+            cache: MetadataCache::new(cache, Unit::Metadata, Queue::Data)
+                .replacing(settings.get(&AMT_POLICY)),
             places: Allocator::new(layout.data_lines()),
             lines_at: Paged::new(),
             leaked: 0,
             counts: Counts::default(),
-            persistence: Persistence::OnDemand,
+            persistence,
             below,
         }
-    }
-
-    /// The same, made to survive a power cut: a write is accepted when its line, its counter and
-    /// then its mapping are; a place is used again when its last unmapping is; counts are counted
-    /// anew by a recovery.
-    pub fn sound(params: &EsdParams, below: Encryption, layout: &mut Layout) -> Esd {
-        let mut esd = Esd::new(params, below, layout);
-        esd.persistence = Persistence::Always;
-        esd
-    }
-
-    /// As published: mappings leave the chip when they are evicted, and a platform that drains them
-    /// at a power cut is taken for granted.
-    pub fn as_published(params: &EsdParams, below: Encryption, layout: &mut Layout) -> Esd {
-        let mut esd = Esd::new(params, below, layout);
-        esd.persistence = Persistence::Evicted;
-        esd
     }
 
     /// What a write below must keep, and what its mapping must.

@@ -4,12 +4,12 @@
 
 use super::amt::{SATURATED, When, number, number_bytes};
 use crate::controller::metadata_cache::{Lookup, MetadataCache, spread};
-use crate::controller::params::CacheParams;
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step};
+use crate::settings::CacheParams;
 use crate::stats::Cause;
 
 /// The last byte of a bucket: entries that lie beyond it because it was full.

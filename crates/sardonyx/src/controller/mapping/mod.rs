@@ -3,12 +3,28 @@
 //! Left out: keeping the bytes secret, which is the layer below's.
 
 pub mod amt;
-pub mod dedup_sha1;
-pub mod dewrite;
 pub mod efit;
-pub mod esd;
 pub mod full_dedup;
-pub mod identity;
 pub mod index;
 pub mod places;
 pub mod tables;
+
+use super::designs::{File, Mapping};
+
+/// Lists the files of mappings: each exports one `FILE`.
+macro_rules! mappings {
+    ($($file:ident)*) => {
+        $(pub mod $file;)*
+
+        /// What they export.
+        pub static FILES: &[&File<Mapping>] = &[$(&$file::FILE),*];
+    };
+}
+
+mappings! {
+    identity
+    esd
+    dedup_sha1
+    dewrite
+    zero_lines
+}

@@ -9,12 +9,12 @@ use super::index::{Digest, Index, Match};
 use super::places::Allocator;
 use crate::controller::Persist;
 use crate::controller::metadata_cache::MetadataCache;
-use crate::controller::params::CacheParams;
 use crate::exhausted::Exhausted;
 use crate::line::{Logical, Place};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
+use crate::settings::CacheParams;
 use crate::stats::Cause;
 
 const PER_LINE: u64 = 12;

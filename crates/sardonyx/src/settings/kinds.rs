@@ -1,10 +1,7 @@
-//! What a key is: its name, what it takes, what it means, and how it reaches the [`Machine`].
-//! A value that has passed its kind's range is a [`Value`]; anything else is still text.
-//! Left out: the keys themselves, which `keys` lists.
+//! What a key may take. A value that has passed its key's range is a [`Value`]; anything else is still
+//! text.
 
 use crate::units::{Energy, Time};
-
-use super::Machine;
 
 /// A checked value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,43 +16,6 @@ pub enum Value {
     Bool(bool),
     /// One of the key's words.
     Word(&'static str),
-}
-
-impl Value {
-    pub(super) fn int(self) -> u64 {
-        match self {
-            Value::Int(n) => n,
-            other => unreachable!("{other:?} where the key's kind is a count"),
-        }
-    }
-
-    pub(super) fn time(self) -> Time {
-        match self {
-            Value::Time(time) => time,
-            other => unreachable!("{other:?} where the key's kind is a time"),
-        }
-    }
-
-    pub(super) fn energy(self) -> Energy {
-        match self {
-            Value::Energy(energy) => energy,
-            other => unreachable!("{other:?} where the key's kind is an energy"),
-        }
-    }
-
-    pub(super) fn flag(self) -> bool {
-        match self {
-            Value::Bool(flag) => flag,
-            other => unreachable!("{other:?} where the key's kind is a flag"),
-        }
-    }
-
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Value::Word(word) => word,
-            other => unreachable!("{other:?} where the key's kind is a word"),
-        }
-    }
 }
 
 /// What a key takes.
@@ -98,28 +58,10 @@ pub const MAX_LATENCY_PS: u64 = 1_000_000_000_000;
 /// Largest energy of one use: 10 microjoules, so that 10^9 uses still fit in a sum.
 pub const MAX_ENERGY_NJ: u64 = 10_000;
 
-/// One parameter.
-#[derive(Debug)]
-pub struct Key {
-    /// Its full name, section by section.
-    pub name: &'static str,
-    /// What it takes.
-    pub kind: Kind,
-    /// What it means, in one line.
-    pub meaning: &'static str,
-    pub(super) get: fn(&Machine) -> Option<Value>,
-    pub(super) set: fn(&mut Machine, Value),
-}
-
-impl Key {
-    /// The section's name and the key's own.
-    pub fn split(&self) -> (&'static str, &'static str) {
-        self.name.rsplit_once('.').unwrap_or(("", self.name))
-    }
-
+impl Kind {
     /// What may be written, for errors and the documentation.
     pub fn range(&self) -> String {
-        match self.kind {
+        match *self {
             Kind::Int { min, max } => format!("{min} to {max}"),
             Kind::PowerOfTwo { max } => format!("a power of two from 1 to {max}"),
             Kind::Cycles { min } => format!("{min} or more cycles, at most 1 s"),
@@ -138,7 +80,7 @@ impl Key {
 }
 
 /// A latency's range.
-pub(super) const fn latency() -> Kind {
+pub const fn latency() -> Kind {
     Kind::Ns {
         min_ps: 0,
         max_ps: MAX_LATENCY_PS,
@@ -146,7 +88,7 @@ pub(super) const fn latency() -> Kind {
 }
 
 /// A clock period's range.
-pub(super) const fn clock() -> Kind {
+pub const fn clock() -> Kind {
     Kind::Ns {
         min_ps: 10,
         max_ps: 1_000_000,

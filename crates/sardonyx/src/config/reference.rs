@@ -1,0 +1,117 @@
+//! The reference page, `docs/reference.md`, from what the program itself uses: designs, layers and keys.
+//! A test compares the page with this.
+
+use std::fmt::Write;
+
+use super::{Machine, keys, presets};
+use crate::controller::designs::{self, About, Stack};
+use crate::settings::{Origin, Row, Value};
+
+/// The machine whose values are the machine keys' examples: the first preset.
+const MACHINE: &str = "esd";
+
+/// The page.
+///
+/// # Panics
+/// If a design or the first preset is broken, which tests rule out.
+pub fn reference() -> String {
+    let mut out = String::from(
+        "# Reference\n\n\
+         This page is written by the program (`config::reference`). After a change of a design or a key run\n\
+         `UPDATE_REFERENCE=1 cargo test --release --package sardonyx --test reference`.\n\n\
+         ## Designs\n\n\
+         | name | stack | what it is | source | promises after a power cut |\n|---|---|---|---|---|\n",
+    );
+    for design in designs::all() {
+        let promise = Stack::named(design.name).expect("a design").guarantee();
+        let (name, stack, promise) = (design.name, design.stack, promise.name());
+        let _ = writeln!(
+            out,
+            "| `{name}` | `{stack}` | {} | {} | {promise} |",
+            design.line, design.source
+        );
+    }
+    layers(&mut out, "Loggings", designs::loggings().map(|l| &l.about));
+    layers(&mut out, "Mappings", designs::mappings().map(|m| &m.about));
+    layers(&mut out, "Policies", designs::policies().map(|p| &p.about));
+    keys_by_section(&mut out);
+    out
+}
+
+fn layers(out: &mut String, title: &str, layers: impl Iterator<Item = &'static About>) {
+    let _ = writeln!(
+        out,
+        "\n## {title}\n\n| name | what a power cut does to what it keeps | keys |\n|---|---|---|"
+    );
+    for about in layers {
+        let rows = about.keys.iter().flat_map(|key| key.rows());
+        let names: Vec<String> = rows.map(|row| format!("`{}`", row.name)).collect();
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {} |",
+            about.name,
+            about.cut,
+            names.join(" ")
+        );
+    }
+}
+
+fn keys_by_section(out: &mut String) {
+    let none: [(&str, &str); 0] = [];
+    let machine = Machine::load(MACHINE, &none).expect("the first preset");
+    let text = presets()[0].text;
+    let mut section = None;
+    for key in keys() {
+        let parent = key.split().0;
+        if section != Some(parent) {
+            let title = if parent.is_empty() { "cores" } else { parent };
+            let _ = writeln!(
+                out,
+                "\n## Keys: {title}\n\n| key | meaning | allowed | `{MACHINE}` has | source |\n|---|---|---|---|---|"
+            );
+            section = Some(parent);
+        }
+        let value = machine.settings.find(key.name).expect("every key has one");
+        let value = match value {
+            Value::Word(word) => word.to_owned(),
+            other => super::write::literal(other),
+        };
+        let assumed = machine.assumed.iter().find(|a| a.parameter == key.name);
+        let source = match (assumed, key.default) {
+            (Some(assumed), _) => format!("assumed: {}", assumed.why),
+            (None, Some((_, Origin::Source(source)))) => source.to_owned(),
+            _ => comment(text, key).to_owned(),
+        };
+        let (name, meaning, range) = (key.name, key.meaning, key.kind.range());
+        let _ = writeln!(
+            out,
+            "| `{name}` | {meaning} | {range} | {value} | {source} |"
+        );
+    }
+}
+
+/// What the machine file's comment says of a key, or of its section.
+fn comment<'t>(text: &'t str, key: &Row) -> &'t str {
+    let (parent, name) = key.split();
+    let mut here = parent.is_empty();
+    let mut of_section = "";
+    for line in text.lines() {
+        let (code, comment) = line.split_once('#').unwrap_or((line, ""));
+        let code = code.trim();
+        if code.starts_with('[') {
+            here = code == format!("[{parent}]");
+            if here {
+                of_section = comment.trim();
+            }
+        }
+        let known = code.split_once('=').map(|(known, _)| known.trim());
+        if here
+            && known
+                .is_some_and(|known| known.trim_end_matches("_ns") == name.trim_end_matches("_ns"))
+            && !comment.is_empty()
+        {
+            return comment.trim();
+        }
+    }
+    of_section
+}

@@ -1,0 +1,373 @@
+//! Parameters as typed values. A [`Key`] says what a parameter is called, what it takes, what it means
+//! and, if a layer of the controller declares it, what it is unless a machine says otherwise.
+//! [`Settings`] hold the values by key. Left out: reading and writing them, which `config` does.
+
+mod kinds;
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use crate::line::LINE_BYTES;
+use crate::units::{Energy, Time};
+
+pub use kinds::{Kind, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value, clock, latency};
+
+/// Who says what a default is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A paper, or what the parameter is about.
+    Source(&'static str),
+    /// Nobody; why this value all the same.
+    Assumed(&'static str),
+}
+
+/// A parameter, without its type.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its full name, section by section.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// What it means, in one line.
+    pub meaning: &'static str,
+    /// What it is unless a machine says otherwise; without one every machine must say.
+    pub default: Option<(Value, Origin)>,
+}
+
+impl Row {
+    /// A parameter that every machine must give.
+    pub const fn required(name: &'static str, kind: Kind, meaning: &'static str) -> Row {
+        Row {
+            name,
+            kind,
+            meaning,
+            default: None,
+        }
+    }
+
+    /// The section's name and the key's own.
+    pub fn split(&self) -> (&'static str, &'static str) {
+        self.name.rsplit_once('.').unwrap_or(("", self.name))
+    }
+}
+
+/// A parameter whose value is a `T`.
+#[derive(Debug)]
+pub struct Key<T> {
+    /// All of it but the type.
+    pub row: Row,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Key<T> {
+    /// A parameter that every machine must give.
+    pub const fn required(name: &'static str, kind: Kind, meaning: &'static str) -> Key<T> {
+        Key {
+            row: Row::required(name, kind, meaning),
+            of: PhantomData,
+        }
+    }
+
+    const fn with(
+        name: &'static str,
+        kind: Kind,
+        default: Value,
+        origin: Origin,
+        meaning: &'static str,
+    ) -> Key<T> {
+        let mut key = Key::required(name, kind, meaning);
+        key.row.default = Some((default, origin));
+        key
+    }
+
+    /// A count of `range`, both ends included.
+    pub const fn int(
+        name: &'static str,
+        range: (u64, u64),
+        default: u64,
+        origin: Origin,
+        meaning: &'static str,
+    ) -> Key<T> {
+        let (min, max) = range;
+        let kind = Kind::Int { min, max };
+        Key::with(name, kind, Value::Int(default), origin, meaning)
+    }
+}
+
+impl Key<bool> {
+    /// Yes or no.
+    pub const fn flag(
+        name: &'static str,
+        default: bool,
+        origin: Origin,
+        meaning: &'static str,
+    ) -> Key<bool> {
+        Key::with(name, Kind::Bool, Value::Bool(default), origin, meaning)
+    }
+}
+
+impl<T: Word> Key<T> {
+    /// One of the type's words.
+    pub const fn word(
+        name: &'static str,
+        default: &'static str,
+        origin: Origin,
+        meaning: &'static str,
+    ) -> Key<T> {
+        let kind = Kind::Word(T::WORDS);
+        Key::with(name, kind, Value::Word(default), origin, meaning)
+    }
+}
+
+/// A set-associative on-chip cache or table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheParams {
+    /// Capacity in bytes.
+    pub bytes: u64,
+    /// Ways of a set.
+    pub ways: usize,
+}
+
+/// The two parameters of a [`CacheParams`].
+#[derive(Debug)]
+pub struct CacheKey {
+    /// Capacity in bytes.
+    pub bytes: Key<u64>,
+    /// Ways of a set.
+    pub ways: Key<usize>,
+    /// Bytes of an entry: a line for a cache of lines.
+    pub entry_bytes: u64,
+}
+
+/// Largest on-chip cache; larger ones would only fill the host's memory.
+const MAX_CACHE_BYTES: u64 = 1 << 28;
+
+impl CacheKey {
+    /// A cache of lines; `bytes` and `ways` are name, default, its origin and meaning of each.
+    pub const fn lines(
+        bytes: (&'static str, u64, Origin, &'static str),
+        ways: (&'static str, u64, Origin, &'static str),
+    ) -> CacheKey {
+        CacheKey::entries(LINE_BYTES as u64, bytes, ways)
+    }
+
+    /// The same of entries of `entry_bytes`.
+    pub const fn entries(
+        entry_bytes: u64,
+        bytes: (&'static str, u64, Origin, &'static str),
+        ways: (&'static str, u64, Origin, &'static str),
+    ) -> CacheKey {
+        let range = (entry_bytes, MAX_CACHE_BYTES);
+        CacheKey {
+            bytes: Key::int(bytes.0, range, bytes.1, bytes.2, bytes.3),
+            ways: Key::int(ways.0, (1, 1024), ways.1, ways.2, ways.3),
+            entry_bytes,
+        }
+    }
+
+    /// Whether entries are lines, of which a whole number of sets must fit.
+    pub fn is_of_lines(&self) -> bool {
+        self.entry_bytes == LINE_BYTES as u64
+    }
+}
+
+/// A key or a pair of keys, whatever their types: what a layer lists.
+pub trait AnyKey: Sync {
+    /// Its parameters.
+    fn rows(&self) -> Vec<&Row>;
+
+    /// The cache, if it is one.
+    fn cache(&self) -> Option<&CacheKey> {
+        None
+    }
+}
+
+impl<T> AnyKey for Key<T> {
+    fn rows(&self) -> Vec<&Row> {
+        vec![&self.row]
+    }
+}
+
+impl AnyKey for CacheKey {
+    fn rows(&self) -> Vec<&Row> {
+        vec![&self.bytes.row, &self.ways.row]
+    }
+
+    fn cache(&self) -> Option<&CacheKey> {
+        Some(self)
+    }
+}
+
+/// A type that a parameter can have.
+pub trait Setting: Copy {
+    /// From a value that has passed the key's range.
+    fn of(value: Value) -> Self;
+
+    /// To a value.
+    fn value(self) -> Value;
+}
+
+/// An enum that is written as one of a few words.
+pub trait Word: Setting {
+    /// They.
+    const WORDS: &'static [&'static str];
+}
+
+macro_rules! counts {
+    ($($type:ty)*) => {
+        $(impl Setting for $type {
+            fn of(value: Value) -> $type {
+                match value {
+                    Value::Int(n) => n as $type,
+                    other => unreachable!("{other:?} where the key's kind is a count"),
+                }
+            }
+
+            fn value(self) -> Value {
+                Value::Int(self as u64)
+            }
+        })*
+    };
+}
+
+counts! { u8 u32 u64 usize }
+
+macro_rules! same {
+    ($($type:ty, $variant:ident, $what:literal;)*) => {
+        $(impl Setting for $type {
+            fn of(value: Value) -> $type {
+                match value {
+                    Value::$variant(value) => value,
+                    other => unreachable!("{other:?} where the key's kind is {}", $what),
+                }
+            }
+
+            fn value(self) -> Value {
+                Value::$variant(self)
+            }
+        })*
+    };
+}
+
+same! {
+    bool, Bool, "a flag";
+    Time, Time, "a time";
+    Energy, Energy, "an energy";
+}
+
+/// Gives an enum its words: `words!(Collision { "keep" => Keep, "replace" => Replace })`.
+macro_rules! words {
+    ($type:ident { $($word:literal => $variant:ident),+ $(,)? }) => {
+        impl $crate::settings::Word for $type {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+        }
+
+        impl $crate::settings::Setting for $type {
+            fn of(value: $crate::settings::Value) -> $type {
+                match value {
+                    $($crate::settings::Value::Word($word) => $type::$variant,)+
+                    other => unreachable!("{other:?} is none of the key's words"),
+                }
+            }
+
+            fn value(self) -> $crate::settings::Value {
+                $crate::settings::Value::Word(match self {
+                    $($type::$variant { .. } => $word,)+
+                })
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+/// The values of parameters, by key.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    values: BTreeMap<&'static str, Value>,
+}
+
+impl Settings {
+    /// The value of `key`, its default if nobody has set it.
+    ///
+    /// # Panics
+    /// If it has neither.
+    pub fn get<T: Setting>(&self, key: &Key<T>) -> T {
+        let default = || key.row.default.map(|(value, _)| value);
+        let value = self.find(key.row.name).or_else(default);
+        T::of(value.unwrap_or_else(|| panic!("{} has no value", key.row.name)))
+    }
+
+    /// Sets the value of `key`.
+    pub fn set<T: Setting>(&mut self, key: &Key<T>, value: T) {
+        self.put(key.row.name, value.value());
+    }
+
+    /// The values of both keys of a cache.
+    pub fn cache(&self, key: &CacheKey) -> CacheParams {
+        CacheParams {
+            bytes: self.get(&key.bytes),
+            ways: self.get(&key.ways),
+        }
+    }
+
+    /// Sets both.
+    pub fn set_cache(&mut self, key: &CacheKey, cache: CacheParams) {
+        self.set(&key.bytes, cache.bytes);
+        self.set(&key.ways, cache.ways);
+    }
+
+    /// The value of the key of that name.
+    ///
+    /// # Panics
+    /// If it has none.
+    pub fn named<T: Setting>(&self, name: &str) -> T {
+        let value = self.find(name);
+        T::of(value.unwrap_or_else(|| panic!("{name} has no value")))
+    }
+
+    /// The same, if it has one.
+    pub fn find(&self, name: &str) -> Option<Value> {
+        self.values.get(name).copied()
+    }
+
+    /// Sets a checked value by the key's name.
+    pub fn put(&mut self, name: &'static str, value: Value) {
+        self.values.insert(name, value);
+    }
+
+    /// Takes the value of a key away.
+    pub fn remove(&mut self, name: &str) {
+        self.values.remove(name);
+    }
+}
+
+/// A struct whose fields are parameters of one section, a line each, with what the field's key is
+/// called, takes and means. A key without a field (in brackets) is read by somebody else.
+macro_rules! section {
+    (
+        $(#[$attribute:meta])*
+        $name:ident $section:literal;
+        $( $([$field:ident: $type:ty])? $key:literal $kind:expr, $meaning:literal; )*
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($(#[doc = $meaning] pub $field: $type,)?)*
+        }
+
+        impl $name {
+            /// Its parameters.
+            pub const ROWS: &'static [$crate::settings::Row] = &[$(
+                $crate::settings::Row::required(concat!($section, $key), $kind, $meaning),
+            )*];
+
+            /// As `settings` say.
+            pub fn of(settings: &$crate::settings::Settings) -> $name {
+                $name {
+                    $($($field: settings.named::<$type>(concat!($section, $key)),)?)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use section;
