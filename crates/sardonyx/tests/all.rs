@@ -17,6 +17,7 @@ mod crash_stages;
 mod engine_audit;
 mod engine_rules;
 mod nvmain;
+mod rooms;
 mod sca_timelines;
 mod sim_programs;
 mod sim_run;

@@ -6,11 +6,11 @@
 
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Controller, Persist, Write, designs};
-use sardonyx::engine::journal::{Event, Journal};
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Logical};
 use sardonyx::medium::layout::Layout;
 use sardonyx::medium::params::Unit;
+use sardonyx::plan::journal::{Event, Journal};
 use sardonyx::plan::{At, Plan, Step, Stored};
 use sardonyx::stats::Kind;
 use sardonyx::units::Time;

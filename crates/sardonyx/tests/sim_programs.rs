@@ -4,12 +4,12 @@
 use crate::cpu_common::{record, trace};
 use sardonyx::config::Machine;
 use sardonyx::controller::designs;
-use sardonyx::engine::journal::Event;
 use sardonyx::line::{Logical, Virtual};
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{
     Batch, OpKind, OpSource, Outcome, Phase, Prefilled, RunError, System, Warmup,
 };
+use sardonyx::plan::journal::Event;
 use sardonyx::trace::{GapUnit, Level, Op, Provenance, Record, Source, TraceWriter};
 use sardonyx::units::Time;
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, timed};

@@ -4,13 +4,13 @@
 
 use super::designs;
 use super::{Class, Controller, Persist, Write};
-use crate::engine::contents::Contents;
-use crate::engine::slots::Group;
-use crate::engine::steps::Steps;
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
+use crate::plan::Group;
+use crate::plan::contents::Contents;
+use crate::plan::steps::Steps;
 use crate::plan::{At, Plan, Step, Timers};
 use crate::settings::Settings;
 use crate::stats::{Cause, Purpose};

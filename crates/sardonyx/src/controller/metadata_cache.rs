@@ -4,9 +4,9 @@
 
 use sardonyx_prefetch::prefetch;
 
-use crate::engine::journal::Domain;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::medium::params::Unit;
+use crate::plan::journal::Domain;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::{CacheParams, words};
 

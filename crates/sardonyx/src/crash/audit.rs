@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use super::history::History;
 use super::platform::Platform;
 use super::violation::{Kind, Violation};
-use crate::engine::journal::{Event, Write};
 use crate::line::{Line, Place, ZERO_LINE};
+use crate::plan::journal::{Event, Write};
 use crate::plan::merged;
 
 /// Halves of pairs, in the order of the journal; the first position at which each would show. Where

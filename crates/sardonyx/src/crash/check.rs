@@ -21,8 +21,8 @@ use super::platform::{Changed, Platform, Survivors};
 use super::violation::{Kind, Tally, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
-use crate::engine::journal::{Event, Mark};
 use crate::machine::{Batch, UntimedMemory};
+use crate::plan::journal::{Event, Mark};
 use crate::splitmix::mix;
 use crate::workload::{Fault, Recovered, Workload};
 

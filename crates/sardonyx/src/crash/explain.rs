@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 
 use super::history::History;
 use super::violation::Violation;
-use crate::engine::journal::{Event, Mark, Sealed, Write};
 use crate::line::Place;
+use crate::plan::journal::{Event, Mark, Sealed, Write};
 
 /// Events that are told at most, the last before the cut.
 const TOLD: usize = 24;

@@ -9,8 +9,6 @@ use rustc_hash::FxHashMap;
 use crate::config::Machine;
 use crate::controller::designs::{self, Counters, Guarantee, Placement, Stack, UnknownDesign};
 use crate::controller::{Class, Controller, Write};
-use crate::engine::journal::{Journal, Sealed};
-use crate::engine::untimed::Untimed;
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::machine::{Adversity, OpSource, Prefilled, RunError, System, Warmup};
@@ -18,6 +16,8 @@ use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::CacheLevel;
 use crate::plan::At;
+use crate::plan::journal::{Journal, Sealed};
+use crate::plan::untimed::Untimed;
 use crate::settings::Settings;
 use crate::workload::{ProgramSpec, SpecError};
 

@@ -5,10 +5,10 @@ use super::history::{History, adverse};
 use super::platform::{Platform, Survivors, recover_over};
 use super::secrecy::Pads;
 use super::violation::{Kind, Violation};
-use crate::engine::journal::Sealed;
-use crate::engine::untimed::Untimed;
 use crate::machine::{Batch, OpSource, RunError, UntimedMemory};
 use crate::medium::image::Image;
+use crate::plan::journal::Sealed;
+use crate::plan::untimed::Untimed;
 use crate::units::Time;
 use crate::workload::Workload;
 

@@ -5,11 +5,11 @@ use rustc_hash::FxHashMap;
 
 use super::history::History;
 use crate::controller::{Controller, Persist, Write};
-use crate::engine::journal::{self, Domain, Event, Journal};
-use crate::engine::untimed::Untimed;
 use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
 use crate::plan::At;
+use crate::plan::journal::{self, Domain, Event, Journal};
+use crate::plan::untimed::Untimed;
 use crate::splitmix::mix;
 use crate::units::Time;
 

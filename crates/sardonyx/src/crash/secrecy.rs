@@ -8,8 +8,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ecc::{self, Matrix};
-use crate::engine::journal::{Event, Journal, Sealed};
 use crate::line::{Line, Place};
+use crate::plan::journal::{Event, Journal, Sealed};
 
 /// One use of a pad.
 #[derive(Clone, Debug, PartialEq, Eq)]

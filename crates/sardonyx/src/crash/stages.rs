@@ -9,9 +9,9 @@
 use super::golden::Expected;
 use super::history::History;
 use super::platform::{Platform, Survivors};
-use crate::engine::journal::{Event, Mark};
 use crate::line::LINE_BYTES;
 use crate::machine::UntimedMemory;
+use crate::plan::journal::{Event, Mark};
 use crate::workload::{Header, Memory, Workload};
 
 /// Where a transaction is, by what its core has stored last.

@@ -1,8 +1,8 @@
 //! Requests in flight, and the booking of an answered request's latency. The booking follows the critical
 //! path from the last step back to the admission; every picosecond goes under one purpose.
 
-use super::steps::{Action, Critical, Step};
 use super::{Answer, Engine, Request};
+use crate::plan::steps::{Action, Critical, Step};
 use crate::stats::{Cause, Kind, Purpose};
 use crate::units::Time;
 

@@ -7,9 +7,9 @@
 use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
 use super::log::{Command, CommandKind};
 use super::queue::{Entry, Lists, NONE};
-use super::steps::Step;
 use crate::line::Place;
 use crate::medium::params::{MediumParams, PagePolicy, Queues, Scheduler};
+use crate::plan::steps::Step;
 
 /// No cycle at all.
 pub(crate) const NEVER: u64 = u64::MAX;

@@ -2,9 +2,9 @@
 //! steps start. This is the timed side of the engine; `mod.rs` has its interface.
 
 use super::channel::{self, Slots};
-use super::steps::{Action, Critical, Notify, State, Step};
 use super::{Acceptance, Engine};
 use crate::line::Place;
+use crate::plan::steps::{Action, Critical, Notify, State, Step};
 use crate::stats::{Kind, Purpose};
 use crate::units::Time;
 

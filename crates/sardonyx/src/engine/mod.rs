@@ -7,16 +7,11 @@
 pub(crate) mod booking;
 pub(crate) mod channel;
 mod constraints;
-pub(crate) mod contents;
 mod executing;
 mod heads;
-pub mod journal;
 pub mod log;
-pub(crate) mod overlay;
 mod queue;
 pub(crate) mod slots;
-pub mod steps;
-pub mod untimed;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -24,16 +19,16 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::exhausted::Exhausted;
 use crate::medium::image::Image;
 use crate::medium::params::{EngineParams, Unit};
-use crate::plan::{Plan, Stored, Timer, Timers};
+use crate::plan::contents::Contents;
+use crate::plan::journal::Journal;
+use crate::plan::steps::{Action, Notify, Step, Steps};
+use crate::plan::{Group, Plan, Stored, Timer, Timers};
 use crate::stats::{Cause, Kind, Ledger, Purpose};
 use crate::units::Time;
 use booking::Requests;
 use channel::{Channel, Decoder, NEVER};
-use contents::Contents;
 use heads::{Head, Heads};
-use journal::Journal;
-use slots::{Group, Waiting};
-use steps::{Action, Notify, Step, Steps};
+use slots::Waiting;
 
 /// A request as the ingress sees it.
 #[derive(Clone, Copy, Debug)]

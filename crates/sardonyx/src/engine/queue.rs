@@ -3,7 +3,7 @@
 
 use super::channel::Slots;
 use super::constraints::MOST;
-use super::steps::Step;
+use crate::plan::steps::Step;
 
 /// No entry.
 pub(crate) const NONE: u16 = u16::MAX;

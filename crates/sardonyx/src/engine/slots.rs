@@ -8,14 +8,11 @@ use smallvec::SmallVec;
 
 use super::Engine;
 use super::channel::Slots;
-use super::steps::{Action, Critical, State, Step};
 use crate::line::Place;
 use crate::plan::merged;
+use crate::plan::steps::{Action, Critical, State, Step};
 use crate::stats::Kind;
 use crate::units::Time;
-
-/// The accept steps of writes that take their slots at one instant.
-pub(crate) type Group = SmallVec<[Step; 4]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiter {

@@ -11,10 +11,10 @@ use super::{
     WriteBack,
 };
 use crate::controller::{self, Class, Controller, Persist};
-use crate::engine::{Engine, Request, journal};
+use crate::engine::{Engine, Request};
 use crate::latency::Latencies;
 use crate::line::{Line, Logical, Virtual, ZERO_LINE};
-use crate::plan::{At, Step, Stored};
+use crate::plan::{At, Step, Stored, journal};
 use crate::stats::Kind;
 use crate::units::Time;
 

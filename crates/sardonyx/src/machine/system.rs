@@ -11,8 +11,8 @@ use super::{
 };
 use crate::config::Machine;
 use crate::engine::Engine;
-use crate::engine::journal::Journal;
 use crate::medium::params::CachesParams;
+use crate::plan::journal::Journal;
 use crate::units::Time;
 
 /// Turns between two looks at the progress.

@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use super::memory::pieces;
 use super::{Batch, Memory, OpKind};
 use crate::controller::{Class, Controller, Persist, Write};
-use crate::engine::untimed::Untimed;
 use crate::line::{LINE_BYTES, Line, Logical, Virtual};
+use crate::plan::untimed::Untimed;
 use crate::plan::{At, Step};
 use crate::splitmix::mix;
 

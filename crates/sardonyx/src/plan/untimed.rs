@@ -6,12 +6,11 @@
 
 use super::contents::Contents;
 use super::journal::{Journal, Sealed};
-use super::slots::Group;
 use super::steps::Steps;
+use super::{Group, Plan, Timers};
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Place};
 use crate::medium::image::Image;
-use crate::plan::{Plan, Timers};
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
 

@@ -1,7 +1,7 @@
 //! The journal: one total order of everything that a power cut could fall between. A cut is a
 //! *position* in it, never a second run of the engine; `crash` reads it. Costs nothing when off.
 //!
-//! Not a log of commands (that is [`super::log`]): only what changes which bytes survive, and what
+//! Not a log of commands (that is [`crate::engine::log`]): only what changes which bytes survive, and what
 //! the program could have relied on.
 
 use rustc_hash::FxHashMap;

@@ -5,20 +5,27 @@
 //! Kept in a table it keeps its step, so a later request that finds it there waits as hardware
 //! would. The engine times the graph afterwards; a plan needs no clock.
 
+pub(crate) mod contents;
+pub mod journal;
+pub(crate) mod overlay;
+pub mod steps;
+pub mod untimed;
+
 use std::ops::{Deref, DerefMut};
 
-use crate::engine::contents::Contents;
-use crate::engine::journal::{Domain, Handled, Journal, OnChip, Sealed, Write};
-use crate::engine::overlay::Payload;
-use crate::engine::slots::Group;
-pub use crate::engine::steps::Step;
-use crate::engine::steps::{Action, Steps};
+use smallvec::SmallVec;
+
 use crate::exhausted::Exhausted;
 use crate::line::{Class, Line, Logical, Persist, Place, ZERO_LINE};
 use crate::medium::layout::Region;
 use crate::medium::params::Unit;
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
+use contents::Contents;
+use journal::{Domain, Handled, Journal, OnChip, Sealed, Write};
+use overlay::Payload;
+pub use steps::Step;
+use steps::{Action, Steps};
 
 /// A value and the step after which it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +98,9 @@ pub(crate) struct Timers {
     pub asked: Vec<(Time, Timer)>,
     next: u64,
 }
+
+/// The accept steps of writes that take their slots at one instant.
+pub(crate) type Group = SmallVec<[Step; 4]>;
 
 /// The graph of one request, being written.
 pub struct Plan<'e> {
