@@ -17,6 +17,7 @@ mod crash_stages;
 mod engine_audit;
 mod engine_rules;
 mod nvmain;
+mod reference;
 mod rooms;
 mod sca_timelines;
 mod sim_programs;
