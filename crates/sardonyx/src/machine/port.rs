@@ -67,6 +67,8 @@ pub struct Port {
     pub(super) last_answer: Time,
     pub(super) fences: u64,
     pub(super) committed: Vec<u64>,
+    /// The transaction that each core is in.
+    transactions: Vec<u64>,
 }
 
 /// What cores ask of memory.
@@ -227,6 +229,7 @@ impl Port {
     /// A transaction of `core` is at `mark`.
     pub fn mark(&mut self, core: usize, mark: Mark, at: Time) {
         let number = mark.transaction;
+        self.transactions[core] = number;
         if mark.phase == Phase::Committed {
             self.committed[core] = number;
         }
@@ -295,6 +298,7 @@ impl Port {
             free_writes: Vec::new(),
             victims: VecDeque::new(),
             committed: vec![0; cores],
+            transactions: vec![0; cores],
             logs: Vec::new(),
             counted: false,
             admitted: 0,
@@ -432,6 +436,7 @@ impl Port {
                 class,
                 order,
                 core: core as u32,
+                transaction: self.transactions[core],
                 ..controller::Write::new(line, At::new(&written.data, written.at))
             };
             controller.write(write, plan)
