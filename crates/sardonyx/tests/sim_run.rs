@@ -144,11 +144,11 @@ fn a_medium_without_a_free_place_is_an_error() {
         let options = Options::default();
         recordings::run(&machine, "esd", vec![source], options, &mut |_| true)
     };
-    let Err(RunError::Exhausted { design, remedy, .. }) = run("paper") else {
+    let Err(RunError::Exhausted { design, why, .. }) = run("paper") else {
         panic!("it fitted");
     };
     assert_eq!(design, "esd");
-    assert!(remedy.contains("esd.reclaim"), "{remedy}");
+    assert!(why.remedy.contains("esd.reclaim"), "{why}");
     run("counted").expect("places that are used again suffice");
 }
 

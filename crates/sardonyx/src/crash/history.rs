@@ -231,7 +231,7 @@ pub fn adverse<'s>(
     machine.caches.llc = level(CACHED_LINES * sources.len(), 8);
     let memory = Prefilled::recovering(&machine, design, controller, image);
     let sources = sources.into_iter();
-    let sources = sources.map(|source| adversity.dawdling(source)).collect();
+    let sources = sources.map(|source| adversity.pausing(source)).collect();
     let system = System::of_programs(&machine, memory, sources, Warmup::Requests(0))?;
     system.under(adversity).record()
 }

@@ -11,7 +11,7 @@ use crate::units::Time;
 /// Operations between two evictions, in the mean.
 const EVICT_ONE_IN: u32 = 48;
 /// Instructions before an operation at most, added to its own.
-const DAWDLE: u32 = 16;
+const LONGEST_PAUSE: u32 = 16;
 
 /// What goes wrong, drawn from a seed.
 pub struct Adversity {
@@ -42,20 +42,20 @@ impl Adversity {
     }
 
     /// `source`, with irregular pauses between its operations.
-    pub fn dawdling<'s>(&mut self, source: Box<dyn OpSource + 's>) -> Box<dyn OpSource + 's> {
-        Box::new(Dawdling {
+    pub fn pausing<'s>(&mut self, source: Box<dyn OpSource + 's>) -> Box<dyn OpSource + 's> {
+        Box::new(Pausing {
             source,
             random: ChaCha8Rng::seed_from_u64(self.seed()),
         })
     }
 }
 
-struct Dawdling<'s> {
+struct Pausing<'s> {
     source: Box<dyn OpSource + 's>,
     random: ChaCha8Rng,
 }
 
-impl OpSource for Dawdling<'_> {
+impl OpSource for Pausing<'_> {
     fn name(&self) -> &str {
         self.source.name()
     }
@@ -63,7 +63,7 @@ impl OpSource for Dawdling<'_> {
     fn refill(&mut self, now: Time, batch: &mut Batch) -> Result<bool, RunError> {
         let more = self.source.refill(now, batch)?;
         for op in batch.ops_mut() {
-            op.gap += self.random.next_u32() % DAWDLE;
+            op.gap += self.random.next_u32() % LONGEST_PAUSE;
         }
         Ok(more)
     }

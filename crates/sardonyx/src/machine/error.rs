@@ -50,16 +50,14 @@ pub enum RunError {
         cores: usize,
     },
     /// The run needs more than there is: a place for a line, time that the clock can tell.
-    #[error("{trace} on {design}: {problem}; {remedy}")]
+    #[error("{trace} on {design}: {why}")]
     Exhausted {
         /// The trace or program.
         trace: String,
         /// The design.
         design: String,
-        /// What is the matter.
-        problem: &'static str,
-        /// What helps.
-        remedy: &'static str,
+        /// What it needs.
+        why: Exhausted,
     },
     /// Somebody asked for the run to end.
     #[error("cancelled")]
@@ -76,16 +74,4 @@ pub struct TraceUse {
     pub problem: String,
     /// What to do.
     pub remedy: &'static str,
-}
-
-impl RunError {
-    /// A run of `design` over `trace` cannot go on.
-    pub(super) fn exhausted(trace: &str, design: &str, why: Exhausted) -> RunError {
-        RunError::Exhausted {
-            trace: trace.to_owned(),
-            design: design.to_owned(),
-            problem: why.problem,
-            remedy: why.remedy,
-        }
-    }
 }

@@ -203,11 +203,8 @@ impl<'s> System<'s> {
         let mut turns = 0u64;
         loop {
             if let Some(why) = self.port.engine.failure() {
-                return Err(RunError::exhausted(
-                    self.agents[0].name(),
-                    &self.design,
-                    why,
-                ));
+                let (trace, design) = (self.agents[0].name().to_owned(), self.design.clone());
+                return Err(RunError::Exhausted { trace, design, why });
             }
             let event = self.port.engine.next_event();
             if self.port.holds_victims() && self.port.engine.admits() {

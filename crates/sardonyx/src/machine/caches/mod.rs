@@ -86,16 +86,10 @@ impl Caches {
     /// Looks `line` up for `core`; a level below hands it up.
     #[inline]
     pub fn find(&mut self, core: usize, line: Logical) -> Option<Hit> {
-        if let Some(slot) = self.l1[core].find(line.0) {
-            let filling = self.llc.state(slot).filling;
-            let level = Level::L1;
-            return Some(Hit {
-                slot,
-                level,
-                filling,
-            });
+        match self.l1[core].find(line.0) {
+            Some(slot) => Some(self.hit(slot, Level::L1)),
+            None => self.find_below(core, line.0),
         }
-        self.find_below(core, line.0)
     }
 
     /// Fetches the last level's set of `line` into the host's caches; no effect on results.
@@ -123,12 +117,17 @@ impl Caches {
             }
         };
         self.l1[core].insert(line, slot);
+        Some(self.hit(slot, level))
+    }
+
+    #[inline]
+    fn hit(&self, slot: u32, level: Level) -> Hit {
         let filling = self.llc.state(slot).filling;
-        Some(Hit {
+        Hit {
             slot,
             level,
             filling,
-        })
+        }
     }
 
     /// Takes `line`, which is nowhere here, for `core`; its bytes are there after `at`, brought by the
@@ -154,15 +153,7 @@ impl Caches {
         if let Some(l2) = self.l2.get_mut(core) {
             l2.insert(line.0, slot);
         }
-        let level = Level::Llc;
-        (
-            Hit {
-                slot,
-                level,
-                filling,
-            },
-            gone,
-        )
+        (self.hit(slot, Level::Llc), gone)
     }
 
     /// The read `filling` has brought `line`.
