@@ -15,7 +15,7 @@ use crate::medium::params::{Geometry, MediumParams, Timing};
 use channel::Channel;
 
 /// What an audit that found no fault has looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditSummary {
     /// Commands of all kinds.
     pub commands: u64,
@@ -37,20 +37,6 @@ pub struct AuditSummary {
 }
 
 impl AuditSummary {
-    fn new() -> AuditSummary {
-        AuditSummary {
-            commands: 0,
-            activates: 0,
-            precharges: 0,
-            auto_precharges: 0,
-            reads: 0,
-            writes: 0,
-            refreshes: 0,
-            end: 0,
-            tight: [0; Rule::ALL.len()],
-        }
-    }
-
     /// How many pairs of commands were exactly as far apart as a rule about time demands: a rule
     /// with none was never what a command waited for, so the log says little about it.
     pub fn tight(&self, rule: Rule) -> u64 {
@@ -126,7 +112,7 @@ impl std::error::Error for Violation {}
 /// The first violation.
 pub fn audit(params: &MediumParams, log: &[Command]) -> Result<AuditSummary, Box<Violation>> {
     let geometry = &params.geometry;
-    let mut summary = AuditSummary::new();
+    let mut summary = AuditSummary::default();
     let mut channels: Vec<Channel> = (0..geometry.channels)
         .map(|_| Channel::new(params))
         .collect();

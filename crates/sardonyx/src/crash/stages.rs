@@ -14,41 +14,20 @@ use crate::machine::UntimedMemory;
 use crate::plan::journal::{Event, Mark};
 use crate::workload::{Header, Memory, Workload};
 
-/// Where a transaction is, by what its core has stored last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// From its beginning: the old lines go to the log.
-    Prepare,
-    /// The log's header makes the backup the version to use. The paper has this in *prepare*; it
-    /// is a switch like *commit*, and so has a row of its own here.
-    Validate,
-    /// The data change in place.
-    Mutate,
-    /// The log's header makes the data the version to use.
-    Commit,
-    /// Between two transactions.
-    Between,
-}
-
-impl Stage {
-    /// All, in order.
-    pub const ALL: [Stage; 5] = [
-        Stage::Prepare,
-        Stage::Validate,
-        Stage::Mutate,
-        Stage::Commit,
-        Stage::Between,
-    ];
-
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Prepare => "prepare",
-            Stage::Validate => "validate",
-            Stage::Mutate => "mutate",
-            Stage::Commit => "commit",
-            Stage::Between => "between",
-        }
+crate::names::named! {
+    /// Where a transaction is, by what its core has stored last.
+    Stage {
+        /// From its beginning: the old lines go to the log.
+        Prepare = "prepare",
+        /// The log's header makes the backup the version to use. The paper has this in *prepare*;
+        /// it is a switch like *commit*, and so has a row of its own here.
+        Validate = "validate",
+        /// The data change in place.
+        Mutate = "mutate",
+        /// The log's header makes the data the version to use.
+        Commit = "commit",
+        /// Between two transactions.
+        Between = "between",
     }
 }
 

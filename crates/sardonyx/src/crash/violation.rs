@@ -4,48 +4,33 @@ use std::collections::BTreeMap;
 
 use crate::line::Place;
 
-/// What is wrong after a cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// The program's recovery gave up: its log makes no sense.
-    Unrecoverable,
-    /// A transaction whose commit fence had retired is not there.
-    Lost,
-    /// A transaction is there that was not yet at its commit.
-    Early,
-    /// After the program's recovery a line holds another content than it should.
-    WrongLine,
-    /// A design that promises every line lost one: it reads as no accepted write of it.
-    LineLost,
-    /// After the program's recovery the structure's invariants do not hold.
-    Broken,
-    /// A counter persists before the line that it is for, or one half of a pair without the other.
-    HalfAPair,
-    /// Two contents under one pad.
-    PadReused,
-    /// A pad that was used will be drawn again.
-    PadWithinReach,
-    /// A content, or its check bits, in the medium as they are.
-    Plaintext,
+crate::names::named! {
+    /// What is wrong after a cut.
+    Kind {
+        /// The program's recovery gave up: its log makes no sense.
+        Unrecoverable = "unrecoverable",
+        /// A transaction whose commit fence had retired is not there.
+        Lost = "lost-transaction",
+        /// A transaction is there that was not yet at its commit.
+        Early = "early-transaction",
+        /// After the program's recovery a line holds another content than it should.
+        WrongLine = "wrong-line",
+        /// A design that promises every line lost one: it reads as no accepted write of it.
+        LineLost = "line-lost",
+        /// After the program's recovery the structure's invariants do not hold.
+        Broken = "broken-structure",
+        /// A counter persists before the line that it is for, or one half of a pair without the other.
+        HalfAPair = "half-a-pair",
+        /// Two contents under one pad.
+        PadReused = "pad-reused",
+        /// A pad that was used will be drawn again.
+        PadWithinReach = "pad-within-reach",
+        /// A content, or its check bits, in the medium as they are.
+        Plaintext = "plaintext",
+    }
 }
 
 impl Kind {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Unrecoverable => "unrecoverable",
-            Kind::Lost => "lost-transaction",
-            Kind::Early => "early-transaction",
-            Kind::WrongLine => "wrong-line",
-            Kind::LineLost => "line-lost",
-            Kind::Broken => "broken-structure",
-            Kind::HalfAPair => "half-a-pair",
-            Kind::PadReused => "pad-reused",
-            Kind::PadWithinReach => "pad-within-reach",
-            Kind::Plaintext => "plaintext",
-        }
-    }
-
     /// Whether it is about secrecy, and not about recoverability.
     pub fn is_secrecy(self) -> bool {
         matches!(

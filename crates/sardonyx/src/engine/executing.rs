@@ -1,7 +1,7 @@
 //! The life of a step: it starts when it is ready, waits in a unit or a queue, and ends, which lets other
 //! steps start. This is the timed side of the engine; `mod.rs` has its interface.
 
-use super::channel::{self, Slots};
+use super::channel::{Slots, Transaction};
 use super::{Acceptance, Engine};
 use crate::line::Place;
 use crate::plan::steps::{Action, Critical, Notify, State, Step};
@@ -234,8 +234,8 @@ impl Engine {
         (self.cycle, self.cycle_began) = (outcome.cycle, self.now);
         self.heads.set_act(index, next.saturating_mul(clock));
         if let Some(issued) = outcome.issued {
-            let source = self.channels.len() * issued.direction + index;
-            self.issued(&issued, issued.done * clock, source);
+            let source = self.channels.len() * issued.access.direction + index;
+            self.issued(&issued.access, issued.done * clock, source);
         }
         if let Some((step, slots)) = outcome.selected {
             self.plan.steps.get_mut(step).begun = self.now;
@@ -249,7 +249,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn issued(&mut self, access: &channel::Issued, done: u64, source: usize) {
+    pub(super) fn issued(&mut self, access: &Transaction, done: u64, source: usize) {
         if self.plan.journal.is_some() && access.direction == Kind::Write as usize {
             self.note_begun(access.step);
         }
