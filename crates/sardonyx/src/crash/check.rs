@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use super::explore::Options;
+use super::golden::{Expected, Window};
 use super::history::History;
 use super::mapped::Mapped;
 use super::nested;
@@ -22,7 +23,7 @@ use super::violation::{Kind, Tally, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
 use crate::machine::{Batch, UntimedMemory};
-use crate::plan::journal::{Event, Mark};
+use crate::plan::journal::Event;
 use crate::splitmix::mix;
 use crate::workload::{Fault, Recovered, Workload};
 
@@ -52,22 +53,19 @@ impl Covered {
     }
 }
 
-/// What is known of one core's program.
-struct Known {
+/// One core's program, and what the last state has shown of it.
+struct Core {
     workload: Workload,
-    /// Transactions up to it must be visible.
-    required: u64,
-    /// None beyond it may be.
-    allowed: u64,
-    /// The last one visible at the last state.
+    window: Window,
+    /// The last transaction visible.
     visible: u64,
-    /// Lines that recovery put back at the last state.
+    /// Lines that recovery put back.
     restored: Vec<u64>,
-    /// Lines that were wrong at the last state.
+    /// Lines that were wrong.
     wrong: BTreeSet<u64>,
     /// Lines that may have changed while recovery gave up, and so were not compared.
-    unseen: BTreeSet<u64>,
-    /// What recovery or the structure's check said at the last state.
+    not_compared: BTreeSet<u64>,
+    /// What recovery or the structure's check said.
     fault: Option<(Kind, Fault)>,
 }
 
@@ -76,7 +74,7 @@ pub struct Checker<'h> {
     history: &'h History,
     platform: Platform,
     survivors: Survivors<'h>,
-    known: Vec<Known>,
+    cores: Vec<Core>,
     /// The newest accepted write request of a line, and the request that it was last seen to be of.
     accepted: FxHashMap<u64, u32>,
     seen: FxHashMap<u64, Option<u32>>,
@@ -110,14 +108,13 @@ impl<'h> Checker<'h> {
     /// Before the first event.
     pub fn new(history: &'h History, options: &Options) -> Checker<'h> {
         let platform = options.platform;
-        let known = |spec: &crate::workload::ProgramSpec| Known {
-            workload: spec.build().expect("it has been run"),
-            required: 0,
-            allowed: 0,
+        let core = |program: &Expected| Core {
+            workload: program.spec().build().expect("it has been run"),
+            window: Window::default(),
             visible: 0,
             restored: Vec::new(),
             wrong: BTreeSet::new(),
-            unseen: BTreeSet::new(),
+            not_compared: BTreeSet::new(),
             fault: None,
         };
         let image = history.image.copy();
@@ -129,7 +126,7 @@ impl<'h> Checker<'h> {
             history,
             platform,
             survivors: Survivors::new(&history.journal, image, platform, history.seed),
-            known: history.programs.iter().map(|p| known(p.spec())).collect(),
+            cores: history.programs.iter().map(core).collect(),
             accepted: FxHashMap::default(),
             seen: FxHashMap::default(),
             lost: BTreeSet::new(),
@@ -198,8 +195,8 @@ impl<'h> Checker<'h> {
                     self.lost.insert(line);
                 }
             }
-            Event::Ready { from, count } => {
-                let newest = &journal.writes[(from + count) as usize - 1];
+            Event::Ready { .. } => {
+                let newest = journal.accepted_by(event).last().expect("it has one");
                 while (journal.handled.get(self.handled)).is_some_and(|h| h.order <= newest.order) {
                     self.pending.insert(self.handled as u32);
                     self.handled += 1;
@@ -212,12 +209,7 @@ impl<'h> Checker<'h> {
                 self.stored.push(line);
             }
             Event::Mark { core, mark } => {
-                let known = &mut self.known[core as usize];
-                match mark {
-                    Mark::Committing(number) => known.allowed = number,
-                    Mark::Committed(number) => known.required = number,
-                    Mark::Fence | Mark::Begin(_) => {}
-                }
+                self.cores[core as usize].window.follow(mark);
             }
             _ => {}
         }
@@ -237,7 +229,7 @@ impl<'h> Checker<'h> {
                 lines.extend(late.iter().map(|handled| handled.line.0));
                 let pending = self.pending.iter().map(|index| *index as usize);
                 lines.extend(pending.map(|index| self.history.journal.handled[index].line.0));
-                lines.extend(self.known.iter().flat_map(|k| &k.restored).copied());
+                lines.extend(self.cores.iter().flat_map(|core| &core.restored).copied());
                 continue;
             };
             lines.extend(about);
@@ -246,10 +238,7 @@ impl<'h> Checker<'h> {
     }
 
     fn verify(&mut self, full: bool) {
-        let torn = match self.platform {
-            Platform::None => self.survivors.tear(),
-            _ => Vec::new(),
-        };
+        let torn = self.survivors.tear();
         self.covered.states += 1;
         self.covered.full += u64::from(full);
         let mut lines = self.affected();
@@ -266,7 +255,7 @@ impl<'h> Checker<'h> {
         if self.history.guarantee == Guarantee::EveryLine {
             self.every_line(&mut controller, &lines);
         }
-        for core in 0..self.known.len() {
+        for core in 0..self.cores.len() {
             let region = self.history.programs[core].region();
             if anybody || lines.range(region).next().is_some() {
                 self.program(core, &mut controller, &lines, full);
@@ -282,14 +271,14 @@ impl<'h> Checker<'h> {
     /// Runs the recovery of one core's program and compares its lines.
     fn program(
         &mut self,
-        core: usize,
+        index: usize,
         controller: &mut Controller,
         affected: &BTreeSet<u64>,
         full: bool,
     ) {
-        let golden = &self.history.programs[core];
+        let golden = &self.history.programs[index];
         let (region, log) = (golden.region(), golden.log());
-        let known = &mut self.known[core];
+        let core = &mut self.cores[index];
         let position = self.survivors.position();
         let untimed = &mut self.survivors.untimed;
         let mut view = UntimedMemory::new(untimed, controller, region.start, log.clone());
@@ -297,37 +286,38 @@ impl<'h> Checker<'h> {
         if drawn {
             view.record();
         }
-        known.fault = None;
-        let recovered = match known.workload.recover(&mut view) {
+        core.fault = None;
+        let recovered = match core.workload.recover(&mut view) {
             Ok(recovered) => recovered,
             Err(fault) => {
-                known.fault = Some((Kind::Unrecoverable, fault));
-                known.unseen.append(&mut known.restored.drain(..).collect());
-                known.unseen.extend(affected.range(region));
+                core.fault = Some((Kind::Unrecoverable, fault));
+                core.not_compared
+                    .append(&mut core.restored.drain(..).collect());
+                core.not_compared.extend(affected.range(region));
                 return;
             }
         };
         let Recovered { visible, restored } = recovered;
         let stored = view.stored();
         let mut compared: BTreeSet<u64> = affected.range(region.clone()).copied().collect();
-        compared.extend(&known.restored);
+        compared.extend(&core.restored);
         compared.extend(&stored);
-        compared.extend(&known.wrong);
-        compared.append(&mut known.unseen);
-        compared.extend(golden.between(known.visible, visible));
-        known.wrong.clear();
+        compared.extend(&core.wrong);
+        compared.append(&mut core.not_compared);
+        compared.extend(golden.between(core.visible, visible));
+        core.wrong.clear();
         for line in compared.into_iter().filter(|line| !log.contains(line)) {
             if view.line(line) != *golden.content(line, visible) {
-                known.wrong.insert(line);
+                core.wrong.insert(line);
             }
         }
-        (known.visible, known.restored) = (visible, stored);
-        if full && known.wrong.is_empty() {
-            let broken = known.workload.check(&mut view).err();
-            known.fault = broken.map(|fault| (Kind::Broken, fault));
+        (core.visible, core.restored) = (visible, stored);
+        if full && core.wrong.is_empty() {
+            let broken = core.workload.check(&mut view).err();
+            core.fault = broken.map(|fault| (Kind::Broken, fault));
         }
         if let Some(batch) = view.take_record().filter(|_| restored > 0) {
-            self.due.push((core, batch));
+            self.due.push((index, batch));
         }
     }
 
@@ -339,16 +329,20 @@ impl<'h> Checker<'h> {
         }
         let (image, sealed) = nested::drained(self.history, &self.survivors);
         for (core, batch) in due {
-            let known = &self.known[core];
-            let window = (known.required, known.allowed);
-            let survivors = (self.survivors.position(), &image, &sealed[..]);
-            let workload = (&known.workload, window);
-            let on = (self.history, core, self.platform);
-            let found = nested::cut(on, survivors, workload, batch);
-            self.covered.recovery_cuts += found.cuts;
-            for violation in &found.violations {
-                self.tally.add(violation);
-            }
+            let Core {
+                workload, window, ..
+            } = &self.cores[core];
+            let recovery = nested::Recovery {
+                history: self.history,
+                platform: self.platform,
+                position: self.survivors.position(),
+                image: &image,
+                sealed: &sealed,
+                core,
+                workload,
+                window: *window,
+            };
+            self.covered.recovery_cuts += recovery.cut(batch, &mut self.tally);
         }
     }
 }

@@ -194,10 +194,8 @@ impl History {
 
     /// Log or data.
     pub fn class_of(&self, line: u64) -> Class {
-        match self.programs.iter().any(|p| p.log().contains(&line)) {
-            true => Class::Log,
-            false => Class::Data,
-        }
+        let core = self.core_of(line);
+        core.map_or(Class::Data, |core| self.programs[core].class_of(line))
     }
 
     /// The core whose region `line` is in.
@@ -244,6 +242,12 @@ fn shrink(machine: &mut Machine, lines: u64) {
     geometry.rows = geometry.rows.min(lines.div_ceil(row) + 1);
 }
 
+/// The counter of the line at `place` in its line of counters.
+pub fn counter_in(counters: &Line, place: Place) -> u64 {
+    let (words, _) = counters.as_chunks();
+    u64::from_le_bytes(words[place.0 as usize % 8])
+}
+
 /// The same settings with small caches.
 fn fresh(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
@@ -271,10 +275,7 @@ fn set_up(
     untimed.plan(|plan| {
         for program in programs.iter().map(Golden::expected) {
             for (line, data) in program.region().zip(program.initial()) {
-                let class = match program.log().contains(&line) {
-                    true => Class::Log,
-                    false => Class::Data,
-                };
+                let class = program.class_of(line);
                 let write = Write::new(Logical(line), At::past(data));
                 controller.write(Write { class, ..write }, plan);
             }

@@ -13,25 +13,18 @@ use crate::plan::untimed::Untimed;
 use crate::splitmix::mix;
 use crate::units::Time;
 
-/// What reserve power drains.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Platform {
-    /// The write queues' ready entries, and the controller's registers that have reserve power.
-    #[default]
-    Adr,
-    /// Those, the processors' caches and the controller's metadata caches.
-    Eadr,
-    /// Nothing; a line that is being programmed is torn at 8-byte granularity.
-    None,
-}
-
-impl Platform {
-    /// All, by their names on the command line.
-    pub const ALL: [(&'static str, Platform); 3] = [
-        ("adr", Platform::Adr),
-        ("eadr", Platform::Eadr),
-        ("none", Platform::None),
-    ];
+crate::names::named! {
+    /// What reserve power drains.
+    #[derive(Default)]
+    Platform {
+        /// The write queues' ready entries, and the controller's registers that have reserve power.
+        #[default]
+        Adr = "adr",
+        /// Those, the processors' caches and the controller's metadata caches.
+        Eadr = "eadr",
+        /// Nothing; a line that is being programmed is torn at 8-byte granularity.
+        None = "none",
+    }
 }
 
 /// A place whose bytes differ from what they were a position before, and which of its words.
@@ -92,8 +85,8 @@ impl<'h> Survivors<'h> {
             self.drain_instant(now, changed);
         }
         match (event, self.platform) {
-            (Event::Ready { from, count }, Platform::Adr) => {
-                for write in &journal.writes[from as usize..(from + count) as usize] {
+            (Event::Ready { .. }, Platform::Adr) => {
+                for write in journal.accepted_by(event) {
                     self.apply(write, changed);
                 }
             }
@@ -138,16 +131,11 @@ impl<'h> Survivors<'h> {
             && *at <= now
         {
             self.drained_until += 1;
-            match *event {
-                Event::Ready { from, count } => {
-                    for write in &journal.writes[from as usize..(from + count) as usize] {
-                        self.apply(write, changed);
-                    }
-                }
-                Event::OnChip(index) => {
-                    self.apply(&journal.on_chip[index as usize].write, changed);
-                }
-                _ => {}
+            for write in journal.accepted_by(*event) {
+                self.apply(write, changed);
+            }
+            if let Event::OnChip(index) = event {
+                self.apply(&journal.on_chip[*index as usize].write, changed);
             }
         }
     }

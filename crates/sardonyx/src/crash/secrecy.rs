@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ecc::{self, Matrix};
 use crate::line::{Line, Place};
-use crate::plan::journal::{Event, Journal, Sealed};
+use crate::plan::journal::{Journal, Sealed};
 
 /// One use of a pad.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,19 +46,12 @@ impl Pads {
     /// The pads of what setup wrote and of a run; positions count the events that have happened.
     pub fn new(setup: &[Sealed], journal: &Journal, global: bool) -> Pads {
         let (mut from, mut until) = (FxHashMap::default(), FxHashMap::default());
-        for (index, (_, event)) in journal.events.iter().enumerate() {
-            let Event::Ready { from: first, count } = event else {
-                continue;
-            };
-            for write in &journal.writes[*first as usize..(*first + *count) as usize] {
-                from.insert(write.order, index as u32 + 1);
-                if let Some(into) = write.merged_into {
-                    // What was merged before into the same entry has gone as well.
-                    until
-                        .entry(into)
-                        .or_insert_with(Vec::new)
-                        .push((index as u32 + 1, write.order));
-                }
+        for (at, write) in journal.accepted() {
+            from.insert(write.order, at as u32);
+            if let Some(into) = write.merged_into {
+                // What was merged before into the same entry has gone as well.
+                let merges: &mut Vec<_> = until.entry(into).or_default();
+                merges.push((at as u32, write.order));
             }
         }
         let mut gone: FxHashMap<u64, u32> = FxHashMap::default();

@@ -6,7 +6,7 @@
 //! were) leaves every line as it was before the transaction or, in place, after it. Left out: cuts
 //! within recovery, secrecy and the structure's own invariants, which [`super::explore`] looks at.
 
-use super::golden::Expected;
+use super::golden::{Expected, Window};
 use super::history::History;
 use super::platform::{Platform, Survivors};
 use crate::line::LINE_BYTES;
@@ -32,7 +32,7 @@ crate::names::named! {
 }
 
 /// How many of a stage's cuts have shown what. Each core counts for itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Shown {
     /// Cuts.
     pub cuts: u64,
@@ -51,7 +51,7 @@ pub struct Shown {
 
 /// What one cut shows of one core.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct AtCut {
     backup: bool,
     data: bool,
     takes: Option<bool>,
@@ -63,9 +63,8 @@ struct Core {
     workload: Workload,
     stage: Stage,
     number: u64,
-    required: u64,
-    allowed: u64,
-    seen: Seen,
+    window: Window,
+    shown: AtCut,
 }
 
 /// Cuts `history` at every position; the shown of each of [`Stage::ALL`]. `progress` is told the
@@ -81,22 +80,18 @@ pub fn stages(
         workload: expected.spec().build().expect("it has been run"),
         stage: Stage::Between,
         number: 0,
-        required: 0,
-        allowed: 0,
-        seen: Seen::default(),
+        window: Window::default(),
+        shown: AtCut::default(),
     };
     let mut cores: Vec<Core> = history.programs.iter().map(core).collect();
     let mut shown = [Shown::default(); 5];
     let mut changed = Vec::new();
     let mut fresh = true;
     loop {
-        let torn = match platform {
-            Platform::None => survivors.tear(),
-            _ => Vec::new(),
-        };
+        let torn = survivors.tear();
         for (index, core) in cores.iter_mut().enumerate() {
             if fresh {
-                core.seen = look((history, index), &mut survivors, core);
+                core.shown = look(history, &history.programs[index], &mut survivors, core);
             }
             core.count(&mut shown);
         }
@@ -121,11 +116,12 @@ fn follow(history: &History, cores: &mut [Core], event: Event) -> bool {
     match event {
         Event::Mark { core, mark } => {
             let core = &mut cores[core as usize];
+            core.window.follow(mark);
             match mark {
                 Mark::Fence => {}
                 Mark::Begin(number) => (core.stage, core.number) = (Stage::Prepare, number),
-                Mark::Committing(number) => (core.stage, core.allowed) = (Stage::Commit, number),
-                Mark::Committed(number) => (core.stage, core.required) = (Stage::Between, number),
+                Mark::Committing(_) => core.stage = Stage::Commit,
+                Mark::Committed(_) => core.stage = Stage::Between,
             }
             matches!(mark, Mark::Begin(_))
         }
@@ -150,27 +146,23 @@ fn follow(history: &History, cores: &mut [Core], event: Event) -> bool {
 impl Core {
     fn count(&self, shown: &mut [Shown; 5]) {
         let shown = &mut shown[self.stage as usize];
-        let seen = &self.seen;
+        let at_cut = &self.shown;
         let under_way = self.stage != Stage::Between;
         shown.cuts += 1;
-        shown.backup_usable += u64::from(under_way && seen.backup);
-        shown.data_usable += u64::from(under_way && seen.data);
-        shown.takes_backup += u64::from(seen.takes == Some(true));
-        shown.takes_data += u64::from(seen.takes == Some(false));
-        let due = self.required..=self.allowed.max(self.required);
-        shown.recovered += u64::from(seen.visible.is_some_and(|number| due.contains(&number)));
+        shown.backup_usable += u64::from(under_way && at_cut.backup);
+        shown.data_usable += u64::from(under_way && at_cut.data);
+        shown.takes_backup += u64::from(at_cut.takes == Some(true));
+        shown.takes_data += u64::from(at_cut.takes == Some(false));
+        let recovered = |visible| self.window.broken_by(visible).is_none();
+        shown.recovered += u64::from(at_cut.visible.is_some_and(recovered));
     }
 }
 
 /// Three recoveries from the same bytes: as the header says, and as if it named each copy.
-fn look((history, index): (&History, usize), survivors: &mut Survivors, core: &Core) -> Seen {
-    let expected = &history.programs[index];
-    let (takes, visible) = recover(history, survivors, expected, core, None);
-    let mut seen = Seen {
-        takes,
-        visible,
-        ..Seen::default()
-    };
+fn look(history: &History, expected: &Expected, survivors: &mut Survivors, core: &Core) -> AtCut {
+    let mut recover = |header| recover(history, survivors, expected, core, header);
+    let (takes, visible) = recover(None);
+    let (mut backup, mut data) = (false, false);
     if core.number > 0 {
         let before = core.number - 1;
         let header = |valid| Header {
@@ -178,11 +170,15 @@ fn look((history, index): (&History, usize), survivors: &mut Survivors, core: &C
             transaction: core.number - u64::from(!valid),
             entries: expected.between(before, core.number).count() as u64,
         };
-        let (_, backup) = recover(history, survivors, expected, core, Some(header(true)));
-        let (_, data) = recover(history, survivors, expected, core, Some(header(false)));
-        (seen.backup, seen.data) = (backup.is_some(), data.is_some());
+        backup = recover(Some(header(true))).1.is_some();
+        data = recover(Some(header(false))).1.is_some();
     }
-    seen
+    AtCut {
+        backup,
+        data,
+        takes,
+        visible,
+    }
 }
 
 /// Lets the program recover, with `header` in place of its log's own if there is one. Gives whether

@@ -59,33 +59,43 @@ pub struct Violation {
     pub what: String,
 }
 
-/// How many violations to keep of each kind.
-const KEPT: usize = 2;
+impl Violation {
+    /// At the cut at `position`, about nothing in particular.
+    pub fn new(kind: Kind, position: u64, what: String) -> Violation {
+        Violation {
+            kind,
+            position,
+            recovery_cut: None,
+            core: None,
+            line: None,
+            place: None,
+            what,
+        }
+    }
+}
 
-/// Violations by kind: how many cuts had one, and the first.
+/// Violations by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Cuts with a violation of that kind, and the first few.
-    pub kinds: BTreeMap<Kind, (u64, Vec<Violation>)>,
+    /// Cuts with a violation of that kind, and the first violation.
+    pub kinds: BTreeMap<Kind, (u64, Violation)>,
 }
 
 impl Tally {
     /// One more cut with `violation`.
-    pub fn add(&mut self, violation: &Violation) {
-        let (count, first) = self.kinds.entry(violation.kind).or_default();
-        *count += 1;
-        if first.len() < KEPT {
-            first.push(violation.clone());
-        }
+    pub fn add(&mut self, violation: Violation) {
+        self.add_cuts(1, violation);
+    }
+
+    fn add_cuts(&mut self, cuts: u64, first: Violation) {
+        let (count, _) = self.kinds.entry(first.kind).or_insert((0, first));
+        *count += cuts;
     }
 
     /// All of `later`, whose cuts come after these.
     pub fn append(&mut self, later: Tally) {
-        for (kind, (more, violations)) in later.kinds {
-            let (count, first) = self.kinds.entry(kind).or_default();
-            *count += more;
-            first.extend(violations);
-            first.truncate(KEPT);
+        for (cuts, first) in later.kinds.into_values() {
+            self.add_cuts(cuts, first);
         }
     }
 
@@ -98,6 +108,6 @@ impl Tally {
 
     /// The first of each kind.
     pub fn first(&self) -> impl Iterator<Item = &Violation> {
-        self.kinds.values().filter_map(|(_, first)| first.first())
+        self.kinds.values().map(|(_, first)| first)
     }
 }

@@ -161,6 +161,20 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// The writes that `event` accepts.
+    pub fn accepted_by(&self, event: Event) -> &[Write] {
+        match event {
+            Event::Ready { from, count } => &self.writes[from as usize..(from + count) as usize],
+            _ => &[],
+        }
+    }
+
+    /// Each accepted write, with the first position at which it is.
+    pub fn accepted(&self) -> impl Iterator<Item = (u64, &Write)> {
+        let events = self.events.iter().zip(1..);
+        events.flat_map(|((_, event), at)| self.accepted_by(*event).iter().map(move |w| (at, w)))
+    }
+
     /// A program's mark.
     pub fn mark(&mut self, now: Time, core: u32, mark: Mark) {
         self.events.push((now, Event::Mark { core, mark }));
