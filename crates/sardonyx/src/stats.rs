@@ -6,8 +6,10 @@ use crate::units::{Energy, Time};
 
 crate::names::named! {
     /// Why the hardware does something.
+    #[derive(Default)]
     Cause {
         /// The program's own lines.
+        #[default]
         Data = "data",
         /// Computing a fingerprint.
         Fingerprint = "fingerprint",
@@ -33,7 +35,7 @@ crate::names::named! {
 }
 
 /// What for and for whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purpose {
     /// What the step is.
     pub what: Cause,

@@ -14,14 +14,14 @@ const POSTPONED: u64 = 8;
 const WINDOW: usize = 4;
 
 /// A bank, and the command that made it so.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Bank {
     row: Option<u64>,
     by: Option<Logged>,
 }
 
 /// The refreshes of a rank.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Refreshes {
     count: u64,
     last: Option<Logged>,
@@ -40,21 +40,13 @@ pub(super) struct Channel {
 
 impl Channel {
     pub(super) fn new(params: &MediumParams) -> Channel {
-        let closed = Bank {
-            row: None,
-            by: None,
-        };
-        let none = Refreshes {
-            count: 0,
-            last: None,
-        };
         let (ranks, banks) = (params.geometry.ranks, params.geometry.banks);
         Channel {
             timing: params.timing.clone(),
             banks_per_rank: banks as usize,
             horizon: horizon(&params.timing),
-            banks: vec![closed; (ranks * banks) as usize],
-            refreshes: vec![none; ranks as usize],
+            banks: vec![Bank::default(); (ranks * banks) as usize],
+            refreshes: vec![Refreshes::default(); ranks as usize],
             last: None,
             recent: VecDeque::new(),
         }

@@ -23,7 +23,7 @@ pub(crate) enum Slots {
 }
 
 /// An access that left its queue for its bank.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Transaction {
     pub step: Step,
     pub place: u64,
@@ -90,14 +90,6 @@ impl Decoder {
     }
 }
 
-const NO_TRANSACTION: Transaction = Transaction {
-    step: Step::PAST,
-    place: 0,
-    row: 0,
-    direction: READ_LIST,
-    hit: false,
-};
-
 pub(crate) struct Channel {
     index: u32,
     /// A cycle, in picoseconds.
@@ -145,7 +137,7 @@ impl Channel {
             draining: false,
             forced_drain: false,
             input_ended: false,
-            transactions: [NO_TRANSACTION; MOST],
+            transactions: [Transaction::default(); MOST],
             busy: 0,
             turn: 0,
             next_act: NEVER,

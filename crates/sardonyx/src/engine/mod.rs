@@ -172,7 +172,7 @@ impl Engine {
     /// and the engine times the plan from here on. `handle` returns the steps at which a write is
     /// accepted and done; for a read both are the step of its answer.
     pub fn admit(&mut self, request: Request, now: Time, handle: impl FnOnce(&mut Plan) -> Stored) {
-        self.admit_as(false, request, now, handle);
+        self.admit_as(Notify::LEAVE, request, now, handle);
     }
 
     /// As [`Engine::admit`]. The acceptance, which a fence waits for, will be among
@@ -183,12 +183,12 @@ impl Engine {
         now: Time,
         handle: impl FnOnce(&mut Plan) -> Stored,
     ) {
-        self.admit_as(true, request, now, handle);
+        self.admit_as(Notify::ACCEPTANCE, request, now, handle);
     }
 
     fn admit_as(
         &mut self,
-        announced: bool,
+        leave: u8,
         request: Request,
         now: Time,
         handle: impl FnOnce(&mut Plan) -> Stored,
@@ -202,10 +202,6 @@ impl Engine {
         if first <= last {
             self.plan.steps.get_mut(first).kept = true;
         }
-        let leave = match announced {
-            true => Notify::ACCEPTANCE,
-            false => Notify::LEAVE,
-        };
         if self.plan.journal.is_none() && self.can_notify(first, stored) {
             self.notify_at(stored.accepted, index, leave);
             self.notify_at(stored.done, index, Notify::ANSWER);

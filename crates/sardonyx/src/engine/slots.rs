@@ -12,7 +12,6 @@ use crate::line::Place;
 use crate::plan::merged;
 use crate::plan::steps::{Action, Critical, State, Step};
 use crate::stats::Kind;
-use crate::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiter {
@@ -198,19 +197,21 @@ impl Engine {
     }
 
     fn group_taken(&mut self, group: u32) {
-        let members = std::mem::take(&mut self.plan.groups[group as usize - 1]);
+        self.accept_group(group, |engine, member| {
+            let slots = engine.write_slots(member);
+            engine.slot_taken(member, slots);
+        });
+    }
+
+    /// Accepts each member, all at one instant.
+    fn accept_group(&mut self, group: u32, accept: impl Fn(&mut Engine, Step)) {
         if let Some(journal) = &mut self.plan.journal {
             journal.open_group();
         }
-        for member in members {
-            let slots = self.write_slots(member);
-            self.slot_taken(member, slots);
+        for member in std::mem::take(&mut self.plan.groups[group as usize - 1]) {
+            accept(self, member);
         }
-        self.close_group();
-    }
-
-    fn close_group(&mut self) {
-        let now = Time::from_ps(self.now);
+        let now = self.now();
         if let Some(journal) = &mut self.plan.journal {
             journal.close_group(now);
         }
@@ -223,15 +224,10 @@ impl Engine {
         if !members.iter().all(|m| self.mergeable(*m).is_some()) {
             return false;
         }
-        let members = std::mem::take(&mut self.plan.groups[group as usize - 1]);
-        if let Some(journal) = &mut self.plan.journal {
-            journal.open_group();
-        }
-        for member in members {
-            let target = self.mergeable(member).expect("each has its own line");
-            self.merge(member, target);
-        }
-        self.close_group();
+        self.accept_group(group, |engine, member| {
+            let target = engine.mergeable(member).expect("each has its own line");
+            engine.merge(member, target);
+        });
         true
     }
 

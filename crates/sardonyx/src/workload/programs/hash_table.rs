@@ -1,8 +1,8 @@
 //! A persistent hash table with chains; a transaction inserts a random key. Invariant: each item
 //! is in the chain of its key's bucket, and all items are in chains.
 
-use super::{Heap, LINE, Program, ProgramFile, STEP, fault, words};
-use crate::workload::random::{check_item, mix, store_item};
+use super::{Heap, LINE, Program, ProgramFile, STEP, check_item_of, fault};
+use crate::workload::random::{mix, store_item};
 use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -90,11 +90,8 @@ impl Program for HashTable {
     }
 
     fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
-        let [count, free] = {
-            let mut root = [0; 16];
-            memory.load(COUNT, &mut root);
-            words(&root)
-        };
+        let count = memory.load_u64(COUNT);
+        let free = memory.load_u64(FREE);
         let most = self.filled + self.spec.transactions;
         if count > most || free != self.nodes() + count * self.node_bytes() {
             return fault(COUNT, format!("{count:#x} items end at {free:#x}"));
@@ -116,9 +113,7 @@ impl Program for HashTable {
                 if self.bucket(key) != bucket {
                     return fault(at, format!("key {key:#x} is in the wrong chain"));
                 }
-                if check_item(memory, at + LINE, self.spec.item_bytes)? != key {
-                    return fault(at, format!("key {key:#x} has another key's item"));
-                }
+                check_item_of(key, memory, at + LINE, self.spec.item_bytes, at)?;
                 link = at + NEXT;
                 at = memory.load_u64(link);
             }
