@@ -11,7 +11,7 @@ pub use rule::Rule;
 use std::fmt;
 
 use crate::engine::log::{Command, CommandKind};
-use crate::medium::params::{Geometry, MediumParams, Timing};
+use crate::medium::params::{Geometry, MediumParams};
 use channel::Channel;
 
 /// What an audit that found no fault has looked at.
@@ -150,10 +150,13 @@ fn in_range(geometry: &Geometry, logged: Logged) -> Result<(), Box<Violation>> {
 
 /// What a command must fulfil whatever came before: address, completion, unused fields.
 fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<Violation>> {
-    let c = logged.command;
+    let (c, t) = (logged.command, &params.timing);
     let (row, latency) = match c.kind {
-        CommandKind::Read { row, .. } => (row, read_latency(&params.timing)),
-        CommandKind::Write { row, .. } => (row, write_latency(&params.timing)),
+        CommandKind::Read { row, .. } => (row, t.tCL + t.tBURST + t.off_chip),
+        CommandKind::Write { row, .. } => {
+            let transfer = t.tBURST.max(t.tCCD);
+            (row, t.tCWD + transfer + t.tWP + t.off_chip)
+        }
         kind => {
             let whole_rank = matches!(kind, CommandKind::PrechargeAll | CommandKind::Refresh);
             let bank = if whole_rank { u64::from(c.bank) } else { 0 };
@@ -187,14 +190,6 @@ fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<Violation>
         return Err(alone(Rule::Done, logged, done, c.done));
     }
     Ok(())
-}
-
-fn read_latency(t: &Timing) -> u64 {
-    t.tCL + t.tBURST + t.off_chip
-}
-
-fn write_latency(t: &Timing) -> u64 {
-    t.tCWD + t.tBURST.max(t.tCCD) + t.tWP + t.off_chip
 }
 
 /// A violation that takes but one command.

@@ -72,7 +72,7 @@ struct Core {
 /// Goes through the cuts of a history in order.
 pub struct Checker<'h> {
     history: &'h History,
-    platform: Platform,
+    options: Options,
     survivors: Survivors<'h>,
     cores: Vec<Core>,
     /// The newest accepted write request of a line, and the request that it was last seen to be of.
@@ -86,9 +86,6 @@ pub struct Checker<'h> {
     /// not accepted.
     handled: usize,
     pending: BTreeSet<u32>,
-    recovery_cuts: u64,
-    /// In full at one position in so many, and at the first of a piece.
-    full_one_in: u64,
     /// The mapping table as the image has it, if it can be read; not where lines are torn.
     mapped: Option<Mapped>,
     /// The lines that the last event may have changed, by the table.
@@ -109,7 +106,7 @@ impl<'h> Checker<'h> {
     pub fn new(history: &'h History, options: &Options) -> Checker<'h> {
         let platform = options.platform;
         let core = |program: &Expected| Core {
-            workload: program.spec().build().expect("it has been run"),
+            workload: program.spec.build().expect("it has been run"),
             window: Window::default(),
             visible: 0,
             restored: Vec::new(),
@@ -124,7 +121,7 @@ impl<'h> Checker<'h> {
         };
         Checker {
             history,
-            platform,
+            options: *options,
             survivors: Survivors::new(&history.journal, image, platform, history.seed),
             cores: history.programs.iter().map(core).collect(),
             accepted: FxHashMap::default(),
@@ -133,8 +130,6 @@ impl<'h> Checker<'h> {
             secrets: Vec::new(),
             handled: 0,
             pending: BTreeSet::new(),
-            recovery_cuts: options.recovery_cuts,
-            full_one_in: options.full_one_in.max(1),
             mapped,
             about: Vec::new(),
             due: Vec::new(),
@@ -164,7 +159,10 @@ impl<'h> Checker<'h> {
     pub fn step(&mut self) {
         self.happen();
         if !self.changed.is_empty() {
-            let full = self.survivors.position().is_multiple_of(self.full_one_in);
+            let full = self
+                .survivors
+                .position()
+                .is_multiple_of(self.options.full_one_in.max(1));
             self.verify(full);
         }
         self.judge();
@@ -189,7 +187,7 @@ impl<'h> Checker<'h> {
                 *newest = index.max(*newest);
                 let older = |seen: &Option<u32>| seen.is_none_or(|seen| seen < index);
                 if self.history.guarantee == Guarantee::EveryLine
-                    && self.platform != Platform::None
+                    && self.options.platform != Platform::None
                     && self.seen.get(&line).is_some_and(older)
                 {
                     self.lost.insert(line);
@@ -202,7 +200,7 @@ impl<'h> Checker<'h> {
                     self.handled += 1;
                 }
             }
-            Event::Store(index) if self.platform == Platform::Eadr => {
+            Event::Store(index) if self.options.platform == Platform::Eadr => {
                 let line = journal.stores[index as usize].line.0;
                 self.seen.remove(&line);
                 self.lost.remove(&line);
@@ -244,7 +242,7 @@ impl<'h> Checker<'h> {
         let mut lines = self.affected();
         self.stored.clear();
         if full {
-            let regions = self.history.programs.iter().map(|p| p.region());
+            let regions = self.history.programs.iter().map(|p| p.region.clone());
             lines.extend(regions.flatten());
         }
         // A mapping's change may be about anybody's line.
@@ -256,7 +254,7 @@ impl<'h> Checker<'h> {
             self.every_line(&mut controller, &lines);
         }
         for core in 0..self.cores.len() {
-            let region = self.history.programs[core].region();
+            let region = self.history.programs[core].region.clone();
             if anybody || lines.range(region).next().is_some() {
                 self.program(core, &mut controller, &lines, full);
             }
@@ -277,12 +275,12 @@ impl<'h> Checker<'h> {
         full: bool,
     ) {
         let golden = &self.history.programs[index];
-        let (region, log) = (golden.region(), golden.log());
+        let (region, log) = (&golden.region, &golden.log);
         let core = &mut self.cores[index];
         let position = self.survivors.position();
         let untimed = &mut self.survivors.untimed;
         let mut view = UntimedMemory::new(untimed, controller, region.start, log.clone());
-        let drawn = mix(position).checked_rem(self.recovery_cuts) == Some(0);
+        let drawn = mix(position).checked_rem(self.options.recovery_cuts) == Some(0);
         if drawn {
             view.record();
         }
@@ -293,7 +291,7 @@ impl<'h> Checker<'h> {
                 core.fault = Some((Kind::Unrecoverable, fault));
                 core.not_compared
                     .append(&mut core.restored.drain(..).collect());
-                core.not_compared.extend(affected.range(region));
+                core.not_compared.extend(affected.range(region.clone()));
                 return;
             }
         };
@@ -334,7 +332,7 @@ impl<'h> Checker<'h> {
             } = &self.cores[core];
             let recovery = nested::Recovery {
                 history: self.history,
-                platform: self.platform,
+                platform: self.options.platform,
                 position: self.survivors.position(),
                 image: &image,
                 sealed: &sealed,

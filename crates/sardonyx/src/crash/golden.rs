@@ -15,7 +15,8 @@ use crate::workload::{ProgramRun, ProgramSpec, SpecError};
 /// One core's program for the timed run, which writes down what its lines hold.
 pub struct Golden {
     run: ProgramRun,
-    expected: Expected,
+    /// What has been written down.
+    pub expected: Expected,
 }
 
 /// Which transactions of a core may be the last visible one after a cut.
@@ -52,15 +53,18 @@ impl Window {
 /// A program's lines by transaction.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    spec: ProgramSpec,
-    region: Range<u64>,
-    log: Range<u64>,
+    /// The program's specification.
+    pub spec: ProgramSpec,
+    /// The region's lines in the machine.
+    pub region: Range<u64>,
+    /// Those that hold the undo log.
+    pub log: Range<u64>,
     /// The region as setup leaves it.
-    initial: Vec<Line>,
+    pub initial: Vec<Line>,
     /// Of each line that changed: after which transaction it holds what, oldest first.
     versions: FxHashMap<u64, Vec<(u64, Line)>>,
     /// The lines that each transaction changes, the first being 1.
-    changes: Vec<Vec<u64>>,
+    pub changes: Vec<Vec<u64>>,
 }
 
 impl Golden {
@@ -81,34 +85,9 @@ impl Golden {
         };
         Ok(Golden { run, expected })
     }
-
-    /// What has been written down.
-    pub fn expected(&self) -> &Expected {
-        &self.expected
-    }
 }
 
 impl Expected {
-    /// The program's specification.
-    pub fn spec(&self) -> &ProgramSpec {
-        &self.spec
-    }
-
-    /// The region's lines in the machine.
-    pub fn region(&self) -> Range<u64> {
-        self.region.clone()
-    }
-
-    /// Those that hold the undo log.
-    pub fn log(&self) -> Range<u64> {
-        self.log.clone()
-    }
-
-    /// What setup wrote.
-    pub fn initial(&self) -> &[Line] {
-        &self.initial
-    }
-
     /// What `line` holds when `visible` is the last transaction.
     pub fn content(&self, line: u64, visible: u64) -> &Line {
         let newest = self.versions.get(&line).and_then(|versions| {
@@ -134,11 +113,6 @@ impl Expected {
         let (from, to) = (a.min(b) as usize, a.max(b) as usize);
         let to = to.min(self.changes.len());
         self.changes[from.min(to)..to].iter().flatten().copied()
-    }
-
-    /// Transactions that it has run.
-    pub fn transactions(&self) -> u64 {
-        self.changes.len() as u64
     }
 }
 

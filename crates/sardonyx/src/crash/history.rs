@@ -90,7 +90,7 @@ impl History {
         let mut programs = Vec::new();
         for spec in specs {
             let golden = Golden::new(spec, Logical(base))?;
-            base = golden.expected().region().end.next_multiple_of(APART);
+            base = golden.expected.region.end.next_multiple_of(APART);
             programs.push(golden);
         }
         let mut machine = machine.with_cores(specs.len());
@@ -119,7 +119,7 @@ impl History {
             image,
             pads: Pads::new(&setup, &journal, global),
             journal,
-            programs: programs.iter().map(|p| p.expected().clone()).collect(),
+            programs: programs.iter().map(|p| p.expected.clone()).collect(),
             requests,
             placement,
             counters: region("counters"),
@@ -137,7 +137,7 @@ impl History {
     /// What each line held after setup.
     pub fn initial(&self, line: u64) -> &Line {
         let program = &self.programs[self.core_of(line).expect("a line of a program")];
-        &program.initial()[(line - program.region().start) as usize]
+        &program.initial[(line - program.region.start) as usize]
     }
 
     /// A controller that knows nothing yet, with small caches: how large they are does not change
@@ -200,9 +200,7 @@ impl History {
 
     /// The core whose region `line` is in.
     pub fn core_of(&self, line: u64) -> Option<usize> {
-        self.programs
-            .iter()
-            .position(|p| p.region().contains(&line))
+        self.programs.iter().position(|p| p.region.contains(&line))
     }
 }
 
@@ -273,8 +271,8 @@ fn set_up(
     let mut controller = stack.build(&machine.settings, &mut layout);
     let mut untimed = Untimed::new(Image::new());
     untimed.plan(|plan| {
-        for program in programs.iter().map(Golden::expected) {
-            for (line, data) in program.region().zip(program.initial()) {
+        for program in programs.iter().map(|program| &program.expected) {
+            for (line, data) in program.region.clone().zip(&program.initial) {
                 let class = program.class_of(line);
                 let write = Write::new(Logical(line), At::past(data));
                 controller.write(Write { class, ..write }, plan);

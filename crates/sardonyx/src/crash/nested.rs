@@ -78,7 +78,7 @@ impl Recovery<'_> {
         let (history, image, position) = (self.history, self.image, self.position);
         let once = Once {
             batch: Some(batch),
-            log: history.programs[self.core].log(),
+            log: history.programs[self.core].log.clone(),
         };
         let seed = history.seed ^ position;
         let controller = (&*history.design, history.controller());
@@ -130,7 +130,7 @@ impl Recovery<'_> {
     /// Recovers once more, and compares the lines of every transaction in question.
     fn verify(&self, survivors: &mut Survivors) -> Option<Violation> {
         let golden = &self.history.programs[self.core];
-        let (region, log) = (golden.region(), golden.log());
+        let (region, log) = (&golden.region, &golden.log);
         let wrong = |kind, line, what| {
             Some(Violation {
                 line,

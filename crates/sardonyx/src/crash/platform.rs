@@ -1,6 +1,8 @@
 //! What a power cut leaves, position by position: the array, and what the platform's reserve power
 //! drains into it. One image that only ever moves forward, an event at a time.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
 use super::history::History;
@@ -45,7 +47,7 @@ pub struct Survivors<'h> {
     /// How new the words of lines are, where it is.
     versions: FxHashMap<u64, [u64; 8]>,
     /// `eadr`: dirty lines of the processors' caches.
-    cached: FxHashMap<u64, (Line, Persist)>,
+    cached: BTreeMap<Logical, (Line, Persist)>,
     /// `none`: array writes that have begun.
     programming: Vec<u32>,
 }
@@ -66,7 +68,7 @@ impl<'h> Survivors<'h> {
                 Platform::None => false,
             },
             versions: FxHashMap::default(),
-            cached: FxHashMap::default(),
+            cached: BTreeMap::new(),
             programming: Vec::new(),
         }
     }
@@ -93,14 +95,14 @@ impl<'h> Survivors<'h> {
             (Event::Store(index), Platform::Eadr) => {
                 let stored = &journal.stores[index as usize];
                 let kept = (stored.data, stored.persist);
-                self.cached.insert(stored.line.0, kept);
+                self.cached.insert(stored.line, kept);
                 changed.push((Place(stored.line.0), 0xff));
             }
             (Event::Accepted(index), Platform::Eadr) => {
                 let handled = &journal.handled[index as usize];
                 let same = |(line, _): &(Line, Persist)| *line == handled.data;
-                if self.cached.get(&handled.line.0).is_some_and(same) {
-                    self.cached.remove(&handled.line.0);
+                if self.cached.get(&handled.line).is_some_and(same) {
+                    self.cached.remove(&handled.line);
                 }
             }
             (Event::OnChip(index), Platform::Adr) => {
@@ -161,16 +163,15 @@ impl<'h> Survivors<'h> {
 
     /// Whether `line` is drained from a processor's cache.
     pub fn is_cached(&self, line: u64) -> bool {
-        self.cached.contains_key(&line)
+        self.cached.contains_key(&Logical(line))
     }
 
     /// Lines of the processors' caches that are drained, in order.
     pub fn drained(&self) -> Vec<(Logical, Line, Persist)> {
-        let mut lines: Vec<_> = self.cached.iter().collect();
-        lines.sort_unstable_by_key(|(line, _)| **line);
-        let each =
-            |(line, (data, persist)): (&u64, &(Line, Persist))| (Logical(*line), *data, *persist);
-        lines.into_iter().map(each).collect()
+        let lines = self.cached.iter();
+        lines
+            .map(|(line, (data, persist))| (*line, *data, *persist))
+            .collect()
     }
 
     /// A fresh controller over the image, to which the drained lines have been written.

@@ -82,7 +82,7 @@ impl Question {
 
 /// What was run.
 fn run(history: &History) -> Value {
-    let spec = history.programs[0].spec();
+    let spec = &history.programs[0].spec;
     json!({
         "design": history.design,
         "program": spec.name,
@@ -95,7 +95,7 @@ fn run(history: &History) -> Value {
 
 fn describe(history: &History, explored: &Explored) -> Value {
     let covered = explored.covered;
-    let spec = history.programs[0].spec();
+    let spec = &history.programs[0].spec;
     let recoverability = explored.tally.count(false);
     let secrecy = explored.tally.count(true);
     let fails = history.guarantee != Guarantee::Nothing && recoverability + secrecy > 0;

@@ -77,7 +77,7 @@ pub fn stages(
     let image = history.image.copy();
     let mut survivors = Survivors::new(&history.journal, image, platform, history.seed);
     let core = |expected: &Expected| Core {
-        workload: expected.spec().build().expect("it has been run"),
+        workload: expected.spec.build().expect("it has been run"),
         stage: Stage::Between,
         number: 0,
         window: Window::default(),
@@ -130,7 +130,7 @@ fn follow(history: &History, cores: &mut [Core], event: Event) -> bool {
             if let Some(index) = history.core_of(line)
                 && !matches!(cores[index].stage, Stage::Commit | Stage::Between)
             {
-                let log = history.programs[index].log();
+                let log = &history.programs[index].log;
                 cores[index].stage = match line {
                     _ if line == log.start => Stage::Validate,
                     _ if log.contains(&line) => Stage::Prepare,
@@ -190,7 +190,7 @@ fn recover(
     core: &Core,
     header: Option<Header>,
 ) -> (Option<bool>, Option<u64>) {
-    let (region, log) = (expected.region(), expected.log());
+    let (region, log) = (&expected.region, &expected.log);
     let mut controller = survivors.recover(history);
     let untimed = &mut survivors.untimed;
     let mut view = UntimedMemory::new(untimed, &mut controller, region.start, log.clone());
@@ -210,7 +210,7 @@ fn recover(
             let whole = match header {
                 // In place, of either version.
                 Some(Header { valid: false, .. }) => is_of(visible) || is_of(visible + 1),
-                _ => visible <= expected.transactions() && is_of(visible),
+                _ => visible <= expected.changes.len() as u64 && is_of(visible),
             };
             (Some(recovered.restored > 0), whole.then_some(visible))
         }

@@ -37,8 +37,8 @@ impl Waiting {
         self.count == 0
     }
 
-    fn is_free(&self, (channel, slots): (usize, Slots)) -> bool {
-        self.queues[channel][slots as usize].is_empty()
+    fn is_free(&self, queue: (usize, Slots)) -> bool {
+        self.front(queue).is_none()
     }
 
     fn front(&self, (channel, slots): (usize, Slots)) -> Option<Waiter> {

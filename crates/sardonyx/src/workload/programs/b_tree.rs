@@ -16,7 +16,7 @@ pub const PROGRAM: ProgramFile = ProgramFile {
         let a_key = spec.item_bytes + NODE.div_ceil(DEGREE as u64 - 1);
         let bytes = (filled + spec.transactions) * a_key + DEEPEST as u64 * NODE;
         let heap = Heap::new(heap, bytes);
-        Box::new(BTree { spec, heap, filled })
+        (heap, Box::new(BTree { spec, heap, filled }))
     },
 };
 
@@ -220,10 +220,6 @@ impl Walk {
 }
 
 impl Program for BTree {
-    fn region_bytes(&self) -> u64 {
-        self.heap.end
-    }
-
     fn setup(&self, memory: &mut dyn Memory) {
         let top = self.heap.start;
         memory.store_u64(TOP, top);

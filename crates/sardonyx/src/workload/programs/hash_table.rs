@@ -13,12 +13,14 @@ pub const PROGRAM: ProgramFile = ProgramFile {
         let filled = (spec.footprint / (node + 8)).max(1); // a bucket a node
         let buckets = filled.next_power_of_two();
         let nodes = (filled + spec.transactions) * node;
-        Box::new(HashTable {
-            heap: Heap::new(heap, buckets * 8 + nodes + LINE),
+        let heap = Heap::new(heap, buckets * 8 + nodes + LINE);
+        let table = HashTable {
             spec,
+            heap,
             buckets,
             filled,
-        })
+        };
+        (heap, Box::new(table))
     },
 };
 
@@ -74,10 +76,6 @@ impl HashTable {
 }
 
 impl Program for HashTable {
-    fn region_bytes(&self) -> u64 {
-        self.heap.end
-    }
-
     fn setup(&self, memory: &mut dyn Memory) {
         memory.store_u64(FREE, self.nodes());
         for number in 0..self.filled {

@@ -26,9 +26,6 @@ programs! {
 /// A data structure and what one transaction does to it. Its few own numbers stand in the root line,
 /// the first of its region, whose last eight bytes are left to the durability.
 pub trait Program: Send {
-    /// Bytes of the region that it uses; addresses are below.
-    fn region_bytes(&self) -> u64;
-
     /// Makes the structure, filled to the footprint, in a region of zeros.
     fn setup(&self, memory: &mut dyn Memory);
 
@@ -50,8 +47,8 @@ pub struct ProgramFile {
     pub name: &'static str,
     /// What a transaction does.
     pub line: &'static str,
-    /// Makes it, with a heap that begins at this byte.
-    pub(super) build: fn(ProgramSpec, u64) -> Box<dyn Program>,
+    /// Makes it, and its heap, which begins at this byte.
+    pub(super) build: fn(ProgramSpec, u64) -> (Heap, Box<dyn Program>),
 }
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -75,9 +72,9 @@ impl ProgramSpec {
 
 /// The bytes of the region that hold items, nodes and buckets; it ends the region.
 #[derive(Clone, Copy, Debug)]
-struct Heap {
+pub(super) struct Heap {
     start: u64,
-    end: u64,
+    pub end: u64,
 }
 
 impl Heap {

@@ -14,7 +14,7 @@ pub const PROGRAM: ProgramFile = ProgramFile {
         let node = LINE + spec.item_bytes;
         let filled = (spec.footprint / node).max(1);
         let heap = Heap::new(heap, (filled + spec.transactions) * node);
-        Box::new(RedBlackTree { spec, heap, filled })
+        (heap, Box::new(RedBlackTree { spec, heap, filled }))
     },
 };
 
@@ -169,10 +169,6 @@ impl Walk {
 }
 
 impl Program for RedBlackTree {
-    fn region_bytes(&self) -> u64 {
-        self.heap.end
-    }
-
     fn setup(&self, memory: &mut dyn Memory) {
         memory.store_u64(FREE, self.heap.start);
         for number in 0..self.filled {
