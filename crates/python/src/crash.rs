@@ -33,10 +33,9 @@ struct CrashQuestion {
 impl CrashQuestion {
     fn question(self) -> PyResult<Question> {
         let mutant = self.mutant.as_deref().map(mutant_named).transpose()?;
-        let platform = Platform::ALL
-            .iter()
-            .find(|(name, _)| *name == self.platform);
-        let (_, platform) = platform.ok_or_else(|| bad("--platform: give adr, eadr or none"))?;
+        let mut platforms = Platform::ALL.into_iter();
+        let platform = platforms.find(|platform| platform.name() == self.platform);
+        let platform = platform.ok_or_else(|| bad("--platform: give adr, eadr or none"))?;
         let Source::Program(program) = self.program else {
             return Err(bad("only a program's power can be cut"));
         };
@@ -51,7 +50,7 @@ impl CrashQuestion {
             design: self.design,
             seed,
             options: Options {
-                platform: *platform,
+                platform,
                 cuts: match (self.cut, self.cuts) {
                     (Some(position), _) => Cuts::One(position),
                     (None, Some(count)) => Cuts::Sample(count),

@@ -1,4 +1,29 @@
-//! Help with a name that nobody knows: which known ones are spelt like it.
+//! Enums whose variants have names, and help with a name that nobody knows: which known ones are
+//! spelt like it.
+
+/// An enum each of whose variants has a name in reports: `ALL` of them, and `name`.
+macro_rules! named {
+    ($(#[$about:meta])* $Type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $Type {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl $Type {
+            /// All, in order.
+            pub const ALL: [$Type; [$($name),+].len()] = [$($Type::$variant),+];
+
+            /// Its name in reports.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($Type::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use named;
 
 /// Up to three of `known` within a third of `name`'s length in edits, the nearest first.
 pub(crate) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {

@@ -4,73 +4,38 @@
 
 use crate::units::{Energy, Time};
 
-/// Why the hardware does something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Cause {
-    /// The program's own lines.
-    Data,
-    /// Computing a fingerprint.
-    Fingerprint,
-    /// Looking a fingerprint up, on chip or in the medium.
-    Lookup,
-    /// Reading a similar line and comparing it.
-    Compare,
-    /// Encryption counters.
-    Counter,
-    /// The mapping table.
-    Mapping,
-    /// Reference counts, inverse table and free map: what reclaiming a place needs.
-    Reclaim,
-    /// Computing one-time pads.
-    Encryption,
-    /// Log records.
-    Log,
-    /// Waiting for an earlier request's use of the same line.
-    Hazard,
-    /// Waiting to be admitted.
-    Ingress,
-}
-
-impl Cause {
-    /// How many causes there are.
-    pub const COUNT: usize = 11;
-
-    /// All causes, in the order of their discriminants.
-    pub const ALL: [Cause; Cause::COUNT] = [
-        Cause::Data,
-        Cause::Fingerprint,
-        Cause::Lookup,
-        Cause::Compare,
-        Cause::Counter,
-        Cause::Mapping,
-        Cause::Reclaim,
-        Cause::Encryption,
-        Cause::Log,
-        Cause::Hazard,
-        Cause::Ingress,
-    ];
-
-    /// The name used in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cause::Data => "data",
-            Cause::Fingerprint => "fingerprint",
-            Cause::Lookup => "lookup",
-            Cause::Compare => "compare",
-            Cause::Counter => "counter",
-            Cause::Mapping => "mapping",
-            Cause::Reclaim => "reclaim",
-            Cause::Encryption => "encryption",
-            Cause::Log => "log",
-            Cause::Hazard => "hazard",
-            Cause::Ingress => "ingress",
-        }
+crate::names::named! {
+    /// Why the hardware does something.
+    #[derive(Default)]
+    Cause {
+        /// The program's own lines.
+        #[default]
+        Data = "data",
+        /// Computing a fingerprint.
+        Fingerprint = "fingerprint",
+        /// Looking a fingerprint up, on chip or in the medium.
+        Lookup = "lookup",
+        /// Reading a similar line and comparing it.
+        Compare = "compare",
+        /// Encryption counters.
+        Counter = "counter",
+        /// The mapping table.
+        Mapping = "mapping",
+        /// Reference counts, inverse table and free map: what reclaiming a place needs.
+        Reclaim = "reclaim",
+        /// Computing one-time pads.
+        Encryption = "encryption",
+        /// Log records.
+        Log = "log",
+        /// Waiting for an earlier request's use of the same line.
+        Hazard = "hazard",
+        /// Waiting to be admitted.
+        Ingress = "ingress",
     }
 }
 
 /// What for and for whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purpose {
     /// What the step is.
     pub what: Cause,
@@ -120,7 +85,7 @@ pub struct Account {
 /// Accounts by what for and for whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    accounts: [[Account; Cause::COUNT]; Cause::COUNT],
+    accounts: [[Account; Cause::ALL.len()]; Cause::ALL.len()],
 }
 
 impl Ledger {

@@ -44,36 +44,41 @@ impl Time {
     }
 }
 
-impl Add for Time {
-    type Output = Time;
-    fn add(self, other: Time) -> Time {
-        Time(self.0 + other.0)
-    }
-}
+macro_rules! sums {
+    ($($Unit:ident)+) => {$(
+        impl Add for $Unit {
+            type Output = $Unit;
+            fn add(self, other: $Unit) -> $Unit {
+                $Unit(self.0 + other.0)
+            }
+        }
 
-impl AddAssign for Time {
-    fn add_assign(&mut self, other: Time) {
-        self.0 += other.0;
-    }
+        impl AddAssign for $Unit {
+            fn add_assign(&mut self, other: $Unit) {
+                self.0 += other.0;
+            }
+        }
+
+        impl Mul<u64> for $Unit {
+            type Output = $Unit;
+            fn mul(self, n: u64) -> $Unit {
+                $Unit(self.0 * n)
+            }
+        }
+
+        impl Sum for $Unit {
+            fn sum<I: Iterator<Item = $Unit>>(parts: I) -> $Unit {
+                $Unit(parts.map(|part| part.0).sum())
+            }
+        }
+    )+};
 }
+sums!(Time Energy);
 
 impl Sub for Time {
     type Output = Time;
     fn sub(self, other: Time) -> Time {
         Time(self.0 - other.0)
-    }
-}
-
-impl Mul<u64> for Time {
-    type Output = Time;
-    fn mul(self, n: u64) -> Time {
-        Time(self.0 * n)
-    }
-}
-
-impl Sum for Time {
-    fn sum<I: Iterator<Item = Time>>(times: I) -> Time {
-        Time(times.map(|t| t.0).sum())
     }
 }
 
@@ -109,31 +114,5 @@ impl Energy {
     /// Nanojoules, for reports.
     pub fn nj(self) -> f64 {
         self.0 as f64 / 1e6
-    }
-}
-
-impl Add for Energy {
-    type Output = Energy;
-    fn add(self, other: Energy) -> Energy {
-        Energy(self.0 + other.0)
-    }
-}
-
-impl AddAssign for Energy {
-    fn add_assign(&mut self, other: Energy) {
-        self.0 += other.0;
-    }
-}
-
-impl Mul<u64> for Energy {
-    type Output = Energy;
-    fn mul(self, n: u64) -> Energy {
-        Energy(self.0 * n)
-    }
-}
-
-impl Sum for Energy {
-    fn sum<I: Iterator<Item = Energy>>(energies: I) -> Energy {
-        Energy(energies.map(|e| e.0).sum())
     }
 }

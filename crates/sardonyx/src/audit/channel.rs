@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::pairs::{Event, What, demands, horizon};
+use super::pairs::{demands, horizon};
 use super::{Logged, Rule, Violation, alone};
 use crate::engine::log::{Command, CommandKind};
 use crate::medium::params::{MediumParams, Timing};
@@ -14,14 +14,14 @@ const POSTPONED: u64 = 8;
 const WINDOW: usize = 4;
 
 /// A bank, and the command that made it so.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Bank {
     row: Option<u64>,
     by: Option<Logged>,
 }
 
 /// The refreshes of a rank.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Refreshes {
     count: u64,
     last: Option<Logged>,
@@ -34,26 +34,19 @@ pub(super) struct Channel {
     banks: Vec<Bank>,
     refreshes: Vec<Refreshes>,
     last: Option<Logged>,
-    recent: VecDeque<(Event, Command)>,
+    /// Each as the banks see it, and as it was logged.
+    recent: VecDeque<(Logged, Command)>,
 }
 
 impl Channel {
     pub(super) fn new(params: &MediumParams) -> Channel {
-        let closed = Bank {
-            row: None,
-            by: None,
-        };
-        let none = Refreshes {
-            count: 0,
-            last: None,
-        };
         let (ranks, banks) = (params.geometry.ranks, params.geometry.banks);
         Channel {
             timing: params.timing.clone(),
             banks_per_rank: banks as usize,
             horizon: horizon(&params.timing),
-            banks: vec![closed; (ranks * banks) as usize],
-            refreshes: vec![none; ranks as usize],
+            banks: vec![Bank::default(); (ranks * banks) as usize],
+            refreshes: vec![Refreshes::default(); ranks as usize],
             last: None,
             recent: VecDeque::new(),
         }
@@ -69,13 +62,13 @@ impl Channel {
         self.on_the_bus(logged)?;
         let events = self.events(logged);
         while let Some((event, _)) = self.recent.front()
-            && event.cycle + self.horizon < logged.command.cycle
+            && event.command.cycle + self.horizon < logged.command.cycle
         {
             self.recent.pop_front();
         }
         self.change_state(logged)?;
         for event in &events {
-            self.distances(event, logged, tight)?;
+            self.distances(event.command, logged, tight)?;
         }
         if logged.command.kind == CommandKind::Refresh {
             self.refresh(logged)?;
@@ -101,28 +94,22 @@ impl Channel {
     }
 
     /// The command as the banks see it: that which closes all closes each that is open.
-    fn events(&self, logged: Logged) -> Vec<Event> {
+    fn events(&self, logged: Logged) -> Vec<Logged> {
         let command = logged.command;
-        let event = |what, bank| Event {
-            what,
-            index: logged.index,
-            cycle: command.cycle,
-            rank: command.rank,
-            bank,
-        };
-        let what = match command.kind {
-            CommandKind::Activate { .. } => What::Activate,
-            CommandKind::Read { .. } => What::Read,
-            CommandKind::Write { .. } => What::Write,
-            CommandKind::Precharge => What::Precharge,
-            CommandKind::Refresh => What::Refresh,
-            CommandKind::PrechargeAll => What::PrechargeAll,
-        };
-        let mut events = vec![event(what, command.bank)];
-        if what == What::PrechargeAll {
+        let mut events = vec![logged];
+        if command.kind == CommandKind::PrechargeAll {
             let open = (0..self.banks_per_rank as u32)
                 .filter(|&bank| self.banks[self.number(command.rank, bank)].row.is_some());
-            events.extend(open.map(|bank| event(What::Precharge, bank)));
+            let kind = CommandKind::Precharge;
+            let close = |bank| Command {
+                kind,
+                bank,
+                ..command
+            };
+            events.extend(open.map(|bank| Logged {
+                command: close(bank),
+                ..logged
+            }));
         }
         events
     }
@@ -130,12 +117,14 @@ impl Channel {
     /// Every pair of this event and a recent one, the newest first.
     fn distances(
         &self,
-        event: &Event,
+        event: Command,
         logged: Logged,
         tight: &mut [u64],
     ) -> Result<(), Box<Violation>> {
+        use CommandKind::Activate;
         let mut activates = 0;
         for (earlier, command) in self.recent.iter().rev() {
+            let (index, earlier) = (earlier.index, earlier.command);
             let actual = event.cycle - earlier.cycle;
             let mut broken = None;
             let mut demand = |rule: Rule, required: u64| {
@@ -144,21 +133,17 @@ impl Channel {
                 }
                 tight[rule as usize] += u64::from(actual == required);
             };
-            demands(&self.timing, earlier, event, &mut demand);
-            if event.what == What::Activate
-                && earlier.what == What::Activate
-                && earlier.rank == event.rank
-            {
+            demands(&self.timing, &earlier, &event, &mut demand);
+            let kinds = (earlier.kind, event.kind);
+            if matches!(kinds, (Activate { .. }, Activate { .. })) && earlier.rank == event.rank {
                 activates += 1;
                 if activates == WINDOW {
                     demand(Rule::FourActivates, self.timing.tFAW);
                 }
             }
             if let Some((rule, required)) = broken {
-                let earlier = Logged {
-                    index: earlier.index,
-                    command: *command,
-                };
+                let command = *command;
+                let earlier = Logged { index, command };
                 return Err(pair(rule, earlier, logged, required, actual));
             }
         }

@@ -11,11 +11,11 @@ pub use rule::Rule;
 use std::fmt;
 
 use crate::engine::log::{Command, CommandKind};
-use crate::medium::params::{Geometry, MediumParams, Timing};
+use crate::medium::params::{Geometry, MediumParams};
 use channel::Channel;
 
 /// What an audit that found no fault has looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditSummary {
     /// Commands of all kinds.
     pub commands: u64,
@@ -37,20 +37,6 @@ pub struct AuditSummary {
 }
 
 impl AuditSummary {
-    fn new() -> AuditSummary {
-        AuditSummary {
-            commands: 0,
-            activates: 0,
-            precharges: 0,
-            auto_precharges: 0,
-            reads: 0,
-            writes: 0,
-            refreshes: 0,
-            end: 0,
-            tight: [0; Rule::ALL.len()],
-        }
-    }
-
     /// How many pairs of commands were exactly as far apart as a rule about time demands: a rule
     /// with none was never what a command waited for, so the log says little about it.
     pub fn tight(&self, rule: Rule) -> u64 {
@@ -126,7 +112,7 @@ impl std::error::Error for Violation {}
 /// The first violation.
 pub fn audit(params: &MediumParams, log: &[Command]) -> Result<AuditSummary, Box<Violation>> {
     let geometry = &params.geometry;
-    let mut summary = AuditSummary::new();
+    let mut summary = AuditSummary::default();
     let mut channels: Vec<Channel> = (0..geometry.channels)
         .map(|_| Channel::new(params))
         .collect();
@@ -164,10 +150,13 @@ fn in_range(geometry: &Geometry, logged: Logged) -> Result<(), Box<Violation>> {
 
 /// What a command must fulfil whatever came before: address, completion, unused fields.
 fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<Violation>> {
-    let c = logged.command;
+    let (c, t) = (logged.command, &params.timing);
     let (row, latency) = match c.kind {
-        CommandKind::Read { row, .. } => (row, read_latency(&params.timing)),
-        CommandKind::Write { row, .. } => (row, write_latency(&params.timing)),
+        CommandKind::Read { row, .. } => (row, t.tCL + t.tBURST + t.off_chip),
+        CommandKind::Write { row, .. } => {
+            let transfer = t.tBURST.max(t.tCCD);
+            (row, t.tCWD + transfer + t.tWP + t.off_chip)
+        }
         kind => {
             let whole_rank = matches!(kind, CommandKind::PrechargeAll | CommandKind::Refresh);
             let bank = if whole_rank { u64::from(c.bank) } else { 0 };
@@ -201,14 +190,6 @@ fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<Violation>
         return Err(alone(Rule::Done, logged, done, c.done));
     }
     Ok(())
-}
-
-fn read_latency(t: &Timing) -> u64 {
-    t.tCL + t.tBURST + t.off_chip
-}
-
-fn write_latency(t: &Timing) -> u64 {
-    t.tCWD + t.tBURST.max(t.tCCD) + t.tWP + t.off_chip
 }
 
 /// A violation that takes but one command.

@@ -2,34 +2,8 @@
 //! them, so each equation can be read on its own.
 
 use super::Rule;
+use crate::engine::log::{Command, CommandKind};
 use crate::medium::params::Timing;
-
-/// What a command does to a bank (or a rank).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    /// Opens it.
-    Activate,
-    /// Reads from the open row.
-    Read,
-    /// Writes to the open row.
-    Write,
-    /// Closes it.
-    Precharge,
-    /// Closes what is open in the rank; each open bank has a [`What::Precharge`] besides.
-    PrechargeAll,
-    /// Refreshes the rank.
-    Refresh,
-}
-
-/// A command as seen by one bank.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Event {
-    pub what: What,
-    pub index: usize,
-    pub cycle: u64,
-    pub rank: u32,
-    pub bank: u32,
-}
 
 /// A distance that no equation below exceeds: all terms together, whatever their sign, doubled for
 /// those that appear twice.
@@ -40,65 +14,72 @@ pub(super) fn horizon(t: &Timing) -> u64 {
 }
 
 /// How long after `event` its bank may be precharged, explicitly or by itself.
-fn to_precharge(t: &Timing, event: What) -> Option<(Rule, u64)> {
+fn to_precharge(t: &Timing, event: CommandKind) -> Option<(Rule, u64)> {
     match event {
-        What::Activate => Some((Rule::ActivateToPrecharge, t.tRAS)),
-        What::Read => {
+        CommandKind::Activate { .. } => Some((Rule::ActivateToPrecharge, t.tRAS)),
+        CommandKind::Read { .. } => {
             let distance = (t.tBURST + t.tRTP).saturating_sub(t.tCCD);
             Some((Rule::ReadToPrecharge, distance))
         }
-        What::Write => {
+        CommandKind::Write { .. } => {
             let distance = t.tCWD + t.tBURST + t.tWP + t.tWR;
             Some((Rule::WriteToPrecharge, distance))
         }
-        What::Precharge | What::PrechargeAll | What::Refresh => None,
+        _ => None,
     }
 }
 
-/// When the data of a column command are on the bus.
-fn data(t: &Timing, event: &Event) -> (u64, u64) {
-    let wait = if event.what == What::Read {
-        t.tCL
-    } else {
-        t.tCWD
+/// When the data of a column command are on the bus; of another, never.
+fn data(t: &Timing, command: &Command) -> Option<(u64, u64)> {
+    let wait = match command.kind {
+        CommandKind::Read { .. } => t.tCL,
+        CommandKind::Write { .. } => t.tCWD,
+        _ => return None,
     };
-    (event.cycle + wait, event.cycle + wait + t.tBURST)
+    let start = command.cycle + wait;
+    Some((start, start + t.tBURST))
 }
 
 /// Tells `demand` each rule on the distance from `a` to the later `b`, with the least distance.
-pub(super) fn demands(t: &Timing, a: &Event, b: &Event, demand: &mut dyn FnMut(Rule, u64)) {
-    use What::{Activate, Precharge, Read, Refresh, Write};
+pub(super) fn demands(t: &Timing, a: &Command, b: &Command, demand: &mut dyn FnMut(Rule, u64)) {
+    use CommandKind::{Activate, Precharge, Read, Refresh, Write};
     let same_rank = a.rank == b.rank;
     let same_bank = same_rank && a.bank == b.bank;
     let gap = if same_rank { 0 } else { t.tRTRS };
     let transfer = t.tBURST.max(t.tCCD);
 
-    match (a.what, b.what) {
+    match (a.kind, b.kind) {
         (Refresh, _) if same_rank => demand(Rule::AfterRefresh, t.tRFC),
 
-        (Activate, Read | Write) if same_bank => demand(Rule::ActivateToColumn, t.tRCD),
-        (Precharge, Activate) if same_bank => demand(Rule::PrechargeToActivate, t.tRP),
+        (Activate { .. }, Read { .. } | Write { .. }) if same_bank => {
+            demand(Rule::ActivateToColumn, t.tRCD)
+        }
+        (Precharge, Activate { .. }) if same_bank => demand(Rule::PrechargeToActivate, t.tRP),
         (Precharge, Refresh) if same_rank => demand(Rule::PrechargeToRefresh, t.tRP),
-        (Activate, Activate) if same_rank => demand(Rule::ActivateToActivate, t.tRRD),
+        (Activate { .. }, Activate { .. }) if same_rank => demand(Rule::ActivateToActivate, t.tRRD),
 
-        (Read, Read) => demand(Rule::ReadToRead, transfer + gap),
-        (Write, Write) if same_bank => demand(Rule::WriteToWriteSameBank, transfer + t.tWP),
-        (Write, Write) => demand(Rule::WriteToWrite, transfer + gap),
-        (Read, Write) => {
+        (Read { .. }, Read { .. }) => demand(Rule::ReadToRead, transfer + gap),
+        (Write { .. }, Write { .. }) if same_bank => {
+            demand(Rule::WriteToWriteSameBank, transfer + t.tWP)
+        }
+        (Write { .. }, Write { .. }) => demand(Rule::WriteToWrite, transfer + gap),
+        (Read { .. }, Write { .. }) => {
             let turn = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD);
             demand(Rule::ReadToWrite, turn);
         }
-        (Write, Read) if same_bank => {
+        (Write { .. }, Read { .. }) if same_bank => {
             let array = t.tCWD + t.tBURST + t.tWTR + t.tWP;
             demand(Rule::WriteToReadSameBank, array);
         }
-        (Write, Read) if same_rank => demand(Rule::WriteToRead, t.tCWD + t.tBURST + t.tWTR),
+        (Write { .. }, Read { .. }) if same_rank => {
+            demand(Rule::WriteToRead, t.tCWD + t.tBURST + t.tWTR)
+        }
         _ => {}
     }
 
     if same_bank
-        && b.what == Precharge
-        && let Some((rule, distance)) = to_precharge(t, a.what)
+        && b.kind == Precharge
+        && let Some((rule, distance)) = to_precharge(t, a.kind)
     {
         demand(rule, distance);
     }
@@ -106,17 +87,16 @@ pub(super) fn demands(t: &Timing, a: &Event, b: &Event, demand: &mut dyn FnMut(R
     // A bank that closed itself did so when its precharge was legal, and needs tRP from then. The
     // same holds of an explicit precharge, by the rules before and after it, so there is no need
     // to know which of the two it was.
-    let opened = same_bank && b.what == Activate || same_rank && b.what == Refresh;
-    if opened && let Some((_, distance)) = to_precharge(t, a.what) {
+    let opened = same_bank && matches!(b.kind, Activate { .. }) || same_rank && b.kind == Refresh;
+    if opened && let Some((_, distance)) = to_precharge(t, a.kind) {
         demand(Rule::AutoPrecharge, distance + t.tRP);
     }
 
-    if matches!(a.what, Read | Write) && matches!(b.what, Read | Write) {
-        let ((a_start, a_end), (b_start, b_end)) = (data(t, a), data(t, b));
-        if b_end + gap > a_start {
-            // Not wholly before: then wholly after, which so many cycles more would bring about.
-            let distance = (b.cycle - a.cycle + a_end + gap).saturating_sub(b_start);
-            demand(Rule::Bus, distance);
-        }
+    if let (Some((a_start, a_end)), Some((b_start, b_end))) = (data(t, a), data(t, b))
+        && b_end + gap > a_start
+    {
+        // Not wholly before: then wholly after, which so many cycles more would bring about.
+        let distance = (b.cycle - a.cycle + a_end + gap).saturating_sub(b_start);
+        demand(Rule::Bus, distance);
     }
 }

@@ -1,62 +1,18 @@
-//! A bench for the layers' own tests: plans over a step ring and an image, without an engine.
+//! For the layers' own tests: a design over a plan without an engine.
 //! Nothing ever finishes, so every dependency is kept, and the newest bytes lie in the overlay.
 //! Left out: time.
 
 use super::designs;
 use super::{Class, Controller, Persist, Write};
-use crate::exhausted::Exhausted;
-use crate::line::{Line, Logical, Place};
+use crate::line::{Line, Logical};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
-use crate::plan::Group;
-use crate::plan::contents::Contents;
-use crate::plan::steps::Steps;
-use crate::plan::{At, Plan, Step, Timers};
+use crate::plan::{At, Plan, Step};
 use crate::settings::Settings;
-use crate::stats::{Cause, Purpose};
-use crate::units::Time;
 
-/// What a plan writes to.
-pub struct Bench {
-    steps: Steps,
-    contents: Contents,
-    groups: Vec<Group>,
-    timers: Timers,
-    failure: Option<Exhausted>,
-}
-
-impl Bench {
-    pub fn new() -> Bench {
-        Bench {
-            steps: Steps::new(),
-            contents: Contents::new(Image::new(), true),
-            groups: Vec::new(),
-            timers: Timers::default(),
-            failure: None,
-        }
-    }
-
-    pub fn plan(&mut self) -> Plan<'_> {
-        Plan {
-            steps: &mut self.steps,
-            contents: &mut self.contents,
-            groups: &mut self.groups,
-            timers: &mut self.timers,
-            failure: &mut self.failure,
-            journal: None,
-            now: Time::ZERO,
-            purpose: Purpose::of(Cause::Data),
-        }
-    }
-
-    pub fn newest(&self, place: Place) -> Option<Line> {
-        self.contents.newest(place)
-    }
-}
-
-/// A design over a bench.
+/// A design and what it plans.
 pub struct Rig {
-    pub bench: Bench,
+    pub plan: Plan,
     pub layout: Layout,
     pub controller: Controller,
     name: &'static str,
@@ -68,7 +24,7 @@ impl Rig {
         let mut layout = Layout::new(lines);
         Rig {
             controller: designs::build(name, settings, &mut layout).unwrap(),
-            bench: Bench::new(),
+            plan: Plan::new(Image::new(), true),
             layout,
             name,
             settings: settings.clone(),
@@ -85,16 +41,15 @@ impl Rig {
             order,
             ..Write::new(Logical(line), At::past(data))
         };
-        let stored = self.controller.write(write, &mut self.bench.plan());
+        let stored = self.controller.write(write, &mut self.plan);
         assert!(stored.accepted != Step::PAST && stored.done >= stored.accepted);
     }
 
     pub fn read(&mut self, line: u64) -> Option<Line> {
-        let mut plan = self.bench.plan();
         let line = Logical(line);
         let read = self
             .controller
-            .read(line, Class::Data, Step::PAST, &mut plan);
+            .read(line, Class::Data, Step::PAST, &mut self.plan);
         assert!(read.at != Step::PAST);
         read.value
     }
@@ -107,11 +62,10 @@ impl Rig {
 
     /// Flushes, throws the controller away and builds another from the bytes.
     pub fn restart(&mut self) {
-        self.controller.flush(&mut self.bench.plan());
+        self.controller.flush(&mut self.plan);
         let mut layout = Layout::new(self.layout.data_lines());
-        let mut plan = self.bench.plan();
         self.controller =
-            designs::recover(self.name, &self.settings, &mut layout, &mut plan).unwrap();
+            designs::recover(self.name, &self.settings, &mut layout, &mut self.plan).unwrap();
         assert_eq!(layout.regions(), self.layout.regions());
     }
 }

@@ -296,7 +296,7 @@ pub(crate) fn rate(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::harness::Bench;
+    use crate::medium::image::Image;
 
     /// Against a list that is searched: who is there, how often each was looked up, and when last.
     #[test]
@@ -307,7 +307,7 @@ mod tests {
             let params = CacheParams { bytes, ways };
             let cache = MetadataCache::new(params, Unit::Metadata, Queue::Data);
             let mut cache = cache.replacing(policy);
-            let mut bench = Bench::new();
+            let mut plan = Plan::new(Image::new(), true);
             let mut model: Vec<(u64, u32, u32)> = Vec::new(); // place, look-ups, the last
             let (mut random, mut hits) = (1u64, 0);
             for now in 1..4000 {
@@ -317,7 +317,7 @@ mod tests {
                 // A place is looked up the oftener the lower it is, the first more than 255 times.
                 let place = (random >> 33) % places * ((random >> 50) % places) / places;
                 let known = model.iter().position(|(known, ..)| *known == place);
-                let cached = cache.get(Place(place), Step::PAST, &mut bench.plan());
+                let cached = cache.get(Place(place), Step::PAST, &mut plan);
                 assert_eq!(cached.hit, known.is_some());
                 hits += u32::from(cached.hit);
                 match known {

@@ -147,7 +147,7 @@ fn no_plaintext_reaches_the_medium_and_no_pad_is_used_twice() {
         let mut seen = Vec::new();
         for other in [[1; 64], [2; 64], [3; 64]] {
             rig.write(7, &secret);
-            seen.push(rig.bench.newest(Place(7)).unwrap());
+            seen.push(rig.plan.peek(Place(7)).unwrap());
             rig.write(7, &other);
         }
         let plain = seen.contains(&secret);

@@ -84,13 +84,13 @@ proptest! {
         for (line, seed) in &writes {
             rig.write(*line, &content(*seed));
         }
-        rig.controller.flush(&mut rig.bench.plan());
+        rig.controller.flush(&mut rig.plan);
         let regions = rig.layout.regions();
         let table = regions.iter().find(|region| region.name == "mapping").unwrap();
         let mut recount: HashMap<u64, u8> = HashMap::new();
         let mut counts: HashMap<u64, u8> = HashMap::new();
         for index in 0..table.lines {
-            let line = rig.bench.newest(Place(table.first.0 + index)).unwrap_or([0; 64]);
+            let line = rig.plan.peek(Place(table.first.0 + index)).unwrap_or([0; 64]);
             for slot in 0..10 {
                 if let Some(place) = number(&line, slot * 6) {
                     *recount.entry(place).or_default() += 1;
@@ -110,11 +110,11 @@ proptest! {
             for (line, seed) in &writes {
                 rig.write(*line, &content(*seed));
             }
-            rig.controller.flush(&mut rig.bench.plan());
+            rig.controller.flush(&mut rig.plan);
             let region = |name| rig.layout.regions().iter().find(move |r| r.name == name).unwrap();
             let table = |name| {
                 let region = region(name);
-                (0..region.lines).map(|i| rig.bench.newest(region.line(i)).unwrap_or([0; 64]))
+                (0..region.lines).map(|i| rig.plan.peek(region.line(i)).unwrap_or([0; 64]))
             };
             let mut recount: HashMap<u64, u8> = HashMap::new();
             for line in table("mapping") {

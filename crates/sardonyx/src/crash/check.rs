@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use super::explore::Options;
+use super::golden::{Expected, Window};
 use super::history::History;
 use super::mapped::Mapped;
 use super::nested;
@@ -22,7 +23,7 @@ use super::violation::{Kind, Tally, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
 use crate::machine::{Batch, UntimedMemory};
-use crate::plan::journal::{Event, Mark};
+use crate::plan::journal::Event;
 use crate::splitmix::mix;
 use crate::workload::{Fault, Recovered, Workload};
 
@@ -52,31 +53,28 @@ impl Covered {
     }
 }
 
-/// What is known of one core's program.
-struct Known {
+/// One core's program, and what the last state has shown of it.
+struct Core {
     workload: Workload,
-    /// Transactions up to it must be visible.
-    required: u64,
-    /// None beyond it may be.
-    allowed: u64,
-    /// The last one visible at the last state.
+    window: Window,
+    /// The last transaction visible.
     visible: u64,
-    /// Lines that recovery put back at the last state.
+    /// Lines that recovery put back.
     restored: Vec<u64>,
-    /// Lines that were wrong at the last state.
+    /// Lines that were wrong.
     wrong: BTreeSet<u64>,
     /// Lines that may have changed while recovery gave up, and so were not compared.
-    unseen: BTreeSet<u64>,
-    /// What recovery or the structure's check said at the last state.
+    not_compared: BTreeSet<u64>,
+    /// What recovery or the structure's check said.
     fault: Option<(Kind, Fault)>,
 }
 
 /// Goes through the cuts of a history in order.
 pub struct Checker<'h> {
     history: &'h History,
-    platform: Platform,
+    options: Options,
     survivors: Survivors<'h>,
-    known: Vec<Known>,
+    cores: Vec<Core>,
     /// The newest accepted write request of a line, and the request that it was last seen to be of.
     accepted: FxHashMap<u64, u32>,
     seen: FxHashMap<u64, Option<u32>>,
@@ -88,9 +86,6 @@ pub struct Checker<'h> {
     /// not accepted.
     handled: usize,
     pending: BTreeSet<u32>,
-    recovery_cuts: u64,
-    /// In full at one position in so many, and at the first of a piece.
-    full_one_in: u64,
     /// The mapping table as the image has it, if it can be read; not where lines are torn.
     mapped: Option<Mapped>,
     /// The lines that the last event may have changed, by the table.
@@ -110,14 +105,13 @@ impl<'h> Checker<'h> {
     /// Before the first event.
     pub fn new(history: &'h History, options: &Options) -> Checker<'h> {
         let platform = options.platform;
-        let known = |spec: &crate::workload::ProgramSpec| Known {
-            workload: spec.build().expect("it has been run"),
-            required: 0,
-            allowed: 0,
+        let core = |program: &Expected| Core {
+            workload: program.spec.build().expect("it has been run"),
+            window: Window::default(),
             visible: 0,
             restored: Vec::new(),
             wrong: BTreeSet::new(),
-            unseen: BTreeSet::new(),
+            not_compared: BTreeSet::new(),
             fault: None,
         };
         let image = history.image.copy();
@@ -127,17 +121,15 @@ impl<'h> Checker<'h> {
         };
         Checker {
             history,
-            platform,
+            options: *options,
             survivors: Survivors::new(&history.journal, image, platform, history.seed),
-            known: history.programs.iter().map(|p| known(p.spec())).collect(),
+            cores: history.programs.iter().map(core).collect(),
             accepted: FxHashMap::default(),
             seen: FxHashMap::default(),
             lost: BTreeSet::new(),
             secrets: Vec::new(),
             handled: 0,
             pending: BTreeSet::new(),
-            recovery_cuts: options.recovery_cuts,
-            full_one_in: options.full_one_in.max(1),
             mapped,
             about: Vec::new(),
             due: Vec::new(),
@@ -167,7 +159,10 @@ impl<'h> Checker<'h> {
     pub fn step(&mut self) {
         self.happen();
         if !self.changed.is_empty() {
-            let full = self.survivors.position().is_multiple_of(self.full_one_in);
+            let full = self
+                .survivors
+                .position()
+                .is_multiple_of(self.options.full_one_in.max(1));
             self.verify(full);
         }
         self.judge();
@@ -192,32 +187,27 @@ impl<'h> Checker<'h> {
                 *newest = index.max(*newest);
                 let older = |seen: &Option<u32>| seen.is_none_or(|seen| seen < index);
                 if self.history.guarantee == Guarantee::EveryLine
-                    && self.platform != Platform::None
+                    && self.options.platform != Platform::None
                     && self.seen.get(&line).is_some_and(older)
                 {
                     self.lost.insert(line);
                 }
             }
-            Event::Ready { from, count } => {
-                let newest = &journal.writes[(from + count) as usize - 1];
+            Event::Ready { .. } => {
+                let newest = journal.accepted_by(event).last().expect("it has one");
                 while (journal.handled.get(self.handled)).is_some_and(|h| h.order <= newest.order) {
                     self.pending.insert(self.handled as u32);
                     self.handled += 1;
                 }
             }
-            Event::Store(index) if self.platform == Platform::Eadr => {
+            Event::Store(index) if self.options.platform == Platform::Eadr => {
                 let line = journal.stores[index as usize].line.0;
                 self.seen.remove(&line);
                 self.lost.remove(&line);
                 self.stored.push(line);
             }
             Event::Mark { core, mark } => {
-                let known = &mut self.known[core as usize];
-                match mark {
-                    Mark::Committing(number) => known.allowed = number,
-                    Mark::Committed(number) => known.required = number,
-                    Mark::Fence | Mark::Begin(_) => {}
-                }
+                self.cores[core as usize].window.follow(mark);
             }
             _ => {}
         }
@@ -237,7 +227,7 @@ impl<'h> Checker<'h> {
                 lines.extend(late.iter().map(|handled| handled.line.0));
                 let pending = self.pending.iter().map(|index| *index as usize);
                 lines.extend(pending.map(|index| self.history.journal.handled[index].line.0));
-                lines.extend(self.known.iter().flat_map(|k| &k.restored).copied());
+                lines.extend(self.cores.iter().flat_map(|core| &core.restored).copied());
                 continue;
             };
             lines.extend(about);
@@ -246,16 +236,13 @@ impl<'h> Checker<'h> {
     }
 
     fn verify(&mut self, full: bool) {
-        let torn = match self.platform {
-            Platform::None => self.survivors.tear(),
-            _ => Vec::new(),
-        };
+        let torn = self.survivors.tear();
         self.covered.states += 1;
         self.covered.full += u64::from(full);
         let mut lines = self.affected();
         self.stored.clear();
         if full {
-            let regions = self.history.programs.iter().map(|p| p.region());
+            let regions = self.history.programs.iter().map(|p| p.region.clone());
             lines.extend(regions.flatten());
         }
         // A mapping's change may be about anybody's line.
@@ -266,8 +253,8 @@ impl<'h> Checker<'h> {
         if self.history.guarantee == Guarantee::EveryLine {
             self.every_line(&mut controller, &lines);
         }
-        for core in 0..self.known.len() {
-            let region = self.history.programs[core].region();
+        for core in 0..self.cores.len() {
+            let region = self.history.programs[core].region.clone();
             if anybody || lines.range(region).next().is_some() {
                 self.program(core, &mut controller, &lines, full);
             }
@@ -282,52 +269,53 @@ impl<'h> Checker<'h> {
     /// Runs the recovery of one core's program and compares its lines.
     fn program(
         &mut self,
-        core: usize,
+        index: usize,
         controller: &mut Controller,
         affected: &BTreeSet<u64>,
         full: bool,
     ) {
-        let golden = &self.history.programs[core];
-        let (region, log) = (golden.region(), golden.log());
-        let known = &mut self.known[core];
+        let golden = &self.history.programs[index];
+        let (region, log) = (&golden.region, &golden.log);
+        let core = &mut self.cores[index];
         let position = self.survivors.position();
         let untimed = &mut self.survivors.untimed;
         let mut view = UntimedMemory::new(untimed, controller, region.start, log.clone());
-        let drawn = mix(position).checked_rem(self.recovery_cuts) == Some(0);
+        let drawn = mix(position).checked_rem(self.options.recovery_cuts) == Some(0);
         if drawn {
             view.record();
         }
-        known.fault = None;
-        let recovered = match known.workload.recover(&mut view) {
+        core.fault = None;
+        let recovered = match core.workload.recover(&mut view) {
             Ok(recovered) => recovered,
             Err(fault) => {
-                known.fault = Some((Kind::Unrecoverable, fault));
-                known.unseen.append(&mut known.restored.drain(..).collect());
-                known.unseen.extend(affected.range(region));
+                core.fault = Some((Kind::Unrecoverable, fault));
+                core.not_compared
+                    .append(&mut core.restored.drain(..).collect());
+                core.not_compared.extend(affected.range(region.clone()));
                 return;
             }
         };
         let Recovered { visible, restored } = recovered;
         let stored = view.stored();
         let mut compared: BTreeSet<u64> = affected.range(region.clone()).copied().collect();
-        compared.extend(&known.restored);
+        compared.extend(&core.restored);
         compared.extend(&stored);
-        compared.extend(&known.wrong);
-        compared.append(&mut known.unseen);
-        compared.extend(golden.between(known.visible, visible));
-        known.wrong.clear();
+        compared.extend(&core.wrong);
+        compared.append(&mut core.not_compared);
+        compared.extend(golden.between(core.visible, visible));
+        core.wrong.clear();
         for line in compared.into_iter().filter(|line| !log.contains(line)) {
             if view.line(line) != *golden.content(line, visible) {
-                known.wrong.insert(line);
+                core.wrong.insert(line);
             }
         }
-        (known.visible, known.restored) = (visible, stored);
-        if full && known.wrong.is_empty() {
-            let broken = known.workload.check(&mut view).err();
-            known.fault = broken.map(|fault| (Kind::Broken, fault));
+        (core.visible, core.restored) = (visible, stored);
+        if full && core.wrong.is_empty() {
+            let broken = core.workload.check(&mut view).err();
+            core.fault = broken.map(|fault| (Kind::Broken, fault));
         }
         if let Some(batch) = view.take_record().filter(|_| restored > 0) {
-            self.due.push((core, batch));
+            self.due.push((index, batch));
         }
     }
 
@@ -339,16 +327,20 @@ impl<'h> Checker<'h> {
         }
         let (image, sealed) = nested::drained(self.history, &self.survivors);
         for (core, batch) in due {
-            let known = &self.known[core];
-            let window = (known.required, known.allowed);
-            let survivors = (self.survivors.position(), &image, &sealed[..]);
-            let workload = (&known.workload, window);
-            let on = (self.history, core, self.platform);
-            let found = nested::cut(on, survivors, workload, batch);
-            self.covered.recovery_cuts += found.cuts;
-            for violation in &found.violations {
-                self.tally.add(violation);
-            }
+            let Core {
+                workload, window, ..
+            } = &self.cores[core];
+            let recovery = nested::Recovery {
+                history: self.history,
+                platform: self.options.platform,
+                position: self.survivors.position(),
+                image: &image,
+                sealed: &sealed,
+                core,
+                workload,
+                window: *window,
+            };
+            self.covered.recovery_cuts += recovery.cut(batch, &mut self.tally);
         }
     }
 }

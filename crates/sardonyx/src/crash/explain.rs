@@ -3,24 +3,21 @@
 
 use rustc_hash::FxHashSet;
 
-use super::history::History;
+use super::history::{History, counter_in};
 use super::violation::Violation;
 use crate::line::Place;
 use crate::plan::journal::{Event, Mark, Sealed, Write};
 
-/// Events that are told at most, the last before the cut.
-const TOLD: usize = 24;
+/// Events that are shown of a line, and marks where it is about no line: the last before the cut.
+const EVENTS: usize = 24;
+const MARKS: usize = 8;
 
 /// What led to `violation`, a line of text each.
 pub fn explain(history: &History, violation: &Violation) -> Vec<String> {
     let mut story = vec![headline(history, violation)];
     let line = violation.line.or(violation.place.map(|place| place.0));
-    if let Some(line) = line {
-        story.extend(counters(history, violation.position, line));
-        story.extend(events(history, violation, line));
-    } else if let Some(core) = violation.core {
-        story.extend(marks(history, violation.position, core));
-    }
+    story.extend(line.and_then(|line| counters(history, violation.position, line)));
+    story.extend(events(history, violation, line));
     story
 }
 
@@ -58,14 +55,12 @@ fn sealed_of(history: &History, line: u64) -> Vec<&Sealed> {
     let sealed = requests.filter_map(|index| {
         let request = &journal.handled[*index as usize];
         let from = journal.sealed.partition_point(|s| s.order < request.order);
-        let until = journal
-            .handled
-            .get(*index as usize + 1)
-            .map_or(u64::MAX, |next| next.order);
-        let own = journal.sealed[from..]
+        let next = journal.handled.get(*index as usize + 1);
+        let until = next.map_or(u64::MAX, |next| next.order);
+        let mut own = journal.sealed[from..]
             .iter()
             .take_while(|s| s.order < until);
-        own.clone().find(|sealed| sealed.plain == request.data)
+        own.find(|sealed| sealed.plain == request.data)
     });
     sealed.collect()
 }
@@ -73,93 +68,73 @@ fn sealed_of(history: &History, line: u64) -> Vec<&Sealed> {
 /// The counter of the ciphertext that a cut leaves, and the one that it leaves beside it.
 fn counters(history: &History, position: u64, line: u64) -> Option<String> {
     let journal = &history.journal;
-    let mut accepted = FxHashSet::default();
-    for (_, event) in &journal.events[..position as usize] {
-        if let Event::Ready { from, count } = event {
-            let writes = &journal.writes[*from as usize..(*from + *count) as usize];
-            accepted.extend(writes.iter().map(|write| write.order));
-        }
-    }
+    let until = |(at, _): &(u64, &Write)| *at <= position;
+    let accepted = || journal.accepted().take_while(until).map(|(_, write)| write);
+    let orders: FxHashSet<u64> = accepted().map(|write| write.order).collect();
     let sealed = sealed_of(history, line);
-    let newest = sealed.iter().rfind(|s| accepted.contains(&s.order));
+    let newest = sealed.iter().rfind(|s| orders.contains(&s.order));
     let place = newest.map_or(Place(line), |s| s.place);
-    let mut beside = history.counter_place(place).and_then(|at| {
-        let from = (place.0 % 8) as usize * 8;
-        let stored = history.image.read(at)?;
-        Some(number(&stored[from..from + 8]))
-    });
+    let counters = history.counter_place(place);
+    let counters = counters.and_then(|at| history.image.read(at));
+    let mut beside = counters.map(|counters| counter_in(&counters, place));
     let mut data = None;
-    for (_, event) in &journal.events[..position as usize] {
-        let Event::Ready { from, count } = event else {
-            continue;
-        };
-        for write in &journal.writes[*from as usize..(*from + *count) as usize] {
-            if write.place == place {
-                let sealed = journal.sealed.iter().find(|s| s.order == write.order);
-                data = sealed.map(|s| s.counter).or(data);
-                beside = write.sideband.map(u64::from_le_bytes).or(beside);
-            } else if let Some(counter) = carried(history, write, place) {
-                beside = Some(counter);
-            }
+    for write in accepted() {
+        if write.place == place {
+            let sealed = journal.sealed.iter().find(|s| s.order == write.order);
+            data = sealed.map(|s| s.counter).or(data);
+            beside = write.sideband.map(u64::from_le_bytes).or(beside);
+        } else if let Some(counter) = carried(history, write, place) {
+            beside = Some(counter);
         }
     }
-    let told = |counter: Option<u64>| counter.map_or("none".to_owned(), |c| c.to_string());
+    let shown = |counter: Option<u64>| counter.map_or("none".to_owned(), |c| c.to_string());
     history.is_encrypted().then(|| {
         format!(
             "  place {}: encrypted last under counter {} (setup's if none); the counter kept is {}",
             place.0,
-            told(data),
-            told(beside)
+            shown(data),
+            shown(beside)
         )
     })
 }
 
 /// The counter of `place` in a write of its line of counters.
 fn carried(history: &History, write: &Write, place: Place) -> Option<u64> {
-    let word = place.0 % 8;
-    let here = history.counter_place(place) == Some(write.place);
-    (here && write.words >> word & 1 == 1).then(|| {
-        let from = word as usize * 8;
-        number(&write.line[from..from + 8])
-    })
+    let covered = history.covered(write.place, write.words);
+    covered
+        .contains(&place)
+        .then(|| counter_in(&write.line, place))
 }
 
-fn events(history: &History, violation: &Violation, line: u64) -> Vec<String> {
+/// What happened to `line`, and what the violation's core did.
+fn events(history: &History, violation: &Violation, line: Option<u64>) -> Vec<String> {
     let journal = &history.journal;
-    let sealed = sealed_of(history, line);
-    let mut places: Vec<Place> = sealed.iter().map(|s| s.place).collect();
-    places.push(Place(line));
+    let mut places: Vec<Place> = line.into_iter().map(Place).collect();
+    let sealed = line.map_or(Vec::new(), |line| sealed_of(history, line));
+    places.extend(sealed.iter().map(|s| s.place));
     places.sort_unstable();
     places.dedup();
-    let mut told = Vec::new();
-    for (index, (time, event)) in journal.events[..violation.position as usize]
-        .iter()
-        .enumerate()
-    {
-        let mut tell = |what: String| {
-            told.push(format!("  {:>8} {:>12.1} ns  {what}", index + 1, time.ns()));
+    let mut shown = Vec::new();
+    let until = violation.position as usize;
+    for (index, (time, event)) in journal.events[..until].iter().enumerate() {
+        let mut show = |what: String| {
+            shown.push(format!("  {:>8} {:>12.1} ns  {what}", index + 1, time.ns()));
         };
         match event {
-            Event::Ready { from, count } => {
-                for write in &journal.writes[*from as usize..(*from + *count) as usize] {
-                    let of = journal.sealed.iter().find(|s| s.order == write.order);
+            Event::Ready { count, .. } => {
+                for write in journal.accepted_by(*event) {
                     if places.contains(&write.place) {
-                        let of =
-                            of.map_or(String::new(), |s| format!(" under counter {}", s.counter));
+                        let sealed = journal.sealed.iter().find(|s| s.order == write.order);
+                        let sealed = sealed.map(|s| format!(" under counter {}", s.counter));
+                        let sealed = sealed.unwrap_or_default();
                         let group = if *count > 1 { ", in a group" } else { "" };
-                        let merged = if write.merged_into.is_some() {
-                            ", merged"
-                        } else {
-                            ""
-                        };
-                        tell(format!(
-                            "place {} accepted{of}{group}{merged}",
-                            write.place.0
-                        ));
+                        let merged = write.merged_into.map_or("", |_| ", merged");
+                        let place = write.place.0;
+                        show(format!("place {place} accepted{sealed}{group}{merged}"));
                     }
                     for place in &places {
                         if let Some(counter) = carried(history, write, *place) {
-                            tell(format!("counter {counter} of place {} accepted", place.0));
+                            show(format!("counter {counter} of place {} accepted", place.0));
                         }
                     }
                 }
@@ -167,41 +142,24 @@ fn events(history: &History, violation: &Violation, line: u64) -> Vec<String> {
             Event::Done(write) => {
                 let write = &journal.array[*write as usize];
                 if places.contains(&write.place) {
-                    tell(format!("place {} done in the array", write.place.0));
+                    show(format!("place {} done in the array", write.place.0));
                 }
             }
             Event::Accepted(request) => {
                 let request = &journal.handled[*request as usize];
-                if request.line.0 == line {
-                    tell(format!(
-                        "write of line {line} complete ({:?})",
-                        request.persist
-                    ));
+                let (at, persist) = (request.line.0, request.persist);
+                if line == Some(at) {
+                    show(format!("write of line {at} complete ({persist:?})"));
                 }
             }
             Event::Mark { core, mark } if Some(*core as usize) == violation.core => {
-                tell(mark_text(*core, *mark));
+                show(mark_text(*core, *mark));
             }
             _ => {}
         }
     }
-    told.split_off(told.len().saturating_sub(TOLD))
-}
-
-fn marks(history: &History, position: u64, core: usize) -> Vec<String> {
-    let events = history.journal.events[..position as usize]
-        .iter()
-        .enumerate();
-    let told: Vec<String> = events
-        .filter_map(|(index, (time, event))| match event {
-            Event::Mark { core: of, mark } if *of as usize == core => {
-                let text = mark_text(*of, *mark);
-                Some(format!("  {:>8} {:>12.1} ns  {text}", index + 1, time.ns()))
-            }
-            _ => None,
-        })
-        .collect();
-    told[told.len().saturating_sub(8)..].to_vec()
+    let most = line.map_or(MARKS, |_| EVENTS);
+    shown.split_off(shown.len().saturating_sub(most))
 }
 
 fn mark_text(core: u32, mark: Mark) -> String {
@@ -211,8 +169,4 @@ fn mark_text(core: u32, mark: Mark) -> String {
         Mark::Committing(number) => format!("core {core}: transaction {number} begins to commit"),
         Mark::Committed(number) => format!("core {core}: transaction {number} has committed"),
     }
-}
-
-fn number(bytes: &[u8]) -> u64 {
-    u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
 }

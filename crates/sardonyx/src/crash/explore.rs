@@ -176,33 +176,22 @@ pub fn explore(
 /// What the run as a whole shows, without any cut.
 fn whole_run(history: &History, platform: Platform, tally: &mut Tally) {
     for violation in audit::pairs(history, platform) {
-        tally.add(&violation);
+        tally.add(violation);
     }
-    let end = history.positions() - 1;
-    let mut tell = |kind, place, what| {
-        tally.add(&Violation {
-            kind,
-            position: end,
-            recovery_cut: None,
-            core: None,
-            line: None,
+    let reused = history.pads.reused.iter().map(|pad| {
+        let what = format!("counter {} covers two contents within the run", pad.counter);
+        (Kind::PadReused, pad.place, what)
+    });
+    let plain = secrecy::plaintext_in(&history.journal).into_iter();
+    let plain = plain.map(|place| {
+        let what = "a content, or its check bits, as they are".to_owned();
+        (Kind::Plaintext, place, what)
+    });
+    for (kind, place, what) in reused.chain(plain) {
+        tally.add(Violation {
             place: Some(place),
-            what,
+            ..Violation::new(kind, history.positions() - 1, what)
         });
-    };
-    for reuse in &history.pads.reused {
-        let what = format!(
-            "counter {} covers two contents within the run",
-            reuse.counter
-        );
-        tell(Kind::PadReused, reuse.place, what);
-    }
-    for place in secrecy::plaintext_in(&history.journal) {
-        tell(
-            Kind::Plaintext,
-            place,
-            "a content, or its check bits, as they are".into(),
-        );
     }
 }
 

@@ -5,29 +5,66 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::line::{Line, Logical};
+use super::violation::Kind;
+use crate::line::{Class, Line, Logical};
 use crate::machine::{Batch, OpSource, RunError};
+use crate::plan::journal::Mark;
 use crate::units::Time;
 use crate::workload::{ProgramRun, ProgramSpec, SpecError};
 
 /// One core's program for the timed run, which writes down what its lines hold.
 pub struct Golden {
     run: ProgramRun,
-    expected: Expected,
+    /// What has been written down.
+    pub expected: Expected,
+}
+
+/// Which transactions of a core may be the last visible one after a cut.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Window {
+    /// Transactions up to it must be visible.
+    pub required: u64,
+    /// None beyond it may be.
+    pub allowed: u64,
+}
+
+impl Window {
+    /// The core has made `mark`.
+    pub fn follow(&mut self, mark: Mark) {
+        match mark {
+            Mark::Committing(number) => self.allowed = number,
+            Mark::Committed(number) => self.required = number,
+            Mark::Fence | Mark::Begin(_) => {}
+        }
+    }
+
+    /// What is wrong if transaction `visible` is the last visible one.
+    pub fn broken_by(self, visible: u64) -> Option<Kind> {
+        if visible < self.required {
+            Some(Kind::Lost)
+        } else if visible > self.allowed {
+            Some(Kind::Early)
+        } else {
+            None
+        }
+    }
 }
 
 /// A program's lines by transaction.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    spec: ProgramSpec,
-    region: Range<u64>,
-    log: Range<u64>,
+    /// The program's specification.
+    pub spec: ProgramSpec,
+    /// The region's lines in the machine.
+    pub region: Range<u64>,
+    /// Those that hold the undo log.
+    pub log: Range<u64>,
     /// The region as setup leaves it.
-    initial: Vec<Line>,
+    pub initial: Vec<Line>,
     /// Of each line that changed: after which transaction it holds what, oldest first.
     versions: FxHashMap<u64, Vec<(u64, Line)>>,
     /// The lines that each transaction changes, the first being 1.
-    deltas: Vec<Vec<u64>>,
+    pub changes: Vec<Vec<u64>>,
 }
 
 impl Golden {
@@ -44,38 +81,13 @@ impl Golden {
             log: run.log_lines(),
             initial: (0..memory.lines()).map(|line| *memory.line(line)).collect(),
             versions: FxHashMap::default(),
-            deltas: Vec::new(),
+            changes: Vec::new(),
         };
         Ok(Golden { run, expected })
-    }
-
-    /// What has been written down.
-    pub fn expected(&self) -> &Expected {
-        &self.expected
     }
 }
 
 impl Expected {
-    /// The program's specification.
-    pub fn spec(&self) -> &ProgramSpec {
-        &self.spec
-    }
-
-    /// The region's lines in the machine.
-    pub fn region(&self) -> Range<u64> {
-        self.region.clone()
-    }
-
-    /// Those that hold the undo log.
-    pub fn log(&self) -> Range<u64> {
-        self.log.clone()
-    }
-
-    /// What setup wrote.
-    pub fn initial(&self) -> &[Line] {
-        &self.initial
-    }
-
     /// What `line` holds when `visible` is the last transaction.
     pub fn content(&self, line: u64, visible: u64) -> &Line {
         let newest = self.versions.get(&line).and_then(|versions| {
@@ -88,28 +100,19 @@ impl Expected {
         }
     }
 
-    /// The transaction after which `line` first holds `content`, 0 for setup.
-    pub fn dated(&self, line: u64, content: &Line) -> Option<u64> {
-        let versions = self.versions.get(&line).into_iter().flatten();
-        let known = versions.filter(|(_, l)| l == content).map(|(n, _)| *n);
-        let initial = &self.initial[(line - self.region.start) as usize];
-        (initial == content)
-            .then_some(0)
-            .into_iter()
-            .chain(known)
-            .min()
+    /// Log or data.
+    pub fn class_of(&self, line: u64) -> Class {
+        match self.log.contains(&line) {
+            true => Class::Log,
+            false => Class::Data,
+        }
     }
 
     /// Lines whose content differs between two transactions.
     pub fn between(&self, a: u64, b: u64) -> impl Iterator<Item = u64> + '_ {
         let (from, to) = (a.min(b) as usize, a.max(b) as usize);
-        let to = to.min(self.deltas.len());
-        self.deltas[from.min(to)..to].iter().flatten().copied()
-    }
-
-    /// Transactions that it has run.
-    pub fn transactions(&self) -> u64 {
-        self.deltas.len() as u64
+        let to = to.min(self.changes.len());
+        self.changes[from.min(to)..to].iter().flatten().copied()
     }
 }
 
@@ -122,14 +125,15 @@ impl OpSource for Golden {
         if self.run.done() == self.run.spec().transactions {
             return Ok(false);
         }
-        let (delta, base) = (self.run.transaction_with_delta(batch), self.run.base().0);
-        let lines = delta.lines.iter().map(|change| base + change.line);
+        let changed = self.run.transaction_with_changes(batch);
+        let (base, number) = (self.run.base().0, self.run.done());
         let expected = &mut self.expected;
-        expected.deltas.push(lines.clone().collect());
-        for (line, change) in lines.zip(&delta.lines) {
-            let version = (delta.transaction, change.after);
-            expected.versions.entry(line).or_default().push(version);
+        for line in &changed {
+            let versions = expected.versions.entry(base + line).or_default();
+            versions.push((number, *self.run.memory().line(*line)));
         }
+        let changed = changed.into_iter().map(|line| base + line);
+        expected.changes.push(changed.collect());
         Ok(true)
     }
 

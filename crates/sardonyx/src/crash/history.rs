@@ -90,7 +90,7 @@ impl History {
         let mut programs = Vec::new();
         for spec in specs {
             let golden = Golden::new(spec, Logical(base))?;
-            base = golden.expected().region().end.next_multiple_of(APART);
+            base = golden.expected.region.end.next_multiple_of(APART);
             programs.push(golden);
         }
         let mut machine = machine.with_cores(specs.len());
@@ -119,7 +119,7 @@ impl History {
             image,
             pads: Pads::new(&setup, &journal, global),
             journal,
-            programs: programs.iter().map(|p| p.expected().clone()).collect(),
+            programs: programs.iter().map(|p| p.expected.clone()).collect(),
             requests,
             placement,
             counters: region("counters"),
@@ -137,7 +137,7 @@ impl History {
     /// What each line held after setup.
     pub fn initial(&self, line: u64) -> &Line {
         let program = &self.programs[self.core_of(line).expect("a line of a program")];
-        &program.initial()[(line - program.region().start) as usize]
+        &program.initial[(line - program.region.start) as usize]
     }
 
     /// A controller that knows nothing yet, with small caches: how large they are does not change
@@ -194,17 +194,13 @@ impl History {
 
     /// Log or data.
     pub fn class_of(&self, line: u64) -> Class {
-        match self.programs.iter().any(|p| p.log().contains(&line)) {
-            true => Class::Log,
-            false => Class::Data,
-        }
+        let core = self.core_of(line);
+        core.map_or(Class::Data, |core| self.programs[core].class_of(line))
     }
 
     /// The core whose region `line` is in.
     pub fn core_of(&self, line: u64) -> Option<usize> {
-        self.programs
-            .iter()
-            .position(|p| p.region().contains(&line))
+        self.programs.iter().position(|p| p.region.contains(&line))
     }
 }
 
@@ -244,6 +240,12 @@ fn shrink(machine: &mut Machine, lines: u64) {
     geometry.rows = geometry.rows.min(lines.div_ceil(row) + 1);
 }
 
+/// The counter of the line at `place` in its line of counters.
+pub fn counter_in(counters: &Line, place: Place) -> u64 {
+    let (words, _) = counters.as_chunks();
+    u64::from_le_bytes(words[place.0 as usize % 8])
+}
+
 /// The same settings with small caches.
 fn fresh(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
@@ -269,12 +271,9 @@ fn set_up(
     let mut controller = stack.build(&machine.settings, &mut layout);
     let mut untimed = Untimed::new(Image::new());
     untimed.plan(|plan| {
-        for program in programs.iter().map(Golden::expected) {
-            for (line, data) in program.region().zip(program.initial()) {
-                let class = match program.log().contains(&line) {
-                    true => Class::Log,
-                    false => Class::Data,
-                };
+        for program in programs.iter().map(|program| &program.expected) {
+            for (line, data) in program.region.clone().zip(&program.initial) {
+                let class = program.class_of(line);
                 let write = Write::new(Logical(line), At::past(data));
                 controller.write(Write { class, ..write }, plan);
             }

@@ -1,24 +1,17 @@
 //! A cut within recovery: what recovery did is done again by a timed core over what survived, and
 //! the power goes once more at every position of that, on the same platform.
 
+use super::golden::Window;
 use super::history::{History, adverse};
 use super::platform::{Platform, Survivors, recover_over};
 use super::secrecy::Pads;
-use super::violation::{Kind, Violation};
+use super::violation::{Kind, Tally, Violation};
 use crate::machine::{Batch, OpSource, RunError, UntimedMemory};
 use crate::medium::image::Image;
 use crate::plan::journal::Sealed;
 use crate::plan::untimed::Untimed;
 use crate::units::Time;
 use crate::workload::Workload;
-
-/// What cutting one recovery has shown.
-pub struct Found {
-    /// Cuts.
-    pub cuts: u64,
-    /// What was wrong, at most one thing a cut.
-    pub violations: Vec<Violation>,
-}
 
 /// Operations that are there already.
 struct Once {
@@ -58,111 +51,114 @@ pub fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Sealed>)
     (untimed.into_image(), sealed)
 }
 
-/// Cuts the recovery `batch` of core `core`'s program on `platform`, which began with `image` after
-/// a cut at `position`, for which `sealed` had been encrypted; transactions `window.0` to
-/// `window.1` must or may be visible.
-pub fn cut(
-    (history, core, platform): (&History, usize, Platform),
-    (position, image, sealed): (u64, &Image, &[Sealed]),
-    (workload, window): (&Workload, (u64, u64)),
-    batch: Batch,
-) -> Found {
-    let golden = &history.programs[core];
-    let once = Once {
-        batch: Some(batch),
-        log: golden.log(),
-    };
-    let seed = history.seed ^ position;
-    let controller = (&*history.design, history.controller());
-    let sources: Vec<Box<dyn OpSource>> = vec![Box::new(once)];
-    let journal = adverse(&history.machine, controller, image.copy(), sources, seed)
-        .expect("a recovery was run before, without time");
-    let pads = Pads::new(sealed, &journal, false);
-    let mut survivors = Survivors::new(&journal, image.copy(), platform, seed);
-    let (mut changed, mut found) = (
-        Vec::new(),
-        Found {
-            cuts: 0,
-            violations: Vec::new(),
-        },
-    );
-    let mut standing: Option<Violation> = None;
-    for (index, _) in journal.events.iter().enumerate() {
-        changed.clear();
-        survivors.advance(&mut changed);
-        found.cuts += 1;
-        let recovery_cut = index as u64 + 1;
-        if !changed.is_empty() {
-            let torn = match platform {
-                Platform::None => survivors.tear(),
-                _ => Vec::new(),
-            };
-            let wrong = verify((history, core), &mut survivors, (workload, window));
-            let sealed = survivors.untimed.sealed();
-            let reused = sealed
-                .iter()
-                .find(|s| history.pads.is_reused(s, position) || pads.is_reused(s, recovery_cut));
-            let reused = reused.map(|s| {
-                let what = format!(
-                    "a second recovery encrypts place {} under counter {}, used before",
-                    s.place.0, s.counter
-                );
-                (Kind::PadReused, None, Some(s.place), what)
-            });
-            let wrong = wrong.map(|(kind, line, what)| (kind, line, None, what));
-            standing = wrong.or(reused).map(|(kind, line, place, what)| Violation {
-                kind,
-                position,
-                recovery_cut: None,
-                core: Some(core),
-                line,
-                place,
-                what: format!("after a cut within recovery: {what}"),
-            });
-            survivors.untimed.forget();
-            survivors.mend(torn);
-        }
-        if let Some(violation) = &mut standing {
-            violation.recovery_cut = Some(recovery_cut);
-            found.violations.push(violation.clone());
-        }
-    }
-    found
+/// The recovery of one core's program, to be cut itself.
+pub struct Recovery<'a> {
+    /// The run.
+    pub history: &'a History,
+    /// What reserve power drains at either cut.
+    pub platform: Platform,
+    /// Where the run was cut.
+    pub position: u64,
+    /// What recovery begins with.
+    pub image: &'a Image,
+    /// What was encrypted to that end.
+    pub sealed: &'a [Sealed],
+    /// The core.
+    pub core: usize,
+    /// Its program.
+    pub workload: &'a Workload,
+    /// Transactions that must and may be visible.
+    pub window: Window,
 }
 
-/// Recovers once more, and compares the lines of every transaction in question.
-fn verify(
-    (history, core): (&History, usize),
-    survivors: &mut Survivors,
-    (workload, (required, allowed)): (&Workload, (u64, u64)),
-) -> Option<(Kind, Option<u64>, String)> {
-    let golden = &history.programs[core];
-    let (region, log) = (golden.region(), golden.log());
-    let mut controller = survivors.recover(history);
-    let untimed = &mut survivors.untimed;
-    let mut view = UntimedMemory::new(untimed, &mut controller, region.start, log.clone());
-    let visible = match workload.recover(&mut view) {
-        Ok(recovered) => recovered.visible,
-        Err(fault) => {
-            let line = region.start + fault.at / 64;
-            return Some((Kind::Unrecoverable, Some(line), fault.what));
-        }
-    };
-    if visible < required || visible > allowed {
-        let kind = if visible < required {
-            Kind::Lost
-        } else {
-            Kind::Early
+impl Recovery<'_> {
+    /// Plays the operations of `batch`, which are the recovery's, and cuts it at each position.
+    /// Returns how many cuts that were, and adds to `tally` at most one violation a cut.
+    pub fn cut(&self, batch: Batch, tally: &mut Tally) -> u64 {
+        let (history, image, position) = (self.history, self.image, self.position);
+        let once = Once {
+            batch: Some(batch),
+            log: history.programs[self.core].log.clone(),
         };
-        let what = format!("transaction {visible} is the last, of {required} to {allowed}");
-        return Some((kind, None, what));
+        let seed = history.seed ^ position;
+        let controller = (&*history.design, history.controller());
+        let sources: Vec<Box<dyn OpSource>> = vec![Box::new(once)];
+        let journal = adverse(&history.machine, controller, image.copy(), sources, seed)
+            .expect("a recovery was run before, without time");
+        let pads = Pads::new(self.sealed, &journal, false);
+        let mut survivors = Survivors::new(&journal, image.copy(), self.platform, seed);
+        let mut changed = Vec::new();
+        let mut standing: Option<Violation> = None;
+        for _ in &journal.events {
+            changed.clear();
+            survivors.advance(&mut changed);
+            let recovery_cut = survivors.position();
+            if !changed.is_empty() {
+                let torn = survivors.tear();
+                let wrong = self.verify(&mut survivors);
+                let reused = survivors.untimed.sealed().iter().find(|s| {
+                    history.pads.is_reused(s, position) || pads.is_reused(s, recovery_cut)
+                });
+                let reused = reused.map(|s| {
+                    let what = format!(
+                        "a second recovery encrypts place {} under counter {}, used before",
+                        s.place.0, s.counter
+                    );
+                    Violation {
+                        place: Some(s.place),
+                        ..Violation::new(Kind::PadReused, position, what)
+                    }
+                });
+                standing = wrong.or(reused).map(|found| Violation {
+                    core: Some(self.core),
+                    what: format!("after a cut within recovery: {}", found.what),
+                    ..found
+                });
+                survivors.untimed.forget();
+                survivors.mend(torn);
+            }
+            if let Some(violation) = &standing {
+                tally.add(Violation {
+                    recovery_cut: Some(recovery_cut),
+                    ..violation.clone()
+                });
+            }
+        }
+        journal.events.len() as u64
     }
-    // The lines that this recovery, or the one that was cut, may have touched.
-    let mut lines = view.stored();
-    lines.extend(golden.between(required, allowed + 1));
-    let differs =
-        |line: &u64| !log.contains(line) && view.line(*line) != *golden.content(*line, visible);
-    let wrong = lines.into_iter().find(differs)?;
-    let what = format!("line {wrong} is not what transaction {visible} left");
-    Some((Kind::WrongLine, Some(wrong), what))
+
+    /// Recovers once more, and compares the lines of every transaction in question.
+    fn verify(&self, survivors: &mut Survivors) -> Option<Violation> {
+        let golden = &self.history.programs[self.core];
+        let (region, log) = (&golden.region, &golden.log);
+        let wrong = |kind, line, what| {
+            Some(Violation {
+                line,
+                ..Violation::new(kind, self.position, what)
+            })
+        };
+        let mut controller = survivors.recover(self.history);
+        let untimed = &mut survivors.untimed;
+        let mut view = UntimedMemory::new(untimed, &mut controller, region.start, log.clone());
+        let visible = match self.workload.recover(&mut view) {
+            Ok(recovered) => recovered.visible,
+            Err(fault) => {
+                let line = region.start + fault.at / 64;
+                return wrong(Kind::Unrecoverable, Some(line), fault.what);
+            }
+        };
+        let Window { required, allowed } = self.window;
+        if let Some(kind) = self.window.broken_by(visible) {
+            let what = format!("transaction {visible} is the last, of {required} to {allowed}");
+            return wrong(kind, None, what);
+        }
+        // The lines that this recovery, or the one that was cut, may have touched.
+        let mut lines = view.stored();
+        lines.extend(golden.between(required, allowed + 1));
+        let differs =
+            |line: &u64| !log.contains(line) && view.line(*line) != *golden.content(*line, visible);
+        let line = lines.into_iter().find(differs)?;
+        let what = format!("line {line} is not what transaction {visible} left");
+        wrong(Kind::WrongLine, Some(line), what)
+    }
 }

@@ -1,6 +1,8 @@
 //! What a power cut leaves, position by position: the array, and what the platform's reserve power
 //! drains into it. One image that only ever moves forward, an event at a time.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
 use super::history::History;
@@ -13,25 +15,18 @@ use crate::plan::untimed::Untimed;
 use crate::splitmix::mix;
 use crate::units::Time;
 
-/// What reserve power drains.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Platform {
-    /// The write queues' ready entries, and the controller's registers that have reserve power.
-    #[default]
-    Adr,
-    /// Those, the processors' caches and the controller's metadata caches.
-    Eadr,
-    /// Nothing; a line that is being programmed is torn at 8-byte granularity.
-    None,
-}
-
-impl Platform {
-    /// All, by their names on the command line.
-    pub const ALL: [(&'static str, Platform); 3] = [
-        ("adr", Platform::Adr),
-        ("eadr", Platform::Eadr),
-        ("none", Platform::None),
-    ];
+crate::names::named! {
+    /// What reserve power drains.
+    #[derive(Default)]
+    Platform {
+        /// The write queues' ready entries, and the controller's registers that have reserve power.
+        #[default]
+        Adr = "adr",
+        /// Those, the processors' caches and the controller's metadata caches.
+        Eadr = "eadr",
+        /// Nothing; a line that is being programmed is torn at 8-byte granularity.
+        None = "none",
+    }
 }
 
 /// A place whose bytes differ from what they were a position before, and which of its words.
@@ -52,7 +47,7 @@ pub struct Survivors<'h> {
     /// How new the words of lines are, where it is.
     versions: FxHashMap<u64, [u64; 8]>,
     /// `eadr`: dirty lines of the processors' caches.
-    cached: FxHashMap<u64, (Line, Persist)>,
+    cached: BTreeMap<Logical, (Line, Persist)>,
     /// `none`: array writes that have begun.
     programming: Vec<u32>,
 }
@@ -73,7 +68,7 @@ impl<'h> Survivors<'h> {
                 Platform::None => false,
             },
             versions: FxHashMap::default(),
-            cached: FxHashMap::default(),
+            cached: BTreeMap::new(),
             programming: Vec::new(),
         }
     }
@@ -92,22 +87,22 @@ impl<'h> Survivors<'h> {
             self.drain_instant(now, changed);
         }
         match (event, self.platform) {
-            (Event::Ready { from, count }, Platform::Adr) => {
-                for write in &journal.writes[from as usize..(from + count) as usize] {
+            (Event::Ready { .. }, Platform::Adr) => {
+                for write in journal.accepted_by(event) {
                     self.apply(write, changed);
                 }
             }
             (Event::Store(index), Platform::Eadr) => {
                 let stored = &journal.stores[index as usize];
                 let kept = (stored.data, stored.persist);
-                self.cached.insert(stored.line.0, kept);
+                self.cached.insert(stored.line, kept);
                 changed.push((Place(stored.line.0), 0xff));
             }
             (Event::Accepted(index), Platform::Eadr) => {
                 let handled = &journal.handled[index as usize];
                 let same = |(line, _): &(Line, Persist)| *line == handled.data;
-                if self.cached.get(&handled.line.0).is_some_and(same) {
-                    self.cached.remove(&handled.line.0);
+                if self.cached.get(&handled.line).is_some_and(same) {
+                    self.cached.remove(&handled.line);
                 }
             }
             (Event::OnChip(index), Platform::Adr) => {
@@ -138,16 +133,11 @@ impl<'h> Survivors<'h> {
             && *at <= now
         {
             self.drained_until += 1;
-            match *event {
-                Event::Ready { from, count } => {
-                    for write in &journal.writes[from as usize..(from + count) as usize] {
-                        self.apply(write, changed);
-                    }
-                }
-                Event::OnChip(index) => {
-                    self.apply(&journal.on_chip[index as usize].write, changed);
-                }
-                _ => {}
+            for write in journal.accepted_by(*event) {
+                self.apply(write, changed);
+            }
+            if let Event::OnChip(index) = event {
+                self.apply(&journal.on_chip[*index as usize].write, changed);
             }
         }
     }
@@ -173,16 +163,15 @@ impl<'h> Survivors<'h> {
 
     /// Whether `line` is drained from a processor's cache.
     pub fn is_cached(&self, line: u64) -> bool {
-        self.cached.contains_key(&line)
+        self.cached.contains_key(&Logical(line))
     }
 
     /// Lines of the processors' caches that are drained, in order.
     pub fn drained(&self) -> Vec<(Logical, Line, Persist)> {
-        let mut lines: Vec<_> = self.cached.iter().collect();
-        lines.sort_unstable_by_key(|(line, _)| **line);
-        let each =
-            |(line, (data, persist)): (&u64, &(Line, Persist))| (Logical(*line), *data, *persist);
-        lines.into_iter().map(each).collect()
+        let lines = self.cached.iter();
+        lines
+            .map(|(line, (data, persist))| (*line, *data, *persist))
+            .collect()
     }
 
     /// A fresh controller over the image, to which the drained lines have been written.

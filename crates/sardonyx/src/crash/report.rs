@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use super::explain::explain;
 use super::explore::{Explored, Options, explore};
 use super::history::{History, HistoryError};
-use super::platform::Platform;
-use super::stages::{Shown, Stage, stages};
+use super::stages::{Stage, stages};
 use super::violation::{Tally, Violation};
 use crate::config::Machine;
 use crate::controller::designs::Guarantee;
@@ -68,64 +67,60 @@ impl Question {
         let Some(shown) = stages(&history, platform, &|done| progress(done, cuts)) else {
             return Ok(None);
         };
-        let spec = history.programs[0].spec();
-        let each = Stage::ALL.iter().zip(shown).map(stage);
-        Ok(Some(json!({
-            "design": history.design,
-            "program": spec.name,
-            "mutant": spec.durability.mutant().map(|mutant| mutant.name()),
-            "cores": history.programs.len(),
-            "transactions": spec.transactions,
-            "seed": history.seed,
-            "platform": platform.name(),
-            "cuts": cuts,
-            "stages": each.collect::<Vec<Value>>(),
-        })))
+        let mut answer = run(&history);
+        answer["platform"] = json!(platform.name());
+        answer["cuts"] = json!(cuts);
+        let each = Stage::ALL.iter().zip(shown).map(|(stage, shown)| {
+            let mut row = json!(shown);
+            row["stage"] = json!(stage.name());
+            row
+        });
+        answer["stages"] = each.collect();
+        Ok(Some(answer))
     }
 }
 
-fn stage((stage, shown): (&Stage, Shown)) -> Value {
+/// What was run.
+fn run(history: &History) -> Value {
+    let spec = &history.programs[0].spec;
     json!({
-        "stage": stage.name(),
-        "cuts": shown.cuts,
-        "backup_usable": shown.backup_usable,
-        "data_usable": shown.data_usable,
-        "takes_backup": shown.takes_backup,
-        "takes_data": shown.takes_data,
-        "recovered": shown.recovered,
+        "design": history.design,
+        "program": spec.name,
+        "mutant": spec.durability.mutant().map(|mutant| mutant.name()),
+        "cores": history.programs.len(),
+        "transactions": spec.transactions,
+        "seed": history.seed,
     })
 }
 
 fn describe(history: &History, explored: &Explored) -> Value {
     let covered = explored.covered;
-    let spec = history.programs[0].spec();
+    let spec = &history.programs[0].spec;
     let recoverability = explored.tally.count(false);
     let secrecy = explored.tally.count(true);
-    json!({
-        "design": history.design,
-        "guarantee": history.guarantee.name(),
-        "program": spec.name,
-        "mutant": spec.durability.mutant().map(|mutant| mutant.name()),
-        "cores": history.programs.len(),
-        "transactions": spec.transactions,
-        "transaction_bytes": spec.item_bytes,
-        "footprint_bytes": spec.footprint,
-        "seed": history.seed,
-        "positions": history.positions(),
-        "cuts": covered.cuts,
-        "distinct_states": covered.states,
-        "checked_in_full": covered.full,
-        "recovery_cuts": covered.recovery_cuts,
-        "recoverability_violations": recoverability,
-        "secrecy_violations": secrecy,
-        "fails": history.guarantee != Guarantee::Nothing && recoverability + secrecy > 0,
-        "violations": violations(history, &explored.tally),
-    })
+    let fails = history.guarantee != Guarantee::Nothing && recoverability + secrecy > 0;
+    let mut answer = run(history);
+    for (key, value) in [
+        ("guarantee", json!(history.guarantee.name())),
+        ("transaction_bytes", json!(spec.item_bytes)),
+        ("footprint_bytes", json!(spec.footprint)),
+        ("positions", json!(history.positions())),
+        ("cuts", json!(covered.cuts)),
+        ("distinct_states", json!(covered.states)),
+        ("checked_in_full", json!(covered.full)),
+        ("recovery_cuts", json!(covered.recovery_cuts)),
+        ("recoverability_violations", json!(recoverability)),
+        ("secrecy_violations", json!(secrecy)),
+        ("fails", json!(fails)),
+        ("violations", violations(history, &explored.tally)),
+    ] {
+        answer[key] = value;
+    }
+    answer
 }
 
-fn violations(history: &History, tally: &Tally) -> Vec<Value> {
-    let first = |violation: &Violation| {
-        let (count, _) = &tally.kinds[&violation.kind];
+fn violations(history: &History, tally: &Tally) -> Value {
+    let first = |(count, violation): &(u64, Violation)| {
         json!({
             "kind": violation.kind.name(),
             "about": if violation.kind.is_secrecy() { "secrecy" } else { "recoverability" },
@@ -140,13 +135,5 @@ fn violations(history: &History, tally: &Tally) -> Vec<Value> {
             "history": explain(history, violation),
         })
     };
-    tally.first().map(first).collect()
-}
-
-impl Platform {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        let known = Platform::ALL.iter().find(|(_, platform)| *platform == self);
-        known.expect("all are listed").0
-    }
+    tally.kinds.values().map(first).collect()
 }

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ecc::{self, Matrix};
 use crate::line::{Line, Place};
-use crate::plan::journal::{Event, Journal, Sealed};
+use crate::plan::journal::{Journal, Sealed};
 
 /// One use of a pad.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,28 +45,15 @@ pub struct Pads {
 impl Pads {
     /// The pads of what setup wrote and of a run; positions count the events that have happened.
     pub fn new(setup: &[Sealed], journal: &Journal, global: bool) -> Pads {
+        // From where on a write is in the array, and from where on it is merged over there.
         let (mut from, mut until) = (FxHashMap::default(), FxHashMap::default());
-        for (index, (_, event)) in journal.events.iter().enumerate() {
-            let Event::Ready { from: first, count } = event else {
-                continue;
-            };
-            for write in &journal.writes[*first as usize..(*first + *count) as usize] {
-                from.insert(write.order, index as u32 + 1);
-                if let Some(into) = write.merged_into {
-                    // What was merged before into the same entry has gone as well.
-                    until
-                        .entry(into)
-                        .or_insert_with(Vec::new)
-                        .push((index as u32 + 1, write.order));
-                }
-            }
-        }
-        let mut gone: FxHashMap<u64, u32> = FxHashMap::default();
-        for (into, merges) in &until {
-            let mut last = *into;
-            for (at, order) in merges {
-                gone.insert(last, *at);
-                last = *order;
+        // The newest write merged into each.
+        let mut newest: FxHashMap<u64, u64> = FxHashMap::default();
+        for (at, write) in journal.accepted() {
+            from.insert(write.order, at as u32);
+            if let Some(into) = write.merged_into {
+                let over = newest.insert(into, write.order).unwrap_or(into);
+                until.insert(over, at as u32);
             }
         }
         let mut pads = Pads {
@@ -80,7 +67,7 @@ impl Pads {
         }
         for sealed in &journal.sealed {
             if let Some(from) = from.get(&sealed.order) {
-                let until = gone.get(&sealed.order).copied().unwrap_or(u32::MAX);
+                let until = until.get(&sealed.order).copied().unwrap_or(u32::MAX);
                 pads.add(sealed, *from, until);
             }
         }

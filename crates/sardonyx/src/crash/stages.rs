@@ -6,7 +6,7 @@
 //! were) leaves every line as it was before the transaction or, in place, after it. Left out: cuts
 //! within recovery, secrecy and the structure's own invariants, which [`super::explore`] looks at.
 
-use super::golden::Expected;
+use super::golden::{Expected, Window};
 use super::history::History;
 use super::platform::{Platform, Survivors};
 use crate::line::LINE_BYTES;
@@ -14,46 +14,25 @@ use crate::machine::UntimedMemory;
 use crate::plan::journal::{Event, Mark};
 use crate::workload::{Header, Memory, Workload};
 
-/// Where a transaction is, by what its core has stored last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// From its beginning: the old lines go to the log.
-    Prepare,
-    /// The log's header makes the backup the version to use. The paper has this in *prepare*; it
-    /// is a switch like *commit*, and so has a row of its own here.
-    Validate,
-    /// The data change in place.
-    Mutate,
-    /// The log's header makes the data the version to use.
-    Commit,
-    /// Between two transactions.
-    Between,
-}
-
-impl Stage {
-    /// All, in order.
-    pub const ALL: [Stage; 5] = [
-        Stage::Prepare,
-        Stage::Validate,
-        Stage::Mutate,
-        Stage::Commit,
-        Stage::Between,
-    ];
-
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Prepare => "prepare",
-            Stage::Validate => "validate",
-            Stage::Mutate => "mutate",
-            Stage::Commit => "commit",
-            Stage::Between => "between",
-        }
+crate::names::named! {
+    /// Where a transaction is, by what its core has stored last.
+    Stage {
+        /// From its beginning: the old lines go to the log.
+        Prepare = "prepare",
+        /// The log's header makes the backup the version to use. The paper has this in *prepare*;
+        /// it is a switch like *commit*, and so has a row of its own here.
+        Validate = "validate",
+        /// The data change in place.
+        Mutate = "mutate",
+        /// The log's header makes the data the version to use.
+        Commit = "commit",
+        /// Between two transactions.
+        Between = "between",
     }
 }
 
 /// How many of a stage's cuts have shown what. Each core counts for itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Shown {
     /// Cuts.
     pub cuts: u64,
@@ -72,7 +51,7 @@ pub struct Shown {
 
 /// What one cut shows of one core.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct AtCut {
     backup: bool,
     data: bool,
     takes: Option<bool>,
@@ -84,9 +63,8 @@ struct Core {
     workload: Workload,
     stage: Stage,
     number: u64,
-    required: u64,
-    allowed: u64,
-    seen: Seen,
+    window: Window,
+    shown: AtCut,
 }
 
 /// Cuts `history` at every position; the shown of each of [`Stage::ALL`]. `progress` is told the
@@ -99,25 +77,21 @@ pub fn stages(
     let image = history.image.copy();
     let mut survivors = Survivors::new(&history.journal, image, platform, history.seed);
     let core = |expected: &Expected| Core {
-        workload: expected.spec().build().expect("it has been run"),
+        workload: expected.spec.build().expect("it has been run"),
         stage: Stage::Between,
         number: 0,
-        required: 0,
-        allowed: 0,
-        seen: Seen::default(),
+        window: Window::default(),
+        shown: AtCut::default(),
     };
     let mut cores: Vec<Core> = history.programs.iter().map(core).collect();
     let mut shown = [Shown::default(); 5];
     let mut changed = Vec::new();
     let mut fresh = true;
     loop {
-        let torn = match platform {
-            Platform::None => survivors.tear(),
-            _ => Vec::new(),
-        };
+        let torn = survivors.tear();
         for (index, core) in cores.iter_mut().enumerate() {
             if fresh {
-                core.seen = look((history, index), &mut survivors, core);
+                core.shown = look(history, &history.programs[index], &mut survivors, core);
             }
             core.count(&mut shown);
         }
@@ -142,11 +116,12 @@ fn follow(history: &History, cores: &mut [Core], event: Event) -> bool {
     match event {
         Event::Mark { core, mark } => {
             let core = &mut cores[core as usize];
+            core.window.follow(mark);
             match mark {
                 Mark::Fence => {}
                 Mark::Begin(number) => (core.stage, core.number) = (Stage::Prepare, number),
-                Mark::Committing(number) => (core.stage, core.allowed) = (Stage::Commit, number),
-                Mark::Committed(number) => (core.stage, core.required) = (Stage::Between, number),
+                Mark::Committing(_) => core.stage = Stage::Commit,
+                Mark::Committed(_) => core.stage = Stage::Between,
             }
             matches!(mark, Mark::Begin(_))
         }
@@ -155,7 +130,7 @@ fn follow(history: &History, cores: &mut [Core], event: Event) -> bool {
             if let Some(index) = history.core_of(line)
                 && !matches!(cores[index].stage, Stage::Commit | Stage::Between)
             {
-                let log = history.programs[index].log();
+                let log = &history.programs[index].log;
                 cores[index].stage = match line {
                     _ if line == log.start => Stage::Validate,
                     _ if log.contains(&line) => Stage::Prepare,
@@ -171,27 +146,23 @@ fn follow(history: &History, cores: &mut [Core], event: Event) -> bool {
 impl Core {
     fn count(&self, shown: &mut [Shown; 5]) {
         let shown = &mut shown[self.stage as usize];
-        let seen = &self.seen;
+        let at_cut = &self.shown;
         let under_way = self.stage != Stage::Between;
         shown.cuts += 1;
-        shown.backup_usable += u64::from(under_way && seen.backup);
-        shown.data_usable += u64::from(under_way && seen.data);
-        shown.takes_backup += u64::from(seen.takes == Some(true));
-        shown.takes_data += u64::from(seen.takes == Some(false));
-        let due = self.required..=self.allowed.max(self.required);
-        shown.recovered += u64::from(seen.visible.is_some_and(|number| due.contains(&number)));
+        shown.backup_usable += u64::from(under_way && at_cut.backup);
+        shown.data_usable += u64::from(under_way && at_cut.data);
+        shown.takes_backup += u64::from(at_cut.takes == Some(true));
+        shown.takes_data += u64::from(at_cut.takes == Some(false));
+        let recovered = |visible| self.window.broken_by(visible).is_none();
+        shown.recovered += u64::from(at_cut.visible.is_some_and(recovered));
     }
 }
 
 /// Three recoveries from the same bytes: as the header says, and as if it named each copy.
-fn look((history, index): (&History, usize), survivors: &mut Survivors, core: &Core) -> Seen {
-    let expected = &history.programs[index];
-    let (takes, visible) = recover(history, survivors, expected, core, None);
-    let mut seen = Seen {
-        takes,
-        visible,
-        ..Seen::default()
-    };
+fn look(history: &History, expected: &Expected, survivors: &mut Survivors, core: &Core) -> AtCut {
+    let mut recover = |header| recover(history, survivors, expected, core, header);
+    let (takes, visible) = recover(None);
+    let (mut backup, mut data) = (false, false);
     if core.number > 0 {
         let before = core.number - 1;
         let header = |valid| Header {
@@ -199,11 +170,15 @@ fn look((history, index): (&History, usize), survivors: &mut Survivors, core: &C
             transaction: core.number - u64::from(!valid),
             entries: expected.between(before, core.number).count() as u64,
         };
-        let (_, backup) = recover(history, survivors, expected, core, Some(header(true)));
-        let (_, data) = recover(history, survivors, expected, core, Some(header(false)));
-        (seen.backup, seen.data) = (backup.is_some(), data.is_some());
+        backup = recover(Some(header(true))).1.is_some();
+        data = recover(Some(header(false))).1.is_some();
     }
-    seen
+    AtCut {
+        backup,
+        data,
+        takes,
+        visible,
+    }
 }
 
 /// Lets the program recover, with `header` in place of its log's own if there is one. Gives whether
@@ -215,7 +190,7 @@ fn recover(
     core: &Core,
     header: Option<Header>,
 ) -> (Option<bool>, Option<u64>) {
-    let (region, log) = (expected.region(), expected.log());
+    let (region, log) = (&expected.region, &expected.log);
     let mut controller = survivors.recover(history);
     let untimed = &mut survivors.untimed;
     let mut view = UntimedMemory::new(untimed, &mut controller, region.start, log.clone());
@@ -235,7 +210,7 @@ fn recover(
             let whole = match header {
                 // In place, of either version.
                 Some(Header { valid: false, .. }) => is_of(visible) || is_of(visible + 1),
-                _ => visible <= expected.transactions() && is_of(visible),
+                _ => visible <= expected.changes.len() as u64 && is_of(visible),
             };
             (Some(recovered.restored > 0), whole.then_some(visible))
         }

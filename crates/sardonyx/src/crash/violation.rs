@@ -4,48 +4,33 @@ use std::collections::BTreeMap;
 
 use crate::line::Place;
 
-/// What is wrong after a cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// The program's recovery gave up: its log makes no sense.
-    Unrecoverable,
-    /// A transaction whose commit fence had retired is not there.
-    Lost,
-    /// A transaction is there that was not yet at its commit.
-    Early,
-    /// After the program's recovery a line holds another content than it should.
-    WrongLine,
-    /// A design that promises every line lost one: it reads as no accepted write of it.
-    LineLost,
-    /// After the program's recovery the structure's invariants do not hold.
-    Broken,
-    /// A counter persists before the line that it is for, or one half of a pair without the other.
-    HalfAPair,
-    /// Two contents under one pad.
-    PadReused,
-    /// A pad that was used will be drawn again.
-    PadWithinReach,
-    /// A content, or its check bits, in the medium as they are.
-    Plaintext,
+crate::names::named! {
+    /// What is wrong after a cut.
+    Kind {
+        /// The program's recovery gave up: its log makes no sense.
+        Unrecoverable = "unrecoverable",
+        /// A transaction whose commit fence had retired is not there.
+        Lost = "lost-transaction",
+        /// A transaction is there that was not yet at its commit.
+        Early = "early-transaction",
+        /// After the program's recovery a line holds another content than it should.
+        WrongLine = "wrong-line",
+        /// A design that promises every line lost one: it reads as no accepted write of it.
+        LineLost = "line-lost",
+        /// After the program's recovery the structure's invariants do not hold.
+        Broken = "broken-structure",
+        /// A counter persists before the line that it is for, or one half of a pair without the other.
+        HalfAPair = "half-a-pair",
+        /// Two contents under one pad.
+        PadReused = "pad-reused",
+        /// A pad that was used will be drawn again.
+        PadWithinReach = "pad-within-reach",
+        /// A content, or its check bits, in the medium as they are.
+        Plaintext = "plaintext",
+    }
 }
 
 impl Kind {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Unrecoverable => "unrecoverable",
-            Kind::Lost => "lost-transaction",
-            Kind::Early => "early-transaction",
-            Kind::WrongLine => "wrong-line",
-            Kind::LineLost => "line-lost",
-            Kind::Broken => "broken-structure",
-            Kind::HalfAPair => "half-a-pair",
-            Kind::PadReused => "pad-reused",
-            Kind::PadWithinReach => "pad-within-reach",
-            Kind::Plaintext => "plaintext",
-        }
-    }
-
     /// Whether it is about secrecy, and not about recoverability.
     pub fn is_secrecy(self) -> bool {
         matches!(
@@ -74,33 +59,43 @@ pub struct Violation {
     pub what: String,
 }
 
-/// How many violations to keep of each kind.
-const KEPT: usize = 2;
+impl Violation {
+    /// At the cut at `position`, about nothing in particular.
+    pub fn new(kind: Kind, position: u64, what: String) -> Violation {
+        Violation {
+            kind,
+            position,
+            recovery_cut: None,
+            core: None,
+            line: None,
+            place: None,
+            what,
+        }
+    }
+}
 
-/// Violations by kind: how many cuts had one, and the first.
+/// Violations by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Cuts with a violation of that kind, and the first few.
-    pub kinds: BTreeMap<Kind, (u64, Vec<Violation>)>,
+    /// Cuts with a violation of that kind, and the first violation.
+    pub kinds: BTreeMap<Kind, (u64, Violation)>,
 }
 
 impl Tally {
     /// One more cut with `violation`.
-    pub fn add(&mut self, violation: &Violation) {
-        let (count, first) = self.kinds.entry(violation.kind).or_default();
-        *count += 1;
-        if first.len() < KEPT {
-            first.push(violation.clone());
-        }
+    pub fn add(&mut self, violation: Violation) {
+        self.add_cuts(1, violation);
+    }
+
+    fn add_cuts(&mut self, cuts: u64, first: Violation) {
+        let (count, _) = self.kinds.entry(first.kind).or_insert((0, first));
+        *count += cuts;
     }
 
     /// All of `later`, whose cuts come after these.
     pub fn append(&mut self, later: Tally) {
-        for (kind, (more, violations)) in later.kinds {
-            let (count, first) = self.kinds.entry(kind).or_default();
-            *count += more;
-            first.extend(violations);
-            first.truncate(KEPT);
+        for (cuts, first) in later.kinds.into_values() {
+            self.add_cuts(cuts, first);
         }
     }
 
@@ -113,6 +108,6 @@ impl Tally {
 
     /// The first of each kind.
     pub fn first(&self) -> impl Iterator<Item = &Violation> {
-        self.kinds.values().filter_map(|(_, first)| first.first())
+        self.kinds.values().map(|(_, first)| first)
     }
 }

@@ -54,7 +54,7 @@ impl Engine {
         let entry = self.requests.table[index as usize];
         self.requests.free.push(index);
         if entry.first <= entry.last {
-            self.steps.get_mut(entry.first).kept = false;
+            self.plan.steps.get_mut(entry.first).kept = false;
         }
         self.read_answered |= entry.request.kind == Kind::Read;
         self.answers.push(Answer {
@@ -79,7 +79,7 @@ impl Engine {
                 self.book_under(critical.purpose, kind, waited, waited);
                 return;
             }
-            let record = *self.steps.get(critical.step);
+            let record = *self.plan.steps.get(critical.step);
             let waited = match record.action {
                 Action::Accept => end - record.ready,
                 _ if record.begun == 0 => 0,

@@ -23,7 +23,7 @@ pub(crate) enum Slots {
 }
 
 /// An access that left its queue for its bank.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Transaction {
     pub step: Step,
     pub place: u64,
@@ -36,11 +36,7 @@ pub(crate) struct Transaction {
 /// An access whose column command went out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Issued {
-    pub step: Step,
-    pub place: u64,
-    pub direction: usize,
-    /// The access found its row open.
-    pub hit: bool,
+    pub access: Transaction,
     /// The cycle in which it is done.
     pub done: u64,
 }
@@ -94,14 +90,6 @@ impl Decoder {
     }
 }
 
-const NO_TRANSACTION: Transaction = Transaction {
-    step: Step::PAST,
-    place: 0,
-    row: 0,
-    direction: READ_LIST,
-    hit: false,
-};
-
 pub(crate) struct Channel {
     index: u32,
     /// A cycle, in picoseconds.
@@ -149,7 +137,7 @@ impl Channel {
             draining: false,
             forced_drain: false,
             input_ended: false,
-            transactions: [NO_TRANSACTION; MOST],
+            transactions: [Transaction::default(); MOST],
             busy: 0,
             turn: 0,
             next_act: NEVER,
@@ -412,15 +400,15 @@ impl Channel {
         if self.turn == self.banks.count() as u32 {
             self.turn = 0;
         }
-        let transaction = self.transactions[bank % MOST];
-        let row = transaction.row;
+        let access = self.transactions[bank % MOST];
+        let row = access.row;
         if command == PRE {
             self.banks.precharge(bank, cycle);
             self.write_log(bank, cycle, CommandKind::Precharge, 0, 0);
             return None;
         }
         if command == ACT {
-            let column = column(transaction.direction);
+            let column = column(access.direction);
             self.banks.activate(bank, cycle, column);
             self.write_log(bank, cycle, CommandKind::Activate { row }, 0, 0);
             return None;
@@ -445,14 +433,8 @@ impl Channel {
                 auto_precharge,
             },
         };
-        self.write_log(bank, cycle, kind, transaction.place, done);
-        Some(Issued {
-            step: transaction.step,
-            place: transaction.place,
-            direction: transaction.direction,
-            hit: transaction.hit,
-            done,
-        })
+        self.write_log(bank, cycle, kind, access.place, done);
+        Some(Issued { access, done })
     }
 
     /// Issues the refreshes that are due: those that fell due while the channel was idle at the times
@@ -480,13 +462,6 @@ impl Channel {
 
     #[inline]
     fn write_log(&mut self, bank: usize, cycle: u64, kind: CommandKind, place: u64, done: u64) {
-        if self.log.is_some() {
-            self.keep_command(bank, cycle, kind, place, done);
-        }
-    }
-
-    #[cold]
-    fn keep_command(&mut self, bank: usize, cycle: u64, kind: CommandKind, place: u64, done: u64) {
         let per_rank = self.banks.per_rank();
         let channel = self.index;
         if let Some(log) = &mut self.log {

@@ -15,7 +15,7 @@ pub(crate) const WRITE: usize = 3;
 /// needs no bounds check in an array of this length.
 pub(crate) const MOST: usize = MAX_BANKS;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Bank {
     /// Earliest cycle of each command as this bank alone allows it.
     next: [u64; 4],
@@ -153,13 +153,8 @@ impl Banks {
             turn: 0,
             refresh_due: first,
         };
-        let bank = Bank {
-            next: [0; 4],
-            row: None,
-            hits: 0,
-        };
         Banks {
-            banks: [bank; MOST],
+            banks: [Bank::default(); MOST],
             ranks: [rank; MOST],
             columns: [Column::read(&timing), Column::write(&timing)],
             limits: [0.0; MOST * 4],

@@ -1,7 +1,7 @@
 //! The life of a step: it starts when it is ready, waits in a unit or a queue, and ends, which lets other
 //! steps start. This is the timed side of the engine; `mod.rs` has its interface.
 
-use super::channel::{self, Slots};
+use super::channel::{Slots, Transaction};
 use super::{Acceptance, Engine};
 use crate::line::Place;
 use crate::plan::steps::{Action, Critical, Notify, State, Step};
@@ -10,12 +10,12 @@ use crate::units::Time;
 
 impl Engine {
     pub(super) fn start_fresh(&mut self) {
-        let mut fresh = std::mem::take(&mut self.steps.fresh);
+        let mut fresh = std::mem::take(&mut self.plan.steps.fresh);
         for step in fresh.drain(..) {
             self.start(step);
             self.start_ready();
         }
-        self.steps.fresh = fresh;
+        self.plan.steps.fresh = fresh;
     }
 
     pub(super) fn finish(&mut self, step: Step) {
@@ -32,25 +32,32 @@ impl Engine {
 
     /// Finishes one step. Steps that become ready wait in `ready`.
     pub(super) fn end(&mut self, step: Step) {
-        if self.journal.is_some() {
-            self.note_end(step, self.steps.get(step).action);
+        if self.plan.journal.is_some() {
+            self.note_end(step, self.plan.steps.get(step).action);
         }
-        let record = self.steps.get(step);
+        let record = self.plan.steps.get(step);
         let (place, notify) = (Place(record.place), record.notify);
         match record.action {
-            Action::Read => self.contents.overlay.leave(place, None),
+            Action::Read => self.plan.contents.overlay.leave(place, None),
             Action::Store => {
                 let index = record.link as u32;
-                let payload = self.contents.overlay.payload(index);
+                let payload = self.plan.contents.overlay.payload(index);
                 let (line, words, beside) = (&payload.line, payload.words, payload.sideband);
-                self.contents.image.write(place, line, words, beside);
-                self.contents.overlay.leave(place, Some(Step(step.0 - 1)));
-                self.contents.overlay.drop_payload(index);
+                self.plan.contents.image.write(place, line, words, beside);
+                self.plan
+                    .contents
+                    .overlay
+                    .leave(place, Some(Step(step.0 - 1)));
+                self.plan.contents.overlay.drop_payload(index);
             }
-            Action::Coalesced => self.contents.overlay.leave(place, Some(Step(step.0 - 1))),
+            Action::Coalesced => self
+                .plan
+                .contents
+                .overlay
+                .leave(place, Some(Step(step.0 - 1))),
             Action::Join | Action::Unit(_) | Action::Accept | Action::Notify => {}
         }
-        self.steps.finish(step, &mut self.ready);
+        self.plan.steps.finish(step, &mut self.ready);
         if notify != 0 {
             self.notify(step, notify);
         }
@@ -58,7 +65,7 @@ impl Engine {
 
     /// Applies what a step's end means to its request.
     fn notify(&mut self, step: Step, notify: u8) {
-        let record = self.steps.get(step);
+        let record = self.plan.steps.get(step);
         let index = record.request;
         if notify & (Notify::LEAVE | Notify::ACCEPTANCE) != 0 {
             self.in_ingress -= 1;
@@ -86,7 +93,7 @@ impl Engine {
     #[cold]
     pub(super) fn note_end(&mut self, step: Step, action: Action) {
         let now = Time::from_ps(self.now);
-        let journal = self.journal.as_mut().expect("a journal is kept");
+        let journal = self.plan.journal.as_mut().expect("a journal is kept");
         match action {
             Action::Store => journal.done(now, Step(step.0 - 1)),
             Action::Join => journal.on_chip(now, step),
@@ -98,25 +105,25 @@ impl Engine {
     #[cold]
     pub(super) fn note_ready(&mut self, accept: Step, into: Option<Step>) {
         let now = Time::from_ps(self.now);
-        let record = self.steps.get(accept);
-        let payload = self.contents.overlay.payload(record.link as u32);
-        let journal = self.journal.as_mut().expect("a journal is kept");
+        let record = self.plan.steps.get(accept);
+        let payload = self.plan.contents.overlay.payload(record.link as u32);
+        let journal = self.plan.journal.as_mut().expect("a journal is kept");
         journal.ready(now, accept, Place(record.place), payload, into);
     }
 
     #[cold]
     pub(super) fn note_begun(&mut self, store: Step) {
         let now = Time::from_ps(self.now);
-        let record = self.steps.get(store);
-        let payload = self.contents.overlay.payload(record.link as u32);
-        let journal = self.journal.as_mut().expect("a journal is kept");
+        let record = self.plan.steps.get(store);
+        let payload = self.plan.contents.overlay.payload(record.link as u32);
+        let journal = self.plan.journal.as_mut().expect("a journal is kept");
         journal.begun(now, Step(store.0 - 1), Place(record.place), payload);
     }
 
     /// Starts a ready step, or makes it wait for a slot.
     pub(super) fn start(&mut self, step: Step) {
         let now = self.now;
-        let record = self.steps.get_mut(step);
+        let record = self.plan.steps.get_mut(step);
         (record.ready, record.state) = (now, State::Started);
         match record.action {
             Action::Join | Action::Notify | Action::Coalesced => {
@@ -129,7 +136,7 @@ impl Engine {
             }
             Action::Read => {
                 let writer = Step(record.link);
-                if writer != Step::PAST && !self.steps.is_finished(Step(writer.0 + 1)) {
+                if writer != Step::PAST && !self.plan.steps.is_finished(Step(writer.0 + 1)) {
                     self.forward(step);
                 } else {
                     self.want_slot(step, Slots::Read);
@@ -160,7 +167,7 @@ impl Engine {
         let account = self.ledger.of(purpose);
         account.energy += params.energy;
         account.unit_uses += 1;
-        self.steps.get_mut(step).begun = begun;
+        self.plan.steps.get_mut(step).begun = begun;
         let done = begun + params.latency.ps();
         let source = self.channels.len() * 2 + unit;
         if done == self.now {
@@ -173,7 +180,7 @@ impl Engine {
     /// Answers a read from the queued write of its line.
     pub(super) fn forward(&mut self, step: Step) {
         let now = self.now;
-        self.steps.get_mut(step).begun = now;
+        self.plan.steps.get_mut(step).begun = now;
         self.service[Kind::Read as usize].short_cuts += 1;
         let done = now + self.params.medium.queues.forwarding_cycles * self.clock;
         self.result(self.results.len() - 1, done, step);
@@ -192,7 +199,7 @@ impl Engine {
 
     /// Makes an access that holds a slot visible to the scheduler.
     pub(super) fn enqueue(&mut self, step: Step, slots: Slots, sequence: u64) {
-        let place = Place(self.steps.get(step).place);
+        let place = Place(self.plan.steps.get(step).place);
         let index = self.decoder.channel(place);
         if self.channels[index].insert(step, place, slots, sequence) {
             self.wake_channel(index);
@@ -227,11 +234,11 @@ impl Engine {
         (self.cycle, self.cycle_began) = (outcome.cycle, self.now);
         self.heads.set_act(index, next.saturating_mul(clock));
         if let Some(issued) = outcome.issued {
-            let source = self.channels.len() * issued.direction + index;
-            self.issued(&issued, issued.done * clock, source);
+            let source = self.channels.len() * issued.access.direction + index;
+            self.issued(&issued.access, issued.done * clock, source);
         }
         if let Some((step, slots)) = outcome.selected {
-            self.steps.get_mut(step).begun = self.now;
+            self.plan.steps.get_mut(step).begun = self.now;
             self.slot_is_free(index, slots);
             self.start_ready();
         }
@@ -242,11 +249,11 @@ impl Engine {
         }
     }
 
-    pub(super) fn issued(&mut self, access: &channel::Issued, done: u64, source: usize) {
-        if self.journal.is_some() && access.direction == Kind::Write as usize {
+    pub(super) fn issued(&mut self, access: &Transaction, done: u64, source: usize) {
+        if self.plan.journal.is_some() && access.direction == Kind::Write as usize {
             self.note_begun(access.step);
         }
-        let record = self.steps.get(access.step);
+        let record = self.plan.steps.get(access.step);
         let energy = &self.params.medium.energy;
         let begun = match record.begun {
             0 => self.now, // selected and issued in the same cycle
@@ -265,7 +272,7 @@ impl Engine {
             account.energy += energy.write;
             // Prefetches the old bytes and the wear, which are read when the write is done.
             let place = Place(access.place);
-            self.contents.image.touch_ahead(place, true);
+            self.plan.contents.image.touch_ahead(place, true);
         }
         service.accesses += 1;
         service.row_hits += u64::from(access.hit);

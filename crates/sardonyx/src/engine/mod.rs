@@ -19,10 +19,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::exhausted::Exhausted;
 use crate::medium::image::Image;
 use crate::medium::params::{EngineParams, Unit};
-use crate::plan::contents::Contents;
 use crate::plan::journal::Journal;
-use crate::plan::steps::{Action, Notify, Step, Steps};
-use crate::plan::{Group, Plan, Stored, Timer, Timers};
+use crate::plan::steps::{Action, Notify, Step};
+use crate::plan::{Plan, Stored, Timer};
 use crate::stats::{Cause, Kind, Ledger, Purpose};
 use crate::units::Time;
 use booking::Requests;
@@ -87,12 +86,8 @@ pub struct Service {
 pub struct Engine {
     params: EngineParams,
     decoder: Decoder,
-    steps: Steps,
-    contents: Contents,
-    groups: Vec<Group>,
+    plan: Plan,
     timers: BinaryHeap<Reverse<(Time, Timer)>>,
-    new_timers: Timers,
-    failure: Option<Exhausted>,
     channels: Vec<Channel>,
     /// When each source has its next event. The sources are the channels, and then those whose
     /// `results` wait in queues: returning reads, finished writes, units, forwarded reads.
@@ -115,7 +110,6 @@ pub struct Engine {
     acceptances: Vec<Acceptance>,
     ledger: Ledger,
     service: [Service; 2],
-    journal: Option<Box<Journal>>,
 }
 
 impl Engine {
@@ -131,12 +125,8 @@ impl Engine {
         let sources = channels * 2 + Unit::ALL.len() + 1;
         Engine {
             decoder: Decoder::new(medium),
-            steps: Steps::new(),
-            contents: Contents::new(image, medium.queues.forwarding),
-            groups: Vec::new(),
+            plan: Plan::new(image, medium.queues.forwarding),
             timers: BinaryHeap::new(),
-            new_timers: Timers::default(),
-            failure: None,
             channels: (0..channels).map(|i| Channel::new(i, medium)).collect(),
             heads: Heads::new(channels, sources),
             results: vec![VecDeque::new(); sources],
@@ -155,7 +145,6 @@ impl Engine {
             acceptances: Vec::new(),
             ledger: Ledger::default(),
             service: [Service::default(); 2],
-            journal: None,
             params: params.clone(),
         }
     }
@@ -176,14 +165,14 @@ impl Engine {
     /// its results.
     pub fn failure(&self) -> Option<Exhausted> {
         let clock = self.heads.stopped.then_some(Exhausted::FIVE_HOURS);
-        self.failure.or(clock)
+        self.plan.failure.or(clock)
     }
 
     /// Admits a request at `now`. `handle` plans at once all that the controller does for the request,
     /// and the engine times the plan from here on. `handle` returns the steps at which a write is
     /// accepted and done; for a read both are the step of its answer.
     pub fn admit(&mut self, request: Request, now: Time, handle: impl FnOnce(&mut Plan) -> Stored) {
-        self.admit_as(false, request, now, handle);
+        self.admit_as(Notify::LEAVE, request, now, handle);
     }
 
     /// As [`Engine::admit`]. The acceptance, which a fence waits for, will be among
@@ -194,30 +183,26 @@ impl Engine {
         now: Time,
         handle: impl FnOnce(&mut Plan) -> Stored,
     ) {
-        self.admit_as(true, request, now, handle);
+        self.admit_as(Notify::ACCEPTANCE, request, now, handle);
     }
 
     fn admit_as(
         &mut self,
-        announced: bool,
+        leave: u8,
         request: Request,
         now: Time,
         handle: impl FnOnce(&mut Plan) -> Stored,
     ) {
         self.now = self.now.max(now.ps());
-        let first = self.steps.upcoming();
-        let handled = self.journal.as_ref().map_or(0, |j| j.handled.len());
+        let first = self.plan.steps.upcoming();
+        let handled = self.plan.journal.as_ref().map_or(0, |j| j.handled.len());
         let stored = self.plan(handle);
-        let last = Step(self.steps.upcoming().0 - 1);
+        let last = Step(self.plan.steps.upcoming().0 - 1);
         let index = self.requests.add(request, self.now, first, last);
         if first <= last {
-            self.steps.get_mut(first).kept = true;
+            self.plan.steps.get_mut(first).kept = true;
         }
-        let leave = match announced {
-            true => Notify::ACCEPTANCE,
-            false => Notify::LEAVE,
-        };
-        if self.journal.is_none() && self.can_notify(first, stored) {
+        if self.plan.journal.is_none() && self.can_notify(first, stored) {
             self.notify_at(stored.accepted, index, leave);
             self.notify_at(stored.done, index, Notify::ANSWER);
             self.in_ingress += 1;
@@ -233,7 +218,7 @@ impl Engine {
     fn can_notify(&self, first: Step, stored: Stored) -> bool {
         let Stored { accepted, done } = stored;
         let one_write = || {
-            let of_a_write = self.steps.get(accepted).action == Action::Accept;
+            let of_a_write = self.plan.steps.get(accepted).action == Action::Accept;
             of_a_write && done.0 == accepted.0 + 1
         };
         accepted >= first && (done == accepted || one_write())
@@ -241,7 +226,7 @@ impl Engine {
 
     #[inline]
     fn notify_at(&mut self, step: Step, index: u32, what: u8) {
-        let record = self.steps.get_mut(step);
+        let record = self.plan.steps.get_mut(step);
         record.request = index;
         record.notify |= what;
     }
@@ -251,15 +236,18 @@ impl Engine {
         let Stored { accepted, done } = stored;
         let purpose = Purpose::of(Cause::Data);
         let mut step = |after, notify| {
-            let step = self.steps.create(Action::Notify, purpose, after, false);
-            let record = self.steps.get_mut(step);
+            let step = self
+                .plan
+                .steps
+                .create(Action::Notify, purpose, after, false);
+            let record = self.plan.steps.get_mut(step);
             (record.request, record.notify) = (index, notify);
             step
         };
         // Steps that wait for the same step start in the order of creation; the answer comes last.
         let left = step([accepted, Step::PAST, Step::PAST], leave);
         step([done, accepted, Step::PAST], Notify::ANSWER);
-        if let Some(journal) = &mut self.journal {
+        if let Some(journal) = &mut self.plan.journal {
             journal.handled_until(handled, left);
         }
         self.in_ingress += 1;
@@ -279,45 +267,27 @@ impl Engine {
     /// If anything is in flight.
     pub fn at_once<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
         assert!(
-            self.contents.overlay.is_empty(),
+            self.plan.contents.overlay.is_empty(),
             "only a medium at rest can be changed at once"
         );
-        self.steps.at_once = true;
+        self.plan.steps.at_once = true;
         let value = self.plan(handle);
-        self.steps.at_once = false;
+        self.plan.steps.at_once = false;
         value
     }
 
     fn plan<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
-        let value = handle(&mut Plan {
-            steps: &mut self.steps,
-            contents: &mut self.contents,
-            groups: &mut self.groups,
-            timers: &mut self.new_timers,
-            failure: &mut self.failure,
-            journal: self.journal.as_deref_mut(),
-            now: Time::from_ps(self.now),
-            purpose: Purpose::of(Cause::Data),
-        });
-        if !self.new_timers.asked.is_empty() {
-            let asked = self.new_timers.asked.drain(..);
-            self.timers.extend(asked.map(Reverse));
+        self.plan.now = self.now();
+        let value = handle(&mut self.plan);
+        if !self.plan.timers.is_empty() {
+            self.timers.extend(self.plan.timers.drain(..).map(Reverse));
         }
         value
     }
 
     /// Shows `hint` a plan that it can only read, to prefetch what a request will need.
-    pub fn look(&mut self, hint: impl FnOnce(&Plan)) {
-        hint(&Plan {
-            steps: &mut self.steps,
-            contents: &mut self.contents,
-            groups: &mut self.groups,
-            timers: &mut self.new_timers,
-            failure: &mut self.failure,
-            journal: self.journal.as_deref_mut(),
-            now: Time::from_ps(self.now),
-            purpose: Purpose::of(Cause::Data),
-        });
+    pub fn look(&self, hint: impl FnOnce(&Plan)) {
+        hint(&self.plan);
     }
 
     /// The time of the next event; [`Time::NEVER`] if there is none.
@@ -450,22 +420,15 @@ impl Engine {
     /// With the wait graph, if a step is not: a bug in a design or in Sardonyx, unless
     /// [`Engine::failure`] says why the run could not go on.
     pub fn assert_at_rest(&self) {
-        let graph: Vec<String> = self
-            .steps
-            .unfinished()
-            .take(20)
-            .map(|(step, r)| {
-                format!(
-                    "{step:?} {:?} {:?} waits for {}",
-                    r.action, r.state, r.pending
-                )
-            })
-            .collect();
-        assert!(
-            graph.is_empty(),
-            "work is pending and nothing will happen: {graph:#?}"
-        );
-        assert!(self.contents.overlay.is_empty());
+        let unfinished = self.plan.steps.unfinished().take(20);
+        let graph = unfinished.map(|(step, r)| {
+            let (action, state) = (r.action, r.state);
+            format!("{step:?} {action:?} {state:?} waits for {}", r.pending)
+        });
+        let graph: Vec<String> = graph.collect();
+        let pending = "work is pending and nothing will happen";
+        assert!(graph.is_empty(), "{pending}: {graph:#?}");
+        assert!(self.plan.contents.overlay.is_empty());
     }
 
     /// Requests answered since the last call.
@@ -501,34 +464,34 @@ impl Engine {
 
     /// The medium's bytes and wear, as of the last array write that is done.
     pub fn image(&self) -> &Image {
-        &self.contents.image
+        &self.plan.contents.image
     }
 
     /// Consumes the engine and returns what a power cut would leave in the array.
     pub fn into_image(self) -> Image {
-        self.contents.image
+        self.plan.contents.image
     }
 
     /// Counts from zero again (after a warm-up); state stays.
     pub fn forget_figures(&mut self) {
         self.ledger = Ledger::default();
         self.service = [Service::default(); 2];
-        self.contents.image.forget_wear();
+        self.plan.contents.image.forget_wear();
     }
 
     /// Keeps a journal from now on.
     pub fn keep_journal(&mut self) {
-        self.journal = Some(Box::default());
+        self.plan.journal = Some(Box::default());
     }
 
     /// The journal being kept, for the program's marks.
     pub fn journal(&mut self) -> Option<&mut Journal> {
-        self.journal.as_deref_mut()
+        self.plan.journal.as_deref_mut()
     }
 
     /// Ends the journal and returns it.
     pub fn take_journal(&mut self) -> Option<Box<Journal>> {
-        self.journal.take()
+        self.plan.journal.take()
     }
 
     /// Keeps a log of all commands from now on.

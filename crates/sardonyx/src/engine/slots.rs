@@ -12,7 +12,6 @@ use crate::line::Place;
 use crate::plan::merged;
 use crate::plan::steps::{Action, Critical, State, Step};
 use crate::stats::Kind;
-use crate::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiter {
@@ -38,8 +37,8 @@ impl Waiting {
         self.count == 0
     }
 
-    fn is_free(&self, (channel, slots): (usize, Slots)) -> bool {
-        self.queues[channel][slots as usize].is_empty()
+    fn is_free(&self, queue: (usize, Slots)) -> bool {
+        self.front(queue).is_none()
     }
 
     fn front(&self, (channel, slots): (usize, Slots)) -> Option<Waiter> {
@@ -60,7 +59,7 @@ impl Waiting {
 impl Engine {
     /// The queue that an accept step's write goes to.
     pub(super) fn write_slots(&self, accept: Step) -> Slots {
-        let record = self.steps.get(accept);
+        let record = self.plan.steps.get(accept);
         let counter = self.channels[0].has_counter_queue();
         match record.counter && counter {
             true => Slots::CounterWrite,
@@ -69,7 +68,7 @@ impl Engine {
     }
 
     fn queue_of(&self, step: Step, slots: Slots) -> (usize, Slots) {
-        let place = Place(self.steps.get(step).place);
+        let place = Place(self.plan.steps.get(step).place);
         (self.decoder.channel(place), slots)
     }
 
@@ -87,16 +86,16 @@ impl Engine {
         self.accepted += 1;
         let (now, sequence) = (self.now, self.accepted);
         if slots == Slots::Read {
-            self.steps.get_mut(step).queued = now;
+            self.plan.steps.get_mut(step).queued = now;
             self.enqueue(step, slots, sequence);
             return;
         }
-        if self.journal.is_some() {
+        if self.plan.journal.is_some() {
             self.note_ready(step, None);
         }
         let store = Step(step.0 + 1);
-        let group = self.steps.get(step).group;
-        let record = self.steps.get_mut(store);
+        let group = self.plan.steps.get(step).group;
+        let record = self.plan.steps.get_mut(store);
         (record.queued, record.sequence) = (now, sequence);
         record.group = group;
         self.end(step);
@@ -106,12 +105,12 @@ impl Engine {
     /// The store step of an accepted write no longer waits for its acceptance.
     fn release_store(&mut self, store: Step) {
         let accept = Step(store.0 - 1);
-        let purpose = self.steps.get(accept).purpose;
-        self.steps.get_mut(store).critical = Critical {
+        let purpose = self.plan.steps.get(accept).purpose;
+        self.plan.steps.get_mut(store).critical = Critical {
             step: accept,
             purpose,
         };
-        if self.steps.release(store) {
+        if self.plan.steps.release(store) {
             self.ready.push(store);
         }
     }
@@ -149,8 +148,8 @@ impl Engine {
 
     /// One more member of a group is ready. The last one makes the group ask for its slots.
     pub(super) fn group_member_ready(&mut self, group: u32) {
-        let members = &self.groups[group as usize - 1];
-        let ready = |member: &Step| self.steps.get(*member).state == State::Started;
+        let members = &self.plan.groups[group as usize - 1];
+        let ready = |member: &Step| self.plan.steps.get(*member).state == State::Started;
         if !members.iter().all(ready) || self.coalesce_group(group) {
             return;
         }
@@ -168,7 +167,7 @@ impl Engine {
     /// The queues of a group's members, each once.
     fn queues_of(&self, group: u32) -> SmallVec<[(usize, Slots); 4]> {
         let mut queues = SmallVec::new();
-        for member in &self.groups[group as usize - 1] {
+        for member in &self.plan.groups[group as usize - 1] {
             let queue = self.queue_of(*member, self.write_slots(*member));
             if !queues.contains(&queue) {
                 queues.push(queue);
@@ -179,7 +178,7 @@ impl Engine {
 
     /// Takes all slots of a group or none.
     fn take_group(&mut self, group: u32) -> bool {
-        let members = &self.groups[group as usize - 1];
+        let members = &self.plan.groups[group as usize - 1];
         let queues = self.queues_of(group);
         let count = |queue: &(usize, Slots)| {
             let of = |m: &&Step| self.queue_of(**m, self.write_slots(**m)) == *queue;
@@ -198,20 +197,22 @@ impl Engine {
     }
 
     fn group_taken(&mut self, group: u32) {
-        let members = std::mem::take(&mut self.groups[group as usize - 1]);
-        if let Some(journal) = &mut self.journal {
-            journal.open_group();
-        }
-        for member in members {
-            let slots = self.write_slots(member);
-            self.slot_taken(member, slots);
-        }
-        self.close_group();
+        self.accept_group(group, |engine, member| {
+            let slots = engine.write_slots(member);
+            engine.slot_taken(member, slots);
+        });
     }
 
-    fn close_group(&mut self) {
-        let now = Time::from_ps(self.now);
-        if let Some(journal) = &mut self.journal {
+    /// Accepts each member, all at one instant.
+    fn accept_group(&mut self, group: u32, accept: impl Fn(&mut Engine, Step)) {
+        if let Some(journal) = &mut self.plan.journal {
+            journal.open_group();
+        }
+        for member in std::mem::take(&mut self.plan.groups[group as usize - 1]) {
+            accept(self, member);
+        }
+        let now = self.now();
+        if let Some(journal) = &mut self.plan.journal {
             journal.close_group(now);
         }
     }
@@ -219,26 +220,21 @@ impl Engine {
     /// Merges a whole group with the queued writes of its lines if every member can be merged;
     /// otherwise merges none.
     fn coalesce_group(&mut self, group: u32) -> bool {
-        let members = &self.groups[group as usize - 1];
+        let members = &self.plan.groups[group as usize - 1];
         if !members.iter().all(|m| self.mergeable(*m).is_some()) {
             return false;
         }
-        let members = std::mem::take(&mut self.groups[group as usize - 1]);
-        if let Some(journal) = &mut self.journal {
-            journal.open_group();
-        }
-        for member in members {
-            let target = self.mergeable(member).expect("each has its own line");
-            self.merge(member, target);
-        }
-        self.close_group();
+        self.accept_group(group, |engine, member| {
+            let target = engine.mergeable(member).expect("each has its own line");
+            engine.merge(member, target);
+        });
         true
     }
 
     /// Merges a write with the queued write of its line if that is possible and neither is in a group.
     pub(super) fn coalesce(&mut self, accept: Step) -> bool {
         match self.mergeable(accept) {
-            Some(target) if self.steps.get(target).group == 0 => {
+            Some(target) if self.plan.steps.get(target).group == 0 => {
                 self.merge(accept, target);
                 true
             }
@@ -249,39 +245,39 @@ impl Engine {
     /// The store step of the queued write of the same line, if it holds its slot and has not left
     /// its queue.
     fn mergeable(&self, accept: Step) -> Option<Step> {
-        let before = Step(self.steps.get(accept).sequence);
+        let before = Step(self.plan.steps.get(accept).sequence);
         if !self.params.medium.queues.coalescing || before == Step::PAST {
             return None;
         }
         let target = Step(before.0 + 1);
-        if self.steps.is_finished(target) {
+        if self.plan.steps.is_finished(target) {
             return None;
         }
-        let old = self.steps.get(target);
+        let old = self.plan.steps.get(target);
         (old.action == Action::Store && old.begun == 0 && old.queued != 0).then_some(target)
     }
 
     /// Merges the write of `accept` with the queued one of `target`.
     fn merge(&mut self, accept: Step, target: Step) {
-        if self.journal.is_some() {
+        if self.plan.journal.is_some() {
             self.note_ready(accept, Some(Step(target.0 - 1)));
         }
-        let (record, old) = (*self.steps.get(accept), *self.steps.get(target));
+        let (record, old) = (*self.plan.steps.get(accept), *self.plan.steps.get(target));
         let (from, to) = (record.link as u32, old.link as u32);
-        let new = *self.contents.overlay.payload(from);
-        let kept = self.contents.overlay.payload_mut(to);
+        let new = *self.plan.contents.overlay.payload(from);
+        let kept = self.plan.contents.overlay.payload_mut(to);
         kept.line = merged(kept.line, &new.line, new.words);
         kept.words |= new.words;
         kept.sideband = new.sideband.or(kept.sideband);
-        let flight = self.contents.overlay.get_mut(Place(record.place));
+        let flight = self.plan.contents.overlay.get_mut(Place(record.place));
         let flight = flight.expect("its write is in flight");
         if flight.payload == from {
             flight.payload = to;
         }
-        self.contents.overlay.drop_payload(from);
+        self.plan.contents.overlay.drop_payload(from);
         self.service[Kind::Write as usize].short_cuts += 1;
         let store = Step(accept.0 + 1);
-        self.steps.get_mut(store).action = Action::Coalesced;
+        self.plan.steps.get_mut(store).action = Action::Coalesced;
         self.end(accept);
         self.release_store(store);
     }

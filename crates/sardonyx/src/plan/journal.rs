@@ -28,6 +28,19 @@ pub struct Write {
     pub merged_into: Option<u64>,
 }
 
+impl Write {
+    fn new(order: u64, place: Place, payload: &Payload) -> Write {
+        Write {
+            order,
+            place,
+            line: payload.line,
+            words: payload.words,
+            sideband: payload.sideband,
+            merged_into: None,
+        }
+    }
+}
+
 /// Who sees to it that an on-chip line survives a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
@@ -161,6 +174,20 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// The writes that `event` accepts.
+    pub fn accepted_by(&self, event: Event) -> &[Write] {
+        match event {
+            Event::Ready { from, count } => &self.writes[from as usize..(from + count) as usize],
+            _ => &[],
+        }
+    }
+
+    /// Each accepted write, with the first position at which it is.
+    pub fn accepted(&self) -> impl Iterator<Item = (u64, &Write)> {
+        let events = self.events.iter().zip(1..);
+        events.flat_map(|((_, event), at)| self.accepted_by(*event).iter().map(move |w| (at, w)))
+    }
+
     /// A program's mark.
     pub fn mark(&mut self, now: Time, core: u32, mark: Mark) {
         self.events.push((now, Event::Mark { core, mark }));
@@ -209,12 +236,8 @@ impl Journal {
             self.events.push((now, Event::Ready { from, count: 1 }));
         }
         self.writes.push(Write {
-            order: accept.0,
-            place,
-            line: payload.line,
-            words: payload.words,
-            sideband: payload.sideband,
             merged_into: into.map(|step| step.0),
+            ..Write::new(accept.0, place, payload)
         });
     }
 
@@ -222,14 +245,8 @@ impl Journal {
     pub(crate) fn begun(&mut self, now: Time, accept: Step, place: Place, payload: &Payload) {
         let index = self.array.len() as u32;
         self.begun.insert(accept.0, index);
-        self.array.push(Write {
-            order: self.merged.remove(&accept.0).unwrap_or(accept.0),
-            place,
-            line: payload.line,
-            words: payload.words,
-            sideband: payload.sideband,
-            merged_into: None,
-        });
+        let order = self.merged.remove(&accept.0).unwrap_or(accept.0);
+        self.array.push(Write::new(order, place, payload));
         self.events.push((now, Event::Begun(index)));
     }
 

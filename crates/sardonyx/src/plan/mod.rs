@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 
 use crate::exhausted::Exhausted;
 use crate::line::{Class, Line, Logical, Persist, Place, ZERO_LINE};
+use crate::medium::image::Image;
 use crate::medium::layout::Region;
 use crate::medium::params::Unit;
 use crate::stats::{Cause, Purpose};
@@ -92,36 +93,47 @@ impl Promise {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timer(u64);
 
-/// The timers asked for since somebody last took them.
-#[derive(Debug, Default)]
-pub(crate) struct Timers {
-    pub asked: Vec<(Time, Timer)>,
-    next: u64,
-}
-
 /// The accept steps of writes that take their slots at one instant.
 pub(crate) type Group = SmallVec<[Step; 4]>;
 
-/// The graph of one request, being written.
-pub struct Plan<'e> {
-    pub(crate) steps: &'e mut Steps,
-    pub(crate) contents: &'e mut Contents,
-    pub(crate) groups: &'e mut Vec<Group>,
-    pub(crate) timers: &'e mut Timers,
-    pub(crate) failure: &'e mut Option<Exhausted>,
-    pub(crate) journal: Option<&'e mut Journal>,
+/// The graph of one request, being written, and all that requests before it have left: what is in
+/// flight, over the medium's bytes.
+pub struct Plan {
+    pub(crate) steps: Steps,
+    pub(crate) contents: Contents,
+    pub(crate) groups: Vec<Group>,
+    /// The timers asked for since the engine last took them.
+    pub(crate) timers: Vec<(Time, Timer)>,
+    next_timer: u64,
+    pub(crate) failure: Option<Exhausted>,
+    pub(crate) journal: Option<Box<Journal>>,
     pub(crate) now: Time,
-    pub(crate) purpose: Purpose,
+    purpose: Purpose,
 }
 
-impl<'e> Plan<'e> {
+impl Plan {
+    /// Nothing planned yet, over `image`; `forwarding` lets a read have a queued write's bytes.
+    pub(crate) fn new(image: Image, forwarding: bool) -> Plan {
+        Plan {
+            steps: Steps::new(),
+            contents: Contents::new(image, forwarding),
+            groups: Vec::new(),
+            timers: Vec::new(),
+            next_timer: 0,
+            failure: None,
+            journal: None,
+            now: Time::ZERO,
+            purpose: Purpose::of(Cause::Data),
+        }
+    }
+
     /// When the request was admitted.
     pub fn now(&self) -> Time {
         self.now
     }
 
     /// The same plan, with what follows done because of `cause` (until the guard is dropped).
-    pub fn because(&mut self, cause: Cause) -> Because<'_, 'e> {
+    pub fn because(&mut self, cause: Cause) -> Because<'_> {
         let before = self.purpose;
         self.purpose = Purpose {
             what: cause,
@@ -430,9 +442,9 @@ impl<'e> Plan<'e> {
 
     /// Has the controller woken at `time`: the layer that keeps the timer will know it.
     pub fn wake_at(&mut self, time: Time) -> Timer {
-        let timer = Timer(self.timers.next);
-        self.timers.next += 1;
-        self.timers.asked.push((time, timer));
+        let timer = Timer(self.next_timer);
+        self.next_timer += 1;
+        self.timers.push((time, timer));
         timer
     }
 
@@ -454,25 +466,25 @@ pub(crate) fn merged(old: Line, new: &Line, words: u8) -> Line {
 }
 
 /// A plan with another cause; dropping it restores the one before.
-pub struct Because<'p, 'e> {
-    plan: &'p mut Plan<'e>,
+pub struct Because<'p> {
+    plan: &'p mut Plan,
     before: Purpose,
 }
 
-impl<'e> Deref for Because<'_, 'e> {
-    type Target = Plan<'e>;
-    fn deref(&self) -> &Plan<'e> {
+impl Deref for Because<'_> {
+    type Target = Plan;
+    fn deref(&self) -> &Plan {
         self.plan
     }
 }
 
-impl<'e> DerefMut for Because<'_, 'e> {
-    fn deref_mut(&mut self) -> &mut Plan<'e> {
+impl DerefMut for Because<'_> {
+    fn deref_mut(&mut self) -> &mut Plan {
         self.plan
     }
 }
 
-impl Drop for Because<'_, '_> {
+impl Drop for Because<'_> {
     fn drop(&mut self) {
         self.plan.purpose = self.before;
     }

@@ -18,9 +18,10 @@ impl Step {
 }
 
 /// What a step makes the hardware do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Nothing: the step is finished when all that it depends on is.
+    #[default]
     Join,
     /// Use an on-chip unit.
     Unit(u8),
@@ -48,15 +49,16 @@ impl Notify {
     pub const ACCEPTANCE: u8 = 4;
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
+    #[default]
     Waiting,
     Started,
     Finished,
 }
 
 /// The dependency that finished last, and the purpose under which waiting for it is booked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Critical {
     pub step: Step,
     pub purpose: Purpose,
@@ -66,7 +68,7 @@ pub(crate) const DEPENDENCIES: usize = 3;
 /// The dependency slot for the order of a line's accesses; waiting for it is booked under `hazard`.
 pub(crate) const HAZARD: usize = 2;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record {
     pub action: Action,
     pub state: State,
@@ -99,32 +101,13 @@ pub(crate) struct Record {
     pub group: u32,
 }
 
-const NO_PURPOSE: Purpose = Purpose::of(Cause::Data);
-
 impl Record {
+    #[inline]
     fn new(action: Action, purpose: Purpose) -> Record {
         Record {
             action,
-            state: State::Waiting,
-            pending: 0,
-            counter: false,
-            queued: 0,
-            sequence: 0,
             purpose,
-            ready: 0,
-            begun: 0,
-            critical: Critical {
-                step: Step::PAST,
-                purpose: NO_PURPOSE,
-            },
-            waiters: 0,
-            next: [0; DEPENDENCIES],
-            place: 0,
-            link: 0,
-            request: 0,
-            notify: 0,
-            kept: false,
-            group: 0,
+            ..Record::default()
         }
     }
 }
@@ -142,9 +125,8 @@ pub(crate) struct Steps {
 
 impl Steps {
     pub fn new() -> Steps {
-        let blank = Record::new(Action::Join, NO_PURPOSE);
         Steps {
-            ring: vec![blank; 1 << 10],
+            ring: vec![Record::default(); 1 << 10],
             base: 1,
             next: 1,
             fresh: Vec::new(),
@@ -280,7 +262,7 @@ impl Steps {
         if self.next - self.base < len * 3 / 4 {
             return;
         }
-        let mut bigger = vec![Record::new(Action::Join, NO_PURPOSE); len as usize * 2];
+        let mut bigger = vec![Record::default(); len as usize * 2];
         for id in self.base..self.next {
             bigger[id as usize & (len as usize * 2 - 1)] = *self.get(Step(id));
         }

@@ -15,7 +15,7 @@ pub(crate) use durability::Header;
 pub use durability::{Durability, DurabilityKind, Mutant, Recovered, Transaction};
 pub use flat::Flat;
 pub use programs::{Program, ProgramFile};
-pub use run::{Delta, LineChange, ProgramRun};
+pub use run::ProgramRun;
 pub use spec::{Fault, ProgramSpec, SpecError, Workload};
 
 /// Every program.

@@ -28,21 +28,17 @@ impl Random {
 }
 
 /// The bytes of item `id`: its number, then words that follow from it.
-fn item(id: u64, bytes: &mut [u8]) {
-    for (i, word) in bytes.chunks_exact_mut(8).enumerate() {
-        let value = match i {
-            0 => id,
-            _ => mix(id.wrapping_add(STEP.wrapping_mul(i as u64))),
-        };
-        word.copy_from_slice(&value.to_le_bytes());
-    }
+fn item(id: u64, len: u64) -> Vec<u8> {
+    let word = |i| match i {
+        0 => id,
+        _ => mix(id.wrapping_add(STEP.wrapping_mul(i))),
+    };
+    (0..len / 8).flat_map(|i| word(i).to_le_bytes()).collect()
 }
 
 /// Writes item `id`, of `len` bytes, at `at`.
 pub fn store_item(memory: &mut dyn Memory, at: u64, len: u64, id: u64) {
-    let mut bytes = vec![0; len as usize];
-    item(id, &mut bytes);
-    memory.store(at, &bytes);
+    memory.store(at, &item(id, len));
 }
 
 /// The number of the item at `at`, whose bytes must follow from it.
@@ -50,8 +46,7 @@ pub fn check_item(memory: &mut dyn Memory, at: u64, len: u64) -> Result<u64, Fau
     let mut found = vec![0; len as usize];
     memory.load(at, &mut found);
     let id = u64::from_le_bytes(found[..8].try_into().expect("8 bytes"));
-    let mut expected = vec![0; len as usize];
-    item(id, &mut expected);
+    let expected = item(id, len);
     match found.iter().zip(&expected).position(|(a, b)| a != b) {
         None => Ok(id),
         Some(byte) => Err(Fault {

@@ -1,35 +1,12 @@
 //! A program running functionally: each transaction changes its flat memory at once and leaves the
 //! operations that a core will play, and on demand what it changed.
 
-use rustc_hash::FxHashMap;
-
 use super::{Flat, Mark, Memory, ProgramSpec, SpecError, Workload};
-use crate::line::{LINE_BYTES, Line, Logical, Virtual};
+use crate::line::{LINE_BYTES, Logical, Virtual};
 use crate::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError, pieces};
 use crate::units::Time;
 
 const LINE: u64 = LINE_BYTES as u64;
-
-/// What one transaction changes, its log left out: enough to know the state before from the state
-/// after and the other way round.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Delta {
-    /// The transaction.
-    pub transaction: u64,
-    /// Lines in the order of their first change.
-    pub lines: Vec<LineChange>,
-}
-
-/// One line of a [`Delta`]; a line that setup did not write begins as zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LineChange {
-    /// Its number in the region.
-    pub line: u64,
-    /// Its bytes before.
-    pub before: Line,
-    /// Its bytes after.
-    pub after: Line,
-}
 
 /// A program, its flat memory and how far it is.
 pub struct ProgramRun {
@@ -104,33 +81,23 @@ impl ProgramRun {
         self.record(batch, None);
     }
 
-    /// The same, and says what it changed.
-    pub fn transaction_with_delta(&mut self, batch: &mut Batch) -> Delta {
-        let mut before = Before::default();
-        self.record(batch, Some(&mut before));
+    /// The same; returns the lines of the region that it has stored to, its log left out, in the order
+    /// of their first store.
+    pub fn transaction_with_changes(&mut self, batch: &mut Batch) -> Vec<u64> {
+        let mut changed = Vec::new();
+        self.record(batch, Some(&mut changed));
         let log = self.workload.log_bytes();
-        let data = before
-            .order
-            .into_iter()
-            .filter(|line| !log.contains(&(line * LINE)));
-        let lines = data.map(|line| LineChange {
-            line,
-            before: before.lines[&line],
-            after: *self.flat.line(line),
-        });
-        Delta {
-            transaction: self.done,
-            lines: lines.collect(),
-        }
+        changed.retain(|line| !log.contains(&(line * LINE)));
+        changed
     }
 
-    fn record(&mut self, batch: &mut Batch, before: Option<&mut Before>) {
+    fn record(&mut self, batch: &mut Batch, changed: Option<&mut Vec<u64>>) {
         self.done += 1;
         let mut recorder = Recorder {
             flat: &mut self.flat,
             base: self.base,
             batch,
-            before,
+            changed,
         };
         self.workload.transaction(self.done, &mut recorder);
     }
@@ -160,19 +127,13 @@ impl OpSource for ProgramRun {
     }
 }
 
-/// The old bytes of the lines that a transaction has changed.
-#[derive(Default)]
-struct Before {
-    order: Vec<u64>,
-    lines: FxHashMap<u64, Line>,
-}
-
 /// Executes on flat memory and writes down what a core has to do.
 struct Recorder<'r> {
     flat: &'r mut Flat,
     base: u64,
     batch: &'r mut Batch,
-    before: Option<&'r mut Before>,
+    /// The lines stored to.
+    changed: Option<&'r mut Vec<u64>>,
 }
 
 impl Recorder<'_> {
@@ -182,12 +143,10 @@ impl Recorder<'_> {
 
     fn write(&mut self, at: u64, bytes: &[u8], atomic: bool) {
         for (home, within, part) in pieces(at, bytes.len()) {
-            if let Some(before) = &mut self.before {
-                let line = home / LINE;
-                before.lines.entry(line).or_insert_with(|| {
-                    before.order.push(line);
-                    *self.flat.line(line)
-                });
+            if let Some(changed) = &mut self.changed
+                && !changed.contains(&(home / LINE))
+            {
+                changed.push(home / LINE);
             }
             let line = self.line(home);
             self.batch.store(line, within as u8, &bytes[part], atomic);

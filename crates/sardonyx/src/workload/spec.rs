@@ -33,12 +33,13 @@ pub struct ProgramSpec {
 pub struct Workload {
     program: Box<dyn Program>,
     durability: Box<dyn Durability>,
+    region_bytes: u64,
 }
 
 impl Workload {
     /// Bytes of the region that both use; addresses are below.
     pub fn region_bytes(&self) -> u64 {
-        self.program.region_bytes()
+        self.region_bytes
     }
 
     /// Bytes of the region that hold the log.
@@ -145,10 +146,11 @@ impl ProgramSpec {
             return fail(problem, "give 1 to 2^32".into());
         }
         let durability = self.durability.build(COUNTER_SPAN, self.most_lines());
-        let heap = durability.log_bytes().end;
+        let (heap, program) = (file.build)(self.clone(), durability.log_bytes().end);
         Ok(Workload {
-            program: (file.build)(self.clone(), heap),
+            program,
             durability,
+            region_bytes: heap.end,
         })
     }
 }

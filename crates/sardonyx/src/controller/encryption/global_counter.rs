@@ -96,7 +96,7 @@ impl GlobalCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::harness::Bench;
+    use crate::medium::image::Image;
 
     fn counter(survival: Survival) -> (GlobalCounter, Layout) {
         let mut layout = Layout::new(64);
@@ -109,12 +109,15 @@ mod tests {
     #[test]
     fn no_counter_is_used_before_a_mark_at_least_as_great_is_written() {
         let (mut global, _) = counter(Survival::HighWater);
-        let mut bench = Bench::new();
+        let mut plan = Plan::new(Image::new(), true);
         for expected in 1..100 {
-            let next = global.next(&mut bench.plan());
+            let next = global.next(&mut plan);
             assert_eq!(next.value, expected);
-            assert!(next.at != Step::PAST, "a bench finishes nothing");
-            let mark = bench.newest(global.region.line(0)).unwrap();
+            assert!(
+                next.at != Step::PAST,
+                "a plan without an engine finishes nothing"
+            );
+            let mark = plan.peek(global.region.line(0)).unwrap();
             assert!(u64::from_le_bytes(mark[..8].try_into().unwrap()) >= expected);
         }
     }
@@ -122,8 +125,7 @@ mod tests {
     #[test]
     fn after_a_cut_the_mark_is_passed_and_the_papers_reading_goes_on_from_what_is_shown() {
         let (mut global, _) = counter(Survival::HighWater);
-        let mut bench = Bench::new();
-        let mut plan = bench.plan();
+        let mut plan = Plan::new(Image::new(), true);
         for _ in 0..20 {
             global.next(&mut plan);
         }

@@ -173,12 +173,11 @@ impl Allocator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::harness::Bench;
+    use crate::medium::image::Image;
 
     #[test]
     fn home_then_freed_then_the_top() {
-        let mut bench = Bench::new();
-        let mut plan = bench.plan();
+        let mut plan = Plan::new(Image::new(), true);
         let mut places = Allocator::new(4);
         let at = |p: &mut Allocator, home| p.allocate(Place(home)).map(|(place, _)| place.0);
         assert_eq!(at(&mut places, 1), Some(1));
@@ -193,8 +192,7 @@ mod tests {
 
     #[test]
     fn a_freed_place_is_gated_by_its_unmapping() {
-        let mut bench = Bench::new();
-        let mut plan = bench.plan();
+        let mut plan = Plan::new(Image::new(), true);
         let mut places = Allocator::new(4);
         places.allocate(Place(0));
         let step = plan.unit(crate::medium::params::Unit::Metadata, Step::PAST);
@@ -204,8 +202,7 @@ mod tests {
 
     #[test]
     fn a_place_that_was_shared_waits_for_all_who_let_it_go() {
-        let mut bench = Bench::new();
-        let mut plan = bench.plan();
+        let mut plan = Plan::new(Image::new(), true);
         let mut places = Allocator::new(4);
         places.allocate(Place(0));
         let unit = crate::medium::params::Unit::Metadata;

@@ -1,6 +1,7 @@
 //! What is wrong at a cut, from what the last state has shown, and how it is counted.
 
 use super::Checker;
+use crate::crash::golden::Window;
 use crate::crash::violation::{Kind, Violation};
 
 impl Checker<'_> {
@@ -12,14 +13,11 @@ impl Checker<'_> {
         let Some(sealed) = sealed.get(from..).filter(|sealed| !sealed.is_empty()) else {
             return;
         };
-        let violation = |kind, place, what| Violation {
-            kind,
-            position,
-            recovery_cut: None,
-            core: None,
-            line: None,
-            place: Some(place),
-            what,
+        let mut report = |kind, place, what| {
+            self.secrets.push(Violation {
+                place: Some(place),
+                ..Violation::new(kind, position, what)
+            });
         };
         let pads = &self.history.pads;
         if let Some(reused) = sealed.iter().find(|s| pads.is_reused(s, position)) {
@@ -27,8 +25,7 @@ impl Checker<'_> {
                 "recovery encrypts place {} under counter {}, whose pad covers another content",
                 reused.place.0, reused.counter
             );
-            self.secrets
-                .push(violation(Kind::PadReused, reused.place, what));
+            report(Kind::PadReused, reused.place, what);
         }
         let first = &sealed[0];
         let within_reach = pads.within_reach(first.counter, position);
@@ -37,8 +34,7 @@ impl Checker<'_> {
                 "the counter goes on at {}, {within_reach} below what the array shows",
                 first.counter
             );
-            self.secrets
-                .push(violation(Kind::PadWithinReach, first.place, what));
+            report(Kind::PadWithinReach, first.place, what);
         }
     }
 
@@ -46,55 +42,49 @@ impl Checker<'_> {
     pub(super) fn judge(&mut self) {
         self.covered.cuts += 1;
         let position = self.survivors.position();
-        let violation = |kind, core, line, what| Violation {
-            kind,
-            position,
-            recovery_cut: None,
-            core,
-            line,
-            place: None,
-            what,
+        let mut report = |kind, core, line, what| {
+            self.tally.add(Violation {
+                core,
+                line,
+                ..Violation::new(kind, position, what)
+            });
         };
         if let Some(line) = self.lost.first().copied() {
             let what = format!("line {line} reads as no accepted write of it");
-            let core = self.history.core_of(line);
-            self.tally
-                .add(&violation(Kind::LineLost, core, Some(line), what));
+            report(Kind::LineLost, self.history.core_of(line), Some(line), what);
         }
-        for (core, known) in self.known.iter().enumerate() {
-            let (visible, mut tell) = (known.visible, |kind, line, what| {
-                self.tally.add(&violation(kind, Some(core), line, what));
-            });
-            if let Some((kind, fault)) = &known.fault {
-                let line = self.history.programs[core].region().start + fault.at / 64;
-                tell(*kind, Some(line), fault.what.clone());
+        for (index, core) in self.cores.iter().enumerate() {
+            let visible = core.visible;
+            if let Some((kind, fault)) = &core.fault {
+                let line = self.history.programs[index].region.start + fault.at / 64;
+                report(*kind, Some(index), Some(line), fault.what.clone());
                 continue;
             }
-            if visible < known.required {
-                let what = format!(
-                    "transaction {} had committed, and {visible} is the last visible",
-                    known.required
-                );
-                tell(Kind::Lost, None, what);
-            } else if visible > known.allowed {
-                let what = format!(
-                    "transaction {visible} is visible, and {} is the last that had begun to commit",
-                    known.allowed
-                );
-                tell(Kind::Early, None, what);
+            let Window { required, allowed } = core.window;
+            if let Some(kind) = core.window.broken_by(visible) {
+                let what = match kind {
+                    Kind::Lost => format!(
+                        "transaction {required} had committed, and {visible} is the last visible"
+                    ),
+                    _ => format!(
+                        "transaction {visible} is visible, \
+                         and {allowed} is the last that had begun to commit"
+                    ),
+                };
+                report(kind, Some(index), None, what);
             }
-            if let Some(line) = known.wrong.first() {
-                let what = format!(
-                    "{} of its lines differ from what transaction {visible} left",
-                    known.wrong.len()
-                );
-                tell(Kind::WrongLine, Some(*line), what);
+            if let Some(line) = core.wrong.first() {
+                let wrong = core.wrong.len();
+                let what =
+                    format!("{wrong} of its lines differ from what transaction {visible} left");
+                report(Kind::WrongLine, Some(index), Some(*line), what);
             }
         }
         for secret in &self.secrets {
-            let mut secret = secret.clone();
-            secret.position = position;
-            self.tally.add(&secret);
+            self.tally.add(Violation {
+                position,
+                ..secret.clone()
+            });
         }
     }
 }

@@ -58,13 +58,12 @@ impl Checker<'_> {
             let Some(core) = self.history.core_of(line) else {
                 continue;
             };
-            let (expected, known) = (&self.history.programs[core], &mut self.known[core]);
-            let is_data = !expected.log().contains(&line);
-            if is_data && known.fault.is_none() {
-                let right = expected.content(line, known.visible);
-                if read_untimed(controller, untimed, line) != *right {
-                    known.wrong.insert(line);
-                }
+            let (expected, core) = (&self.history.programs[core], &mut self.cores[core]);
+            if core.fault.is_none()
+                && !expected.log.contains(&line)
+                && read_untimed(controller, untimed, line) != *expected.content(line, core.visible)
+            {
+                core.wrong.insert(line);
             }
         }
     }

@@ -68,9 +68,11 @@ impl DurabilityKind {
     /// For transactions that change up to `lines` lines; what it keeps begins at byte `start`.
     pub(super) fn build(self, start: u64, lines: u64) -> Box<dyn Durability> {
         match self {
-            DurabilityKind::SoftwareUndo { mutant } => {
-                Box::new(SoftwareUndo::new(start, lines, mutant))
-            }
+            DurabilityKind::SoftwareUndo { mutant } => Box::new(SoftwareUndo {
+                start,
+                capacity: lines,
+                mutant,
+            }),
         }
     }
 }

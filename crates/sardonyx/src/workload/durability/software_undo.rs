@@ -27,11 +27,12 @@ const ENTRIES: u64 = 16;
 /// Where the log lies, and what is wrong with its transactions.
 #[derive(Clone, Copy)]
 pub struct SoftwareUndo {
-    /// The header's first byte.
-    start: u64,
+    /// The header's first byte, which begins a line of counters.
+    pub start: u64,
     /// Lines that it has room for.
-    capacity: u64,
-    mutant: Option<Mutant>,
+    pub capacity: u64,
+    /// What is wrong with its transactions, or done beyond need.
+    pub mutant: Option<Mutant>,
 }
 
 /// The header's three numbers.
@@ -48,25 +49,13 @@ pub(crate) struct Header {
 impl Header {
     /// What the header line begins with.
     pub(crate) fn bytes(self) -> [u8; 24] {
-        let mut bytes = [0; 24];
-        bytes[..8].copy_from_slice(&u64::from(self.valid).to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.transaction.to_le_bytes());
-        bytes[16..].copy_from_slice(&self.entries.to_le_bytes());
-        bytes
+        let words = [u64::from(self.valid), self.transaction, self.entries];
+        let bytes = words.map(u64::to_le_bytes);
+        bytes.as_flattened().try_into().expect("3 words")
     }
 }
 
 impl SoftwareUndo {
-    /// A log at byte `start`, which begins a line of counters, with room for `capacity` lines.
-    pub fn new(start: u64, capacity: u64, mutant: Option<Mutant>) -> SoftwareUndo {
-        debug_assert!(start.is_multiple_of(COUNTER_SPAN));
-        SoftwareUndo {
-            start,
-            capacity,
-            mutant,
-        }
-    }
-
     fn block(&self, index: u64) -> u64 {
         self.start + (1 + index / PER_BLOCK) * COUNTER_SPAN
     }

@@ -11,7 +11,7 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     build: |spec, heap| {
         let items = (spec.footprint / spec.item_bytes).max(2);
         let heap = Heap::new(heap, items * spec.item_bytes);
-        Box::new(ArraySwap { spec, heap, items })
+        (heap, Box::new(ArraySwap { spec, heap, items }))
     },
 };
 
@@ -28,10 +28,6 @@ impl ArraySwap {
 }
 
 impl Program for ArraySwap {
-    fn region_bytes(&self) -> u64 {
-        self.heap.end
-    }
-
     fn setup(&self, memory: &mut dyn Memory) {
         for index in 0..self.items {
             store_item(memory, self.place(index), self.spec.item_bytes, index);

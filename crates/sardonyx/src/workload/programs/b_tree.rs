@@ -2,8 +2,9 @@
 //! random key, splitting full nodes on the way down (Cormen et al., Introduction to Algorithms).
 //! Invariants: keys in order, 7 to 15 a node (the root has fewer), all leaves at one depth.
 
-use super::{Heap, LINE, Program, ProgramFile, STEP, fault, to_bytes, words};
-use crate::workload::random::{check_item, store_item};
+use super::{COUNT, FREE, Heap, Keys, Program, ProgramFile, STEP, TOP, check_item_of, fault};
+use super::{to_bytes, words};
+use crate::workload::random::store_item;
 use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -15,14 +16,9 @@ pub const PROGRAM: ProgramFile = ProgramFile {
         let a_key = spec.item_bytes + NODE.div_ceil(DEGREE as u64 - 1);
         let bytes = (filled + spec.transactions) * a_key + DEEPEST as u64 * NODE;
         let heap = Heap::new(heap, bytes);
-        Box::new(BTree { spec, heap, filled })
+        (heap, Box::new(BTree { spec, heap, filled }))
     },
 };
-
-/// In the root line: the root node, keys in the tree, the first free byte of the heap.
-const TOP: u64 = 0;
-const COUNT: u64 = 8;
-const FREE: u64 = 16;
 
 const DEGREE: usize = 8;
 const MOST: usize = 2 * DEGREE - 1;
@@ -109,11 +105,10 @@ impl BTree {
         let mut node = Head::load(memory, at).expect(sound);
         if node.full() {
             let top = self.allocate(memory, NODE);
-            let (leaf, keys) = (false, Vec::new());
             let mut above = Head {
                 at: top,
-                leaf,
-                keys,
+                leaf: false,
+                keys: Vec::new(),
             };
             memory.store_u64(top + CHILDREN, at);
             self.split(memory, &mut above, 0, node);
@@ -180,17 +175,16 @@ impl BTree {
 }
 
 /// A walk over a tree that may be anything.
-struct Walk<'a> {
-    tree: &'a BTree,
-    free: u64,
-    left: u64,
+struct Walk {
+    keys: Keys,
+    item_bytes: u64,
+    /// Of the leaves.
     depth: Option<usize>,
-    last: Option<u64>,
 }
 
-impl Walk<'_> {
+impl Walk {
     fn node(&mut self, memory: &mut dyn Memory, at: u64, depth: usize) -> Result<(), Fault> {
-        if !self.tree.heap.holds(at, NODE) || at >= self.free {
+        if !self.keys.hold(at, NODE) {
             return fault(at, "no node can lie here");
         }
         if depth > DEEPEST {
@@ -216,31 +210,16 @@ impl Walk<'_> {
     }
 
     fn key(&mut self, memory: &mut dyn Memory, at: u64, i: u64, key: u64) -> Result<(), Fault> {
-        if self.last.is_some_and(|last| last >= key) {
-            return fault(at + KEYS + i * 8, format!("key {key:#x} is out of order"));
-        }
-        self.last = Some(key);
-        if self.left == 0 {
-            return fault(at, "more keys than were counted");
-        }
-        self.left -= 1;
+        self.keys.next(key, at + KEYS + i * 8, at)?;
         let place = memory.load_u64(at + ITEMS + i * 8);
-        let bytes = self.tree.spec.item_bytes;
-        if !self.tree.heap.holds(place, bytes) || place >= self.free {
+        if !self.keys.hold(place, self.item_bytes) {
             return fault(at + ITEMS + i * 8, format!("no item can lie at {place:#x}"));
         }
-        match check_item(memory, place, bytes)? == key {
-            true => Ok(()),
-            false => fault(place, format!("key {key:#x} has another key's item")),
-        }
+        check_item_of(key, memory, place, self.item_bytes, place)
     }
 }
 
 impl Program for BTree {
-    fn region_bytes(&self) -> u64 {
-        self.heap.end
-    }
-
     fn setup(&self, memory: &mut dyn Memory) {
         let top = self.heap.start;
         memory.store_u64(TOP, top);
@@ -256,23 +235,13 @@ impl Program for BTree {
     }
 
     fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
-        let free = memory.load_u64(FREE);
-        let count = memory.load_u64(COUNT);
-        if !free.is_multiple_of(LINE) || free > self.heap.end {
-            return fault(FREE, format!("the heap ends at {free:#x}"));
-        }
         let mut walk = Walk {
-            tree: self,
-            free,
-            left: count,
+            keys: Keys::new(memory, self.heap)?,
+            item_bytes: self.spec.item_bytes,
             depth: None,
-            last: None,
         };
         let top = memory.load_u64(TOP);
         walk.node(memory, top, 0)?;
-        match walk.left {
-            0 => Ok(()),
-            n => fault(COUNT, format!("{n} of {count} keys are missing")),
-        }
+        walk.keys.end()
     }
 }

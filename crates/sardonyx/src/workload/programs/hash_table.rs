@@ -1,8 +1,8 @@
 //! A persistent hash table with chains; a transaction inserts a random key. Invariant: each item
 //! is in the chain of its key's bucket, and all items are in chains.
 
-use super::{Heap, LINE, Program, ProgramFile, STEP, fault, words};
-use crate::workload::random::{check_item, mix, store_item};
+use super::{Heap, LINE, Program, ProgramFile, STEP, check_item_of, fault};
+use crate::workload::random::{mix, store_item};
 use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -13,12 +13,14 @@ pub const PROGRAM: ProgramFile = ProgramFile {
         let filled = (spec.footprint / (node + 8)).max(1); // a bucket a node
         let buckets = filled.next_power_of_two();
         let nodes = (filled + spec.transactions) * node;
-        Box::new(HashTable {
-            heap: Heap::new(heap, buckets * 8 + nodes + LINE),
+        let heap = Heap::new(heap, buckets * 8 + nodes + LINE);
+        let table = HashTable {
             spec,
+            heap,
             buckets,
             filled,
-        })
+        };
+        (heap, Box::new(table))
     },
 };
 
@@ -74,10 +76,6 @@ impl HashTable {
 }
 
 impl Program for HashTable {
-    fn region_bytes(&self) -> u64 {
-        self.heap.end
-    }
-
     fn setup(&self, memory: &mut dyn Memory) {
         memory.store_u64(FREE, self.nodes());
         for number in 0..self.filled {
@@ -90,11 +88,8 @@ impl Program for HashTable {
     }
 
     fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
-        let [count, free] = {
-            let mut root = [0; 16];
-            memory.load(COUNT, &mut root);
-            words(&root)
-        };
+        let count = memory.load_u64(COUNT);
+        let free = memory.load_u64(FREE);
         let most = self.filled + self.spec.transactions;
         if count > most || free != self.nodes() + count * self.node_bytes() {
             return fault(COUNT, format!("{count:#x} items end at {free:#x}"));
@@ -116,9 +111,7 @@ impl Program for HashTable {
                 if self.bucket(key) != bucket {
                     return fault(at, format!("key {key:#x} is in the wrong chain"));
                 }
-                if check_item(memory, at + LINE, self.spec.item_bytes)? != key {
-                    return fault(at, format!("key {key:#x} has another key's item"));
-                }
+                check_item_of(key, memory, at + LINE, self.spec.item_bytes, at)?;
                 link = at + NEXT;
                 at = memory.load_u64(link);
             }

@@ -2,8 +2,8 @@
 //! region of its own: the root line first, then what its durability keeps, then its heap.
 //! To add one: its file here and its name in [`programs!`]; `docs/programs.md` goes through it.
 
-use super::random::Random;
-use super::{COUNTER_SPAN, Fault, Memory, ProgramSpec};
+use super::random::{Random, check_item};
+use super::{COUNTER_SPAN, Fault, Memory, MemoryExt, ProgramSpec};
 use crate::line::LINE_BYTES;
 
 macro_rules! programs {
@@ -26,9 +26,6 @@ programs! {
 /// A data structure and what one transaction does to it. Its few own numbers stand in the root line,
 /// the first of its region, whose last eight bytes are left to the durability.
 pub trait Program: Send {
-    /// Bytes of the region that it uses; addresses are below.
-    fn region_bytes(&self) -> u64;
-
     /// Makes the structure, filled to the footprint, in a region of zeros.
     fn setup(&self, memory: &mut dyn Memory);
 
@@ -50,8 +47,8 @@ pub struct ProgramFile {
     pub name: &'static str,
     /// What a transaction does.
     pub line: &'static str,
-    /// Makes it, with a heap that begins at this byte.
-    pub(super) build: fn(ProgramSpec, u64) -> Box<dyn Program>,
+    /// Makes it, and its heap, which begins at this byte.
+    pub(super) build: fn(ProgramSpec, u64) -> (Heap, Box<dyn Program>),
 }
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -75,9 +72,9 @@ impl ProgramSpec {
 
 /// The bytes of the region that hold items, nodes and buckets; it ends the region.
 #[derive(Clone, Copy, Debug)]
-struct Heap {
+pub(super) struct Heap {
     start: u64,
-    end: u64,
+    pub end: u64,
 }
 
 impl Heap {
@@ -90,6 +87,79 @@ impl Heap {
     /// Whether a block of `len` bytes aligned to lines may lie at `at`.
     fn holds(&self, at: u64, len: u64) -> bool {
         at.is_multiple_of(LINE) && at >= self.start && at <= self.end && self.end - at >= len
+    }
+}
+
+/// In the root line of a tree: the root node, keys in the tree, the first free byte of the heap.
+const TOP: u64 = 0;
+const COUNT: u64 = 8;
+const FREE: u64 = 16;
+
+/// The keys of a tree that may be anything, counted as a walk meets them.
+struct Keys {
+    heap: Heap,
+    /// The first free byte of the heap.
+    free: u64,
+    count: u64,
+    left: u64,
+    last: Option<u64>,
+}
+
+impl Keys {
+    /// Of the tree whose root line is in `memory`.
+    fn new(memory: &mut dyn Memory, heap: Heap) -> Result<Keys, Fault> {
+        let free = memory.load_u64(FREE);
+        let count = memory.load_u64(COUNT);
+        if !free.is_multiple_of(LINE) || free > heap.end {
+            return fault(FREE, format!("the heap ends at {free:#x}"));
+        }
+        Ok(Keys {
+            heap,
+            free,
+            count,
+            left: count,
+            last: None,
+        })
+    }
+
+    /// Whether a node or an item of `len` bytes may lie at `at`.
+    fn hold(&self, at: u64, len: u64) -> bool {
+        self.heap.holds(at, len) && at < self.free
+    }
+
+    /// The next is `key`, at `at` in the node at `node`.
+    fn next(&mut self, key: u64, at: u64, node: u64) -> Result<(), Fault> {
+        if self.last.is_some_and(|last| last >= key) {
+            return fault(at, format!("key {key:#x} is out of order"));
+        }
+        self.last = Some(key);
+        if self.left == 0 {
+            return fault(node, "more keys than were counted");
+        }
+        self.left -= 1;
+        Ok(())
+    }
+
+    /// There are no more.
+    fn end(self) -> Result<(), Fault> {
+        match self.left {
+            0 => Ok(()),
+            n => fault(COUNT, format!("{n} of {} keys are missing", self.count)),
+        }
+    }
+}
+
+/// The item at `place`, of `len` bytes, must be that of `key`, or `at` is at fault.
+fn check_item_of(
+    key: u64,
+    memory: &mut dyn Memory,
+    place: u64,
+    len: u64,
+    at: u64,
+) -> Result<(), Fault> {
+    match check_item(memory, place, len)? == key {
+        true => Ok(()),
+        false => fault(at, format!("key {key:#x} has another key's item")),
     }
 }
 

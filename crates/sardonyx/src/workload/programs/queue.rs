@@ -11,11 +11,12 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     build: |spec, heap| {
         let capacity = (spec.footprint / spec.item_bytes).max(2);
         let heap = Heap::new(heap, capacity * spec.item_bytes);
-        Box::new(Queue {
+        let queue = Queue {
             spec,
             heap,
             capacity,
-        })
+        };
+        (heap, Box::new(queue))
     },
 };
 
@@ -48,10 +49,6 @@ impl Queue {
 }
 
 impl Program for Queue {
-    fn region_bytes(&self) -> u64 {
-        self.heap.end
-    }
-
     /// Half full, at the end of a lap, so that the first lap touches what setup has written.
     fn setup(&self, memory: &mut dyn Memory) {
         for number in 0..self.capacity {

@@ -2,8 +2,9 @@
 //! and restores the colours (Cormen et al., Introduction to Algorithms). Invariants: keys in order,
 //! no red child of a red node, as many black nodes on every way down, parents right.
 
-use super::{Heap, LINE, Program, ProgramFile, STEP, fault, words};
-use crate::workload::random::{check_item, store_item};
+use super::{COUNT, FREE, Heap, Keys, LINE, Program, ProgramFile, STEP, TOP, check_item_of};
+use super::{fault, words};
+use crate::workload::random::store_item;
 use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -13,14 +14,9 @@ pub const PROGRAM: ProgramFile = ProgramFile {
         let node = LINE + spec.item_bytes;
         let filled = (spec.footprint / node).max(1);
         let heap = Heap::new(heap, (filled + spec.transactions) * node);
-        Box::new(RedBlackTree { spec, heap, filled })
+        (heap, Box::new(RedBlackTree { spec, heap, filled }))
     },
 };
-
-/// In the root line: the root node, keys in the tree, the first free byte of the heap.
-const TOP: u64 = 0;
-const COUNT: u64 = 8;
-const FREE: u64 = 16;
 
 /// Offsets in a node's header line; its item follows. Address 0 is no node.
 const KEY: u64 = 0;
@@ -129,14 +125,12 @@ impl RedBlackTree {
 }
 
 /// A walk over a tree that may be anything.
-struct Walk<'a> {
-    tree: &'a RedBlackTree,
-    free: u64,
-    left: u64,
-    last: Option<u64>,
+struct Walk {
+    keys: Keys,
+    item_bytes: u64,
 }
 
-impl Walk<'_> {
+impl Walk {
     /// Black nodes on each way down from `at`.
     fn node(
         &mut self,
@@ -148,8 +142,7 @@ impl Walk<'_> {
         if at == 0 {
             return Ok(0);
         }
-        let bytes = self.tree.spec.item_bytes;
-        if !self.tree.heap.holds(at, LINE + bytes) || at >= self.free {
+        if !self.keys.hold(at, LINE + self.item_bytes) {
             return fault(at, "no node can lie here");
         }
         if depth > DEEPEST {
@@ -166,17 +159,8 @@ impl Walk<'_> {
         }
         let here = (at, red == 1);
         let blacks = self.node(memory, left, here, depth + 1)?;
-        if self.last.is_some_and(|last| last >= key) {
-            return fault(at, format!("key {key:#x} is out of order"));
-        }
-        self.last = Some(key);
-        if self.left == 0 {
-            return fault(at, "more keys than were counted");
-        }
-        self.left -= 1;
-        if check_item(memory, at + LINE, bytes)? != key {
-            return fault(at, format!("key {key:#x} has another key's item"));
-        }
+        self.keys.next(key, at, at)?;
+        check_item_of(key, memory, at + LINE, self.item_bytes, at)?;
         match self.node(memory, right, here, depth + 1)? == blacks {
             true => Ok(blacks + u32::from(red == 0)),
             false => fault(at, "more black nodes on one side than on the other"),
@@ -185,10 +169,6 @@ impl Walk<'_> {
 }
 
 impl Program for RedBlackTree {
-    fn region_bytes(&self) -> u64 {
-        self.heap.end
-    }
-
     fn setup(&self, memory: &mut dyn Memory) {
         memory.store_u64(FREE, self.heap.start);
         for number in 0..self.filled {
@@ -201,22 +181,12 @@ impl Program for RedBlackTree {
     }
 
     fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
-        let free = memory.load_u64(FREE);
-        let count = memory.load_u64(COUNT);
-        let top = memory.load_u64(TOP);
-        if !free.is_multiple_of(LINE) || free > self.heap.end {
-            return fault(FREE, format!("the heap ends at {free:#x}"));
-        }
         let mut walk = Walk {
-            tree: self,
-            free,
-            left: count,
-            last: None,
+            keys: Keys::new(memory, self.heap)?,
+            item_bytes: self.spec.item_bytes,
         };
+        let top = memory.load_u64(TOP);
         walk.node(memory, top, (0, true), 0)?; // the root may not be red either
-        match walk.left {
-            0 => Ok(()),
-            n => fault(COUNT, format!("{n} of {count} keys are missing")),
-        }
+        walk.keys.end()
     }
 }
