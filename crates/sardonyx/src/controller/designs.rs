@@ -33,6 +33,17 @@ pub struct File<L: 'static> {
     pub designs: &'static [Design],
 }
 
+/// Lists the files of a kind of layer: each exports one `FILE`.
+macro_rules! files {
+    ($layer:ident: $($file:ident)*) => {
+        $(pub mod $file;)*
+
+        /// What they export.
+        pub static FILES: &[&$crate::controller::designs::File<$layer>] = &[$(&$file::FILE),*];
+    };
+}
+pub(super) use files;
+
 /// What a design promises of the lines that a power cut leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {

@@ -143,24 +143,19 @@ pub struct CacheKey {
 const MAX_CACHE_BYTES: u64 = 1 << 28;
 
 impl CacheKey {
-    /// A cache of lines; `bytes` and `ways` are name, default, its origin and meaning of each.
-    pub const fn lines(
-        bytes: (&'static str, u64, Origin, &'static str),
-        ways: (&'static str, u64, Origin, &'static str),
-    ) -> CacheKey {
-        CacheKey::entries(LINE_BYTES as u64, bytes, ways)
-    }
-
-    /// The same of entries of `entry_bytes`.
-    pub const fn entries(
+    /// A cache of `bytes` bytes and eight ways, with the names and the meanings of both.
+    pub const fn new(
         entry_bytes: u64,
-        bytes: (&'static str, u64, Origin, &'static str),
-        ways: (&'static str, u64, Origin, &'static str),
+        bytes: u64,
+        origin: Origin,
+        names: [&'static str; 2],
+        meanings: [&'static str; 2],
     ) -> CacheKey {
         let range = (entry_bytes, MAX_CACHE_BYTES);
+        let assumed = Origin::Assumed("no source");
         CacheKey {
-            bytes: Key::int(bytes.0, range, bytes.1, bytes.2, bytes.3),
-            ways: Key::int(ways.0, (1, 1024), ways.1, ways.2, ways.3),
+            bytes: Key::int(names[0], range, bytes, origin, meanings[0]),
+            ways: Key::int(names[1], (1, 1024), 8, assumed, meanings[1]),
             entry_bytes,
         }
     }
@@ -279,6 +274,37 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+
+/// The parameters of a layer: how each is made ([`Key`] says of what), where its default comes from and
+/// what it means. For a cache: what both names begin with, bytes of an entry and in all, where those
+/// come from, and the two meanings.
+macro_rules! keys {
+    ($(
+        $name:ident: $type:ty = $make:ident($($what:expr),*),
+        $origin:ident($why:literal), $meaning:literal;
+    )*) => {
+        $(#[doc = $meaning]
+        pub static $name: $crate::settings::Key<$type> = $crate::settings::Key::$make(
+            $($what,)*
+            $crate::settings::Origin::$origin($why),
+            $meaning,
+        );)*
+    };
+    ($(
+        $name:ident = cache($prefix:literal, $entry:expr, $bytes:literal),
+        $origin:ident($why:literal), $meaning:literal, $ways:literal;
+    )*) => {
+        $(#[doc = $meaning]
+        pub static $name: $crate::settings::CacheKey = $crate::settings::CacheKey::new(
+            $entry as u64,
+            $bytes,
+            $crate::settings::Origin::$origin($why),
+            [concat!($prefix, "bytes"), concat!($prefix, "ways")],
+            [$meaning, $ways],
+        );)*
+    };
+}
+pub(crate) use keys;
 
 /// The values of parameters, by key.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@
 use crate::line::ZERO_LINE;
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Queue, Step};
-use crate::settings::{Key, Origin, Settings, words};
+use crate::settings::{Settings, keys, words};
 
 /// How the global counter survives a power cut, which SCA does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,24 +19,14 @@ pub enum Survival {
 
 words!(Survival { "high-water" => HighWater, "paper" => Paper });
 
-/// See [`Survival`].
-pub static SURVIVAL: Key<Survival> = Key::word(
-    "encryption.global_counter",
-    "high-water",
-    Origin::Source("SCA does not say; see [crash.md](crash.md)"),
-    "How the global counter survives a power cut: by a persisted mark, or from what is shown",
-);
-
-/// How far ahead of the counter the mark is written, in writes.
-pub static MARK_STRIDE: Key<u64> = Key::int(
-    "encryption.mark_stride",
-    (2, 1 << 40),
-    4096,
-    Origin::Assumed(
-        "no source; half of it, 2048 writes, between two marks makes their cost too small to measure",
-    ),
-    "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks",
-);
+keys! {
+    SURVIVAL: Survival = word("encryption.global_counter", "high-water"),
+        Source("SCA does not say; see [crash.md](crash.md)"),
+        "How the global counter survives a power cut: by a persisted mark, or from what is shown";
+    MARK_STRIDE: u64 = int("encryption.mark_stride", (2, 1 << 40), 4096),
+        Assumed("no source; half of it, 2048 writes, between two marks makes their cost too small to measure"),
+        "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks";
+}
 
 /// The register, and its mark in the medium.
 pub struct GlobalCounter {

@@ -12,11 +12,11 @@ use crate::controller::{
 };
 use crate::ecc::{self, Matrix};
 use crate::exhausted::Exhausted;
-use crate::line::{Line, Logical, Place};
+use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::settings::{AnyKey, CacheKey, Key, Origin, Settings, words};
+use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
 /// What becomes of an EFIT entry whose check bits match but whose content does not.
@@ -43,66 +43,27 @@ pub enum Reclaim {
 
 words!(Reclaim { "counted" => Counted, "paper" => Paper });
 
-/// The code whose check bits are the fingerprint.
-pub static MATRIX: Key<Matrix> = Key::word(
-    "esd.matrix",
-    "truncated-hamming",
-    Origin::Assumed("ESD does not name the code; PageForge names truncated Hamming with parity"),
-    "The code whose check bits are the fingerprint",
-);
+keys! {
+    MATRIX: Matrix = word("esd.matrix", "truncated-hamming"),
+        Assumed("ESD does not name the code; PageForge names truncated Hamming with parity"),
+        "The code whose check bits are the fingerprint";
+    COLLISION: Collision = word("esd.collision", "keep"),
+        Assumed("ESD does not say what becomes of an entry whose content differs"),
+        "What becomes of an entry whose check bits match and whose content does not";
+    RECLAIM: Reclaim = word("esd.reclaim", "counted"),
+        Assumed("ESD is silent; its own reading never reuses a place and so cannot run for ever"),
+        "What becomes of the old place of an overwritten line";
+    REFER_MAX: u8 = int("esd.refer_max", (1, 255), 255), // referH is one byte
+        Source("ESD Sec. III-D"), "Largest referH; a duplicate beyond it is written again";
+    AMT_POLICY: Replacement = word("esd.amt_policy", "lru"),
+        Assumed("ESD Sec. III-B keeps hot items, such as those with high reference counts, and names no policy"),
+        "Which line a full set of the AMT cache gives up";
+}
 
-/// See [`Collision`].
-pub static COLLISION: Key<Collision> = Key::word(
-    "esd.collision",
-    "keep",
-    Origin::Assumed("ESD does not say what becomes of an entry whose content differs"),
-    "What becomes of an entry whose check bits match and whose content does not",
-);
-
-/// See [`Reclaim`].
-pub static RECLAIM: Key<Reclaim> = Key::word(
-    "esd.reclaim",
-    "counted",
-    Origin::Assumed(
-        "ESD is silent; its own reading never reuses a place and so cannot run for ever",
-    ),
-    "What becomes of the old place of an overwritten line",
-);
-
-/// The largest `referH`.
-pub static REFER_MAX: Key<u8> = Key::int(
-    "esd.refer_max",
-    (1, 255),
-    255,
-    Origin::Source("ESD Sec. III-D"), // referH is one byte
-    "Largest referH; a duplicate beyond it is written again",
-);
-
-/// The AMT cache: lines of the mapping table, write-back.
-pub static AMT_CACHE: CacheKey = CacheKey::lines(
-    (
-        "esd.amt_bytes",
-        524_288,
-        Origin::Source("ESD Table I"),
-        "AMT cache",
-    ),
-    (
-        "esd.amt_ways",
-        8,
-        Origin::Assumed("no source"),
-        "Ways of the AMT cache",
-    ),
-);
-
-/// Replacement in it.
-pub static AMT_POLICY: Key<Replacement> = Key::word(
-    "esd.amt_policy",
-    "lru",
-    Origin::Assumed(
-        "ESD Sec. III-B keeps hot items, such as those with high reference counts, and names no policy",
-    ),
-    "Which line a full set of the AMT cache gives up",
-);
+keys! {
+    AMT_CACHE = cache("esd.amt_", LINE_BYTES, 524_288),
+        Source("ESD Table I"), "AMT cache", "Ways of the AMT cache";
+}
 
 const KEYS: &[&dyn AnyKey] = &[
     &EFIT,
@@ -142,25 +103,19 @@ pub static FILE: File<Mapping> = File {
     layers: &[
         mapping(
             "esd",
-            |settings, below, layout| {
-                Box::new(Esd::new(settings, Persistence::OnDemand, below, layout))
-            },
+            |settings, below, layout| Esd::new(settings, Persistence::OnDemand, below, layout),
             Guarantee::on_demand,
             "mappings not written back on demand are lost; counts are counted anew from the mappings",
         ),
         mapping(
             "esd-as-published",
-            |settings, below, layout| {
-                Box::new(Esd::new(settings, Persistence::Evicted, below, layout))
-            },
+            |settings, below, layout| Esd::new(settings, Persistence::Evicted, below, layout),
             |_| Guarantee::Nothing,
             "mappings that the cache has not evicted are lost; counts are counted anew from the mappings",
         ),
         mapping(
             "esd-sound",
-            |settings, below, layout| {
-                Box::new(Esd::new(settings, Persistence::Always, below, layout))
-            },
+            |settings, below, layout| Esd::new(settings, Persistence::Always, below, layout),
             |below| below,
             "every mapping persists with its line; counts are counted anew from the mappings",
         ),
@@ -252,10 +207,10 @@ impl Esd {
         persistence: Persistence,
         below: Encryption,
         layout: &mut Layout,
-    ) -> Esd {
+    ) -> Top {
         let reclaim = settings.get(&RECLAIM);
         let cache = settings.cache(&AMT_CACHE);
-        Esd {
+        Box::new(Esd {
             matrix: settings.get(&MATRIX),
             collision: settings.get(&COLLISION),
             reclaim,
@@ -270,7 +225,7 @@ impl Esd {
             counts: Counts::default(),
             persistence,
             below,
-        }
+        })
     }
 
     /// What a write below must keep, and what its mapping must.

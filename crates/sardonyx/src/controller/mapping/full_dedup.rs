@@ -2,21 +2,29 @@
 //! knows every content there; the line is written if its content is new. Which fingerprint, and what
 //! is done before the verdict, a [`Fingerprint`] says. Source: ESD (HPCA 2023) Sec. II, of its rivals.
 
-use super::amt::When;
+use super::amt::{When, placement};
 use super::index::{Digest, Match};
 use super::tables::Tables;
-use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write, stands_on_below};
+use crate::controller::designs::{About, Guarantee, Mapping};
+use crate::controller::{Class, Encryption, Figures, Layer, Storey, Top, Write, stands_on_below};
 use crate::line::{Line, Logical, Place};
+use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Step, Stored};
+use crate::settings::{AnyKey, Settings};
 use crate::stats::Cause;
 
 /// What one full deduplication does otherwise than another.
-pub trait Fingerprint: Send {
+pub trait Fingerprint: Send + Sized + 'static {
+    /// The parameters that it declares.
+    const KEYS: &'static [&'static dyn AnyKey];
     /// The unit that computes it.
     const UNIT: Unit;
     /// It guesses ahead of the verdict whether a line is a duplicate.
     const GUESSES: bool;
+
+    /// It, and the tables; `sound` ones survive a power cut.
+    fn build(settings: &Settings, sound: bool, layout: &mut Layout) -> (Self, Tables);
 
     /// The fingerprint of `data`.
     fn of(&self, data: &Line) -> Digest;
@@ -49,6 +57,40 @@ pub trait Fingerprint: Send {
     fn figures(&self, _out: &mut Figures) {}
 }
 
+/// The mapping as published, and one made to survive a power cut: a write is accepted when its line,
+/// its counter and then its mapping are; after a cut the other tables are made anew from the mappings.
+pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str) -> [Mapping; 2] {
+    [
+        Mapping {
+            about: about::<F>(
+                published,
+                "mappings not written back on demand are lost; counts are trusted and may be wrong",
+            ),
+            build: |settings, below, layout| FullDedup::<F>::new(settings, false, below, layout),
+            guarantee: Guarantee::on_demand,
+            placement: |_, layout| placement(false, layout),
+        },
+        Mapping {
+            about: about::<F>(
+                sound,
+                "every mapping persists with its line; the other tables are made anew from the contents",
+            ),
+            build: |settings, below, layout| FullDedup::<F>::new(settings, true, below, layout),
+            guarantee: |below| below,
+            placement: |_, layout| placement(false, layout),
+        },
+    ]
+}
+
+const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
+    About {
+        name,
+        keys: F::KEYS,
+        units: const { &[F::UNIT, Unit::Compare, Unit::Fingerprints, Unit::Metadata] },
+        cut,
+    }
+}
+
 #[derive(Default)]
 struct Counts {
     in_cache: u64,
@@ -57,7 +99,7 @@ struct Counts {
 }
 
 /// The mapping over an encryption.
-pub struct FullDedup<F> {
+struct FullDedup<F> {
     fingerprint: F,
     tables: Tables,
     counts: Counts,
@@ -65,14 +107,14 @@ pub struct FullDedup<F> {
 }
 
 impl<F: Fingerprint> FullDedup<F> {
-    /// Over `below`.
-    pub fn new(fingerprint: F, tables: Tables, below: Encryption) -> FullDedup<F> {
-        FullDedup {
+    fn new(settings: &Settings, sound: bool, below: Encryption, layout: &mut Layout) -> Top {
+        let (fingerprint, tables) = F::build(settings, sound, layout);
+        Box::new(FullDedup {
             fingerprint,
             tables,
             counts: Counts::default(),
             below,
-        }
+        })
     }
 
     /// Looks for the content of `data`: its entry, if there is one, and the step after which all is known.

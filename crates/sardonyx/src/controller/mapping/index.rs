@@ -65,7 +65,8 @@ pub struct Index {
     digest: usize,
     entry: usize,
     per_bucket: usize,
-    /// A new entry takes the slot of one with the same digest whose count is full.
+    /// A new entry takes the slot of one with the same digest whose count is full: nobody will share
+    /// that one any more, and thousands of them would stand in a search's way (*assumed*, as for ESD).
     moves: bool,
     /// A power cut may have taken what the other tables speak of.
     recovered: bool,
@@ -76,26 +77,23 @@ pub struct Index {
 
 impl Index {
     /// An index of `buckets` buckets whose entries hold `digest` bytes of fingerprint.
-    pub fn new(digest: usize, buckets: u64, cache: CacheParams, layout: &mut Layout) -> Index {
+    pub fn new(
+        digest: usize,
+        buckets: u64,
+        moves: bool,
+        cache: CacheParams,
+        layout: &mut Layout,
+    ) -> Index {
         let entry = digest + 6;
         Index {
             region: layout.reserve_sparse("fingerprints", buckets.max(1)),
             digest,
             entry,
             per_bucket: OVERFLOW / entry,
-            moves: false,
+            moves,
             recovered: false,
             cache: MetadataCache::new(cache, Unit::Fingerprints, Queue::Data),
             entries: 0,
-        }
-    }
-
-    /// Lets an entry whose count is full move to the fresh copy: nobody will share the old one any
-    /// more, and without this thousands of them stand in a search's way (*assumed*, as for ESD).
-    pub fn moving(self) -> Index {
-        Index {
-            moves: true,
-            ..self
         }
     }
 
