@@ -367,6 +367,17 @@ impl Settings {
     }
 }
 
+/// Parameters that every machine must give: what their names begin with, then for each the rest of its
+/// name, what it takes and what it means.
+macro_rules! rows {
+    ($section:literal; $( $key:literal $kind:expr, $meaning:literal; )*) => {
+        &[$(
+            $crate::settings::Row::required(concat!($section, $key), $kind, $meaning),
+        )*]
+    };
+}
+pub(crate) use rows;
+
 /// A struct whose fields are parameters of one section, a line each, with what the field's key is
 /// called, takes and means. A key without a field (in brackets) is read by somebody else.
 macro_rules! section {
@@ -383,9 +394,8 @@ macro_rules! section {
 
         impl $name {
             /// Its parameters.
-            pub const ROWS: &'static [$crate::settings::Row] = &[$(
-                $crate::settings::Row::required(concat!($section, $key), $kind, $meaning),
-            )*];
+            pub const ROWS: &'static [$crate::settings::Row] =
+                $crate::settings::rows! { $section; $($key $kind, $meaning;)* };
 
             /// As `settings` say.
             pub fn of(settings: &$crate::settings::Settings) -> $name {
