@@ -70,6 +70,16 @@ impl<'d, A> Write<'d, A> {
     }
 }
 
+impl Stored {
+    /// Both writes: accepted and done when this one and `other` are.
+    pub(crate) fn and(self, other: Stored, plan: &mut Plan) -> Stored {
+        Stored {
+            accepted: plan.both(self.accepted, other.accepted),
+            done: plan.both(self.done, other.done),
+        }
+    }
+}
+
 /// What of a layer has no address. Every method is about this layer alone, and does nothing unless
 /// the layer says otherwise.
 pub trait Storey: Send {

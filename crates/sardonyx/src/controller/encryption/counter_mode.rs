@@ -323,9 +323,9 @@ impl Layer for CounterMode {
         let ripe = self.ripe(stored, cached.at);
         let mut plan = plan.because(Cause::Counter);
         // A new counter whose line of eight is still on its way is drained all the same.
-        let when = (ripe, stored.accepted);
+        let (from, drained) = (word * 8, stored.accepted);
         self.cache
-            .set_bytes_drained(cached, word * 8, &bytes, when, &mut plan);
+            .set_bytes_drained(cached, from, &bytes, ripe, drained, &mut plan);
         if !self.is_paired(order) {
             plan.sealed(stored, a, counter, data.value, None);
             return stored;

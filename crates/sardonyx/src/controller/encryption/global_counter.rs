@@ -28,6 +28,20 @@ keys! {
         "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks";
 }
 
+/// A mark: after `written`, counters up to `limit` may be used.
+#[derive(Clone, Copy)]
+struct Mark {
+    limit: u64,
+    written: Step,
+}
+
+impl Mark {
+    fn past(limit: u64) -> Mark {
+        let written = Step::PAST;
+        Mark { limit, written }
+    }
+}
+
 /// The register, and its mark in the medium.
 pub struct GlobalCounter {
     survival: Survival,
@@ -35,8 +49,8 @@ pub struct GlobalCounter {
     region: Region,
     /// The last counter drawn.
     value: u64,
-    /// Counters up to `.0` may be used after `.1`, the older mark first.
-    marks: [(u64, Step); 2],
+    /// The last two, the older first.
+    marks: [Mark; 2],
 }
 
 impl GlobalCounter {
@@ -47,7 +61,7 @@ impl GlobalCounter {
             stride: settings.get(&MARK_STRIDE),
             region: layout.reserve("counter-mark", 1),
             value: 0,
-            marks: [(0, Step::PAST); 2],
+            marks: [Mark::past(0); 2],
         }
     }
 
@@ -58,16 +72,17 @@ impl GlobalCounter {
             return At::past(self.value);
         }
         // Half a stride ahead, so that the mark is there before anybody waits for it.
-        if self.value + self.stride / 2 >= self.marks[1].0 {
+        if self.value + self.stride / 2 >= self.marks[1].limit {
             let limit = self.value + self.stride;
             let mut line = ZERO_LINE;
             line[..8].copy_from_slice(&limit.to_le_bytes());
             let (place, data) = (self.region.line(0), At::past(&line));
             let mark = plan.write_words(place, data, 1, None, Step::PAST, Queue::Counter);
-            self.marks = [self.marks[1], (limit, mark.accepted)];
+            let written = mark.accepted;
+            self.marks = [self.marks[1], Mark { limit, written }];
         }
-        let older = self.value <= self.marks[0].0;
-        At::new(self.value, self.marks[usize::from(!older)].1)
+        let older = self.value <= self.marks[0].limit;
+        At::new(self.value, self.marks[usize::from(!older)].written)
     }
 
     /// Starts anew after a power cut; `shown` is the greatest counter that the image shows.
@@ -79,7 +94,7 @@ impl GlobalCounter {
                 u64::from_le_bytes(mark[..8].try_into().expect("8 bytes"))
             }
         };
-        self.marks = [(self.value, Step::PAST); 2];
+        self.marks = [Mark::past(self.value); 2];
     }
 }
 

@@ -2,9 +2,10 @@
 //! region of the medium. Source: ESD (HPCA 2023) Sec. III-B; the counts beside it are *assumed*.
 //! Left out: the cache that it is read through, which its owner may use for other tables as well.
 
-use crate::controller::Encryption;
+use super::places::Paged;
 use crate::controller::designs::Placement;
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
+use crate::controller::{Class, Encryption, Persist};
 use crate::line::{Line, Logical, Place, SPAN};
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Step, Stored};
@@ -131,18 +132,25 @@ impl Amt {
         }
     }
 
-    /// Looks up where `line` lies, for a read: after the newest mapping of it is decided.
-    pub fn translate(
+    /// Reads the line through `below`. One that is not mapped takes as long as a read of its own place,
+    /// where somebody else's line may lie.
+    pub fn read(
         &self,
         cache: &mut MetadataCache,
-        line: Logical,
-        after: Step,
+        below: &mut Encryption,
+        read: At<(Logical, Class)>,
         plan: &mut Plan,
-    ) -> At<Option<Place>> {
+    ) -> At<Option<Line>> {
+        let At {
+            value: (line, class),
+            at: after,
+        } = read;
         let entry = self.find(cache, line, after, plan);
+        // After the newest mapping of it is decided.
         let decided = self.recent[line.0 as usize % RECENT];
         let at = plan.because(Cause::Mapping).both(entry.cached.at, decided);
-        At::new(entry.place, at)
+        let read = below.read(entry.place.unwrap_or(Place(line.0)), class, at, plan);
+        At::new(read.value.filter(|_| entry.place.is_some()), read.at)
     }
 
     /// Maps the line of `entry` to `place`.
@@ -158,7 +166,7 @@ impl Amt {
         let (_, from) = self.spot(line);
         self.mapped += u64::from(self.entry(cache.line(cached), from).is_none());
         let mut plan = plan.because(Cause::Mapping);
-        cache.set_bytes(cached, from, &to_bytes(place), when.ripe, &mut plan);
+        cache.set_bytes(cached, from, &number_bytes(place.0), when.ripe, &mut plan);
         let recent = &mut self.recent[line as usize % RECENT];
         *recent = plan.both(*recent, when.decided);
     }
@@ -199,6 +207,23 @@ impl Amt {
         self.spot(line.0).0
     }
 
+    /// `stored`, and the mapping of `line` after it if `order` demands that.
+    pub fn persist(
+        &self,
+        cache: &mut MetadataCache,
+        line: Logical,
+        stored: Stored,
+        order: Persist,
+        plan: &mut Plan,
+    ) -> Stored {
+        if order == Persist::Relaxed {
+            return stored;
+        }
+        let mut plan = plan.because(Cause::Mapping);
+        let map = cache.persist(self.table_line(line), stored.accepted, &mut plan);
+        map.and(stored, &mut plan)
+    }
+
     /// Writes back the mappings of the lines around `line`, and what the layer below keeps of the
     /// places where they lie.
     pub fn persist_span(
@@ -211,10 +236,6 @@ impl Amt {
     ) -> Stored {
         let first = line.0 - line.0 % SPAN;
         let (mut stored, mut tables, mut spans) = (Stored::at(after), Vec::new(), Vec::new());
-        let mut also = |more: Stored, plan: &mut Plan| {
-            stored.accepted = plan.both(stored.accepted, more.accepted);
-            stored.done = plan.both(stored.done, more.done);
-        };
         for line in first..first + SPAN {
             let (table, from) = self.spot(line.min(self.places - 1));
             let cached = match tables.iter().find(|(known, _)| *known == table) {
@@ -223,7 +244,7 @@ impl Amt {
                     let mut plan = plan.because(Cause::Mapping);
                     let cached = cache.get(table, after, &mut plan);
                     let map = cache.persist(table, cached.at, &mut plan);
-                    also(map, &mut plan);
+                    stored = stored.and(map, &mut plan);
                     tables.push((table, cached));
                     cached
                 }
@@ -231,15 +252,16 @@ impl Amt {
             let place = self.entry(cache.line(cached), from);
             if let Some(place) = place.filter(|place| !spans.contains(&(place.0 / SPAN))) {
                 spans.push(place.0 / SPAN);
-                also(below.persist_metadata(place, cached.at, plan), plan);
+                let kept = below.persist_metadata(place, cached.at, plan);
+                stored = stored.and(kept, plan);
             }
         }
         stored
     }
 
-    /// Fetches what a look-up of `line` will touch into the host's caches; gives the place where it
-    /// probably lies. No effect on results.
-    pub fn touch_ahead(&self, cache: &MetadataCache, line: Logical, plan: &Plan) -> Place {
+    /// Fetches what a look-up of `line`, and of the place where it probably lies, will touch into the
+    /// host's caches. No effect on results.
+    pub fn hint(&self, cache: &MetadataCache, below: &Encryption, line: Logical, plan: &Plan) {
         let (place, from) = self.spot(line.0);
         let known = match cache.peek(place) {
             Some(bytes) => self.entry(bytes, from),
@@ -248,7 +270,7 @@ impl Amt {
                 None
             }
         };
-        known.unwrap_or(Place(line.0))
+        below.hint(known.unwrap_or(Place(line.0)), plan);
     }
 
     /// Reads the whole table from the medium's bytes; calls `each` with every mapping.
@@ -265,16 +287,9 @@ impl Amt {
             }
         }
     }
-}
 
-impl Amt {
     /// Puts right, in the cache, the counts that differ from `lines_at` (logical lines at a place).
-    pub fn recount(
-        &self,
-        cache: &mut MetadataCache,
-        lines_at: &super::places::Paged<u32>,
-        plan: &mut Plan,
-    ) {
+    pub fn recount(&self, cache: &mut MetadataCache, lines_at: &Paged<u32>, plan: &mut Plan) {
         for place in plan.written(&self.region) {
             let index = place.0 - self.region.first.0;
             for number in 0..self.per_line {
@@ -348,8 +363,4 @@ pub(super) fn number(line: &Line, from: usize) -> Option<u64> {
 pub(super) fn number_bytes(number: u64) -> [u8; ENTRY] {
     let bytes = (number + 1).to_le_bytes();
     bytes[..ENTRY].try_into().expect("5 bytes")
-}
-
-fn to_bytes(place: Place) -> [u8; ENTRY] {
-    number_bytes(place.0)
 }

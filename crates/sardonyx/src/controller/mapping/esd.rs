@@ -151,23 +151,13 @@ struct Counts {
     rewrites: u64,
 }
 
-/// What becomes of EFIT when a line turns out to be unique.
-enum Entering {
-    No,
-    New(u64),
-    Instead(Similar),
-}
-
+/// What the search for a content came to, and what becomes of EFIT if the line is unique.
 enum Found {
     Duplicate(Place),
-    Unique(Entering),
-}
-
-/// Where a line lies from now on.
-struct To {
-    place: Place,
-    /// It was written there just now.
-    fresh: bool,
+    /// Unique, and not entered.
+    Unique,
+    New(u64),
+    Instead(Similar),
 }
 
 /// When a mapping leaves the chip.
@@ -220,7 +210,7 @@ impl Esd {
             cache: MetadataCache::new(cache, Unit::Metadata, Queue::Data)
                 .replacing(settings.get(&AMT_POLICY)),
             places: Allocator::new(layout.data_lines()),
-            lines_at: Paged::new(),
+            lines_at: Paged::default(),
             leaked: 0,
             counts: Counts::default(),
             persistence,
@@ -265,33 +255,33 @@ impl Esd {
             similar = self.efit.find(check, Some(hit));
         }
         self.counts.rewrites += u64::from(full.is_some());
-        let entering = match (full, last, self.collision) {
-            (Some(hit), _, _) => Entering::Instead(hit),
-            (None, None, _) | (None, _, Collision::Multi) => Entering::New(check),
-            (None, Some(_), Collision::Keep) => Entering::No,
-            (None, Some(hit), Collision::Replace) => Entering::Instead(hit),
+        let found = match (full, last, self.collision) {
+            (Some(hit), _, _) => Found::Instead(hit),
+            (None, None, _) | (None, _, Collision::Multi) => Found::New(check),
+            (None, Some(_), Collision::Keep) => Found::Unique,
+            (None, Some(hit), Collision::Replace) => Found::Instead(hit),
         };
-        At::new(Found::Unique(entering), known)
+        At::new(found, known)
     }
 
-    /// Maps the line of `entry` to `place`, and settles who refers to what. A mapping that must persist
+    /// Maps the line of `entry` to `place`, written just now if it is `fresh`, and settles who refers to what. A mapping that must persist
     /// with its line is written back at once.
     fn remap(
         &mut self,
         entry: Entry,
-        to: To,
+        place: Place,
+        fresh: bool,
         when: When,
         order: Persist,
         plan: &mut Plan,
     ) -> Stored {
-        let To { place, fresh } = to;
         let (line, decided) = (entry.line, when.decided);
         let ripe = plan
             .because(Cause::Mapping)
             .both(entry.cached.at, when.ripe);
         if entry.place == Some(place) && !fresh {
             // Its own content again (a fresh one: the place that it has given up in a full medium).
-            return self.persist_mapping(line, ripe, order, plan);
+            return self.amt.persist(&mut self.cache, line, Stored::at(ripe), order, plan);
         }
         let when = When { decided, ripe };
         self.amt.set(&mut self.cache, &entry, place, when, plan);
@@ -304,7 +294,7 @@ impl Esd {
                 *lines = lines.saturating_sub(1);
                 self.leaked += u64::from(*lines == 0);
             }
-            return self.persist_mapping(line, ripe, order, plan);
+            return self.amt.persist(&mut self.cache, line, Stored::at(ripe), order, plan);
         }
         let count = self.amt.count(&mut self.cache, place, decided, plan);
         let refer = if fresh {
@@ -317,31 +307,12 @@ impl Esd {
             self.amt
                 .set_count(&mut self.cache, count, refer, ripe, plan);
         }
-        let stored = self.persist_mapping(line, ripe, order, plan);
+        let stored = Stored::at(ripe);
+        let stored = self.amt.persist(&mut self.cache, line, stored, order, plan);
         if let Some(old) = entry.place {
             self.unrefer(old, decided, stored.accepted, plan);
         }
         stored
-    }
-
-    /// Writes the table line of `line` back, after `after`, if `order` demands it.
-    fn persist_mapping(
-        &mut self,
-        line: Logical,
-        after: Step,
-        order: Persist,
-        plan: &mut Plan,
-    ) -> Stored {
-        if order == Persist::Relaxed {
-            return Stored::at(after);
-        }
-        let (table, mut plan) = (self.amt.table_line(line), plan.because(Cause::Mapping));
-        let stored = self.cache.persist(table, after, &mut plan);
-        // Nothing to write: what was written before is in the same line's order.
-        Stored {
-            accepted: plan.both(stored.accepted, after),
-            done: plan.both(stored.done, after),
-        }
     }
 
     /// One line less refers to `place`.
@@ -424,11 +395,8 @@ impl Layer for Esd {
     type Addr = Logical;
 
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
-        let place = self.amt.translate(&mut self.cache, a, after, plan);
-        // An unmapped line takes as long as a read of its own place; somebody else's line may lie there.
-        let at = place.value.unwrap_or(Place(a.0));
-        let read = self.below.read(at, class, place.at, plan);
-        At::new(read.value.filter(|_| place.value.is_some()), read.at)
+        let (cache, below) = (&mut self.cache, &mut self.below);
+        self.amt.read(cache, below, At::new((a, class), after), plan)
     }
 
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
@@ -437,18 +405,15 @@ impl Layer for Esd {
         let mut entry = self.amt.find(&mut self.cache, line, data.at, plan);
         let found = match write.class {
             Class::Data => self.search(data, plan),
-            Class::Log => At::new(Found::Unique(Entering::No), data.at),
+            Class::Log => At::new(Found::Unique, data.at),
         };
         let decided = found.at;
-        let entering = match found.value {
-            Found::Duplicate(place) => {
-                // The demand moves to the mapping.
-                let ripe = plan.both(decided, write.gate);
-                let (when, fresh) = (When { decided, ripe }, false);
-                return self.remap(entry, To { place, fresh }, when, mapping, plan);
-            }
-            Found::Unique(entering) => entering,
-        };
+        if let Found::Duplicate(place) = found.value {
+            // The demand moves to the mapping.
+            let ripe = plan.both(decided, write.gate);
+            let when = When { decided, ripe };
+            return self.remap(entry, place, false, when, mapping, plan);
+        }
         let home = Place(line.0);
         let mut free = self.places.allocate(home);
         if let (None, Some(place), Reclaim::Counted) = (free, entry.place, self.reclaim) {
@@ -471,14 +436,14 @@ impl Layer for Esd {
             ..write.to(place)
         };
         let kept = self.below.write(below, plan);
-        match entering {
-            Entering::No => {}
-            Entering::New(check) => self.efit.insert(check, place, decided),
-            Entering::Instead(hit) => self.efit.replace(hit, place, decided),
+        match found.value {
+            Found::Duplicate(_) | Found::Unique => {}
+            Found::New(check) => self.efit.insert(check, place, decided),
+            Found::Instead(hit) => self.efit.replace(hit, place, decided),
         }
         let ripe = kept.accepted;
-        let (when, fresh) = (When { decided, ripe }, true);
-        let mapped = self.remap(entry, To { place, fresh }, when, mapping, plan);
+        let when = When { decided, ripe };
+        let mapped = self.remap(entry, place, true, when, mapping, plan);
         Stored {
             accepted: mapped.accepted,
             done: plan.both(kept.done, mapped.done),
@@ -494,7 +459,6 @@ impl Layer for Esd {
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {
-        let place = self.amt.touch_ahead(&self.cache, a, plan);
-        self.below.hint(place, plan);
+        self.amt.hint(&self.cache, &self.below, a, plan);
     }
 }

@@ -136,7 +136,7 @@ impl<F: Fingerprint> FullDedup<F> {
                     continue;
                 }
             }
-            match found.hit {
+            match found.cached.hit {
                 true => self.counts.in_cache += 1,
                 false => self.counts.in_medium += 1,
             }
@@ -195,13 +195,9 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
 impl<F: Fingerprint> Layer for FullDedup<F> {
     type Addr = Logical;
 
-    /// An unmapped line takes as long as a read of its own place.
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
-        let tables = &mut self.tables;
-        let place = tables.amt.translate(&mut tables.cache, a, after, plan);
-        let at = place.value.unwrap_or(Place(a.0));
-        let read = self.below.read(at, class, place.at, plan);
-        At::new(read.value.filter(|_| place.value.is_some()), read.at)
+        let Tables { amt, cache, .. } = &mut self.tables;
+        amt.read(cache, &mut self.below, At::new((a, class), after), plan)
     }
 
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
@@ -227,7 +223,7 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
                     ripe,
                 };
                 let shared = self.tables.share(entry, &found, when, plan);
-                return self.tables.demanded(line, shared, order, plan);
+                return self.tables.persist(line, shared, order, plan);
             }
         }
         let room = self.tables.allocate(entry, known, plan);
@@ -245,7 +241,7 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
         };
         let kept = self.below.write(below, plan);
         let stored = self.tables.keep(&room, digest, known, kept, plan);
-        self.tables.demanded(line, stored, order, plan)
+        self.tables.persist(line, stored, order, plan)
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
@@ -254,7 +250,7 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {
-        let place = self.tables.amt.touch_ahead(&self.tables.cache, a, plan);
-        self.below.hint(place, plan);
+        let Tables { amt, cache, .. } = &self.tables;
+        amt.hint(cache, &self.below, a, plan);
     }
 }

@@ -78,16 +78,6 @@ impl Tables {
         }
     }
 
-    /// When the old place of `line`, just mapped elsewhere, may be written again.
-    fn unmapped(&mut self, line: Logical, mapped: Step, plan: &mut Plan) -> Step {
-        if !self.sound {
-            return mapped;
-        }
-        let (table, mut plan) = (self.amt.table_line(line), plan.because(Cause::Mapping));
-        let stored = self.cache.persist(table, mapped, &mut plan);
-        plan.both(stored.accepted, mapped)
-    }
-
     /// The line of `entry` shares the content that was found.
     pub fn share(&mut self, entry: Entry, found: &Match, when: When, plan: &mut Plan) -> Stored {
         let decided = when.decided;
@@ -102,7 +92,9 @@ impl Tables {
             .set(&mut self.cache, &entry, found.place, when, plan);
         let count = self.index.refer(found, ripe, plan);
         self.leaked += u64::from(count == SATURATED && found.count != SATURATED);
-        let ripe = self.unmapped(entry.line, ripe, plan);
+        let order = self.demand(Persist::Relaxed);
+        let mapped = self.persist(entry.line, Stored::at(ripe), order, plan);
+        let ripe = mapped.accepted;
         if let Some(old) = entry.place {
             self.unrefer(old, When { decided, ripe }, plan);
         }
@@ -167,14 +159,15 @@ impl Tables {
         }
         drop(reclaim);
         self.mark(place, true, when, plan);
-        let unmapped = self.unmapped(entry.line, ripe, plan);
+        let order = self.demand(Persist::Relaxed);
+        let mapped = self.persist(entry.line, Stored::at(ripe), order, plan);
+        let ripe = mapped.accepted;
         if let Some(old) = entry.place {
-            let ripe = unmapped;
             self.unrefer(old, When { decided, ripe }, plan);
         }
         Stored {
-            accepted: unmapped,
-            done: plan.both(kept.done, unmapped),
+            accepted: ripe,
+            done: plan.both(kept.done, ripe),
         }
     }
 
@@ -229,23 +222,15 @@ impl Tables {
         (line, (place.0 % PER_LINE) as usize * ENTRY)
     }
 
-    /// A counter-atomic write of `line` is accepted when its mapping is, too.
-    pub fn demanded(
+    /// `stored`, and the mapping of `line` after it if `order` demands that.
+    pub fn persist(
         &mut self,
         line: Logical,
         stored: Stored,
         order: Persist,
         plan: &mut Plan,
     ) -> Stored {
-        if order == Persist::Relaxed {
-            return stored;
-        }
-        let (table, mut plan) = (self.amt.table_line(line), plan.because(Cause::Mapping));
-        let map = self.cache.persist(table, stored.accepted, &mut plan);
-        Stored {
-            accepted: plan.both(map.accepted, stored.accepted),
-            done: plan.both(map.done, stored.done),
-        }
+        self.amt.persist(&mut self.cache, line, stored, order, plan)
     }
 
     /// Writes all dirty lines back.

@@ -168,10 +168,8 @@ impl Layer for ZeroLines {
             Persist::Relaxed => Stored::at(ripe),
             Persist::CounterAtomic => self.cache.persist(table, ripe, &mut plan),
         };
-        Stored {
-            accepted: plan.both(stored.accepted, ripe),
-            done: plan.both(stored.done, kept.done),
-        }
+        let accepted = ripe;
+        stored.and(Stored { accepted, ..kept }, &mut plan)
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
@@ -180,10 +178,7 @@ impl Layer for ZeroLines {
         let bits = self.cache.persist(table, after, &mut mapping);
         drop(mapping);
         let below = self.below.persist_metadata(Place(a.0), after, plan);
-        Stored {
-            accepted: plan.both(bits.accepted, below.accepted),
-            done: plan.both(bits.done, below.done),
-        }
+        bits.and(below, plan)
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {
