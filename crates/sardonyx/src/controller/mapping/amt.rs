@@ -1,6 +1,6 @@
 //! The address mapping table: logical line → place, five bytes an entry, indexed directly, in a
 //! region of the medium. Source: ESD (HPCA 2023) Sec. III-B; the counts beside it are *assumed*.
-//! Left out: the cache that it is read through, which its owner may use for other tables as well.
+//! Left out: which lines share a place.
 
 use super::places::Paged;
 use crate::controller::designs::Placement;
@@ -71,6 +71,8 @@ impl When {
 /// The table.
 pub struct Amt {
     region: Region,
+    /// The cache that it is read through; its owner may use it for other tables as well.
+    pub cache: MetadataCache,
     per_line: u64,
     entry_bytes: usize,
     recent: Vec<Step>,
@@ -82,12 +84,13 @@ pub struct Amt {
 impl Amt {
     /// A table for the data lines of `layout`: ten entries a line with a count beside each, of the
     /// references to the *place* of that number, or twelve without.
-    pub fn new(counted: bool, layout: &mut Layout) -> Amt {
+    pub fn new(counted: bool, cache: MetadataCache, layout: &mut Layout) -> Amt {
         let places = layout.data_lines();
         let (per_line, entry) = shape(counted);
         let lines = layout.data_lines().div_ceil(per_line);
         Amt {
             region: layout.reserve(REGION, lines),
+            cache,
             per_line,
             entry_bytes: entry,
             recent: vec![Step::PAST; RECENT],
@@ -116,18 +119,14 @@ impl Amt {
     }
 
     /// Looks up where `line` lies, for a write that will change it.
-    pub fn find(
-        &self,
-        cache: &mut MetadataCache,
-        line: Logical,
-        after: Step,
-        plan: &mut Plan,
-    ) -> Entry {
+    pub fn find(&mut self, line: Logical, after: Step, plan: &mut Plan) -> Entry {
         let (place, from) = self.spot(line.0);
-        let cached = cache.get(place, after, &mut plan.because(Cause::Mapping));
+        let cached = self
+            .cache
+            .get(place, after, &mut plan.because(Cause::Mapping));
         Entry {
             line,
-            place: self.entry(cache.line(cached), from),
+            place: self.entry(self.cache.line(cached), from),
             cached,
         }
     }
@@ -135,17 +134,14 @@ impl Amt {
     /// Reads the line through `below`. One that is not mapped takes as long as a read of its own place,
     /// where somebody else's line may lie.
     pub fn read(
-        &self,
-        cache: &mut MetadataCache,
+        &mut self,
         below: &mut Encryption,
-        read: At<(Logical, Class)>,
+        line: Logical,
+        class: Class,
+        after: Step,
         plan: &mut Plan,
     ) -> At<Option<Line>> {
-        let At {
-            value: (line, class),
-            at: after,
-        } = read;
-        let entry = self.find(cache, line, after, plan);
+        let entry = self.find(line, after, plan);
         // After the newest mapping of it is decided.
         let decided = self.recent[line.0 as usize % RECENT];
         let at = plan.because(Cause::Mapping).both(entry.cached.at, decided);
@@ -154,52 +150,36 @@ impl Amt {
     }
 
     /// Maps the line of `entry` to `place`.
-    pub fn set(
-        &mut self,
-        cache: &mut MetadataCache,
-        entry: &Entry,
-        place: Place,
-        when: When,
-        plan: &mut Plan,
-    ) {
+    pub fn set(&mut self, entry: &Entry, place: Place, when: When, plan: &mut Plan) {
         let (line, cached) = (entry.line.0, entry.cached);
         let (_, from) = self.spot(line);
-        self.mapped += u64::from(self.entry(cache.line(cached), from).is_none());
+        self.mapped += u64::from(self.entry(self.cache.line(cached), from).is_none());
         let mut plan = plan.because(Cause::Mapping);
-        cache.set_bytes(cached, from, &number_bytes(place.0), when.ripe, &mut plan);
+        self.cache
+            .set_bytes(cached, from, &number_bytes(place.0), when.ripe, &mut plan);
         let recent = &mut self.recent[line as usize % RECENT];
         *recent = plan.both(*recent, when.decided);
     }
 
     /// The references to `place`.
-    pub fn count(
-        &self,
-        cache: &mut MetadataCache,
-        place: Place,
-        after: Step,
-        plan: &mut Plan,
-    ) -> Count {
+    pub fn count(&mut self, place: Place, after: Step, plan: &mut Plan) -> Count {
         let (line, from) = self.spot(place.0);
-        let cached = cache.get(line, after, &mut plan.because(Cause::Reclaim));
+        let cached = self
+            .cache
+            .get(line, after, &mut plan.because(Cause::Reclaim));
         Count {
             place,
-            refer: cache.line(cached)[from + ENTRY],
+            refer: self.cache.line(cached)[from + ENTRY],
             cached,
         }
     }
 
     /// Makes `count` another.
-    pub fn set_count(
-        &self,
-        cache: &mut MetadataCache,
-        count: Count,
-        refer: u8,
-        ripe: Step,
-        plan: &mut Plan,
-    ) {
+    pub fn set_count(&mut self, count: Count, refer: u8, ripe: Step, plan: &mut Plan) {
         let (_, from) = self.spot(count.place.0);
         let mut plan = plan.because(Cause::Reclaim);
-        cache.set_bytes(count.cached, from + ENTRY, &[refer], ripe, &mut plan);
+        self.cache
+            .set_bytes(count.cached, from + ENTRY, &[refer], ripe, &mut plan);
     }
 
     /// The line of the table that maps `line`.
@@ -209,8 +189,7 @@ impl Amt {
 
     /// `stored`, and the mapping of `line` after it if `order` demands that.
     pub fn persist(
-        &self,
-        cache: &mut MetadataCache,
+        &mut self,
         line: Logical,
         stored: Stored,
         order: Persist,
@@ -220,15 +199,16 @@ impl Amt {
             return stored;
         }
         let mut plan = plan.because(Cause::Mapping);
-        let map = cache.persist(self.table_line(line), stored.accepted, &mut plan);
+        let map = self
+            .cache
+            .persist(self.table_line(line), stored.accepted, &mut plan);
         map.and(stored, &mut plan)
     }
 
     /// Writes back the mappings of the lines around `line`, and what the layer below keeps of the
     /// places where they lie.
     pub fn persist_span(
-        &self,
-        cache: &mut MetadataCache,
+        &mut self,
         below: &mut Encryption,
         line: Logical,
         after: Step,
@@ -242,14 +222,14 @@ impl Amt {
                 Some((_, cached)) => *cached,
                 None => {
                     let mut plan = plan.because(Cause::Mapping);
-                    let cached = cache.get(table, after, &mut plan);
-                    let map = cache.persist(table, cached.at, &mut plan);
+                    let cached = self.cache.get(table, after, &mut plan);
+                    let map = self.cache.persist(table, cached.at, &mut plan);
                     stored = stored.and(map, &mut plan);
                     tables.push((table, cached));
                     cached
                 }
             };
-            let place = self.entry(cache.line(cached), from);
+            let place = self.entry(self.cache.line(cached), from);
             if let Some(place) = place.filter(|place| !spans.contains(&(place.0 / SPAN))) {
                 spans.push(place.0 / SPAN);
                 let kept = below.persist_metadata(place, cached.at, plan);
@@ -261,9 +241,9 @@ impl Amt {
 
     /// Fetches what a look-up of `line`, and of the place where it probably lies, will touch into the
     /// host's caches. No effect on results.
-    pub fn hint(&self, cache: &MetadataCache, below: &Encryption, line: Logical, plan: &Plan) {
+    pub fn hint(&self, below: &Encryption, line: Logical, plan: &Plan) {
         let (place, from) = self.spot(line.0);
-        let known = match cache.peek(place) {
+        let known = match self.cache.peek(place) {
             Some(bytes) => self.entry(bytes, from),
             None => {
                 plan.touch_ahead(place);
@@ -289,7 +269,7 @@ impl Amt {
     }
 
     /// Puts right, in the cache, the counts that differ from `lines_at` (logical lines at a place).
-    pub fn recount(&self, cache: &mut MetadataCache, lines_at: &Paged<u32>, plan: &mut Plan) {
+    pub fn recount(&mut self, lines_at: &Paged<u32>, plan: &mut Plan) {
         for place in plan.written(&self.region) {
             let index = place.0 - self.region.first.0;
             for number in 0..self.per_line {
@@ -298,8 +278,8 @@ impl Amt {
                 let stored = line[number as usize * self.entry_bytes + ENTRY];
                 let true_count = lines_at.get(spot.0).min(u32::from(SATURATED)) as u8;
                 if stored != true_count {
-                    let count = self.count(cache, spot, Step::PAST, plan);
-                    self.set_count(cache, count, true_count, Step::PAST, plan);
+                    let count = self.count(spot, Step::PAST, plan);
+                    self.set_count(count, true_count, Step::PAST, plan);
                 }
             }
         }

@@ -181,7 +181,6 @@ struct Esd {
     refer_max: u8,
     efit: Efit,
     amt: Amt,
-    cache: MetadataCache,
     places: Allocator,
     /// Logical lines at a place when no count is kept in hardware: for the figures only.
     lines_at: Paged<u32>,
@@ -200,15 +199,15 @@ impl Esd {
     ) -> Top {
         let reclaim = settings.get(&RECLAIM);
         let cache = settings.cache(&AMT_CACHE);
+        let cache = MetadataCache::new(cache, Unit::Metadata, Queue::Data)
+            .replacing(settings.get(&AMT_POLICY));
         Box::new(Esd {
             matrix: settings.get(&MATRIX),
             collision: settings.get(&COLLISION),
             reclaim,
             refer_max: settings.get(&REFER_MAX),
             efit: Efit::new(settings),
-            amt: Amt::new(reclaim == Reclaim::Counted, layout),
-            cache: MetadataCache::new(cache, Unit::Metadata, Queue::Data)
-                .replacing(settings.get(&AMT_POLICY)),
+            amt: Amt::new(reclaim == Reclaim::Counted, cache, layout),
             places: Allocator::new(layout.data_lines()),
             lines_at: Paged::default(),
             leaked: 0,
@@ -264,8 +263,8 @@ impl Esd {
         At::new(found, known)
     }
 
-    /// Maps the line of `entry` to `place`, written just now if it is `fresh`, and settles who refers to what. A mapping that must persist
-    /// with its line is written back at once.
+    /// Maps the line of `entry` to `place`, where it has just been written if it is `fresh`, and settles
+    /// who refers to what. A mapping that must persist with its line is written back at once.
     fn remap(
         &mut self,
         entry: Entry,
@@ -281,10 +280,10 @@ impl Esd {
             .both(entry.cached.at, when.ripe);
         if entry.place == Some(place) && !fresh {
             // Its own content again (a fresh one: the place that it has given up in a full medium).
-            return self.amt.persist(&mut self.cache, line, Stored::at(ripe), order, plan);
+            return self.amt.persist(line, Stored::at(ripe), order, plan);
         }
         let when = When { decided, ripe };
-        self.amt.set(&mut self.cache, &entry, place, when, plan);
+        self.amt.set(&entry, place, when, plan);
         if self.reclaim == Reclaim::Paper {
             let lines = self.lines_at.at(place.0);
             self.leaked -= u64::from(*lines == 0 && !fresh);
@@ -294,21 +293,17 @@ impl Esd {
                 *lines = lines.saturating_sub(1);
                 self.leaked += u64::from(*lines == 0);
             }
-            return self.amt.persist(&mut self.cache, line, Stored::at(ripe), order, plan);
+            return self.amt.persist(line, Stored::at(ripe), order, plan);
         }
-        let count = self.amt.count(&mut self.cache, place, decided, plan);
-        let refer = if fresh {
-            1
-        } else {
-            count.refer.saturating_add(1)
-        };
+        let count = self.amt.count(place, decided, plan);
+        let others = if fresh { 0 } else { count.refer };
+        let refer = others.saturating_add(1);
         if refer != count.refer {
             self.leaked += u64::from(refer == SATURATED);
             self.amt
-                .set_count(&mut self.cache, count, refer, ripe, plan);
+                .set_count(count, refer, ripe, plan);
         }
-        let stored = Stored::at(ripe);
-        let stored = self.amt.persist(&mut self.cache, line, stored, order, plan);
+        let stored = self.amt.persist(line, Stored::at(ripe), order, plan);
         if let Some(old) = entry.place {
             self.unrefer(old, decided, stored.accepted, plan);
         }
@@ -317,14 +312,14 @@ impl Esd {
 
     /// One line less refers to `place`.
     fn unrefer(&mut self, place: Place, after: Step, unmapped: Step, plan: &mut Plan) {
-        let count = self.amt.count(&mut self.cache, place, after, plan);
+        let count = self.amt.count(place, after, plan);
         // A count of 0 is one that a power cut took: the place stays used.
         if count.refer == SATURATED || count.refer == 0 {
             return;
         }
         let less = count.refer - 1;
         self.amt
-            .set_count(&mut self.cache, count, less, unmapped, plan);
+            .set_count(count, less, unmapped, plan);
         if less == 0 {
             self.efit.forget(place);
             self.places.free(place, unmapped, plan);
@@ -349,7 +344,7 @@ impl Storey for Esd {
     stands_on_below!();
 
     fn flush(&mut self, plan: &mut Plan) {
-        self.cache.flush(&mut plan.because(Cause::Mapping));
+        self.amt.cache.flush(&mut plan.because(Cause::Mapping));
     }
 
     fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
@@ -359,14 +354,14 @@ impl Storey for Esd {
             *lines_at.at(place.0) += 1;
         });
         if self.reclaim == Reclaim::Counted {
-            self.amt.recount(&mut self.cache, &self.lines_at, plan);
+            self.amt.recount(&self.lines_at, plan);
         }
         Vec::new()
     }
 
     fn forget_figures(&mut self) {
         self.counts = Counts::default();
-        self.cache.forget_figures();
+        self.amt.cache.forget_figures();
     }
 
     fn figures(&self, out: &mut Figures) {
@@ -382,7 +377,7 @@ impl Storey for Esd {
             ("efit_hit_rate", rate(counts.hits, counts.lookups)),
             ("collisions", counts.collisions as f64),
             ("saturated_rewrites", counts.rewrites as f64),
-            ("amt_hit_rate", self.cache.hit_rate()),
+            ("amt_hit_rate", self.amt.cache.hit_rate()),
             ("metadata_bytes", bytes * mapped),
             ("metadata_bytes_per_line", bytes),
             ("metadata_bytes_in_use", in_use),
@@ -395,14 +390,13 @@ impl Layer for Esd {
     type Addr = Logical;
 
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
-        let (cache, below) = (&mut self.cache, &mut self.below);
-        self.amt.read(cache, below, At::new((a, class), after), plan)
+        self.amt.read(&mut self.below, a, class, after, plan)
     }
 
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
         let (line, data) = (write.at, write.data);
         let (order, mapping) = self.demands(write.order);
-        let mut entry = self.amt.find(&mut self.cache, line, data.at, plan);
+        let mut entry = self.amt.find(line, data.at, plan);
         let found = match write.class {
             Class::Data => self.search(data, plan),
             Class::Log => At::new(Found::Unique, data.at),
@@ -421,7 +415,7 @@ impl Layer for Esd {
             free = self.places.allocate(home);
             let table = self.amt.table_line(line);
             let mut plan = plan.because(Cause::Mapping);
-            entry.cached = self.cache.revisit(table, decided, &mut plan);
+            entry.cached = self.amt.cache.revisit(table, decided, &mut plan);
             entry.place = None;
         }
         let (place, unmapped) = free.unwrap_or_else(|| {
@@ -454,11 +448,10 @@ impl Layer for Esd {
         if self.persistence == Persistence::Evicted {
             return Stored::at(after);
         }
-        let (cache, below) = (&mut self.cache, &mut self.below);
-        self.amt.persist_span(cache, below, a, after, plan)
+        self.amt.persist_span(&mut self.below, a, after, plan)
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {
-        self.amt.hint(&self.cache, &self.below, a, plan);
+        self.amt.hint(&self.below, a, plan);
     }
 }

@@ -179,7 +179,7 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
             ("duplicates_found_in_medium", counts.in_medium as f64),
             ("collisions", counts.collisions as f64),
             ("fingerprint_cache_hit_rate", tables.index.cache.hit_rate()),
-            ("amt_hit_rate", tables.cache.hit_rate()),
+            ("amt_hit_rate", tables.amt.cache.hit_rate()),
             ("leaked_lines", tables.leaked as f64),
         ]);
         self.fingerprint.figures(out);
@@ -196,15 +196,14 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
     type Addr = Logical;
 
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
-        let Tables { amt, cache, .. } = &mut self.tables;
-        amt.read(cache, &mut self.below, At::new((a, class), after), plan)
+        let amt = &mut self.tables.amt;
+        amt.read(&mut self.below, a, class, after, plan)
     }
 
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
         let order = self.tables.demand(write.order);
         let (line, data) = (write.at, write.data);
-        let tables = &mut self.tables;
-        let entry = tables.amt.find(&mut tables.cache, line, data.at, plan);
+        let entry = self.tables.amt.find(line, data.at, plan);
         let (mut digest, mut known, mut ahead) = (None, data.at, false);
         if write.class == Class::Data {
             ahead = self.fingerprint.guesses_new();
@@ -223,7 +222,7 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
                     ripe,
                 };
                 let shared = self.tables.share(entry, &found, when, plan);
-                return self.tables.persist(line, shared, order, plan);
+                return self.tables.amt.persist(line, shared, order, plan);
             }
         }
         let room = self.tables.allocate(entry, known, plan);
@@ -241,16 +240,15 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
         };
         let kept = self.below.write(below, plan);
         let stored = self.tables.keep(&room, digest, known, kept, plan);
-        self.tables.persist(line, stored, order, plan)
+        self.tables.amt.persist(line, stored, order, plan)
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
-        let Tables { amt, cache, .. } = &mut self.tables;
-        amt.persist_span(cache, &mut self.below, a, after, plan)
+        let amt = &mut self.tables.amt;
+        amt.persist_span(&mut self.below, a, after, plan)
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {
-        let Tables { amt, cache, .. } = &self.tables;
-        amt.hint(cache, &self.below, a, plan);
+        self.tables.amt.hint(&self.below, a, plan);
     }
 }

@@ -10,7 +10,7 @@ use super::places::Allocator;
 use crate::controller::Persist;
 use crate::controller::metadata_cache::MetadataCache;
 use crate::exhausted::Exhausted;
-use crate::line::{Logical, Place};
+use crate::line::Place;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
@@ -34,12 +34,10 @@ pub struct Room {
 pub struct Tables {
     /// Fingerprint → place.
     pub index: Index,
-    /// Logical line → place.
+    /// Logical line → place; its cache is that of inverse table and free map, too.
     pub amt: Amt,
     inverse: Region,
     free_map: Option<Region>,
-    /// The cache that mapping, inverse table and free map share.
-    pub cache: MetadataCache,
     /// Which places are free.
     pub places: Allocator,
     /// Places whose count is full: never freed again.
@@ -58,12 +56,12 @@ impl Tables {
         layout: &mut Layout,
     ) -> Tables {
         let lines = layout.data_lines();
+        let cache = MetadataCache::new(cache, Unit::Metadata, Queue::Data);
         Tables {
             index,
-            amt: Amt::new(false, layout),
+            amt: Amt::new(false, cache, layout),
             inverse: layout.reserve("inverse", lines.div_ceil(PER_LINE)),
             free_map: free_map.then(|| layout.reserve("free-map", lines.div_ceil(BITS))),
-            cache: MetadataCache::new(cache, Unit::Metadata, Queue::Data),
             places: Allocator::new(lines),
             leaked: 0,
             sound,
@@ -88,12 +86,11 @@ impl Tables {
             return Stored::at(ripe);
         }
         let when = When { decided, ripe };
-        self.amt
-            .set(&mut self.cache, &entry, found.place, when, plan);
+        self.amt.set(&entry, found.place, when, plan);
         let count = self.index.refer(found, ripe, plan);
         self.leaked += u64::from(count == SATURATED && found.count != SATURATED);
         let order = self.demand(Persist::Relaxed);
-        let mapped = self.persist(entry.line, Stored::at(ripe), order, plan);
+        let mapped = self.amt.persist(entry.line, Stored::at(ripe), order, plan);
         let ripe = mapped.accepted;
         if let Some(old) = entry.place {
             self.unrefer(old, When { decided, ripe }, plan);
@@ -122,7 +119,7 @@ impl Tables {
         let mut plan = plan.because(Cause::Mapping);
         let entry = Entry {
             place: None,
-            cached: self.cache.revisit(table, decided, &mut plan),
+            cached: self.amt.cache.revisit(table, decided, &mut plan),
             ..entry
         };
         Room {
@@ -147,20 +144,21 @@ impl Tables {
             .because(Cause::Mapping)
             .both(entry.cached.at, kept.accepted);
         let when = When { decided, ripe };
-        self.amt.set(&mut self.cache, entry, place, when, plan);
+        self.amt.set(entry, place, when, plan);
         let bucket = digest.map(|digest| self.index.insert(digest, place, when, plan));
         let mut reclaim = plan.because(Cause::Reclaim);
         let (at, from) = self.inverse_spot(place);
-        let cached = self.cache.get(at, decided, &mut reclaim);
+        let cached = self.amt.cache.get(at, decided, &mut reclaim);
         let bytes = bucket.map_or([0; ENTRY], number_bytes);
-        if self.cache.line(cached)[from..from + ENTRY] != bytes {
-            self.cache
+        if self.amt.cache.line(cached)[from..from + ENTRY] != bytes {
+            self.amt
+                .cache
                 .set_bytes(cached, from, &bytes, ripe, &mut reclaim);
         }
         drop(reclaim);
         self.mark(place, true, when, plan);
         let order = self.demand(Persist::Relaxed);
-        let mapped = self.persist(entry.line, Stored::at(ripe), order, plan);
+        let mapped = self.amt.persist(entry.line, Stored::at(ripe), order, plan);
         let ripe = mapped.accepted;
         if let Some(old) = entry.place {
             self.unrefer(old, When { decided, ripe }, plan);
@@ -174,8 +172,8 @@ impl Tables {
     fn unrefer(&mut self, place: Place, when: When, plan: &mut Plan) {
         let (at, from) = self.inverse_spot(place);
         let mut reclaim = plan.because(Cause::Reclaim);
-        let cached = self.cache.get(at, when.decided, &mut reclaim);
-        let bucket = number(self.cache.line(cached), from);
+        let cached = self.amt.cache.get(at, when.decided, &mut reclaim);
+        let bucket = number(self.amt.cache.line(cached), from);
         drop(reclaim);
         // No entry: a log line, which nobody shares.
         let when = When {
@@ -195,12 +193,14 @@ impl Tables {
         let Some(map) = &self.free_map else { return };
         let mut plan = plan.because(Cause::Reclaim);
         let line = map.line(place.0 / BITS);
-        let cached = self.cache.get(line, when.decided, &mut plan);
+        let cached = self.amt.cache.get(line, when.decided, &mut plan);
         let (byte, bit) = ((place.0 % BITS / 8) as usize, 1 << (place.0 % 8));
-        let old = self.cache.line(cached)[byte];
+        let old = self.amt.cache.line(cached)[byte];
         let new = [if used { old | bit } else { old & !bit }];
         let ripe = when.ripe;
-        self.cache.set_bytes(cached, byte, &new, ripe, &mut plan);
+        self.amt
+            .cache
+            .set_bytes(cached, byte, &new, ripe, &mut plan);
     }
 
     /// Bytes that a line of memory has in these tables if each has an entry for every line: mapping,
@@ -222,20 +222,9 @@ impl Tables {
         (line, (place.0 % PER_LINE) as usize * ENTRY)
     }
 
-    /// `stored`, and the mapping of `line` after it if `order` demands that.
-    pub fn persist(
-        &mut self,
-        line: Logical,
-        stored: Stored,
-        order: Persist,
-        plan: &mut Plan,
-    ) -> Stored {
-        self.amt.persist(&mut self.cache, line, stored, order, plan)
-    }
-
     /// Writes all dirty lines back.
     pub fn flush(&mut self, plan: &mut Plan) {
-        self.cache.flush(&mut plan.because(Cause::Mapping));
+        self.amt.cache.flush(&mut plan.because(Cause::Mapping));
         self.index.cache.flush(&mut plan.because(Cause::Lookup));
     }
 
@@ -266,7 +255,7 @@ impl Tables {
 
     /// Starts counting anew.
     pub fn forget_figures(&mut self) {
-        self.cache.forget_figures();
+        self.amt.cache.forget_figures();
         self.index.cache.forget_figures();
     }
 }
