@@ -116,7 +116,7 @@ impl Reader<'_> {
             match value.get_ref() {
                 DeValue::Table(assumed) if path == "assumed" => self.assumed("", assumed)?,
                 DeValue::Table(inner) => {
-                    if !names::is_section(&path) {
+                    if names::first_of(&path).is_none() {
                         return Err(unknown(&place, &path));
                     }
                     self.table(&path, inner)?;
@@ -138,12 +138,8 @@ impl Reader<'_> {
             return Ok(());
         }
         let (key, in_ns) = find(path, &place)?;
-        if self
-            .out
-            .settings
-            .iter()
-            .any(|(known, _)| known.name == key.name)
-        {
+        let mut settings = self.out.settings.iter();
+        if settings.any(|(known, _)| known.name == key.name) {
             return Err(ConfigError::key(
                 &place,
                 path,
