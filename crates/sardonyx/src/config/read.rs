@@ -108,10 +108,7 @@ impl Reader<'_> {
 
     fn table(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
         for (key, value) in table {
-            let path = match section {
-                "" => key.get_ref().to_string(),
-                _ => format!("{section}.{}", key.get_ref()),
-            };
+            let path = joined(section, key.get_ref());
             let place = self.place(key.span().start);
             match value.get_ref() {
                 DeValue::Table(assumed) if path == "assumed" => self.assumed("", assumed)?,
@@ -162,10 +159,7 @@ impl Reader<'_> {
 
     fn assumed(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
         for (key, value) in table {
-            let path = match section {
-                "" => key.get_ref().to_string(),
-                _ => format!("{section}.{}", key.get_ref()),
-            };
+            let path = joined(section, key.get_ref());
             if let DeValue::Table(inner) = value.get_ref() {
                 self.assumed(&path, inner)?;
                 continue;
@@ -189,6 +183,13 @@ impl Reader<'_> {
                 "write it in quotes",
             )),
         }
+    }
+}
+
+fn joined(section: &str, key: &str) -> String {
+    match section {
+        "" => key.to_owned(),
+        _ => format!("{section}.{key}"),
     }
 }
 

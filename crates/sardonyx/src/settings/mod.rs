@@ -208,43 +208,28 @@ pub trait Word: Setting {
     const WORDS: &'static [&'static str];
 }
 
-macro_rules! counts {
-    ($($type:ty)*) => {
+macro_rules! settings {
+    ($($type:ty, $variant:ident $(as $held:ty)?, $what:literal;)*) => {
         $(impl Setting for $type {
             fn of(value: Value) -> $type {
                 match value {
-                    Value::Int(n) => n as $type,
-                    other => unreachable!("{other:?} where the key's kind is a count"),
-                }
-            }
-
-            fn value(self) -> Value {
-                Value::Int(self as u64)
-            }
-        })*
-    };
-}
-
-counts! { u8 u32 u64 usize }
-
-macro_rules! same {
-    ($($type:ty, $variant:ident, $what:literal;)*) => {
-        $(impl Setting for $type {
-            fn of(value: Value) -> $type {
-                match value {
-                    Value::$variant(value) => value,
+                    Value::$variant(value) => value $(as $held as $type)?,
                     other => unreachable!("{other:?} where the key's kind is {}", $what),
                 }
             }
 
             fn value(self) -> Value {
-                Value::$variant(self)
+                Value::$variant(self $(as $held)?)
             }
         })*
     };
 }
 
-same! {
+settings! {
+    u8, Int as u64, "a count";
+    u32, Int as u64, "a count";
+    u64, Int, "a count";
+    usize, Int as u64, "a count";
     bool, Bool, "a flag";
     Time, Time, "a time";
     Energy, Energy, "an energy";

@@ -103,19 +103,15 @@ impl Efit {
     pub fn find(&self, check: u64, previous: Option<Similar>) -> Option<Similar> {
         let first = self.first(check);
         let from = previous.map_or(first, |similar| similar.slot + 1);
-        (from..first + self.ways)
-            .find(|slot| self.checks[*slot] == check && self.entries[*slot].place != NONE)
-            .map(|slot| {
-                let Entry {
-                    place, at, refer, ..
-                } = self.entries[slot];
-                Similar {
-                    slot,
-                    place,
-                    at,
-                    refer,
-                }
-            })
+        let slot = (from..first + self.ways)
+            .find(|slot| self.checks[*slot] == check && self.entries[*slot].place != NONE)?;
+        let entry = &self.entries[slot];
+        Some(Similar {
+            slot,
+            place: entry.place,
+            at: entry.at,
+            refer: entry.refer,
+        })
     }
 
     /// One more line refers to this entry's place.

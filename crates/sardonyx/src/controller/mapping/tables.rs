@@ -89,39 +89,41 @@ impl Tables {
         self.amt.set(&entry, found.place, when, plan);
         let count = self.index.refer(found, ripe, plan);
         self.leaked += u64::from(count == SATURATED && found.count != SATURATED);
+        Stored::at(self.leave(&entry, when, plan))
+    }
+
+    /// The line of `entry`, just mapped elsewhere, leaves its old place; gives the step after which that
+    /// one may be written again.
+    fn leave(&mut self, entry: &Entry, when: When, plan: &mut Plan) -> Step {
         let order = self.demand(Persist::Relaxed);
-        let mapped = self.amt.persist(entry.line, Stored::at(ripe), order, plan);
-        let ripe = mapped.accepted;
+        let mapped = Stored::at(when.ripe);
+        let ripe = self.amt.persist(entry.line, mapped, order, plan).accepted;
         if let Some(old) = entry.place {
-            self.unrefer(old, When { decided, ripe }, plan);
+            self.unrefer(old, When { ripe, ..when }, plan);
         }
-        Stored::at(ripe)
+        ripe
     }
 
     /// A free place for the line of `entry`; in a full medium the line gives its old place up first.
-    pub fn allocate(&mut self, entry: Entry, decided: Step, plan: &mut Plan) -> Room {
+    pub fn allocate(&mut self, mut entry: Entry, decided: Step, plan: &mut Plan) -> Room {
         let home = Place(entry.line.0);
-        if let Some((place, unmapped)) = self.places.allocate(home) {
-            return Room {
-                place,
-                unmapped,
-                entry,
-            };
+        let mut free = self.places.allocate(home);
+        if free.is_none() {
+            if let Some(old) = entry.place {
+                self.unrefer(old, When::at(decided), plan);
+            }
+            free = self.places.allocate(home);
+            let (table, mut plan) = (
+                self.amt.table_line(entry.line),
+                plan.because(Cause::Mapping),
+            );
+            entry.cached = self.amt.cache.revisit(table, decided, &mut plan);
+            entry.place = None;
         }
-        if let Some(old) = entry.place {
-            self.unrefer(old, When::at(decided), plan);
-        }
-        let (place, unmapped) = self.places.allocate(home).unwrap_or_else(|| {
+        let (place, unmapped) = free.unwrap_or_else(|| {
             plan.fail(Exhausted::medium_full("give the machine more rows"));
             (home, Step::PAST)
         });
-        let table = self.amt.table_line(entry.line);
-        let mut plan = plan.because(Cause::Mapping);
-        let entry = Entry {
-            place: None,
-            cached: self.amt.cache.revisit(table, decided, &mut plan),
-            ..entry
-        };
         Room {
             place,
             unmapped,
@@ -157,16 +159,9 @@ impl Tables {
         }
         drop(reclaim);
         self.mark(place, true, when, plan);
-        let order = self.demand(Persist::Relaxed);
-        let mapped = self.amt.persist(entry.line, Stored::at(ripe), order, plan);
-        let ripe = mapped.accepted;
-        if let Some(old) = entry.place {
-            self.unrefer(old, When { decided, ripe }, plan);
-        }
-        Stored {
-            accepted: ripe,
-            done: plan.both(kept.done, ripe),
-        }
+        let accepted = self.leave(entry, when, plan);
+        let done = plan.both(kept.done, accepted);
+        Stored { accepted, done }
     }
 
     fn unrefer(&mut self, place: Place, when: When, plan: &mut Plan) {
