@@ -31,15 +31,19 @@ pub(crate) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> V
         return Vec::new();
     }
     let allowed = (name.chars().count() / 3).max(1);
-    let mut near: Vec<(usize, &str)> = known
-        .map(|candidate| (edits(name, candidate), candidate))
-        .filter(|&(distance, _)| distance <= allowed)
+    let distances = known.map(|candidate| (edits(name, candidate), candidate));
+    let mut near: Vec<_> = distances
+        .filter(|(distance, _)| *distance <= allowed)
         .collect();
     near.sort();
-    near.into_iter()
-        .map(|(_, candidate)| candidate)
-        .take(3)
-        .collect()
+    near.into_iter().map(|near| near.1).take(3).collect()
+}
+
+/// The nearest of `known` as a question before what there is, nothing if none is near.
+pub(crate) fn did_you_mean(name: &str, known: &[&str]) -> String {
+    let near = nearest(name, known.iter().copied());
+    let question = |near: &&str| format!("did you mean \"{near}\"? ");
+    near.first().map(question).unwrap_or_default()
 }
 
 /// Levenshtein's distance, letters alike in either case.

@@ -5,7 +5,7 @@
 use crate::controller::designs;
 use crate::line::LINE_BYTES;
 use crate::medium::params::MAX_BANKS;
-use crate::settings::{CacheKey, CacheParams};
+use crate::settings::CacheParams;
 
 use super::Machine;
 use super::error::ConfigError;
@@ -21,31 +21,44 @@ pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), Confi
     timing(machine, layers)?;
     cache_levels(machine, layers)?;
     for key in designs::caches() {
-        let cache = machine.settings.cache(key);
-        let [bytes, ways] = [key.bytes.row.name, key.ways.row.name];
-        match key.is_of_lines() {
-            true => cache_of_lines(bytes, ways, cache, layers)?,
-            false => table(key, cache, layers)?,
-        }
+        let names = [key.bytes.row.name, key.ways.row.name];
+        cache(names, key.entry_bytes, machine.settings.cache(key), layers)?;
     }
     Ok(())
 }
 
-/// A table of other entries than lines: one set at least.
-fn table(key: &CacheKey, table: CacheParams, layers: &Layers) -> Result<(), ConfigError> {
-    let [bytes, ways] = [key.bytes.row.name, key.ways.row.name];
-    let set = key.entry_bytes * table.ways as u64;
-    match table.bytes < set {
-        false => Ok(()),
-        true => Err(layers.fault(
-            &[bytes, ways],
-            format!(
-                "{} bytes do not hold one set of {} entries",
-                table.bytes, table.ways
-            ),
-            format!("give at least {set} bytes, or fewer {ways}"),
-        )),
+/// A whole number of sets if it is a cache of lines; a table of other entries holds one set at least.
+fn cache(
+    [bytes, ways]: [&str; 2],
+    entry_bytes: u64,
+    cache: CacheParams,
+    layers: &Layers,
+) -> Result<(), ConfigError> {
+    let set = entry_bytes * cache.ways as u64;
+    let of_lines = entry_bytes == LINE_BYTES as u64;
+    if cache.bytes >= set && (!of_lines || cache.bytes.is_multiple_of(set)) {
+        return Ok(());
     }
+    let (entries, problem, amount) = match of_lines {
+        true => (
+            "lines",
+            "are no whole number of sets",
+            format!("a multiple of {set}"),
+        ),
+        false => (
+            "entries",
+            "do not hold one set",
+            format!("at least {set} bytes"),
+        ),
+    };
+    Err(layers.fault(
+        &[bytes, ways],
+        format!(
+            "{} bytes {problem} of {} {entries}",
+            cache.bytes, cache.ways
+        ),
+        format!("give {amount}, or fewer {ways}"),
+    ))
 }
 
 fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
@@ -150,9 +163,11 @@ fn cache_levels(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     for (section, level) in [("l1", c.l1), ("l2", c.l2), ("llc", c.llc)] {
         let (bytes, ways) = (level.bytes, level.ways);
         if section != "l2" || bytes > 0 {
-            cache_of_lines(
-                &format!("caches.{section}.bytes"),
-                &format!("caches.{section}.ways"),
+            let names = ["bytes", "ways"].map(|key| format!("caches.{section}.{key}"));
+            let names = names.each_ref().map(String::as_str);
+            cache(
+                names,
+                LINE_BYTES as u64,
                 CacheParams { bytes, ways },
                 layers,
             )?;
@@ -166,26 +181,6 @@ fn cache_levels(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
                 c.llc.bytes
             ),
             "it holds what any core has: make it larger",
-        ));
-    }
-    Ok(())
-}
-
-fn cache_of_lines(
-    bytes: &str,
-    ways: &str,
-    cache: CacheParams,
-    layers: &Layers,
-) -> Result<(), ConfigError> {
-    let set = (LINE_BYTES * cache.ways) as u64;
-    if cache.bytes < set || !cache.bytes.is_multiple_of(set) {
-        return Err(layers.fault(
-            &[bytes, ways],
-            format!(
-                "{} bytes are no whole number of sets of {} lines",
-                cache.bytes, cache.ways
-            ),
-            format!("give a multiple of {set}, or fewer {ways}"),
         ));
     }
     Ok(())

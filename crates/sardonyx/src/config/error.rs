@@ -39,11 +39,9 @@ impl ConfigError {
         remedy: impl Into<String>,
     ) -> Self {
         ConfigError {
-            file: place.file.to_string(),
             line: place.line,
             key: Some(key.to_owned()),
-            problem: problem.into(),
-            remedy: remedy.into(),
+            ..ConfigError::file(&place.file, problem, remedy)
         }
     }
 }

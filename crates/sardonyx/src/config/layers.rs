@@ -43,10 +43,7 @@ impl Layers {
         };
         let stem = || {
             let stem = std::path::Path::new(file).file_stem();
-            stem.map_or_else(
-                || file.to_owned(),
-                |stem| stem.to_string_lossy().into_owned(),
-            )
+            stem.unwrap_or(file.as_ref()).to_string_lossy().into_owned()
         };
         layers.source = document.source.unwrap_or_else(|| match &document.extends {
             Some((base, _)) => format!("{file}, extending {base} ({})", layers.source),
@@ -73,23 +70,18 @@ impl Layers {
     }
 
     fn of_base(base: &str, place: &Place, depth: usize) -> Result<Layers, ConfigError> {
-        let fail = |problem: &str, remedy: String| {
-            Err(ConfigError::key(place, "extends", problem, remedy))
+        let fail =
+            |problem: &str, remedy: &str| Err(ConfigError::key(place, "extends", problem, remedy));
+        let Some(preset) = presets::find(base) else {
+            let problem = format!("\"{base}\" is not a preset");
+            return fail(&problem, &presets::remedy(base));
         };
-        match presets::find(base) {
-            None => fail(
-                &format!("\"{base}\" is not a preset"),
-                presets::remedy(base),
-            ),
-            Some(_) if depth >= MAX_DEPTH => fail(
-                "the chain of presets is too long",
-                "extend a preset nearer the root".into(),
-            ),
-            Some(preset) => {
-                let document = read::document(preset.text, preset.name)?;
-                Layers::of_document(document, preset.name, depth + 1)
-            }
+        if depth >= MAX_DEPTH {
+            let remedy = "extend a preset nearer the root";
+            return fail("the chain of presets is too long", remedy);
         }
+        let document = read::document(preset.text, preset.name)?;
+        Layers::of_document(document, preset.name, depth + 1)
     }
 
     /// One `--set key=value`.
@@ -195,97 +187,84 @@ fn has_starvation(settings: &Settings) -> bool {
 /// The value that `setting` gives `key`, within the key's range; `before` has the memory's clock if the
 /// key needs it.
 fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value, ConfigError> {
-    let name = if setting.in_ns {
-        format!("{}_ns", key.name)
-    } else {
-        key.name.to_owned()
-    };
-    let outside = |problem: String| {
-        Err(ConfigError::key(
-            &setting.place,
-            &name,
-            problem,
-            format!("allowed: {}", key.kind.range()),
-        ))
-    };
+    value(key.kind, setting, before).map_err(|problem| {
+        let name = match setting.in_ns {
+            true => format!("{}_ns", key.name),
+            false => key.name.to_owned(),
+        };
+        let remedy = format!("allowed: {}", key.kind.range());
+        ConfigError::key(&setting.place, &name, problem, remedy)
+    })
+}
+
+/// The same, or what is wrong with it.
+fn value(kind: Kind, setting: &Setting, before: &Settings) -> Result<Value, String> {
     let raw = &setting.raw;
-    let wrong_type = |wanted: &str| outside(format!("{raw} is not {wanted}"));
-    match key.kind {
+    let fault_if = |bad: bool, fault: &str| match bad {
+        true => Err(format!("{raw} {fault}")),
+        false => Ok(()),
+    };
+    let not = |wanted: &str| format!("{raw} is not {wanted}");
+    let whole = |wanted: &str| {
+        let n = integer(raw).ok_or_else(|| not(wanted))?;
+        fault_if(n < 0, "is negative").map(|()| n)
+    };
+    let real = |wanted: &str| {
+        let n = number(raw).ok_or_else(|| not(wanted))?;
+        fault_if(!n.is_finite(), "is not finite")?;
+        fault_if(n < 0.0, "is negative").map(|()| n)
+    };
+    Ok(match kind {
         Kind::Bool => match raw {
-            Raw::Bool(flag) => Ok(Value::Bool(*flag)),
-            Raw::Bare(text) if text == "true" => Ok(Value::Bool(true)),
-            Raw::Bare(text) if text == "false" => Ok(Value::Bool(false)),
-            _ => wrong_type("true or false"),
+            Raw::Bool(flag) => Value::Bool(*flag),
+            Raw::Bare(text) if text == "true" => Value::Bool(true),
+            Raw::Bare(text) if text == "false" => Value::Bool(false),
+            _ => return Err(not("true or false")),
         },
         Kind::Word(words) => match raw {
-            Raw::Text(text) | Raw::Bare(text) => match words.iter().find(|word| *word == text) {
-                Some(word) => Ok(Value::Word(word)),
-                None => outside(format!("\"{text}\" is none of its words")),
-            },
-            _ => wrong_type("a string"),
-        },
-        Kind::Int { min, max } => match integer(raw) {
-            None => wrong_type("an integer"),
-            Some(n) if n < 0 => outside(format!("{raw} is negative")),
-            Some(n) if n < min.into() || n > max.into() => {
-                outside(format!("{raw} is out of range"))
+            Raw::Text(text) | Raw::Bare(text) => {
+                let known = words.iter().find(|word| *word == text);
+                Value::Word(known.ok_or_else(|| format!("\"{text}\" is none of its words"))?)
             }
-            Some(n) => Ok(Value::Int(n as u64)),
+            _ => return Err(not("a string")),
         },
-        Kind::PowerOfTwo { max } => match integer(raw) {
-            None => wrong_type("an integer"),
-            Some(n) if n < 0 => outside(format!("{raw} is negative")),
-            Some(n) if n < 1 || n > max.into() => outside(format!("{raw} is out of range")),
-            Some(n) if !(n as u64).is_power_of_two() => {
-                outside(format!("{raw} is no power of two"))
-            }
-            Some(n) => Ok(Value::Int(n as u64)),
-        },
+        Kind::Int { min, max } => {
+            let n = whole("an integer")?;
+            fault_if(n < min.into() || n > max.into(), "is out of range")?;
+            Value::Int(n as u64)
+        }
+        Kind::PowerOfTwo { max } => {
+            let n = whole("an integer")?;
+            fault_if(n < 1 || n > max.into(), "is out of range")?;
+            fault_if(!(n as u64).is_power_of_two(), "is no power of two")?;
+            Value::Int(n as u64)
+        }
         Kind::Cycles { min } => {
             let clock: Time = before.named("medium.timing.clock_ns");
             let cycles = if setting.in_ns {
-                match number(raw) {
-                    None => return wrong_type("a number of nanoseconds"),
-                    Some(ns) if !ns.is_finite() => return outside(format!("{raw} is not finite")),
-                    Some(ns) if ns < 0.0 => return outside(format!("{raw} is negative")),
-                    Some(ns) if ns > MAX_LATENCY_PS as f64 / 1e3 => {
-                        return outside(format!("{raw} ns is more than 1 s"));
-                    }
-                    Some(ns) => i128::from(Time::from_ns(ns).ps().div_ceil(clock.ps())),
-                }
+                let ns = real("a number of nanoseconds")?;
+                fault_if(ns > MAX_LATENCY_PS as f64 / 1e3, "ns is more than 1 s")?;
+                i128::from(Time::from_ns(ns).ps().div_ceil(clock.ps()))
             } else {
-                match integer(raw) {
-                    None => return wrong_type("a whole number of cycles"),
-                    Some(n) if n < 0 => return outside(format!("{raw} is negative")),
-                    Some(n) => n,
-                }
+                whole("a whole number of cycles")?
             };
-            if cycles < min.into() {
-                return outside(format!("{raw} is too short"));
-            }
-            if cycles > i128::from(MAX_LATENCY_PS / clock.ps()) {
-                return outside(format!("{raw} cycles of {clock} are more than 1 s"));
-            }
-            Ok(Value::Int(cycles as u64))
+            fault_if(cycles < min.into(), "is too short")?;
+            let too_many = format!("cycles of {clock} are more than 1 s");
+            fault_if(cycles > i128::from(MAX_LATENCY_PS / clock.ps()), &too_many)?;
+            Value::Int(cycles as u64)
         }
-        Kind::Ns { min_ps, max_ps } => match number(raw) {
-            None => wrong_type("a number of nanoseconds"),
-            Some(ns) if !ns.is_finite() => outside(format!("{raw} is not finite")),
-            Some(ns) if ns < 0.0 => outside(format!("{raw} is negative")),
-            Some(ns) if ns > max_ps as f64 / 1e3 => outside(format!("{raw} is out of range")),
-            Some(ns) if Time::from_ns(ns).ps() < min_ps => {
-                outside(format!("{raw} is out of range"))
-            }
-            Some(ns) => Ok(Value::Time(Time::from_ns(ns))),
-        },
-        Kind::Nj => match number(raw) {
-            None => wrong_type("a number of nanojoules"),
-            Some(nj) if !nj.is_finite() => outside(format!("{raw} is not finite")),
-            Some(nj) if nj < 0.0 => outside(format!("{raw} is negative")),
-            Some(nj) if nj > MAX_ENERGY_NJ as f64 => outside(format!("{raw} is out of range")),
-            Some(nj) => Ok(Value::Energy(Energy::from_nj(nj))),
-        },
-    }
+        Kind::Ns { min_ps, max_ps } => {
+            let ns = real("a number of nanoseconds")?;
+            let outside = ns > max_ps as f64 / 1e3 || Time::from_ns(ns).ps() < min_ps;
+            fault_if(outside, "is out of range")?;
+            Value::Time(Time::from_ns(ns))
+        }
+        Kind::Nj => {
+            let nj = real("a number of nanojoules")?;
+            fault_if(nj > MAX_ENERGY_NJ as f64, "is out of range")?;
+            Value::Energy(Energy::from_nj(nj))
+        }
+    })
 }
 
 /// An integer of any size that matters; what does not fit is as good as the largest.
@@ -299,10 +278,9 @@ fn integer(raw: &Raw) -> Option<i128> {
     if unsigned.is_empty() || !unsigned.chars().all(|c| c.is_digit(radix)) {
         return None;
     }
-    let huge = if digits.starts_with('-') {
-        i128::MIN
-    } else {
-        i128::MAX
+    let huge = match digits.starts_with('-') {
+        true => i128::MIN,
+        false => i128::MAX,
     };
     Some(i128::from_str_radix(&digits, radix).unwrap_or(huge))
 }

@@ -12,27 +12,17 @@ pub(super) fn find(name: &str) -> Option<(&'static Row, bool)> {
         if key.name == name {
             return Some((key, false));
         }
-        let in_ns = matches!(key.kind, Kind::Cycles { .. })
-            && name
-                .strip_suffix("_ns")
-                .is_some_and(|stem| stem == key.name);
+        let cycles = matches!(key.kind, Kind::Cycles { .. });
+        let in_ns = cycles && name.strip_suffix("_ns") == Some(key.name);
         in_ns.then_some((key, true))
     })
 }
 
-/// Whether keys are grouped under `name`.
-pub(super) fn is_section(name: &str) -> bool {
-    first_of(name).is_some()
-}
-
 /// The first key of the section `name`.
 pub(super) fn first_of(name: &str) -> Option<&'static str> {
-    let inside = |key: &&'static Row| {
-        key.name
-            .strip_prefix(name)
-            .is_some_and(|rest| rest.starts_with('.'))
-    };
-    all().find(inside).map(|key| key.name)
+    let section = format!("{name}.");
+    let names = all().map(|key| key.name);
+    names.into_iter().find(|key| key.starts_with(&section))
 }
 
 /// Up to three known keys near `name`, the nearest first: near as spelt, or as the last part of a
@@ -40,12 +30,9 @@ pub(super) fn first_of(name: &str) -> Option<&'static str> {
 pub(super) fn nearest_keys(name: &str) -> Vec<&'static str> {
     let last = name.rsplit('.').next().unwrap_or(name);
     let mut near = nearest(name, all().map(|key| key.name));
-    let tails = all()
-        .filter(|key| key.split().1 == last)
-        .map(|key| key.name);
-    for known in tails {
-        if !near.contains(&known) {
-            near.push(known);
+    for known in all().filter(|key| key.split().1 == last) {
+        if !near.contains(&known.name) {
+            near.push(known.name);
         }
     }
     near.truncate(3);

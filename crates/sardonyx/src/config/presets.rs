@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::error::ConfigError;
-use crate::names::nearest;
+use crate::names::did_you_mean;
 
 /// A machine that comes with the program.
 #[derive(Debug)]
@@ -64,43 +64,32 @@ pub(super) fn find(name: &str) -> Option<&'static Preset> {
 
 /// What to say when there is no preset `name`.
 pub(super) fn remedy(name: &str) -> String {
-    let names = PRESETS.iter().map(|preset| preset.name);
-    let near = nearest(name, names.clone());
-    let meant = near
-        .first()
-        .map(|n| format!("did you mean \"{n}\"? "))
-        .unwrap_or_default();
-    format!(
-        "{meant}the presets are {}",
-        names.collect::<Vec<_>>().join(", ")
-    )
+    let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+    let meant = did_you_mean(name, &names);
+    format!("{meant}the presets are {}", names.join(", "))
 }
 
 /// The text of the machine file at `path`.
 pub(super) fn read_file(path: &str) -> Result<String, ConfigError> {
-    let looks_like_a_path = path.ends_with(".toml") || path.contains(['/', '\\']);
     let fail = |problem: String, remedy: &str| ConfigError::file(path, problem, remedy);
+    let or_a_preset = || {
+        let presets = remedy(path);
+        format!("give the path of a machine file, or a preset: {presets}")
+    };
     if path.is_empty() {
-        let remedy = format!(
-            "give the path of a machine file, or a preset: {}",
-            remedy(path)
-        );
-        return Err(ConfigError::file("machine", "its name is empty", remedy));
+        return Err(ConfigError::file(
+            "machine",
+            "its name is empty",
+            or_a_preset(),
+        ));
     }
     if !Path::new(path).exists() {
-        let remedy = if looks_like_a_path {
-            "give the path of a machine file or the name of a preset (`sardonyx machines`)".into()
-        } else {
-            format!(
-                "give the path of a machine file, or a preset: {}",
-                remedy(path)
-            )
+        let remedy = match path.ends_with(".toml") || path.contains(['/', '\\']) {
+            true => "give the path of a machine file or the name of a preset (`sardonyx machines`)"
+                .into(),
+            false => or_a_preset(),
         };
-        return Err(ConfigError::file(
-            path,
-            "there is no such machine or file",
-            remedy,
-        ));
+        return Err(fail("there is no such machine or file".into(), &remedy));
     }
     let mut text = String::new();
     let file = std::fs::File::open(path)
@@ -108,17 +97,11 @@ pub(super) fn read_file(path: &str) -> Result<String, ConfigError> {
     let size = file
         .take(MAX_FILE_BYTES + 1)
         .read_to_string(&mut text)
-        .map_err(|e| {
-            fail(
-                format!("cannot be read: {e}"),
-                "a machine file is TOML text in UTF-8",
-            )
-        })?;
+        .map_err(|e| format!("cannot be read: {e}"))
+        .map_err(|problem| fail(problem, "a machine file is TOML text in UTF-8"))?;
     if size as u64 > MAX_FILE_BYTES {
-        return Err(fail(
-            "is larger than 1 MiB".into(),
-            "a machine file is a page of TOML",
-        ));
+        let remedy = "a machine file is a page of TOML";
+        return Err(fail("is larger than 1 MiB".into(), remedy));
     }
     Ok(text)
 }

@@ -108,15 +108,12 @@ impl Reader<'_> {
 
     fn table(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
         for (key, value) in table {
-            let path = match section {
-                "" => key.get_ref().to_string(),
-                _ => format!("{section}.{}", key.get_ref()),
-            };
+            let path = joined(section, key.get_ref());
             let place = self.place(key.span().start);
             match value.get_ref() {
                 DeValue::Table(assumed) if path == "assumed" => self.assumed("", assumed)?,
                 DeValue::Table(inner) => {
-                    if !names::is_section(&path) {
+                    if names::first_of(&path).is_none() {
                         return Err(unknown(&place, &path));
                     }
                     self.table(&path, inner)?;
@@ -138,12 +135,8 @@ impl Reader<'_> {
             return Ok(());
         }
         let (key, in_ns) = find(path, &place)?;
-        if self
-            .out
-            .settings
-            .iter()
-            .any(|(known, _)| known.name == key.name)
-        {
+        let mut settings = self.out.settings.iter();
+        if settings.any(|(known, _)| known.name == key.name) {
             return Err(ConfigError::key(
                 &place,
                 path,
@@ -166,10 +159,7 @@ impl Reader<'_> {
 
     fn assumed(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
         for (key, value) in table {
-            let path = match section {
-                "" => key.get_ref().to_string(),
-                _ => format!("{section}.{}", key.get_ref()),
-            };
+            let path = joined(section, key.get_ref());
             if let DeValue::Table(inner) = value.get_ref() {
                 self.assumed(&path, inner)?;
                 continue;
@@ -193,6 +183,13 @@ impl Reader<'_> {
                 "write it in quotes",
             )),
         }
+    }
+}
+
+fn joined(section: &str, key: &str) -> String {
+    match section {
+        "" => key.to_owned(),
+        _ => format!("{section}.{key}"),
     }
 }
 

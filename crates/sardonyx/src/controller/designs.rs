@@ -8,7 +8,7 @@ use super::mapping::amt::Entries;
 use super::{Controller, Encryption, Top, logging, mapping};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
-use crate::names::nearest;
+use crate::names::did_you_mean;
 use crate::plan::Plan;
 use crate::settings::{AnyKey, CacheKey, Settings};
 
@@ -32,6 +32,17 @@ pub struct File<L: 'static> {
     /// The designs that are about them.
     pub designs: &'static [Design],
 }
+
+/// Lists the files of a kind of layer: each exports one `FILE`.
+macro_rules! files {
+    ($layer:ident: $($file:ident)*) => {
+        $(pub mod $file;)*
+
+        /// What they export.
+        pub static FILES: &[&$crate::controller::designs::File<$layer>] = &[$(&$file::FILE),*];
+    };
+}
+pub(super) use files;
 
 /// What a design promises of the lines that a power cut leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,26 +288,22 @@ pub fn guarantee(name: &str) -> Result<Guarantee, UnknownDesign> {
 }
 
 fn unknown(name: &str) -> UnknownDesign {
-    let listed = |names: Vec<&str>| names.join(", ");
     let remedy = if name.contains(['+', '/']) {
+        let mappings: Vec<_> = mappings().map(|known| known.about.name).collect();
+        let policies: Vec<_> = policies().map(|known| known.about.name).collect();
+        let loggings: Vec<_> = loggings().map(|known| known.about.name).collect();
         format!(
             "it would be LOGGING/MAPPING+POLICY, or MAPPING+POLICY; the mappings are {}, the policies \
              {}, the loggings {}",
-            listed(mappings().map(|known| known.about.name).collect()),
-            listed(policies().map(|known| known.about.name).collect()),
-            listed(loggings().map(|known| known.about.name).collect()),
+            mappings.join(", "),
+            policies.join(", "),
+            loggings.join(", "),
         )
     } else {
-        let names = || all().map(|design| design.name);
-        let near = nearest(name, names());
-        let meant = near
-            .first()
-            .map(|near| format!("did you mean \"{near}\"? "));
-        format!(
-            "{}the designs are {}, or MAPPING+POLICY as in esd+sca",
-            meant.unwrap_or_default(),
-            listed(names().collect()),
-        )
+        let names: Vec<&str> = all().map(|design| design.name).collect();
+        let meant = did_you_mean(name, &names);
+        let names = names.join(", ");
+        format!("{meant}the designs are {names}, or MAPPING+POLICY as in esd+sca")
     };
     UnknownDesign {
         name: name.into(),

@@ -163,7 +163,7 @@ impl MetadataCache {
         ripe: Step,
         plan: &mut Plan,
     ) {
-        self.set_bytes_drained(cached, from, bytes, (ripe, ripe), plan);
+        self.set_bytes_drained(cached, from, bytes, ripe, ripe, plan);
     }
 
     /// The same; a platform that drains the cache at a power cut does so after `drained`.
@@ -172,17 +172,16 @@ impl MetadataCache {
         cached: Lookup,
         from: usize,
         bytes: &[u8],
-        (ripe, drained): (Step, Step),
+        ripe: Step,
+        drained: Step,
         plan: &mut Plan,
     ) {
         let line = &mut self.lines[cached.slot].0;
         line[from..from + bytes.len()].copy_from_slice(bytes);
-        for word in from / 8..=(from + bytes.len() - 1) / 8 {
-            self.dirty[cached.slot] |= 1 << word;
-        }
+        let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
+        self.dirty[cached.slot] |= words;
         let times = &mut self.times[cached.slot];
         times.ripe = plan.both(times.ripe, ripe);
-        let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
         let place = Place(self.tags[cached.slot] - 1);
         plan.on_chip(place, line, words, drained, Domain::Cache);
     }
@@ -229,10 +228,7 @@ impl MetadataCache {
             Some(slot) => self.write_back(slot, after, plan),
             None => {
                 let under_way = plan.under_way(place);
-                Stored {
-                    accepted: plan.both(under_way.accepted, after),
-                    done: plan.both(under_way.done, after),
-                }
+                under_way.and(Stored::at(after), plan)
             }
         }
     }

@@ -58,23 +58,24 @@ impl<'d, A> Write<'d, A> {
 
     /// The same write of another line, as a layer hands it to the one below.
     pub fn to<B>(self, at: B) -> Write<'d, B> {
-        let Write {
-            data,
-            gate,
-            class,
-            order,
-            core,
-            transaction,
-            ..
-        } = self;
         Write {
             at,
-            data,
-            gate,
-            class,
-            order,
-            core,
-            transaction,
+            data: self.data,
+            gate: self.gate,
+            class: self.class,
+            order: self.order,
+            core: self.core,
+            transaction: self.transaction,
+        }
+    }
+}
+
+impl Stored {
+    /// Both writes: accepted and done when this one and `other` are.
+    pub(crate) fn and(self, other: Stored, plan: &mut Plan) -> Stored {
+        Stored {
+            accepted: plan.both(self.accepted, other.accepted),
+            done: plan.both(self.done, other.done),
         }
     }
 }

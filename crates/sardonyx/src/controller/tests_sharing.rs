@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::harness::Rig;
 use super::mapping::dedup_sha1::{DIGEST_BYTES, VERIFY};
 use super::mapping::esd::{COLLISION, Collision, MATRIX, RECLAIM, REFER_MAX, Reclaim};
-use crate::line::{Line, Place};
+use crate::line::Line;
 use crate::settings::Settings;
 
 const LINES: u64 = 60;
@@ -22,6 +22,23 @@ fn content(seed: u16) -> Line {
 
 fn writes() -> impl Strategy<Value = Vec<(u64, u16)>> {
     prop::collection::vec((0..LINES, 0..25u16), 1..600)
+}
+
+/// A design with its default settings, after those writes.
+fn written(name: &'static str, writes: &[(u64, u16)]) -> Rig {
+    let mut rig = Rig::new(name, &Settings::default(), LINES * 2);
+    for (line, seed) in writes {
+        rig.write(*line, &content(*seed));
+    }
+    rig
+}
+
+/// The lines of a table.
+fn table(rig: &Rig, name: &str) -> Vec<Line> {
+    let mut regions = rig.layout.regions().iter();
+    let region = regions.find(|region| region.name == name).unwrap();
+    let lines = (0..region.lines).map(|index| rig.plan.peek(region.line(index)));
+    lines.map(|line| line.unwrap_or([0; 64])).collect()
 }
 
 /// Full deduplication, slowly: a write shares if any line holds its content when it comes.
@@ -49,10 +66,7 @@ proptest! {
     #[test]
     fn the_rivals_find_every_duplicate(writes in writes()) {
         for name in ["dedup-sha1", "dewrite"] {
-            let mut rig = Rig::new(name, &Settings::default(), LINES * 2);
-            for (line, seed) in &writes {
-                rig.write(*line, &content(*seed));
-            }
+            let rig = written(name, &writes);
             prop_assert_eq!(rig.figure("duplicate_writes"), shared(&writes) as f64);
             let found = ["duplicates_found_in_cache", "duplicates_found_in_medium"];
             let found: f64 = found.iter().map(|name| rig.figure(name)).sum();
@@ -68,10 +82,7 @@ proptest! {
 
     #[test]
     fn esd_finds_every_duplicate_that_its_table_can_hold(writes in writes()) {
-        let mut rig = Rig::new("esd", &Settings::default(), LINES * 2);
-        for (line, seed) in &writes {
-            rig.write(*line, &content(*seed));
-        }
+        let rig = written("esd", &writes);
         // Contents differ in 16 bits of one word: of these, some have the same check bits.
         let missed = shared(&writes) as f64 - rig.figure("duplicate_writes");
         prop_assert!(missed >= 0.0 && missed <= rig.figure("collisions"));
@@ -80,17 +91,11 @@ proptest! {
 
     #[test]
     fn esds_counts_are_those_of_a_recount(writes in writes()) {
-        let mut rig = Rig::new("esd", &Settings::default(), LINES * 2);
-        for (line, seed) in &writes {
-            rig.write(*line, &content(*seed));
-        }
+        let mut rig = written("esd", &writes);
         rig.controller.flush(&mut rig.plan);
-        let regions = rig.layout.regions();
-        let table = regions.iter().find(|region| region.name == "mapping").unwrap();
         let mut recount: HashMap<u64, u8> = HashMap::new();
         let mut counts: HashMap<u64, u8> = HashMap::new();
-        for index in 0..table.lines {
-            let line = rig.plan.peek(Place(table.first.0 + index)).unwrap_or([0; 64]);
+        for (index, line) in (0..).zip(table(&rig, "mapping")) {
             for slot in 0..10 {
                 if let Some(place) = number(&line, slot * 6) {
                     *recount.entry(place).or_default() += 1;
@@ -106,24 +111,16 @@ proptest! {
     #[test]
     fn the_rivals_counts_are_those_of_a_recount(writes in writes()) {
         for (name, digest, per_bucket) in [("dedup-sha1", 20, 2), ("dewrite", 4, 6)] {
-            let mut rig = Rig::new(name, &Settings::default(), LINES * 2);
-            for (line, seed) in &writes {
-                rig.write(*line, &content(*seed));
-            }
+            let mut rig = written(name, &writes);
             rig.controller.flush(&mut rig.plan);
-            let region = |name| rig.layout.regions().iter().find(move |r| r.name == name).unwrap();
-            let table = |name| {
-                let region = region(name);
-                (0..region.lines).map(|i| rig.plan.peek(region.line(i)).unwrap_or([0; 64]))
-            };
             let mut recount: HashMap<u64, u8> = HashMap::new();
-            for line in table("mapping") {
+            for line in table(&rig, "mapping") {
                 for place in (0..12).filter_map(|slot| number(&line, slot * 5)) {
                     *recount.entry(place).or_default() += 1;
                 }
             }
             let mut counts: HashMap<u64, u8> = HashMap::new();
-            for line in table("fingerprints") {
+            for line in table(&rig, "fingerprints") {
                 for slot in 0..per_bucket {
                     let from = slot * (digest + 6) + digest;
                     if let Some(place) = number(&line, from) {
@@ -238,10 +235,8 @@ fn metadata_are_what_a_line_has_in_the_tables_and_what_entries_are_in_use() {
         ("esd", 6.4, 5 * 10 + 4),
     ];
     for (name, per_line, in_use) in expected {
-        let mut rig = Rig::new(name, &Settings::default(), LINES * 2);
-        for line in 0..10 {
-            rig.write(line, &content(line as u16 % 4));
-        }
+        let writes: Vec<(u64, u16)> = (0..10).map(|line| (line, line as u16 % 4)).collect();
+        let rig = written(name, &writes);
         assert_eq!(rig.figure("metadata_bytes_per_line"), per_line, "{name}");
         assert_eq!(rig.figure("metadata_bytes"), 10.0 * per_line, "{name}");
         assert_eq!(

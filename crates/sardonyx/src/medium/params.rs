@@ -4,7 +4,9 @@
 //! Timing is in memory-clock cycles, as the parts' own files give it; `config` turns nanoseconds into
 //! cycles (rounding up) and validates. Sources are given with each preset.
 
-use crate::settings::{Kind, Row, Setting, Settings, Value, Word, clock, latency, section, words};
+use crate::settings::{
+    Kind, Row, Setting, Settings, Value, Word, clock, latency, rows, section, words,
+};
 use crate::units::{Energy, Time};
 
 /// Memory-clock cycles.
@@ -168,11 +170,8 @@ pub struct MediumParams {
 
 impl MediumParams {
     /// What is of no section of its own.
-    pub const ROWS: &'static [Row] = &[Row::required(
-        "medium.endurance",
-        int(1, 1 << 60),
-        "Writes that a cell survives",
-    )];
+    pub const ROWS: &'static [Row] =
+        rows! { "medium."; "endurance" int(1, 1 << 60), "Writes that a cell survives"; };
 
     /// As `settings` say.
     pub fn of(settings: &Settings) -> MediumParams {
@@ -190,50 +189,59 @@ impl MediumParams {
     }
 }
 
-/// The on-chip units of the controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Unit {
-    /// AES-128 of a line's pad.
-    Aes,
-    /// SHA-1 of a line.
-    Sha1,
-    /// CRC-32 of a line.
-    Crc32,
-    /// Comparison of two lines.
-    Compare,
-    /// Look-up in a fingerprint table on chip (ESD's EFIT, the rivals' fingerprint caches).
-    Fingerprints,
-    /// Look-up in a cache of mapping or other metadata on chip.
-    Metadata,
-    /// Look-up in the counter cache.
-    Counters,
+macro_rules! units {
+    ($($(#[$doc:meta])* $unit:ident $name:literal $what:literal;)*) => {
+        /// The on-chip units of the controller.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Unit {
+            $(#[doc = $what] $(#[$doc])* $unit,)*
+        }
+
+        impl Unit {
+            /// All units, in the order of their discriminants.
+            pub const ALL: [Unit; 7] = [$(Unit::$unit),*];
+
+            /// The name used in configuration and reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Unit::$unit => $name,)*
+                }
+            }
+        }
+
+        impl UnitParams {
+            /// The parameters of all units.
+            pub const ROWS: &'static [Row] = &[$(
+                Row::required(
+                    concat!("units.", $name, ".latency_ns"),
+                    latency(),
+                    concat!($what, ": from start to result"),
+                ),
+                Row::required(
+                    concat!("units.", $name, ".interval_ns"),
+                    latency(),
+                    concat!($what, ": from one start to the next; 0 is any number at once"),
+                ),
+                Row::required(
+                    concat!("units.", $name, ".energy_nj"),
+                    Kind::Nj,
+                    concat!($what, ": energy of one use"),
+                ),
+            )*];
+        }
+    };
 }
 
-impl Unit {
-    /// All units, in the order of their discriminants.
-    pub const ALL: [Unit; 7] = [
-        Unit::Aes,
-        Unit::Sha1,
-        Unit::Crc32,
-        Unit::Compare,
-        Unit::Fingerprints,
-        Unit::Metadata,
-        Unit::Counters,
-    ];
-
-    /// The name used in configuration and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Unit::Aes => "aes",
-            Unit::Sha1 => "sha1",
-            Unit::Crc32 => "crc32",
-            Unit::Compare => "compare",
-            Unit::Fingerprints => "fingerprints",
-            Unit::Metadata => "metadata",
-            Unit::Counters => "counters",
-        }
-    }
+units! {
+    Aes "aes" "AES-128 of a line's pad";
+    Sha1 "sha1" "SHA-1 of a line";
+    Crc32 "crc32" "CRC-32 of a line";
+    Compare "compare" "Comparison of two lines";
+    /// (ESD's EFIT, the rivals' fingerprint caches).
+    Fingerprints "fingerprints" "Look-up of a fingerprint on chip";
+    Metadata "metadata" "Look-up in a metadata cache";
+    Counters "counters" "Look-up in the counter cache";
 }
 
 /// One on-chip unit: how long a use takes, how often one may begin, what it costs.
@@ -247,40 +255,7 @@ pub struct UnitParams {
     pub energy: Energy,
 }
 
-macro_rules! unit_rows {
-    ($($name:literal $what:literal;)*) => {
-        &[$(
-            Row::required(
-                concat!("units.", $name, ".latency_ns"),
-                latency(),
-                concat!($what, ": from start to result"),
-            ),
-            Row::required(
-                concat!("units.", $name, ".interval_ns"),
-                latency(),
-                concat!($what, ": from one start to the next; 0 is any number at once"),
-            ),
-            Row::required(
-                concat!("units.", $name, ".energy_nj"),
-                Kind::Nj,
-                concat!($what, ": energy of one use"),
-            ),
-        )*]
-    };
-}
-
 impl UnitParams {
-    /// The parameters of all units.
-    pub const ROWS: &'static [Row] = unit_rows! {
-        "aes" "AES-128 of a line's pad";
-        "sha1" "SHA-1 of a line";
-        "crc32" "CRC-32 of a line";
-        "compare" "Comparison of two lines";
-        "fingerprints" "Look-up of a fingerprint on chip";
-        "metadata" "Look-up in a metadata cache";
-        "counters" "Look-up in the counter cache";
-    };
-
     /// Those of `unit`, as `settings` say.
     pub fn of(unit: Unit, settings: &Settings) -> UnitParams {
         let name = unit.name();
@@ -305,11 +280,9 @@ pub struct EngineParams {
 
 impl EngineParams {
     /// What is neither the medium's nor a unit's.
-    pub const ROWS: &'static [Row] = &[Row::required(
-        "engine.ingress",
-        int(1, 1 << 20),
-        "Requests between admission and acceptance or answer",
-    )];
+    pub const ROWS: &'static [Row] = rows! { "engine.";
+        "ingress" int(1, 1 << 20), "Requests between admission and acceptance or answer";
+    };
 
     /// As `settings` say.
     pub fn of(settings: &Settings) -> EngineParams {
@@ -361,46 +334,19 @@ pub struct CachesParams {
 
 impl CachesParams {
     /// Their parameters.
-    pub const ROWS: &'static [Row] = &[
-        Row::required(
-            "caches.l1.bytes",
-            int(64, 1 << 32),
-            "Data cache of each core",
-        ),
-        Row::required("caches.l1.ways", int(1, 64), "Its ways"),
-        Row::required(
-            "caches.l1.latency_ns",
-            latency(),
-            "Its answer; a miss asks the next level then",
-        ),
-        Row::required(
-            "caches.l2.bytes",
-            int(0, 1 << 32),
-            "Second cache of each core; 0 for none",
-        ),
-        Row::required("caches.l2.ways", int(1, 64), "Its ways"),
-        Row::required(
-            "caches.l2.latency_ns",
-            latency(),
-            "Its answer, asked after L1",
-        ),
-        Row::required(
-            "caches.llc.bytes",
-            int(64, 1 << 32),
-            "Last-level cache, shared by all cores; it holds what any of them has",
-        ),
-        Row::required("caches.llc.ways", int(1, 64), "Its ways"),
-        Row::required(
-            "caches.llc.latency_ns",
-            latency(),
-            "Its answer, asked after the private levels",
-        ),
-        Row::required(
-            "caches.llc.per_core",
-            Kind::Bool,
-            "Its bytes are for each core: N cores share N times as much",
-        ),
-    ];
+    pub const ROWS: &'static [Row] = rows! { "caches.";
+        "l1.bytes" int(64, 1 << 32), "Data cache of each core";
+        "l1.ways" int(1, 64), "Its ways";
+        "l1.latency_ns" latency(), "Its answer; a miss asks the next level then";
+        "l2.bytes" int(0, 1 << 32), "Second cache of each core; 0 for none";
+        "l2.ways" int(1, 64), "Its ways";
+        "l2.latency_ns" latency(), "Its answer, asked after L1";
+        "llc.bytes" int(64, 1 << 32),
+            "Last-level cache, shared by all cores; it holds what any of them has";
+        "llc.ways" int(1, 64), "Its ways";
+        "llc.latency_ns" latency(), "Its answer, asked after the private levels";
+        "llc.per_core" Kind::Bool, "Its bytes are for each core: N cores share N times as much";
+    };
 
     /// As `settings` say.
     pub fn of(settings: &Settings) -> CachesParams {

@@ -143,24 +143,19 @@ pub struct CacheKey {
 const MAX_CACHE_BYTES: u64 = 1 << 28;
 
 impl CacheKey {
-    /// A cache of lines; `bytes` and `ways` are name, default, its origin and meaning of each.
-    pub const fn lines(
-        bytes: (&'static str, u64, Origin, &'static str),
-        ways: (&'static str, u64, Origin, &'static str),
-    ) -> CacheKey {
-        CacheKey::entries(LINE_BYTES as u64, bytes, ways)
-    }
-
-    /// The same of entries of `entry_bytes`.
-    pub const fn entries(
+    /// A cache of `bytes` bytes and eight ways, with the names and the meanings of both.
+    pub const fn new(
         entry_bytes: u64,
-        bytes: (&'static str, u64, Origin, &'static str),
-        ways: (&'static str, u64, Origin, &'static str),
+        bytes: u64,
+        origin: Origin,
+        names: [&'static str; 2],
+        meanings: [&'static str; 2],
     ) -> CacheKey {
         let range = (entry_bytes, MAX_CACHE_BYTES);
+        let assumed = Origin::Assumed("no source");
         CacheKey {
-            bytes: Key::int(bytes.0, range, bytes.1, bytes.2, bytes.3),
-            ways: Key::int(ways.0, (1, 1024), ways.1, ways.2, ways.3),
+            bytes: Key::int(names[0], range, bytes, origin, meanings[0]),
+            ways: Key::int(names[1], (1, 1024), 8, assumed, meanings[1]),
             entry_bytes,
         }
     }
@@ -213,43 +208,28 @@ pub trait Word: Setting {
     const WORDS: &'static [&'static str];
 }
 
-macro_rules! counts {
-    ($($type:ty)*) => {
+macro_rules! settings {
+    ($($type:ty, $variant:ident $(as $held:ty)?, $what:literal;)*) => {
         $(impl Setting for $type {
             fn of(value: Value) -> $type {
                 match value {
-                    Value::Int(n) => n as $type,
-                    other => unreachable!("{other:?} where the key's kind is a count"),
-                }
-            }
-
-            fn value(self) -> Value {
-                Value::Int(self as u64)
-            }
-        })*
-    };
-}
-
-counts! { u8 u32 u64 usize }
-
-macro_rules! same {
-    ($($type:ty, $variant:ident, $what:literal;)*) => {
-        $(impl Setting for $type {
-            fn of(value: Value) -> $type {
-                match value {
-                    Value::$variant(value) => value,
+                    Value::$variant(value) => value $(as $held as $type)?,
                     other => unreachable!("{other:?} where the key's kind is {}", $what),
                 }
             }
 
             fn value(self) -> Value {
-                Value::$variant(self)
+                Value::$variant(self $(as $held)?)
             }
         })*
     };
 }
 
-same! {
+settings! {
+    u8, Int as u64, "a count";
+    u32, Int as u64, "a count";
+    u64, Int, "a count";
+    usize, Int as u64, "a count";
     bool, Bool, "a flag";
     Time, Time, "a time";
     Energy, Energy, "an energy";
@@ -279,6 +259,37 @@ macro_rules! words {
     };
 }
 pub(crate) use words;
+
+/// The parameters of a layer: how each is made ([`Key`] says of what), where its default comes from and
+/// what it means. For a cache: what both names begin with, bytes of an entry and in all, where those
+/// come from, and the two meanings.
+macro_rules! keys {
+    ($(
+        $name:ident: $type:ty = $make:ident($($what:expr),*),
+        $origin:ident($why:literal), $meaning:literal;
+    )*) => {
+        $(#[doc = $meaning]
+        pub static $name: $crate::settings::Key<$type> = $crate::settings::Key::$make(
+            $($what,)*
+            $crate::settings::Origin::$origin($why),
+            $meaning,
+        );)*
+    };
+    ($(
+        $name:ident = cache($prefix:literal, $entry:expr, $bytes:literal),
+        $origin:ident($why:literal), $meaning:literal, $ways:literal;
+    )*) => {
+        $(#[doc = $meaning]
+        pub static $name: $crate::settings::CacheKey = $crate::settings::CacheKey::new(
+            $entry as u64,
+            $bytes,
+            $crate::settings::Origin::$origin($why),
+            [concat!($prefix, "bytes"), concat!($prefix, "ways")],
+            [$meaning, $ways],
+        );)*
+    };
+}
+pub(crate) use keys;
 
 /// The values of parameters, by key.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -341,6 +352,17 @@ impl Settings {
     }
 }
 
+/// Parameters that every machine must give: what their names begin with, then for each the rest of its
+/// name, what it takes and what it means.
+macro_rules! rows {
+    ($section:literal; $( $key:literal $kind:expr, $meaning:literal; )*) => {
+        &[$(
+            $crate::settings::Row::required(concat!($section, $key), $kind, $meaning),
+        )*]
+    };
+}
+pub(crate) use rows;
+
 /// A struct whose fields are parameters of one section, a line each, with what the field's key is
 /// called, takes and means. A key without a field (in brackets) is read by somebody else.
 macro_rules! section {
@@ -357,9 +379,8 @@ macro_rules! section {
 
         impl $name {
             /// Its parameters.
-            pub const ROWS: &'static [$crate::settings::Row] = &[$(
-                $crate::settings::Row::required(concat!($section, $key), $kind, $meaning),
-            )*];
+            pub const ROWS: &'static [$crate::settings::Row] =
+                $crate::settings::rows! { $section; $($key $kind, $meaning;)* };
 
             /// As `settings` say.
             pub fn of(settings: &$crate::settings::Settings) -> $name {

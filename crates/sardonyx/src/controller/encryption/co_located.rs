@@ -2,12 +2,12 @@
 //! the two persist together by themselves. Source: SCA (HPCA 2018) Sec. 3.2.1, Fig. 5(a) and (b).
 //! Left out: what eight more pins cost.
 
-use super::counter_mode::{COUNTER_CACHE, KEYS};
+use super::counter_mode::{COUNTER_CACHE, global};
 use super::counter_tags::CounterTags;
 use super::global_counter::GlobalCounter;
 use super::pad::Pads;
-use crate::controller::designs::{About, Counters, Design, File, Guarantee, Policy};
-use crate::controller::{Class, Figures, Layer, Storey, Write};
+use crate::controller::designs::{Design, File, Guarantee, Policy};
+use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::line::{Line, Logical, Place};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -21,28 +21,21 @@ const CUT: &str =
 /// What this file has.
 pub static FILE: File<Policy> = File {
     layers: &[
-        Policy {
-            about: About {
-                name: "co-located",
-                keys: KEYS,
-                units: &[Unit::Aes],
-                cut: CUT,
+        global(
+            "co-located",
+            |settings, layout| CoLocated::new(settings, None, layout),
+            Guarantee::EveryLine,
+            CUT,
+        ),
+        global(
+            "co-located-cc",
+            |settings, layout| {
+                let cache = CounterTags::new(settings.cache(&COUNTER_CACHE));
+                CoLocated::new(settings, Some(cache), layout)
             },
-            build: |settings, layout| Box::new(CoLocated::new(settings, layout)),
-            guarantee: Guarantee::EveryLine,
-            counters: Counters::Global,
-        },
-        Policy {
-            about: About {
-                name: "co-located-cc",
-                keys: KEYS,
-                units: &[Unit::Aes],
-                cut: CUT,
-            },
-            build: |settings, layout| Box::new(CoLocated::cached(settings, layout)),
-            guarantee: Guarantee::EveryLine,
-            counters: Counters::Global,
-        },
+            Guarantee::EveryLine,
+            CUT,
+        ),
     ],
     designs: &[
         Design {
@@ -61,7 +54,7 @@ pub static FILE: File<Policy> = File {
 };
 
 /// Counter mode over a medium of 72-byte lines.
-pub struct CoLocated {
+struct CoLocated {
     pads: Pads,
     global: GlobalCounter,
     /// Counters on chip; without them decryption begins when the line is there.
@@ -71,22 +64,15 @@ pub struct CoLocated {
 }
 
 impl CoLocated {
-    /// Without a counter cache (Fig. 5(a)).
-    pub fn new(settings: &Settings, layout: &mut Layout) -> CoLocated {
-        CoLocated {
+    /// Without a counter cache (Fig. 5(a)), or with one (Fig. 5(b)).
+    fn new(settings: &Settings, cache: Option<CounterTags>, layout: &mut Layout) -> Encryption {
+        Box::new(CoLocated {
             pads: Pads::new(),
             global: GlobalCounter::new(settings, layout),
-            cache: None,
+            cache,
             counted: 0,
             wasted: 0,
-        }
-    }
-
-    /// With one (Fig. 5(b)).
-    pub fn cached(settings: &Settings, layout: &mut Layout) -> CoLocated {
-        let mut design = CoLocated::new(settings, layout);
-        design.cache = Some(CounterTags::new(settings.cache(&COUNTER_CACHE)));
-        design
+        })
     }
 }
 

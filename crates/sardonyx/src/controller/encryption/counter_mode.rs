@@ -7,12 +7,12 @@ use super::global_counter::{GlobalCounter, MARK_STRIDE, SURVIVAL};
 use super::pad::Pads;
 use crate::controller::designs::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::MetadataCache;
-use crate::controller::{Class, Figures, Layer, Persist, Storey, Write};
-use crate::line::{Line, Logical, Place};
+use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
+use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::settings::{AnyKey, CacheKey, Key, Origin, Settings, words};
+use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
 /// What a counter line that is written for one counter does with the seven others.
@@ -26,43 +26,25 @@ pub enum Siblings {
 
 words!(Siblings { "accepted" => Accepted, "ride-along" => RideAlong });
 
-/// See [`Siblings`].
-pub static SIBLINGS: Key<Siblings> = Key::word(
-    "encryption.siblings",
-    "accepted",
-    Origin::Source("what SCA needs to be right; ride-along is for the crash explorer to catch"),
-    "Which other counters a line of counters carries with the one it is written for",
-);
+keys! {
+    SIBLINGS: Siblings = word("encryption.siblings", "accepted"),
+        Source("what SCA needs to be right; ride-along is for the crash explorer to catch"),
+        "Which other counters a line of counters carries with the one it is written for";
+    COUNTER_CACHE_PER_CORE: bool = flag("encryption.counter_cache.per_core", false),
+        Assumed("ESD states no counter cache"),
+        "Its bytes are for each core: N cores share N times as much";
+}
 
-/// The counter cache: lines of eight 8-byte counters, write-back; all cores share it.
-pub static COUNTER_CACHE: CacheKey = CacheKey::lines(
-    (
-        "encryption.counter_cache.bytes",
-        524_288,
-        Origin::Assumed("ESD states no counter cache; EASY-PM's Table I has 512 KB"),
-        "Counter cache",
-    ),
-    (
-        "encryption.counter_cache.ways",
-        8,
-        Origin::Assumed("no source"),
-        "Ways of the counter cache",
-    ),
-);
+keys! {
+    COUNTER_CACHE = cache("encryption.counter_cache.", LINE_BYTES, 524_288),
+        Assumed("ESD states no counter cache; EASY-PM's Table I has 512 KB"),
+        "Counter cache", "Ways of the counter cache";
+}
 
-/// Its bytes are for each core.
-pub static COUNTER_CACHE_PER_CORE: Key<bool> = Key::flag(
-    "encryption.counter_cache.per_core",
-    false,
-    Origin::Assumed("ESD states no counter cache"),
-    "Its bytes are for each core: N cores share N times as much",
-);
+const ON_DEMAND: &str =
+    "counters not yet written back are lost; those of marked writes are atomic with their lines";
 
-const PER_LINE_KEYS: &[&dyn AnyKey] =
-    &[&ENABLED, &SIBLINGS, &COUNTER_CACHE, &COUNTER_CACHE_PER_CORE];
-
-/// The keys of counter mode with a global counter.
-pub(super) const KEYS: &[&dyn AnyKey] = &[
+const KEYS: &[&dyn AnyKey] = &[
     &ENABLED,
     &SIBLINGS,
     &SURVIVAL,
@@ -71,72 +53,64 @@ pub(super) const KEYS: &[&dyn AnyKey] = &[
     &COUNTER_CACHE_PER_CORE,
 ];
 
+/// A policy whose lines draw from one global counter.
+pub(super) const fn global(
+    name: &'static str,
+    build: fn(&Settings, &mut Layout) -> Encryption,
+    guarantee: Guarantee,
+    cut: &'static str,
+) -> Policy {
+    Policy {
+        about: About {
+            name,
+            keys: KEYS,
+            units: &[Unit::Aes],
+            cut,
+        },
+        build,
+        guarantee,
+        counters: Counters::Global,
+    }
+}
+
 /// What this file has.
 pub static FILE: File<Policy> = File {
     layers: &[
         Policy {
             about: About {
                 name: "per-line",
-                keys: PER_LINE_KEYS,
+                keys: &[&ENABLED, &SIBLINGS, &COUNTER_CACHE, &COUNTER_CACHE_PER_CORE],
                 units: &[Unit::Aes],
-                cut: "counters not yet written back are lost; those of marked writes are atomic with their lines",
+                cut: ON_DEMAND,
             },
             build: |settings, layout| Box::new(CounterMode::per_line(settings, layout)),
             guarantee: Guarantee::AfterProgramRecovery,
             counters: Counters::PerLine,
         },
-        Policy {
-            about: About {
-                name: "ideal",
-                keys: KEYS,
-                units: &[Unit::Aes],
-                cut: "counters survive by fiat",
-            },
-            build: |settings, layout| {
-                Box::new(CounterMode::global(settings, Atomicity::Free, layout))
-            },
-            guarantee: Guarantee::EveryLine,
-            counters: Counters::Global,
-        },
-        Policy {
-            about: About {
-                name: "fca",
-                keys: KEYS,
-                units: &[Unit::Aes],
-                cut: "every counter is atomic with its line",
-            },
-            build: |settings, layout| {
-                Box::new(CounterMode::global(settings, Atomicity::Every, layout))
-            },
-            guarantee: Guarantee::EveryLine,
-            counters: Counters::Global,
-        },
-        Policy {
-            about: About {
-                name: "sca",
-                keys: KEYS,
-                units: &[Unit::Aes],
-                cut: "counters not yet written back are lost; those of marked writes are atomic with their lines",
-            },
-            build: |settings, layout| {
-                Box::new(CounterMode::global(settings, Atomicity::Marked, layout))
-            },
-            guarantee: Guarantee::AfterProgramRecovery,
-            counters: Counters::Global,
-        },
-        Policy {
-            about: About {
-                name: "no-atomicity",
-                keys: KEYS,
-                units: &[Unit::Aes],
-                cut: "counters that the cache has not evicted are lost",
-            },
-            build: |settings, layout| {
-                Box::new(CounterMode::global(settings, Atomicity::Never, layout))
-            },
-            guarantee: Guarantee::Nothing,
-            counters: Counters::Global,
-        },
+        global(
+            "ideal",
+            |settings, layout| CounterMode::global(settings, Atomicity::Free, layout),
+            Guarantee::EveryLine,
+            "counters survive by fiat",
+        ),
+        global(
+            "fca",
+            |settings, layout| CounterMode::global(settings, Atomicity::Every, layout),
+            Guarantee::EveryLine,
+            "every counter is atomic with its line",
+        ),
+        global(
+            "sca",
+            |settings, layout| CounterMode::global(settings, Atomicity::Marked, layout),
+            Guarantee::AfterProgramRecovery,
+            ON_DEMAND,
+        ),
+        global(
+            "no-atomicity",
+            |settings, layout| CounterMode::global(settings, Atomicity::Never, layout),
+            Guarantee::Nothing,
+            "counters that the cache has not evicted are lost",
+        ),
     ],
     designs: &[
         Design {
@@ -171,7 +145,7 @@ const PER_LINE: u64 = 8;
 
 /// Which writes are counter-atomic: one group of the line and its counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Atomicity {
+enum Atomicity {
     /// Those that demand it (SCA's selective counter-atomicity).
     Marked,
     /// All (SCA's full counter-atomicity).
@@ -189,7 +163,7 @@ enum Numbers {
 }
 
 /// Counter mode over the medium.
-pub struct CounterMode {
+struct CounterMode {
     pads: Pads,
     region: Region,
     cache: MetadataCache,
@@ -203,7 +177,7 @@ pub struct CounterMode {
 
 impl CounterMode {
     /// Each line counts its own writes; marked writes are counter-atomic.
-    pub fn per_line(settings: &Settings, layout: &mut Layout) -> CounterMode {
+    fn per_line(settings: &Settings, layout: &mut Layout) -> CounterMode {
         let lines = layout.data_lines().div_ceil(PER_LINE);
         CounterMode {
             pads: Pads::new(),
@@ -222,11 +196,11 @@ impl CounterMode {
     }
 
     /// All lines draw from one global counter.
-    pub fn global(settings: &Settings, atomicity: Atomicity, layout: &mut Layout) -> CounterMode {
+    fn global(settings: &Settings, atomicity: Atomicity, layout: &mut Layout) -> Encryption {
         let mut mode = CounterMode::per_line(settings, layout);
         mode.numbers = Numbers::Global(GlobalCounter::new(settings, layout));
         mode.atomicity = atomicity;
-        mode
+        Box::new(mode)
     }
 
     fn counter_line(&self, a: Place) -> Place {
@@ -349,9 +323,9 @@ impl Layer for CounterMode {
         let ripe = self.ripe(stored, cached.at);
         let mut plan = plan.because(Cause::Counter);
         // A new counter whose line of eight is still on its way is drained all the same.
-        let when = (ripe, stored.accepted);
+        let (from, drained) = (word * 8, stored.accepted);
         self.cache
-            .set_bytes_drained(cached, word * 8, &bytes, when, &mut plan);
+            .set_bytes_drained(cached, from, &bytes, ripe, drained, &mut plan);
         if !self.is_paired(order) {
             plan.sealed(stored, a, counter, data.value, None);
             return stored;

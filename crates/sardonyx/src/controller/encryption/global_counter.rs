@@ -6,7 +6,7 @@
 use crate::line::ZERO_LINE;
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Queue, Step};
-use crate::settings::{Key, Origin, Settings, words};
+use crate::settings::{Settings, keys, words};
 
 /// How the global counter survives a power cut, which SCA does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,24 +19,28 @@ pub enum Survival {
 
 words!(Survival { "high-water" => HighWater, "paper" => Paper });
 
-/// See [`Survival`].
-pub static SURVIVAL: Key<Survival> = Key::word(
-    "encryption.global_counter",
-    "high-water",
-    Origin::Source("SCA does not say; see [crash.md](crash.md)"),
-    "How the global counter survives a power cut: by a persisted mark, or from what is shown",
-);
+keys! {
+    SURVIVAL: Survival = word("encryption.global_counter", "high-water"),
+        Source("SCA does not say; see [crash.md](crash.md)"),
+        "How the global counter survives a power cut: by a persisted mark, or from what is shown";
+    MARK_STRIDE: u64 = int("encryption.mark_stride", (2, 1 << 40), 4096),
+        Assumed("no source; half of it, 2048 writes, between two marks makes their cost too small to measure"),
+        "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks";
+}
 
-/// How far ahead of the counter the mark is written, in writes.
-pub static MARK_STRIDE: Key<u64> = Key::int(
-    "encryption.mark_stride",
-    (2, 1 << 40),
-    4096,
-    Origin::Assumed(
-        "no source; half of it, 2048 writes, between two marks makes their cost too small to measure",
-    ),
-    "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks",
-);
+/// A mark: after `written`, counters up to `limit` may be used.
+#[derive(Clone, Copy)]
+struct Mark {
+    limit: u64,
+    written: Step,
+}
+
+impl Mark {
+    fn past(limit: u64) -> Mark {
+        let written = Step::PAST;
+        Mark { limit, written }
+    }
+}
 
 /// The register, and its mark in the medium.
 pub struct GlobalCounter {
@@ -45,8 +49,8 @@ pub struct GlobalCounter {
     region: Region,
     /// The last counter drawn.
     value: u64,
-    /// Counters up to `.0` may be used after `.1`, the older mark first.
-    marks: [(u64, Step); 2],
+    /// The last two, the older first.
+    marks: [Mark; 2],
 }
 
 impl GlobalCounter {
@@ -57,7 +61,7 @@ impl GlobalCounter {
             stride: settings.get(&MARK_STRIDE),
             region: layout.reserve("counter-mark", 1),
             value: 0,
-            marks: [(0, Step::PAST); 2],
+            marks: [Mark::past(0); 2],
         }
     }
 
@@ -68,16 +72,17 @@ impl GlobalCounter {
             return At::past(self.value);
         }
         // Half a stride ahead, so that the mark is there before anybody waits for it.
-        if self.value + self.stride / 2 >= self.marks[1].0 {
+        if self.value + self.stride / 2 >= self.marks[1].limit {
             let limit = self.value + self.stride;
             let mut line = ZERO_LINE;
             line[..8].copy_from_slice(&limit.to_le_bytes());
             let (place, data) = (self.region.line(0), At::past(&line));
             let mark = plan.write_words(place, data, 1, None, Step::PAST, Queue::Counter);
-            self.marks = [self.marks[1], (limit, mark.accepted)];
+            let written = mark.accepted;
+            self.marks = [self.marks[1], Mark { limit, written }];
         }
-        let older = self.value <= self.marks[0].0;
-        At::new(self.value, self.marks[usize::from(!older)].1)
+        let older = self.value <= self.marks[0].limit;
+        At::new(self.value, self.marks[usize::from(!older)].written)
     }
 
     /// Starts anew after a power cut; `shown` is the greatest counter that the image shows.
@@ -89,7 +94,7 @@ impl GlobalCounter {
                 u64::from_le_bytes(mark[..8].try_into().expect("8 bytes"))
             }
         };
-        self.marks = [(self.value, Step::PAST); 2];
+        self.marks = [Mark::past(self.value); 2];
     }
 }
 

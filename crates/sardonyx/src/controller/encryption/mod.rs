@@ -7,29 +7,14 @@ pub mod counter_tags;
 pub mod global_counter;
 pub mod pad;
 
-use super::designs::{File, Policy};
-use crate::settings::{Key, Origin};
+use super::designs::{Policy, files};
+use crate::settings::keys;
 
-/// Lists the files of policies: each exports one `FILE`.
-macro_rules! policies {
-    ($($file:ident)*) => {
-        $(pub mod $file;)*
+files! { Policy: none counter_mode co_located }
 
-        /// What they export.
-        pub static FILES: &[&File<Policy>] = &[$(&$file::FILE),*];
-    };
+// Without it `no-encryption` takes the place of any policy.
+keys! {
+    ENABLED: bool = flag("encryption.enabled", true),
+        Assumed("ESD encrypts and does not say how; counter mode as in DeWrite and SCA"),
+        "Lines are encrypted in the medium";
 }
-
-policies! {
-    none
-    counter_mode
-    co_located
-}
-
-/// Without it `no-encryption` takes the place of any policy.
-pub static ENABLED: Key<bool> = Key::flag(
-    "encryption.enabled",
-    true,
-    Origin::Assumed("ESD encrypts and does not say how; counter mode as in DeWrite and SCA"),
-    "Lines are encrypted in the medium",
-);

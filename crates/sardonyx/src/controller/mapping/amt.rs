@@ -1,10 +1,11 @@
 //! The address mapping table: logical line → place, five bytes an entry, indexed directly, in a
 //! region of the medium. Source: ESD (HPCA 2023) Sec. III-B; the counts beside it are *assumed*.
-//! Left out: the cache that it is read through, which its owner may use for other tables as well.
+//! Left out: which lines share a place.
 
-use crate::controller::Encryption;
+use super::places::Paged;
 use crate::controller::designs::Placement;
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
+use crate::controller::{Class, Encryption, Persist};
 use crate::line::{Line, Logical, Place, SPAN};
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Step, Stored};
@@ -70,6 +71,8 @@ impl When {
 /// The table.
 pub struct Amt {
     region: Region,
+    /// The cache that it is read through; its owner may use it for other tables as well.
+    pub cache: MetadataCache,
     per_line: u64,
     entry_bytes: usize,
     recent: Vec<Step>,
@@ -81,12 +84,13 @@ pub struct Amt {
 impl Amt {
     /// A table for the data lines of `layout`: ten entries a line with a count beside each, of the
     /// references to the *place* of that number, or twelve without.
-    pub fn new(counted: bool, layout: &mut Layout) -> Amt {
+    pub fn new(counted: bool, cache: MetadataCache, layout: &mut Layout) -> Amt {
         let places = layout.data_lines();
         let (per_line, entry) = shape(counted);
         let lines = layout.data_lines().div_ceil(per_line);
         Amt {
             region: layout.reserve(REGION, lines),
+            cache,
             per_line,
             entry_bytes: entry,
             recent: vec![Step::PAST; RECENT],
@@ -115,83 +119,67 @@ impl Amt {
     }
 
     /// Looks up where `line` lies, for a write that will change it.
-    pub fn find(
-        &self,
-        cache: &mut MetadataCache,
-        line: Logical,
-        after: Step,
-        plan: &mut Plan,
-    ) -> Entry {
+    pub fn find(&mut self, line: Logical, after: Step, plan: &mut Plan) -> Entry {
         let (place, from) = self.spot(line.0);
-        let cached = cache.get(place, after, &mut plan.because(Cause::Mapping));
+        let cached = self
+            .cache
+            .get(place, after, &mut plan.because(Cause::Mapping));
         Entry {
             line,
-            place: self.entry(cache.line(cached), from),
+            place: self.entry(self.cache.line(cached), from),
             cached,
         }
     }
 
-    /// Looks up where `line` lies, for a read: after the newest mapping of it is decided.
-    pub fn translate(
-        &self,
-        cache: &mut MetadataCache,
+    /// Reads the line through `below`. One that is not mapped takes as long as a read of its own place,
+    /// where somebody else's line may lie.
+    pub fn read(
+        &mut self,
+        below: &mut Encryption,
         line: Logical,
+        class: Class,
         after: Step,
         plan: &mut Plan,
-    ) -> At<Option<Place>> {
-        let entry = self.find(cache, line, after, plan);
+    ) -> At<Option<Line>> {
+        let entry = self.find(line, after, plan);
+        // After the newest mapping of it is decided.
         let decided = self.recent[line.0 as usize % RECENT];
         let at = plan.because(Cause::Mapping).both(entry.cached.at, decided);
-        At::new(entry.place, at)
+        let read = below.read(entry.place.unwrap_or(Place(line.0)), class, at, plan);
+        At::new(read.value.filter(|_| entry.place.is_some()), read.at)
     }
 
     /// Maps the line of `entry` to `place`.
-    pub fn set(
-        &mut self,
-        cache: &mut MetadataCache,
-        entry: &Entry,
-        place: Place,
-        when: When,
-        plan: &mut Plan,
-    ) {
+    pub fn set(&mut self, entry: &Entry, place: Place, when: When, plan: &mut Plan) {
         let (line, cached) = (entry.line.0, entry.cached);
         let (_, from) = self.spot(line);
-        self.mapped += u64::from(self.entry(cache.line(cached), from).is_none());
+        self.mapped += u64::from(self.entry(self.cache.line(cached), from).is_none());
         let mut plan = plan.because(Cause::Mapping);
-        cache.set_bytes(cached, from, &to_bytes(place), when.ripe, &mut plan);
+        self.cache
+            .set_bytes(cached, from, &number_bytes(place.0), when.ripe, &mut plan);
         let recent = &mut self.recent[line as usize % RECENT];
         *recent = plan.both(*recent, when.decided);
     }
 
     /// The references to `place`.
-    pub fn count(
-        &self,
-        cache: &mut MetadataCache,
-        place: Place,
-        after: Step,
-        plan: &mut Plan,
-    ) -> Count {
+    pub fn count(&mut self, place: Place, after: Step, plan: &mut Plan) -> Count {
         let (line, from) = self.spot(place.0);
-        let cached = cache.get(line, after, &mut plan.because(Cause::Reclaim));
+        let cached = self
+            .cache
+            .get(line, after, &mut plan.because(Cause::Reclaim));
         Count {
             place,
-            refer: cache.line(cached)[from + ENTRY],
+            refer: self.cache.line(cached)[from + ENTRY],
             cached,
         }
     }
 
     /// Makes `count` another.
-    pub fn set_count(
-        &self,
-        cache: &mut MetadataCache,
-        count: Count,
-        refer: u8,
-        ripe: Step,
-        plan: &mut Plan,
-    ) {
+    pub fn set_count(&mut self, count: Count, refer: u8, ripe: Step, plan: &mut Plan) {
         let (_, from) = self.spot(count.place.0);
         let mut plan = plan.because(Cause::Reclaim);
-        cache.set_bytes(count.cached, from + ENTRY, &[refer], ripe, &mut plan);
+        self.cache
+            .set_bytes(count.cached, from + ENTRY, &[refer], ripe, &mut plan);
     }
 
     /// The line of the table that maps `line`.
@@ -199,11 +187,28 @@ impl Amt {
         self.spot(line.0).0
     }
 
+    /// `stored`, and the mapping of `line` after it if `order` demands that.
+    pub fn persist(
+        &mut self,
+        line: Logical,
+        stored: Stored,
+        order: Persist,
+        plan: &mut Plan,
+    ) -> Stored {
+        if order == Persist::Relaxed {
+            return stored;
+        }
+        let mut plan = plan.because(Cause::Mapping);
+        let map = self
+            .cache
+            .persist(self.table_line(line), stored.accepted, &mut plan);
+        map.and(stored, &mut plan)
+    }
+
     /// Writes back the mappings of the lines around `line`, and what the layer below keeps of the
     /// places where they lie.
     pub fn persist_span(
-        &self,
-        cache: &mut MetadataCache,
+        &mut self,
         below: &mut Encryption,
         line: Logical,
         after: Step,
@@ -211,44 +216,41 @@ impl Amt {
     ) -> Stored {
         let first = line.0 - line.0 % SPAN;
         let (mut stored, mut tables, mut spans) = (Stored::at(after), Vec::new(), Vec::new());
-        let mut also = |more: Stored, plan: &mut Plan| {
-            stored.accepted = plan.both(stored.accepted, more.accepted);
-            stored.done = plan.both(stored.done, more.done);
-        };
         for line in first..first + SPAN {
             let (table, from) = self.spot(line.min(self.places - 1));
             let cached = match tables.iter().find(|(known, _)| *known == table) {
                 Some((_, cached)) => *cached,
                 None => {
                     let mut plan = plan.because(Cause::Mapping);
-                    let cached = cache.get(table, after, &mut plan);
-                    let map = cache.persist(table, cached.at, &mut plan);
-                    also(map, &mut plan);
+                    let cached = self.cache.get(table, after, &mut plan);
+                    let map = self.cache.persist(table, cached.at, &mut plan);
+                    stored = stored.and(map, &mut plan);
                     tables.push((table, cached));
                     cached
                 }
             };
-            let place = self.entry(cache.line(cached), from);
+            let place = self.entry(self.cache.line(cached), from);
             if let Some(place) = place.filter(|place| !spans.contains(&(place.0 / SPAN))) {
                 spans.push(place.0 / SPAN);
-                also(below.persist_metadata(place, cached.at, plan), plan);
+                let kept = below.persist_metadata(place, cached.at, plan);
+                stored = stored.and(kept, plan);
             }
         }
         stored
     }
 
-    /// Fetches what a look-up of `line` will touch into the host's caches; gives the place where it
-    /// probably lies. No effect on results.
-    pub fn touch_ahead(&self, cache: &MetadataCache, line: Logical, plan: &Plan) -> Place {
+    /// Fetches what a look-up of `line`, and of the place where it probably lies, will touch into the
+    /// host's caches. No effect on results.
+    pub fn hint(&self, below: &Encryption, line: Logical, plan: &Plan) {
         let (place, from) = self.spot(line.0);
-        let known = match cache.peek(place) {
+        let known = match self.cache.peek(place) {
             Some(bytes) => self.entry(bytes, from),
             None => {
                 plan.touch_ahead(place);
                 None
             }
         };
-        known.unwrap_or(Place(line.0))
+        below.hint(known.unwrap_or(Place(line.0)), plan);
     }
 
     /// Reads the whole table from the medium's bytes; calls `each` with every mapping.
@@ -265,16 +267,9 @@ impl Amt {
             }
         }
     }
-}
 
-impl Amt {
     /// Puts right, in the cache, the counts that differ from `lines_at` (logical lines at a place).
-    pub fn recount(
-        &self,
-        cache: &mut MetadataCache,
-        lines_at: &super::places::Paged<u32>,
-        plan: &mut Plan,
-    ) {
+    pub fn recount(&mut self, lines_at: &Paged<u32>, plan: &mut Plan) {
         for place in plan.written(&self.region) {
             let index = place.0 - self.region.first.0;
             for number in 0..self.per_line {
@@ -283,8 +278,8 @@ impl Amt {
                 let stored = line[number as usize * self.entry_bytes + ENTRY];
                 let true_count = lines_at.get(spot.0).min(u32::from(SATURATED)) as u8;
                 if stored != true_count {
-                    let count = self.count(cache, spot, Step::PAST, plan);
-                    self.set_count(cache, count, true_count, Step::PAST, plan);
+                    let count = self.count(spot, Step::PAST, plan);
+                    self.set_count(count, true_count, Step::PAST, plan);
                 }
             }
         }
@@ -348,8 +343,4 @@ pub(super) fn number(line: &Line, from: usize) -> Option<u64> {
 pub(super) fn number_bytes(number: u64) -> [u8; ENTRY] {
     let bytes = (number + 1).to_le_bytes();
     bytes[..ENTRY].try_into().expect("5 bytes")
-}
-
-fn to_bytes(place: Place) -> [u8; ENTRY] {
-    number_bytes(place.0)
 }

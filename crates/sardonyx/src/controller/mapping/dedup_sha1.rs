@@ -4,102 +4,36 @@
 
 use sha1::{Digest as _, Sha1};
 
-use super::amt::placement;
-use super::full_dedup::{Fingerprint, FullDedup};
+use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index};
 use super::tables::Tables;
-use crate::controller::designs::{About, Design, File, Guarantee, Mapping};
-use crate::controller::{Encryption, Top};
-use crate::line::Line;
+use crate::controller::designs::{Design, File, Mapping};
+use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
-use crate::settings::{AnyKey, CacheKey, Key, Origin, Settings};
+use crate::settings::{AnyKey, Settings, keys};
 
-/// Compare the bytes before dropping a duplicate.
-pub static VERIFY: Key<bool> = Key::flag(
-    "dedup_sha1.verify",
-    true,
-    Origin::Assumed(
-        "ESD Sec. III-E has it drop on a collision, Sec. IV-F has it read similar lines",
-    ),
-    "Compare the bytes before dropping a duplicate; without it a collision loses data",
-);
+keys! {
+    VERIFY: bool = flag("dedup_sha1.verify", true),
+        Assumed("ESD Sec. III-E has it drop on a collision, Sec. IV-F has it read similar lines"),
+        "Compare the bytes before dropping a duplicate; without it a collision loses data";
+    // Fewer than 20 force collisions, for tests.
+    DIGEST_BYTES: usize = int("dedup_sha1.digest_bytes", (1, SHA1_BYTES as u64), SHA1_BYTES as u64),
+        Source("SHA-1"), "Bytes of the digest that are kept";
+}
 
-/// Fewer than 20 force collisions, for tests.
-pub static DIGEST_BYTES: Key<usize> = Key::int(
-    "dedup_sha1.digest_bytes",
-    (1, SHA1_BYTES as u64),
-    SHA1_BYTES as u64,
-    Origin::Source("SHA-1"),
-    "Bytes of the digest that are kept",
-);
-
-/// Cache of fingerprint-index lines.
-pub static FINGERPRINT_CACHE: CacheKey = CacheKey::lines(
-    (
-        "dedup_sha1.fingerprint_cache.bytes",
-        524_288,
-        Origin::Assumed("ESD does not state the rivals' caches: as ESD's own"),
-        "Cache of the fingerprint index",
-    ),
-    (
-        "dedup_sha1.fingerprint_cache.ways",
-        8,
-        Origin::Assumed("no source"),
-        "Its ways",
-    ),
-);
-
-/// Cache of mapping, inverse and count lines.
-pub static MAPPING_CACHE: CacheKey = CacheKey::lines(
-    (
-        "dedup_sha1.mapping_cache.bytes",
-        524_288,
-        Origin::Assumed("ESD does not state the rivals' caches: as ESD's own"),
-        "Cache of mapping, inverse and counts",
-    ),
-    (
-        "dedup_sha1.mapping_cache.ways",
-        8,
-        Origin::Assumed("no source"),
-        "Its ways",
-    ),
-);
-
-const KEYS: &[&dyn AnyKey] = &[&VERIFY, &DIGEST_BYTES, &FINGERPRINT_CACHE, &MAPPING_CACHE];
-const UNITS: &[Unit] = &[
-    Unit::Sha1,
-    Unit::Compare,
-    Unit::Fingerprints,
-    Unit::Metadata,
-];
+keys! {
+    FINGERPRINT_CACHE = cache("dedup_sha1.fingerprint_cache.", LINE_BYTES, 524_288),
+        Assumed("ESD does not state the rivals' caches: as ESD's own"),
+        "Cache of the fingerprint index", "Its ways";
+    MAPPING_CACHE = cache("dedup_sha1.mapping_cache.", LINE_BYTES, 524_288),
+        Assumed("ESD does not state the rivals' caches: as ESD's own"),
+        "Cache of mapping, inverse and counts", "Its ways";
+}
 
 /// What this file has.
 pub static FILE: File<Mapping> = File {
-    layers: &[
-        Mapping {
-            about: About {
-                name: "dedup-sha1",
-                keys: KEYS,
-                units: UNITS,
-                cut: "mappings not written back on demand are lost; counts are trusted and may be wrong",
-            },
-            build: |settings, below, layout| build(settings, false, below, layout),
-            guarantee: Guarantee::on_demand,
-            placement: |_, layout| placement(false, layout),
-        },
-        Mapping {
-            about: About {
-                name: "dedup-sha1-sound",
-                keys: KEYS,
-                units: UNITS,
-                cut: "every mapping persists with its line; the other tables are made anew from the contents",
-            },
-            build: |settings, below, layout| build(settings, true, below, layout),
-            guarantee: |below| below,
-            placement: |_, layout| placement(false, layout),
-        },
-    ],
+    layers: &layers::<BySha1>("dedup-sha1", "dedup-sha1-sound"),
     designs: &[
         Design {
             name: "dedup-sha1",
@@ -126,8 +60,23 @@ struct BySha1 {
 }
 
 impl Fingerprint for BySha1 {
+    const KEYS: &'static [&'static dyn AnyKey] =
+        &[&VERIFY, &DIGEST_BYTES, &FINGERPRINT_CACHE, &MAPPING_CACHE];
     const UNIT: Unit = Unit::Sha1;
     const GUESSES: bool = false;
+
+    /// A sound one always compares, so that no mapping is accepted before the content that it shares.
+    fn build(settings: &Settings, sound: bool, layout: &mut Layout) -> (BySha1, Tables) {
+        let buckets = layout.data_lines().div_ceil(2);
+        let cache = settings.cache(&FINGERPRINT_CACHE);
+        let index = Index::new(SHA1_BYTES, buckets, false, cache, layout);
+        let tables = Tables::new(index, settings.cache(&MAPPING_CACHE), false, sound, layout);
+        let fingerprint = BySha1 {
+            digest_bytes: settings.get(&DIGEST_BYTES),
+            verify: settings.get(&VERIFY) || sound,
+        };
+        (fingerprint, tables)
+    }
 
     fn of(&self, data: &Line) -> Digest {
         Digest::new(&Sha1::digest(data), self.digest_bytes)
@@ -142,20 +91,3 @@ impl Fingerprint for BySha1 {
     }
 }
 
-/// As published; or `sound`, made to survive a power cut: it always compares, so that no mapping is
-/// accepted before the content that it shares.
-fn build(settings: &Settings, sound: bool, below: Encryption, layout: &mut Layout) -> Top {
-    let buckets = layout.data_lines().div_ceil(2);
-    let index = Index::new(
-        SHA1_BYTES,
-        buckets,
-        settings.cache(&FINGERPRINT_CACHE),
-        layout,
-    );
-    let tables = Tables::new(index, settings.cache(&MAPPING_CACHE), false, sound, layout);
-    let fingerprint = BySha1 {
-        digest_bytes: settings.get(&DIGEST_BYTES),
-        verify: settings.get(&VERIFY) || sound,
-    };
-    Box::new(FullDedup::new(fingerprint, tables, below))
-}

@@ -3,92 +3,34 @@
 //! Sec. II tells it.
 //! Left out: keeping counters in unused table halves; they have the region that all designs have.
 
-use super::amt::{SATURATED, placement};
-use super::full_dedup::{Fingerprint, FullDedup};
+use super::amt::SATURATED;
+use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index, Match};
 use super::tables::Tables;
-use crate::controller::designs::{About, Design, File, Guarantee, Mapping};
-use crate::controller::{Encryption, Figures, Top};
-use crate::line::Line;
+use crate::controller::designs::{Design, File, Mapping};
+use crate::controller::Figures;
+use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
-use crate::settings::{AnyKey, CacheKey, Key, Origin, Settings};
+use crate::settings::{AnyKey, Settings, keys};
 
-/// Writes whose outcomes the predictor remembers, for a majority vote.
-pub static HISTORY: Key<u32> = Key::int(
-    "dewrite.history",
-    (1, 64),
-    3,
-    Origin::Source("DeWrite (MICRO 2018)"),
-    "Writes whose outcomes the predictor remembers",
-);
+keys! {
+    HISTORY: u32 = int("dewrite.history", (1, 64), 3),
+        Source("DeWrite (MICRO 2018)"), "Writes whose outcomes the predictor remembers";
+}
 
-/// Cache of hash-table lines.
-pub static FINGERPRINT_CACHE: CacheKey = CacheKey::lines(
-    (
-        "dewrite.fingerprint_cache.bytes",
-        524_288,
-        Origin::Assumed("ESD does not state the rivals' caches: as ESD's own"),
-        "Cache of the hash table",
-    ),
-    (
-        "dewrite.fingerprint_cache.ways",
-        8,
-        Origin::Assumed("no source"),
-        "Its ways",
-    ),
-);
-
-/// Cache of mapping, inverse and free-map lines.
-pub static MAPPING_CACHE: CacheKey = CacheKey::lines(
-    (
-        "dewrite.mapping_cache.bytes",
-        524_288,
-        Origin::Assumed("ESD does not state the rivals' caches: as ESD's own"),
-        "Cache of mapping, inverse and free map",
-    ),
-    (
-        "dewrite.mapping_cache.ways",
-        8,
-        Origin::Assumed("no source"),
-        "Its ways",
-    ),
-);
-
-const KEYS: &[&dyn AnyKey] = &[&HISTORY, &FINGERPRINT_CACHE, &MAPPING_CACHE];
-const UNITS: &[Unit] = &[
-    Unit::Crc32,
-    Unit::Compare,
-    Unit::Fingerprints,
-    Unit::Metadata,
-];
+keys! {
+    FINGERPRINT_CACHE = cache("dewrite.fingerprint_cache.", LINE_BYTES, 524_288),
+        Assumed("ESD does not state the rivals' caches: as ESD's own"),
+        "Cache of the hash table", "Its ways";
+    MAPPING_CACHE = cache("dewrite.mapping_cache.", LINE_BYTES, 524_288),
+        Assumed("ESD does not state the rivals' caches: as ESD's own"),
+        "Cache of mapping, inverse and free map", "Its ways";
+}
 
 /// What this file has.
 pub static FILE: File<Mapping> = File {
-    layers: &[
-        Mapping {
-            about: About {
-                name: "dewrite",
-                keys: KEYS,
-                units: UNITS,
-                cut: "mappings not written back on demand are lost; counts are trusted and may be wrong",
-            },
-            build: |settings, below, layout| build(settings, false, below, layout),
-            guarantee: Guarantee::on_demand,
-            placement: |_, layout| placement(false, layout),
-        },
-        Mapping {
-            about: About {
-                name: "dewrite-sound",
-                keys: KEYS,
-                units: UNITS,
-                cut: "every mapping persists with its line; the other tables are made anew from the contents",
-            },
-            build: |settings, below, layout| build(settings, true, below, layout),
-            guarantee: |below| below,
-            placement: |_, layout| placement(false, layout),
-        },
-    ],
+    layers: &layers::<ByCrc32>("dewrite", "dewrite-sound"),
     designs: &[
         Design {
             name: "dewrite",
@@ -136,8 +78,24 @@ struct ByCrc32 {
 }
 
 impl Fingerprint for ByCrc32 {
+    const KEYS: &'static [&'static dyn AnyKey] =
+        &[&HISTORY, &FINGERPRINT_CACHE, &MAPPING_CACHE];
     const UNIT: Unit = Unit::Crc32;
     const GUESSES: bool = true;
+
+    fn build(settings: &Settings, sound: bool, layout: &mut Layout) -> (ByCrc32, Tables) {
+        // Six entries fit a bucket; four in the mean leave room.
+        let buckets = layout.data_lines().div_ceil(4);
+        let cache = settings.cache(&FINGERPRINT_CACHE);
+        let index = Index::new(CRC_BYTES, buckets, true, cache, layout);
+        let tables = Tables::new(index, settings.cache(&MAPPING_CACHE), true, sound, layout);
+        let predictor = Predictor {
+            history: settings.get(&HISTORY),
+            outcomes: 0,
+        };
+        let guesses = [0; 4];
+        (ByCrc32 { predictor, guesses }, tables)
+    }
 
     fn of(&self, data: &Line) -> Digest {
         Digest::new(&crc32fast::hash(data).to_le_bytes(), CRC_BYTES)
@@ -180,29 +138,6 @@ impl Fingerprint for ByCrc32 {
             ("prediction_f4", f4),
         ]);
     }
-}
-
-/// As published; or `sound`, made to survive a power cut: a write is accepted when its line, its
-/// counter and then its mapping are; after a cut the other tables are made anew from the mappings.
-fn build(settings: &Settings, sound: bool, below: Encryption, layout: &mut Layout) -> Top {
-    // Six entries fit a bucket; four in the mean leave room.
-    let buckets = layout.data_lines().div_ceil(4);
-    let index = Index::new(
-        CRC_BYTES,
-        buckets,
-        settings.cache(&FINGERPRINT_CACHE),
-        layout,
-    )
-    .moving();
-    let tables = Tables::new(index, settings.cache(&MAPPING_CACHE), true, sound, layout);
-    let fingerprint = ByCrc32 {
-        predictor: Predictor {
-            history: settings.get(&HISTORY),
-            outcomes: 0,
-        },
-        guesses: [0; 4],
-    };
-    Box::new(FullDedup::new(fingerprint, tables, below))
 }
 
 #[cfg(test)]

@@ -7,50 +7,22 @@ use rustc_hash::FxHashMap;
 use crate::controller::metadata_cache::{Replacement, spread};
 use crate::line::Place;
 use crate::plan::Step;
-use crate::settings::{CacheKey, Key, Origin, Settings};
+use crate::settings::{Settings, keys};
 
-/// The table's size.
-pub static EFIT: CacheKey = CacheKey::entries(
-    ENTRY_BYTES,
-    (
-        "esd.efit_bytes",
-        524_288,
-        Origin::Source("ESD Table I"),
-        "EFIT, at 14 bytes an entry",
-    ),
-    (
-        "esd.efit_ways",
-        8,
-        Origin::Assumed("no source"),
-        "Ways of an EFIT set",
-    ),
-);
+keys! {
+    EFIT = cache("esd.efit_", ENTRY_BYTES, 524_288),
+        Source("ESD Table I"), "EFIT, at 14 bytes an entry", "Ways of an EFIT set";
+}
 
-/// Replacement in the table.
-pub static POLICY: Key<Replacement> = Key::word(
-    "esd.policy",
-    "lrcu",
-    Origin::Source("ESD Sec. III-D"),
-    "Which entry a full EFIT set gives up",
-);
-
-/// Look-ups between two refreshes.
-pub static REFRESH_EVERY: Key<u64> = Key::int(
-    "esd.refresh_every",
-    (0, 1 << 60),
-    1_048_576,
-    Origin::Assumed("ESD Sec. III-D gives no period"),
-    "EFIT look-ups between two refreshes; 0 for none",
-);
-
-/// What one does.
-pub static REFRESH_BY: Key<u8> = Key::int(
-    "esd.refresh_by",
-    (0, 255),
-    1,
-    Origin::Assumed("ESD Sec. III-D gives no amount"),
-    "What a refresh subtracts from every referH",
-);
+keys! {
+    POLICY: Replacement = word("esd.policy", "lrcu"),
+        Source("ESD Sec. III-D"), "Which entry a full EFIT set gives up";
+    REFRESH_EVERY: u64 = int("esd.refresh_every", (0, 1 << 60), 1_048_576),
+        Assumed("ESD Sec. III-D gives no period"),
+        "EFIT look-ups between two refreshes; 0 for none";
+    REFRESH_BY: u8 = int("esd.refresh_by", (0, 255), 1),
+        Assumed("ESD Sec. III-D gives no amount"), "What a refresh subtracts from every referH";
+}
 
 /// Bytes of an entry: check bits 8, place 4 + 1, count 1 (ESD Fig. 9).
 const ENTRY_BYTES: u64 = 14;
@@ -131,19 +103,15 @@ impl Efit {
     pub fn find(&self, check: u64, previous: Option<Similar>) -> Option<Similar> {
         let first = self.first(check);
         let from = previous.map_or(first, |similar| similar.slot + 1);
-        (from..first + self.ways)
-            .find(|slot| self.checks[*slot] == check && self.entries[*slot].place != NONE)
-            .map(|slot| {
-                let Entry {
-                    place, at, refer, ..
-                } = self.entries[slot];
-                Similar {
-                    slot,
-                    place,
-                    at,
-                    refer,
-                }
-            })
+        let slot = (from..first + self.ways)
+            .find(|slot| self.checks[*slot] == check && self.entries[*slot].place != NONE)?;
+        let entry = &self.entries[slot];
+        Some(Similar {
+            slot,
+            place: entry.place,
+            at: entry.at,
+            refer: entry.refer,
+        })
     }
 
     /// One more line refers to this entry's place.

@@ -12,11 +12,11 @@ use crate::controller::{
 };
 use crate::ecc::{self, Matrix};
 use crate::exhausted::Exhausted;
-use crate::line::{Line, Logical, Place};
+use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::settings::{AnyKey, CacheKey, Key, Origin, Settings, words};
+use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
 /// What becomes of an EFIT entry whose check bits match but whose content does not.
@@ -43,66 +43,27 @@ pub enum Reclaim {
 
 words!(Reclaim { "counted" => Counted, "paper" => Paper });
 
-/// The code whose check bits are the fingerprint.
-pub static MATRIX: Key<Matrix> = Key::word(
-    "esd.matrix",
-    "truncated-hamming",
-    Origin::Assumed("ESD does not name the code; PageForge names truncated Hamming with parity"),
-    "The code whose check bits are the fingerprint",
-);
+keys! {
+    MATRIX: Matrix = word("esd.matrix", "truncated-hamming"),
+        Assumed("ESD does not name the code; PageForge names truncated Hamming with parity"),
+        "The code whose check bits are the fingerprint";
+    COLLISION: Collision = word("esd.collision", "keep"),
+        Assumed("ESD does not say what becomes of an entry whose content differs"),
+        "What becomes of an entry whose check bits match and whose content does not";
+    RECLAIM: Reclaim = word("esd.reclaim", "counted"),
+        Assumed("ESD is silent; its own reading never reuses a place and so cannot run for ever"),
+        "What becomes of the old place of an overwritten line";
+    REFER_MAX: u8 = int("esd.refer_max", (1, 255), 255), // referH is one byte
+        Source("ESD Sec. III-D"), "Largest referH; a duplicate beyond it is written again";
+    AMT_POLICY: Replacement = word("esd.amt_policy", "lru"),
+        Assumed("ESD Sec. III-B keeps hot items, such as those with high reference counts, and names no policy"),
+        "Which line a full set of the AMT cache gives up";
+}
 
-/// See [`Collision`].
-pub static COLLISION: Key<Collision> = Key::word(
-    "esd.collision",
-    "keep",
-    Origin::Assumed("ESD does not say what becomes of an entry whose content differs"),
-    "What becomes of an entry whose check bits match and whose content does not",
-);
-
-/// See [`Reclaim`].
-pub static RECLAIM: Key<Reclaim> = Key::word(
-    "esd.reclaim",
-    "counted",
-    Origin::Assumed(
-        "ESD is silent; its own reading never reuses a place and so cannot run for ever",
-    ),
-    "What becomes of the old place of an overwritten line",
-);
-
-/// The largest `referH`.
-pub static REFER_MAX: Key<u8> = Key::int(
-    "esd.refer_max",
-    (1, 255),
-    255,
-    Origin::Source("ESD Sec. III-D"), // referH is one byte
-    "Largest referH; a duplicate beyond it is written again",
-);
-
-/// The AMT cache: lines of the mapping table, write-back.
-pub static AMT_CACHE: CacheKey = CacheKey::lines(
-    (
-        "esd.amt_bytes",
-        524_288,
-        Origin::Source("ESD Table I"),
-        "AMT cache",
-    ),
-    (
-        "esd.amt_ways",
-        8,
-        Origin::Assumed("no source"),
-        "Ways of the AMT cache",
-    ),
-);
-
-/// Replacement in it.
-pub static AMT_POLICY: Key<Replacement> = Key::word(
-    "esd.amt_policy",
-    "lru",
-    Origin::Assumed(
-        "ESD Sec. III-B keeps hot items, such as those with high reference counts, and names no policy",
-    ),
-    "Which line a full set of the AMT cache gives up",
-);
+keys! {
+    AMT_CACHE = cache("esd.amt_", LINE_BYTES, 524_288),
+        Source("ESD Table I"), "AMT cache", "Ways of the AMT cache";
+}
 
 const KEYS: &[&dyn AnyKey] = &[
     &EFIT,
@@ -142,25 +103,19 @@ pub static FILE: File<Mapping> = File {
     layers: &[
         mapping(
             "esd",
-            |settings, below, layout| {
-                Box::new(Esd::new(settings, Persistence::OnDemand, below, layout))
-            },
+            |settings, below, layout| Esd::new(settings, Persistence::OnDemand, below, layout),
             Guarantee::on_demand,
             "mappings not written back on demand are lost; counts are counted anew from the mappings",
         ),
         mapping(
             "esd-as-published",
-            |settings, below, layout| {
-                Box::new(Esd::new(settings, Persistence::Evicted, below, layout))
-            },
+            |settings, below, layout| Esd::new(settings, Persistence::Evicted, below, layout),
             |_| Guarantee::Nothing,
             "mappings that the cache has not evicted are lost; counts are counted anew from the mappings",
         ),
         mapping(
             "esd-sound",
-            |settings, below, layout| {
-                Box::new(Esd::new(settings, Persistence::Always, below, layout))
-            },
+            |settings, below, layout| Esd::new(settings, Persistence::Always, below, layout),
             |below| below,
             "every mapping persists with its line; counts are counted anew from the mappings",
         ),
@@ -196,23 +151,13 @@ struct Counts {
     rewrites: u64,
 }
 
-/// What becomes of EFIT when a line turns out to be unique.
-enum Entering {
-    No,
-    New(u64),
-    Instead(Similar),
-}
-
+/// What the search for a content came to, and what becomes of EFIT if the line is unique.
 enum Found {
     Duplicate(Place),
-    Unique(Entering),
-}
-
-/// Where a line lies from now on.
-struct To {
-    place: Place,
-    /// It was written there just now.
-    fresh: bool,
+    /// Unique, and not entered.
+    Unique,
+    New(u64),
+    Instead(Similar),
 }
 
 /// When a mapping leaves the chip.
@@ -236,7 +181,6 @@ struct Esd {
     refer_max: u8,
     efit: Efit,
     amt: Amt,
-    cache: MetadataCache,
     places: Allocator,
     /// Logical lines at a place when no count is kept in hardware: for the figures only.
     lines_at: Paged<u32>,
@@ -252,25 +196,25 @@ impl Esd {
         persistence: Persistence,
         below: Encryption,
         layout: &mut Layout,
-    ) -> Esd {
+    ) -> Top {
         let reclaim = settings.get(&RECLAIM);
         let cache = settings.cache(&AMT_CACHE);
-        Esd {
+        let cache = MetadataCache::new(cache, Unit::Metadata, Queue::Data)
+            .replacing(settings.get(&AMT_POLICY));
+        Box::new(Esd {
             matrix: settings.get(&MATRIX),
             collision: settings.get(&COLLISION),
             reclaim,
             refer_max: settings.get(&REFER_MAX),
             efit: Efit::new(settings),
-            amt: Amt::new(reclaim == Reclaim::Counted, layout),
-            cache: MetadataCache::new(cache, Unit::Metadata, Queue::Data)
-                .replacing(settings.get(&AMT_POLICY)),
+            amt: Amt::new(reclaim == Reclaim::Counted, cache, layout),
             places: Allocator::new(layout.data_lines()),
-            lines_at: Paged::new(),
+            lines_at: Paged::default(),
             leaked: 0,
             counts: Counts::default(),
             persistence,
             below,
-        }
+        })
     }
 
     /// What a write below must keep, and what its mapping must.
@@ -310,36 +254,36 @@ impl Esd {
             similar = self.efit.find(check, Some(hit));
         }
         self.counts.rewrites += u64::from(full.is_some());
-        let entering = match (full, last, self.collision) {
-            (Some(hit), _, _) => Entering::Instead(hit),
-            (None, None, _) | (None, _, Collision::Multi) => Entering::New(check),
-            (None, Some(_), Collision::Keep) => Entering::No,
-            (None, Some(hit), Collision::Replace) => Entering::Instead(hit),
+        let found = match (full, last, self.collision) {
+            (Some(hit), _, _) => Found::Instead(hit),
+            (None, None, _) | (None, _, Collision::Multi) => Found::New(check),
+            (None, Some(_), Collision::Keep) => Found::Unique,
+            (None, Some(hit), Collision::Replace) => Found::Instead(hit),
         };
-        At::new(Found::Unique(entering), known)
+        At::new(found, known)
     }
 
-    /// Maps the line of `entry` to `place`, and settles who refers to what. A mapping that must persist
-    /// with its line is written back at once.
+    /// Maps the line of `entry` to `place`, where it has just been written if it is `fresh`, and settles
+    /// who refers to what. A mapping that must persist with its line is written back at once.
     fn remap(
         &mut self,
         entry: Entry,
-        to: To,
+        place: Place,
+        fresh: bool,
         when: When,
         order: Persist,
         plan: &mut Plan,
     ) -> Stored {
-        let To { place, fresh } = to;
         let (line, decided) = (entry.line, when.decided);
         let ripe = plan
             .because(Cause::Mapping)
             .both(entry.cached.at, when.ripe);
         if entry.place == Some(place) && !fresh {
             // Its own content again (a fresh one: the place that it has given up in a full medium).
-            return self.persist_mapping(line, ripe, order, plan);
+            return self.amt.persist(line, Stored::at(ripe), order, plan);
         }
         let when = When { decided, ripe };
-        self.amt.set(&mut self.cache, &entry, place, when, plan);
+        self.amt.set(&entry, place, when, plan);
         if self.reclaim == Reclaim::Paper {
             let lines = self.lines_at.at(place.0);
             self.leaked -= u64::from(*lines == 0 && !fresh);
@@ -349,56 +293,33 @@ impl Esd {
                 *lines = lines.saturating_sub(1);
                 self.leaked += u64::from(*lines == 0);
             }
-            return self.persist_mapping(line, ripe, order, plan);
+            return self.amt.persist(line, Stored::at(ripe), order, plan);
         }
-        let count = self.amt.count(&mut self.cache, place, decided, plan);
-        let refer = if fresh {
-            1
-        } else {
-            count.refer.saturating_add(1)
-        };
+        let count = self.amt.count(place, decided, plan);
+        let others = if fresh { 0 } else { count.refer };
+        let refer = others.saturating_add(1);
         if refer != count.refer {
             self.leaked += u64::from(refer == SATURATED);
             self.amt
-                .set_count(&mut self.cache, count, refer, ripe, plan);
+                .set_count(count, refer, ripe, plan);
         }
-        let stored = self.persist_mapping(line, ripe, order, plan);
+        let stored = self.amt.persist(line, Stored::at(ripe), order, plan);
         if let Some(old) = entry.place {
             self.unrefer(old, decided, stored.accepted, plan);
         }
         stored
     }
 
-    /// Writes the table line of `line` back, after `after`, if `order` demands it.
-    fn persist_mapping(
-        &mut self,
-        line: Logical,
-        after: Step,
-        order: Persist,
-        plan: &mut Plan,
-    ) -> Stored {
-        if order == Persist::Relaxed {
-            return Stored::at(after);
-        }
-        let (table, mut plan) = (self.amt.table_line(line), plan.because(Cause::Mapping));
-        let stored = self.cache.persist(table, after, &mut plan);
-        // Nothing to write: what was written before is in the same line's order.
-        Stored {
-            accepted: plan.both(stored.accepted, after),
-            done: plan.both(stored.done, after),
-        }
-    }
-
     /// One line less refers to `place`.
     fn unrefer(&mut self, place: Place, after: Step, unmapped: Step, plan: &mut Plan) {
-        let count = self.amt.count(&mut self.cache, place, after, plan);
+        let count = self.amt.count(place, after, plan);
         // A count of 0 is one that a power cut took: the place stays used.
         if count.refer == SATURATED || count.refer == 0 {
             return;
         }
         let less = count.refer - 1;
         self.amt
-            .set_count(&mut self.cache, count, less, unmapped, plan);
+            .set_count(count, less, unmapped, plan);
         if less == 0 {
             self.efit.forget(place);
             self.places.free(place, unmapped, plan);
@@ -423,7 +344,7 @@ impl Storey for Esd {
     stands_on_below!();
 
     fn flush(&mut self, plan: &mut Plan) {
-        self.cache.flush(&mut plan.because(Cause::Mapping));
+        self.amt.cache.flush(&mut plan.because(Cause::Mapping));
     }
 
     fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
@@ -433,14 +354,14 @@ impl Storey for Esd {
             *lines_at.at(place.0) += 1;
         });
         if self.reclaim == Reclaim::Counted {
-            self.amt.recount(&mut self.cache, &self.lines_at, plan);
+            self.amt.recount(&self.lines_at, plan);
         }
         Vec::new()
     }
 
     fn forget_figures(&mut self) {
         self.counts = Counts::default();
-        self.cache.forget_figures();
+        self.amt.cache.forget_figures();
     }
 
     fn figures(&self, out: &mut Figures) {
@@ -456,7 +377,7 @@ impl Storey for Esd {
             ("efit_hit_rate", rate(counts.hits, counts.lookups)),
             ("collisions", counts.collisions as f64),
             ("saturated_rewrites", counts.rewrites as f64),
-            ("amt_hit_rate", self.cache.hit_rate()),
+            ("amt_hit_rate", self.amt.cache.hit_rate()),
             ("metadata_bytes", bytes * mapped),
             ("metadata_bytes_per_line", bytes),
             ("metadata_bytes_in_use", in_use),
@@ -469,31 +390,24 @@ impl Layer for Esd {
     type Addr = Logical;
 
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
-        let place = self.amt.translate(&mut self.cache, a, after, plan);
-        // An unmapped line takes as long as a read of its own place; somebody else's line may lie there.
-        let at = place.value.unwrap_or(Place(a.0));
-        let read = self.below.read(at, class, place.at, plan);
-        At::new(read.value.filter(|_| place.value.is_some()), read.at)
+        self.amt.read(&mut self.below, a, class, after, plan)
     }
 
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
         let (line, data) = (write.at, write.data);
         let (order, mapping) = self.demands(write.order);
-        let mut entry = self.amt.find(&mut self.cache, line, data.at, plan);
+        let mut entry = self.amt.find(line, data.at, plan);
         let found = match write.class {
             Class::Data => self.search(data, plan),
-            Class::Log => At::new(Found::Unique(Entering::No), data.at),
+            Class::Log => At::new(Found::Unique, data.at),
         };
         let decided = found.at;
-        let entering = match found.value {
-            Found::Duplicate(place) => {
-                // The demand moves to the mapping.
-                let ripe = plan.both(decided, write.gate);
-                let (when, fresh) = (When { decided, ripe }, false);
-                return self.remap(entry, To { place, fresh }, when, mapping, plan);
-            }
-            Found::Unique(entering) => entering,
-        };
+        if let Found::Duplicate(place) = found.value {
+            // The demand moves to the mapping.
+            let ripe = plan.both(decided, write.gate);
+            let when = When { decided, ripe };
+            return self.remap(entry, place, false, when, mapping, plan);
+        }
         let home = Place(line.0);
         let mut free = self.places.allocate(home);
         if let (None, Some(place), Reclaim::Counted) = (free, entry.place, self.reclaim) {
@@ -501,7 +415,7 @@ impl Layer for Esd {
             free = self.places.allocate(home);
             let table = self.amt.table_line(line);
             let mut plan = plan.because(Cause::Mapping);
-            entry.cached = self.cache.revisit(table, decided, &mut plan);
+            entry.cached = self.amt.cache.revisit(table, decided, &mut plan);
             entry.place = None;
         }
         let (place, unmapped) = free.unwrap_or_else(|| {
@@ -516,14 +430,14 @@ impl Layer for Esd {
             ..write.to(place)
         };
         let kept = self.below.write(below, plan);
-        match entering {
-            Entering::No => {}
-            Entering::New(check) => self.efit.insert(check, place, decided),
-            Entering::Instead(hit) => self.efit.replace(hit, place, decided),
+        match found.value {
+            Found::Duplicate(_) | Found::Unique => {}
+            Found::New(check) => self.efit.insert(check, place, decided),
+            Found::Instead(hit) => self.efit.replace(hit, place, decided),
         }
         let ripe = kept.accepted;
-        let (when, fresh) = (When { decided, ripe }, true);
-        let mapped = self.remap(entry, To { place, fresh }, when, mapping, plan);
+        let when = When { decided, ripe };
+        let mapped = self.remap(entry, place, true, when, mapping, plan);
         Stored {
             accepted: mapped.accepted,
             done: plan.both(kept.done, mapped.done),
@@ -534,12 +448,10 @@ impl Layer for Esd {
         if self.persistence == Persistence::Evicted {
             return Stored::at(after);
         }
-        let (cache, below) = (&mut self.cache, &mut self.below);
-        self.amt.persist_span(cache, below, a, after, plan)
+        self.amt.persist_span(&mut self.below, a, after, plan)
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {
-        let place = self.amt.touch_ahead(&self.cache, a, plan);
-        self.below.hint(place, plan);
+        self.amt.hint(&self.below, a, plan);
     }
 }

@@ -2,21 +2,29 @@
 //! knows every content there; the line is written if its content is new. Which fingerprint, and what
 //! is done before the verdict, a [`Fingerprint`] says. Source: ESD (HPCA 2023) Sec. II, of its rivals.
 
-use super::amt::When;
+use super::amt::{When, placement};
 use super::index::{Digest, Match};
 use super::tables::Tables;
-use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write, stands_on_below};
+use crate::controller::designs::{About, Guarantee, Mapping};
+use crate::controller::{Class, Encryption, Figures, Layer, Storey, Top, Write, stands_on_below};
 use crate::line::{Line, Logical, Place};
+use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Step, Stored};
+use crate::settings::{AnyKey, Settings};
 use crate::stats::Cause;
 
 /// What one full deduplication does otherwise than another.
-pub trait Fingerprint: Send {
+pub trait Fingerprint: Send + Sized + 'static {
+    /// The parameters that it declares.
+    const KEYS: &'static [&'static dyn AnyKey];
     /// The unit that computes it.
     const UNIT: Unit;
     /// It guesses ahead of the verdict whether a line is a duplicate.
     const GUESSES: bool;
+
+    /// It, and the tables; `sound` ones survive a power cut.
+    fn build(settings: &Settings, sound: bool, layout: &mut Layout) -> (Self, Tables);
 
     /// The fingerprint of `data`.
     fn of(&self, data: &Line) -> Digest;
@@ -49,6 +57,40 @@ pub trait Fingerprint: Send {
     fn figures(&self, _out: &mut Figures) {}
 }
 
+/// The mapping as published, and one made to survive a power cut: a write is accepted when its line,
+/// its counter and then its mapping are; after a cut the other tables are made anew from the mappings.
+pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str) -> [Mapping; 2] {
+    [
+        Mapping {
+            about: about::<F>(
+                published,
+                "mappings not written back on demand are lost; counts are trusted and may be wrong",
+            ),
+            build: |settings, below, layout| FullDedup::<F>::new(settings, false, below, layout),
+            guarantee: Guarantee::on_demand,
+            placement: |_, layout| placement(false, layout),
+        },
+        Mapping {
+            about: about::<F>(
+                sound,
+                "every mapping persists with its line; the other tables are made anew from the contents",
+            ),
+            build: |settings, below, layout| FullDedup::<F>::new(settings, true, below, layout),
+            guarantee: |below| below,
+            placement: |_, layout| placement(false, layout),
+        },
+    ]
+}
+
+const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
+    About {
+        name,
+        keys: F::KEYS,
+        units: const { &[F::UNIT, Unit::Compare, Unit::Fingerprints, Unit::Metadata] },
+        cut,
+    }
+}
+
 #[derive(Default)]
 struct Counts {
     in_cache: u64,
@@ -57,7 +99,7 @@ struct Counts {
 }
 
 /// The mapping over an encryption.
-pub struct FullDedup<F> {
+struct FullDedup<F> {
     fingerprint: F,
     tables: Tables,
     counts: Counts,
@@ -65,14 +107,14 @@ pub struct FullDedup<F> {
 }
 
 impl<F: Fingerprint> FullDedup<F> {
-    /// Over `below`.
-    pub fn new(fingerprint: F, tables: Tables, below: Encryption) -> FullDedup<F> {
-        FullDedup {
+    fn new(settings: &Settings, sound: bool, below: Encryption, layout: &mut Layout) -> Top {
+        let (fingerprint, tables) = F::build(settings, sound, layout);
+        Box::new(FullDedup {
             fingerprint,
             tables,
             counts: Counts::default(),
             below,
-        }
+        })
     }
 
     /// Looks for the content of `data`: its entry, if there is one, and the step after which all is known.
@@ -94,7 +136,7 @@ impl<F: Fingerprint> FullDedup<F> {
                     continue;
                 }
             }
-            match found.hit {
+            match found.cached.hit {
                 true => self.counts.in_cache += 1,
                 false => self.counts.in_medium += 1,
             }
@@ -137,7 +179,7 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
             ("duplicates_found_in_medium", counts.in_medium as f64),
             ("collisions", counts.collisions as f64),
             ("fingerprint_cache_hit_rate", tables.index.cache.hit_rate()),
-            ("amt_hit_rate", tables.cache.hit_rate()),
+            ("amt_hit_rate", tables.amt.cache.hit_rate()),
             ("leaked_lines", tables.leaked as f64),
         ]);
         self.fingerprint.figures(out);
@@ -153,20 +195,15 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
 impl<F: Fingerprint> Layer for FullDedup<F> {
     type Addr = Logical;
 
-    /// An unmapped line takes as long as a read of its own place.
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
-        let tables = &mut self.tables;
-        let place = tables.amt.translate(&mut tables.cache, a, after, plan);
-        let at = place.value.unwrap_or(Place(a.0));
-        let read = self.below.read(at, class, place.at, plan);
-        At::new(read.value.filter(|_| place.value.is_some()), read.at)
+        let amt = &mut self.tables.amt;
+        amt.read(&mut self.below, a, class, after, plan)
     }
 
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
         let order = self.tables.demand(write.order);
         let (line, data) = (write.at, write.data);
-        let tables = &mut self.tables;
-        let entry = tables.amt.find(&mut tables.cache, line, data.at, plan);
+        let entry = self.tables.amt.find(line, data.at, plan);
         let (mut digest, mut known, mut ahead) = (None, data.at, false);
         if write.class == Class::Data {
             ahead = self.fingerprint.guesses_new();
@@ -185,7 +222,7 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
                     ripe,
                 };
                 let shared = self.tables.share(entry, &found, when, plan);
-                return self.tables.demanded(line, shared, order, plan);
+                return self.tables.amt.persist(line, shared, order, plan);
             }
         }
         let room = self.tables.allocate(entry, known, plan);
@@ -203,16 +240,15 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
         };
         let kept = self.below.write(below, plan);
         let stored = self.tables.keep(&room, digest, known, kept, plan);
-        self.tables.demanded(line, stored, order, plan)
+        self.tables.amt.persist(line, stored, order, plan)
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
-        let Tables { amt, cache, .. } = &mut self.tables;
-        amt.persist_span(cache, &mut self.below, a, after, plan)
+        let amt = &mut self.tables.amt;
+        amt.persist_span(&mut self.below, a, after, plan)
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {
-        let place = self.tables.amt.touch_ahead(&self.tables.cache, a, plan);
-        self.below.hint(place, plan);
+        self.tables.amt.hint(&self.below, a, plan);
     }
 }

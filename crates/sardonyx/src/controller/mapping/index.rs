@@ -35,17 +35,15 @@ impl Digest {
 /// An entry with the wanted digest, and how far the search has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Match {
-    cached: Lookup,
+    /// Its bucket.
+    pub cached: Lookup,
     slot: usize,
-    line: Line,
     /// Where the content lies.
     pub place: Place,
     /// Its reference count.
     pub count: u8,
     /// The step after which that is known.
     pub at: Step,
-    /// The bucket was on chip.
-    pub hit: bool,
 }
 
 /// A search through the buckets of one digest.
@@ -65,7 +63,8 @@ pub struct Index {
     digest: usize,
     entry: usize,
     per_bucket: usize,
-    /// A new entry takes the slot of one with the same digest whose count is full.
+    /// A new entry takes the slot of one with the same digest whose count is full: nobody will share
+    /// that one any more, and thousands of them would stand in a search's way (*assumed*, as for ESD).
     moves: bool,
     /// A power cut may have taken what the other tables speak of.
     recovered: bool,
@@ -76,26 +75,23 @@ pub struct Index {
 
 impl Index {
     /// An index of `buckets` buckets whose entries hold `digest` bytes of fingerprint.
-    pub fn new(digest: usize, buckets: u64, cache: CacheParams, layout: &mut Layout) -> Index {
+    pub fn new(
+        digest: usize,
+        buckets: u64,
+        moves: bool,
+        cache: CacheParams,
+        layout: &mut Layout,
+    ) -> Index {
         let entry = digest + 6;
         Index {
             region: layout.reserve_sparse("fingerprints", buckets.max(1)),
             digest,
             entry,
             per_bucket: OVERFLOW / entry,
-            moves: false,
+            moves,
             recovered: false,
             cache: MetadataCache::new(cache, Unit::Fingerprints, Queue::Data),
             entries: 0,
-        }
-    }
-
-    /// Lets an entry whose count is full move to the fresh copy: nobody will share the old one any
-    /// more, and without this thousands of them stand in a search's way (*assumed*, as for ESD).
-    pub fn moving(self) -> Index {
-        Index {
-            moves: true,
-            ..self
         }
     }
 
@@ -144,11 +140,9 @@ impl Index {
                 return Some(Match {
                     cached,
                     slot,
-                    line,
                     place: Place(place),
                     count: line[self.count(slot)],
                     at: search.at,
-                    hit: cached.hit,
                 });
             }
             search.walked += 1;
@@ -163,7 +157,6 @@ impl Index {
     pub fn refer(&mut self, found: &Match, ripe: Step, plan: &mut Plan) -> u8 {
         let count = found.count.saturating_add(1);
         if count != found.count {
-            debug_assert_eq!(*self.cache.line(found.cached), found.line);
             let mut plan = plan.because(Cause::Reclaim);
             let at = self.count(found.slot);
             self.cache
@@ -219,9 +212,7 @@ impl Index {
             .cache
             .revisit(self.region.line(bucket), when.decided, &mut plan);
         let (line, ripe) = (*self.cache.line(cached), when.ripe);
-        let slot =
-            (0..self.per_bucket).find(|slot| number(&line, self.place(*slot)) == Some(place.0));
-        let Some(slot) = slot else {
+        let Some(slot) = self.slot_of(&line, place) else {
             // Its count was full, and its entry has moved to a fresh copy; or a power cut took it.
             let may_be = self.moves || self.recovered;
             assert!(may_be, "the inverse table knows where the entry lies");
@@ -274,8 +265,7 @@ impl Index {
     pub fn set_count(&mut self, bucket: u64, place: Place, count: u8, when: When, plan: &mut Plan) {
         let at = self.region.line(bucket);
         let cached = self.cache.revisit(at, when.decided, plan);
-        let line = *self.cache.line(cached);
-        let slot = (0..self.per_bucket).find(|s| number(&line, self.place(*s)) == Some(place.0));
+        let slot = self.slot_of(self.cache.line(cached), place);
         let at = self.count(slot.expect("it has just been entered"));
         self.cache.set_bytes(cached, at, &[count], when.ripe, plan);
     }
@@ -285,15 +275,12 @@ impl Index {
         if bucket >= self.region.lines {
             return Vec::new(); // torn by a power cut
         }
-        let line = plan.peek(self.region.line(bucket)).unwrap_or([0; 64]);
-        let slots = 0..self.per_bucket;
+        let line = plan.peek(self.region.line(bucket)).unwrap_or(ZERO_LINE);
         let entry = |slot| {
-            Some((
-                Place(number(&line, self.place(slot))?),
-                line[self.count(slot)],
-            ))
+            let place = number(&line, self.place(slot))?;
+            Some((Place(place), line[self.count(slot)]))
         };
-        slots.filter_map(entry).collect()
+        (0..self.per_bucket).filter_map(entry).collect()
     }
 
     /// How many entries there are, learnt from elsewhere (the inverse table).
@@ -310,6 +297,11 @@ impl Index {
 
     fn after(&self, bucket: u64) -> u64 {
         (bucket + 1) % self.region.lines
+    }
+
+    fn slot_of(&self, bucket: &Line, place: Place) -> Option<usize> {
+        let mut slots = 0..self.per_bucket;
+        slots.find(|slot| number(bucket, self.place(*slot)) == Some(place.0))
     }
 
     fn place(&self, slot: usize) -> usize {

@@ -9,22 +9,6 @@ pub mod index;
 pub mod places;
 pub mod tables;
 
-use super::designs::{File, Mapping};
+use super::designs::{Mapping, files};
 
-/// Lists the files of mappings: each exports one `FILE`.
-macro_rules! mappings {
-    ($($file:ident)*) => {
-        $(pub mod $file;)*
-
-        /// What they export.
-        pub static FILES: &[&File<Mapping>] = &[$(&$file::FILE),*];
-    };
-}
-
-mappings! {
-    identity
-    esd
-    dedup_sha1
-    dewrite
-    zero_lines
-}
+files! { Mapping: identity esd dedup_sha1 dewrite zero_lines }

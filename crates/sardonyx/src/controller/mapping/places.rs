@@ -11,17 +11,13 @@ use crate::plan::{Plan, Step};
 
 const PAGE: usize = 4096;
 
-/// An array that takes memory only where it has been touched.
+/// An array that takes memory only where it has been touched; all defaults at first.
+#[derive(Default)]
 pub struct Paged<T> {
     pages: Vec<Option<Box<[T]>>>,
 }
 
 impl<T: Copy + Default> Paged<T> {
-    /// All defaults.
-    pub fn new() -> Paged<T> {
-        Paged { pages: Vec::new() }
-    }
-
     /// The value at `index`.
     #[inline]
     pub fn get(&self, index: u64) -> T {
@@ -39,12 +35,6 @@ impl<T: Copy + Default> Paged<T> {
         }
         let blank = || vec![T::default(); PAGE].into_boxed_slice();
         &mut self.pages[page].get_or_insert_with(blank)[index as usize % PAGE]
-    }
-}
-
-impl<T: Copy + Default> Default for Paged<T> {
-    fn default() -> Paged<T> {
-        Paged::new()
     }
 }
 
@@ -101,11 +91,8 @@ impl Allocator {
             true => self.another()?,
         };
         self.take(place);
-        let gate = match self.unmapped.is_empty() {
-            true => None,
-            false => self.unmapped.remove(&place.0),
-        };
-        Some((place, gate.unwrap_or(Step::PAST)))
+        let unmapped = self.unmapped.remove(&place.0);
+        Some((place, unmapped.unwrap_or(Step::PAST)))
     }
 
     fn another(&mut self) -> Option<Place> {

@@ -10,7 +10,7 @@ use super::places::Allocator;
 use crate::controller::Persist;
 use crate::controller::metadata_cache::MetadataCache;
 use crate::exhausted::Exhausted;
-use crate::line::{Logical, Place};
+use crate::line::Place;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
@@ -34,12 +34,10 @@ pub struct Room {
 pub struct Tables {
     /// Fingerprint → place.
     pub index: Index,
-    /// Logical line → place.
+    /// Logical line → place; its cache is that of inverse table and free map, too.
     pub amt: Amt,
     inverse: Region,
     free_map: Option<Region>,
-    /// The cache that mapping, inverse table and free map share.
-    pub cache: MetadataCache,
     /// Which places are free.
     pub places: Allocator,
     /// Places whose count is full: never freed again.
@@ -58,12 +56,12 @@ impl Tables {
         layout: &mut Layout,
     ) -> Tables {
         let lines = layout.data_lines();
+        let cache = MetadataCache::new(cache, Unit::Metadata, Queue::Data);
         Tables {
             index,
-            amt: Amt::new(false, layout),
+            amt: Amt::new(false, cache, layout),
             inverse: layout.reserve("inverse", lines.div_ceil(PER_LINE)),
             free_map: free_map.then(|| layout.reserve("free-map", lines.div_ceil(BITS))),
-            cache: MetadataCache::new(cache, Unit::Metadata, Queue::Data),
             places: Allocator::new(lines),
             leaked: 0,
             sound,
@@ -78,16 +76,6 @@ impl Tables {
         }
     }
 
-    /// When the old place of `line`, just mapped elsewhere, may be written again.
-    fn unmapped(&mut self, line: Logical, mapped: Step, plan: &mut Plan) -> Step {
-        if !self.sound {
-            return mapped;
-        }
-        let (table, mut plan) = (self.amt.table_line(line), plan.because(Cause::Mapping));
-        let stored = self.cache.persist(table, mapped, &mut plan);
-        plan.both(stored.accepted, mapped)
-    }
-
     /// The line of `entry` shares the content that was found.
     pub fn share(&mut self, entry: Entry, found: &Match, when: When, plan: &mut Plan) -> Stored {
         let decided = when.decided;
@@ -98,41 +86,44 @@ impl Tables {
             return Stored::at(ripe);
         }
         let when = When { decided, ripe };
-        self.amt
-            .set(&mut self.cache, &entry, found.place, when, plan);
+        self.amt.set(&entry, found.place, when, plan);
         let count = self.index.refer(found, ripe, plan);
         self.leaked += u64::from(count == SATURATED && found.count != SATURATED);
-        let ripe = self.unmapped(entry.line, ripe, plan);
+        Stored::at(self.leave(&entry, when, plan))
+    }
+
+    /// The line of `entry`, just mapped elsewhere, leaves its old place; gives the step after which that
+    /// one may be written again.
+    fn leave(&mut self, entry: &Entry, when: When, plan: &mut Plan) -> Step {
+        let order = self.demand(Persist::Relaxed);
+        let mapped = Stored::at(when.ripe);
+        let ripe = self.amt.persist(entry.line, mapped, order, plan).accepted;
         if let Some(old) = entry.place {
-            self.unrefer(old, When { decided, ripe }, plan);
+            self.unrefer(old, When { ripe, ..when }, plan);
         }
-        Stored::at(ripe)
+        ripe
     }
 
     /// A free place for the line of `entry`; in a full medium the line gives its old place up first.
-    pub fn allocate(&mut self, entry: Entry, decided: Step, plan: &mut Plan) -> Room {
+    pub fn allocate(&mut self, mut entry: Entry, decided: Step, plan: &mut Plan) -> Room {
         let home = Place(entry.line.0);
-        if let Some((place, unmapped)) = self.places.allocate(home) {
-            return Room {
-                place,
-                unmapped,
-                entry,
-            };
+        let mut free = self.places.allocate(home);
+        if free.is_none() {
+            if let Some(old) = entry.place {
+                self.unrefer(old, When::at(decided), plan);
+            }
+            free = self.places.allocate(home);
+            let (table, mut plan) = (
+                self.amt.table_line(entry.line),
+                plan.because(Cause::Mapping),
+            );
+            entry.cached = self.amt.cache.revisit(table, decided, &mut plan);
+            entry.place = None;
         }
-        if let Some(old) = entry.place {
-            self.unrefer(old, When::at(decided), plan);
-        }
-        let (place, unmapped) = self.places.allocate(home).unwrap_or_else(|| {
+        let (place, unmapped) = free.unwrap_or_else(|| {
             plan.fail(Exhausted::medium_full("give the machine more rows"));
             (home, Step::PAST)
         });
-        let table = self.amt.table_line(entry.line);
-        let mut plan = plan.because(Cause::Mapping);
-        let entry = Entry {
-            place: None,
-            cached: self.cache.revisit(table, decided, &mut plan),
-            ..entry
-        };
         Room {
             place,
             unmapped,
@@ -155,34 +146,29 @@ impl Tables {
             .because(Cause::Mapping)
             .both(entry.cached.at, kept.accepted);
         let when = When { decided, ripe };
-        self.amt.set(&mut self.cache, entry, place, when, plan);
+        self.amt.set(entry, place, when, plan);
         let bucket = digest.map(|digest| self.index.insert(digest, place, when, plan));
         let mut reclaim = plan.because(Cause::Reclaim);
         let (at, from) = self.inverse_spot(place);
-        let cached = self.cache.get(at, decided, &mut reclaim);
+        let cached = self.amt.cache.get(at, decided, &mut reclaim);
         let bytes = bucket.map_or([0; ENTRY], number_bytes);
-        if self.cache.line(cached)[from..from + ENTRY] != bytes {
-            self.cache
+        if self.amt.cache.line(cached)[from..from + ENTRY] != bytes {
+            self.amt
+                .cache
                 .set_bytes(cached, from, &bytes, ripe, &mut reclaim);
         }
         drop(reclaim);
         self.mark(place, true, when, plan);
-        let unmapped = self.unmapped(entry.line, ripe, plan);
-        if let Some(old) = entry.place {
-            let ripe = unmapped;
-            self.unrefer(old, When { decided, ripe }, plan);
-        }
-        Stored {
-            accepted: unmapped,
-            done: plan.both(kept.done, unmapped),
-        }
+        let accepted = self.leave(entry, when, plan);
+        let done = plan.both(kept.done, accepted);
+        Stored { accepted, done }
     }
 
     fn unrefer(&mut self, place: Place, when: When, plan: &mut Plan) {
         let (at, from) = self.inverse_spot(place);
         let mut reclaim = plan.because(Cause::Reclaim);
-        let cached = self.cache.get(at, when.decided, &mut reclaim);
-        let bucket = number(self.cache.line(cached), from);
+        let cached = self.amt.cache.get(at, when.decided, &mut reclaim);
+        let bucket = number(self.amt.cache.line(cached), from);
         drop(reclaim);
         // No entry: a log line, which nobody shares.
         let when = When {
@@ -202,12 +188,14 @@ impl Tables {
         let Some(map) = &self.free_map else { return };
         let mut plan = plan.because(Cause::Reclaim);
         let line = map.line(place.0 / BITS);
-        let cached = self.cache.get(line, when.decided, &mut plan);
+        let cached = self.amt.cache.get(line, when.decided, &mut plan);
         let (byte, bit) = ((place.0 % BITS / 8) as usize, 1 << (place.0 % 8));
-        let old = self.cache.line(cached)[byte];
+        let old = self.amt.cache.line(cached)[byte];
         let new = [if used { old | bit } else { old & !bit }];
         let ripe = when.ripe;
-        self.cache.set_bytes(cached, byte, &new, ripe, &mut plan);
+        self.amt
+            .cache
+            .set_bytes(cached, byte, &new, ripe, &mut plan);
     }
 
     /// Bytes that a line of memory has in these tables if each has an entry for every line: mapping,
@@ -229,28 +217,9 @@ impl Tables {
         (line, (place.0 % PER_LINE) as usize * ENTRY)
     }
 
-    /// A counter-atomic write of `line` is accepted when its mapping is, too.
-    pub fn demanded(
-        &mut self,
-        line: Logical,
-        stored: Stored,
-        order: Persist,
-        plan: &mut Plan,
-    ) -> Stored {
-        if order == Persist::Relaxed {
-            return stored;
-        }
-        let (table, mut plan) = (self.amt.table_line(line), plan.because(Cause::Mapping));
-        let map = self.cache.persist(table, stored.accepted, &mut plan);
-        Stored {
-            accepted: plan.both(map.accepted, stored.accepted),
-            done: plan.both(map.done, stored.done),
-        }
-    }
-
     /// Writes all dirty lines back.
     pub fn flush(&mut self, plan: &mut Plan) {
-        self.cache.flush(&mut plan.because(Cause::Mapping));
+        self.amt.cache.flush(&mut plan.because(Cause::Mapping));
         self.index.cache.flush(&mut plan.because(Cause::Lookup));
     }
 
@@ -281,7 +250,7 @@ impl Tables {
 
     /// Starts counting anew.
     pub fn forget_figures(&mut self) {
-        self.cache.forget_figures();
+        self.amt.cache.forget_figures();
         self.index.cache.forget_figures();
     }
 }

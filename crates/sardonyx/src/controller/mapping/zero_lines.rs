@@ -12,11 +12,11 @@ use crate::controller::metadata_cache::{MetadataCache, rate};
 use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Write, stands_on_below,
 };
-use crate::line::{Line, Logical, Place, ZERO_LINE};
+use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::settings::{CacheKey, Key, Origin, Settings};
+use crate::settings::{Settings, keys};
 use crate::stats::Cause;
 
 /// Lines whose bits are in one line of the table.
@@ -24,29 +24,16 @@ const PER_LINE: u64 = 512;
 /// The table's region.
 const REGION: &str = "zero-lines";
 
-/// Whether log lines have bits as well.
-pub static LOGS: Key<bool> = Key::flag(
-    "zero_lines.logs",
-    false,
-    Origin::Assumed("no source; a log is written once and rarely zeros"),
-    "Log lines of zeros are kept as a bit as well",
-);
+keys! {
+    LOGS: bool = flag("zero_lines.logs", false),
+        Assumed("no source; a log is written once and rarely zeros"),
+        "Log lines of zeros are kept as a bit as well";
+}
 
-/// The cache of the table.
-pub static CACHE: CacheKey = CacheKey::lines(
-    (
-        "zero_lines.cache.bytes",
-        65_536,
-        Origin::Assumed("no source; bits of 32 MiB"),
-        "Cache of the bits",
-    ),
-    (
-        "zero_lines.cache.ways",
-        8,
-        Origin::Assumed("no source"),
-        "Its ways",
-    ),
-);
+keys! {
+    CACHE = cache("zero_lines.cache.", LINE_BYTES, 65_536),
+        Assumed("no source; bits of 32 MiB"), "Cache of the bits", "Its ways";
+}
 
 /// What this file has.
 pub static FILE: File<Mapping> = File {
@@ -181,10 +168,8 @@ impl Layer for ZeroLines {
             Persist::Relaxed => Stored::at(ripe),
             Persist::CounterAtomic => self.cache.persist(table, ripe, &mut plan),
         };
-        Stored {
-            accepted: plan.both(stored.accepted, ripe),
-            done: plan.both(stored.done, kept.done),
-        }
+        let accepted = ripe;
+        stored.and(Stored { accepted, ..kept }, &mut plan)
     }
 
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
@@ -193,10 +178,7 @@ impl Layer for ZeroLines {
         let bits = self.cache.persist(table, after, &mut mapping);
         drop(mapping);
         let below = self.below.persist_metadata(Place(a.0), after, plan);
-        Stored {
-            accepted: plan.both(bits.accepted, below.accepted),
-            done: plan.both(bits.done, below.done),
-        }
+        bits.and(below, plan)
     }
 
     fn hint(&self, a: Logical, plan: &Plan) {

@@ -25,9 +25,10 @@ impl Tables {
         self.index.clear(plan);
         for region in [Some(&self.inverse), self.free_map.as_ref()] {
             for place in region.map_or(Vec::new(), |region| plan.written(region)) {
-                let cached = self.cache.get(place, Step::PAST, plan);
-                if *self.cache.line(cached) != ZERO_LINE {
-                    self.cache
+                let cached = self.amt.cache.get(place, Step::PAST, plan);
+                if *self.amt.cache.line(cached) != ZERO_LINE {
+                    self.amt
+                        .cache
                         .set_bytes(cached, 0, &ZERO_LINE, Step::PAST, plan);
                 }
             }
@@ -53,9 +54,11 @@ impl Tables {
             let bucket = self.index.insert(digest, place, when, plan);
             self.index.set_count(bucket, place, count, when, plan);
             let (at, from) = self.inverse_spot(place);
-            let cached = self.cache.get(at, Step::PAST, plan);
+            let cached = self.amt.cache.get(at, Step::PAST, plan);
             let entry: [u8; ENTRY] = number_bytes(bucket);
-            self.cache.set_bytes(cached, from, &entry, Step::PAST, plan);
+            self.amt
+                .cache
+                .set_bytes(cached, from, &entry, Step::PAST, plan);
         }
     }
 }
