@@ -8,7 +8,7 @@ use sardonyx_recorder::codec::{Decoder, Event, Undecodable};
 use serde_json::{Value, json};
 
 use crate::RecordError;
-use crate::pages::{Mapper, NoFrame, PAGE_LINES, Pages};
+use crate::pages::{Mapper, PAGE_LINES, Pages};
 
 /// zstd level of a recording: it must keep up with the program.
 const LEVEL: i32 = 1;
@@ -157,8 +157,7 @@ impl Stream {
                 "path": String::from_utf8_lossy(&path), "first_line": line, "bytes": bytes,
             })),
             Event::Frame { page, frame } => {
-                let told = self.pages.told(page, frame);
-                told.map_err(|NoFrame(problem)| RecordError::new(problem))?;
+                self.pages.told(page, frame).map_err(RecordError::new)?;
             }
             Event::Thread {
                 thread,
@@ -193,10 +192,7 @@ impl Stream {
         }
         let line = match op {
             Op::Fence => 0,
-            _ => self
-                .pages
-                .map(line)
-                .map_err(|NoFrame(problem)| RecordError::new(problem))?,
+            _ => self.pages.map(line).map_err(RecordError::new)?,
         };
         self.push(Record {
             gap: gap as u32,
@@ -243,9 +239,8 @@ impl Stream {
     ///
     /// # Errors
     /// A full disk; the file then does not appear.
-    pub fn finish(mut self, note: Option<String>) -> Result<Finished, TraceError> {
+    pub fn finish(mut self) -> Result<Finished, TraceError> {
         let complete = self.ended && !self.is_full();
-        self.notes.extend(note);
         let more = &mut self.writer.provenance_mut().more;
         more.insert("complete".into(), complete.into());
         for (key, list) in [("threads", self.threads), ("files", self.files)] {
