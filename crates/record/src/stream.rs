@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use sardonyx::line::{Line, Virtual};
+use sardonyx::line::Virtual;
 use sardonyx::trace::{Op, Provenance, Record, TraceError, TraceWriter};
-use sardonyx_recorder::codec::{Decoder, Event, Undecodable};
+use sardonyx_recorder::codec::{self, Decoder, Event, Undecodable};
 use serde_json::{Value, json};
 
 use crate::RecordError;
@@ -136,13 +136,7 @@ impl Stream {
 
     fn event(&mut self, event: Event) -> Result<(), RecordError> {
         match event {
-            Event::Record {
-                gap,
-                thread,
-                op,
-                line,
-                data,
-            } => self.record(gap, thread, op, line, data)?,
+            Event::Record(record) => self.record(record)?,
             Event::Gone { line, lines } if self.pages.maps() => {
                 for first in self.pages.gone(line, lines) {
                     self.changed(first, PAGE_LINES, None)?;
@@ -171,46 +165,29 @@ impl Stream {
         Ok(())
     }
 
-    fn record(
-        &mut self,
-        mut gap: u64,
-        thread: u16,
-        op: u8,
-        line: u64,
-        data: Option<Line>,
-    ) -> Result<(), RecordError> {
+    fn record(&mut self, record: codec::Record) -> Result<(), RecordError> {
         self.seen += 1;
-        self.instructions += gap;
-        let op = Op::from_code(op)
-            .ok_or_else(|| RecordError::new(format!("the plugin sent operation {op}")))?;
+        self.instructions += record.gap;
+        let op = Op::from_code(record.op)
+            .ok_or_else(|| RecordError::new(format!("the plugin sent operation {}", record.op)))?;
         if self.seen <= self.window.skip {
             return Ok(());
         }
+        let mut gap = record.gap;
         while gap > u64::from(u32::MAX) {
-            self.carry(u32::MAX, thread)?;
+            self.push(Record::carry(record.thread))?;
             gap -= u64::from(u32::MAX);
         }
         let line = match op {
             Op::Fence => 0,
-            _ => self.pages.map(line).map_err(RecordError::new)?,
+            _ => self.pages.map(record.line).map_err(RecordError::new)?,
         };
         self.push(Record {
             gap: gap as u32,
-            thread,
+            thread: record.thread,
             op,
             line: Virtual(line),
-            data,
-        })
-    }
-
-    /// A gap too long for one record.
-    fn carry(&mut self, gap: u32, thread: u16) -> Result<(), RecordError> {
-        self.push(Record {
-            gap,
-            thread,
-            op: Op::Changed,
-            line: Virtual(0),
-            data: Some([0; 64]),
+            data: record.data,
         })
     }
 
@@ -223,10 +200,9 @@ impl Stream {
         data[8..16].copy_from_slice(&from.map_or(0, |from| from + 1).to_le_bytes());
         self.push(Record {
             gap: 0,
-            thread: 0,
-            op: Op::Changed,
             line: Virtual(line),
             data: Some(data),
+            ..Record::carry(0)
         })
     }
 

@@ -10,7 +10,7 @@ use super::out::Out;
 use super::plan::Known;
 use super::verify::Checked;
 use super::{counters, grouped};
-use crate::caches::{Caches, First, Want};
+use crate::caches::{Caches, First};
 use crate::codec::{Event, op};
 use crate::options::{Level, Options};
 use crate::ring::Ring;
@@ -192,8 +192,7 @@ impl State {
             0 => 0,
             _ => vcpu as usize % self.firsts.len(),
         };
-        let want = if store { Want::Store } else { Want::Load };
-        self.caches.access(core, line, want, &mut self.out);
+        self.caches.access(core, line, store, &mut self.out);
     }
 
     /// A store past the caches: of a whole line sooner or later, as a rule.

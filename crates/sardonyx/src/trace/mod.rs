@@ -32,7 +32,7 @@ pub use source::Source;
 pub use synth::{Addresses, Spec, Synth, synth_to_file};
 pub use writer::TraceWriter;
 
-use crate::line::{Line, Virtual};
+use crate::line::{Line, Virtual, ZERO_LINE};
 
 /// What happened; the discriminant is the file's `op` column (version 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,4 +118,17 @@ pub struct Record {
     pub line: Virtual,
     /// The line's bytes, for operations that carry them.
     pub data: Option<Line>,
+}
+
+impl Record {
+    /// The longest gap and nothing else, for a gap that one record cannot hold: it says that no lines changed.
+    pub fn carry(thread: u16) -> Record {
+        Record {
+            gap: u32::MAX,
+            thread,
+            op: Op::Changed,
+            line: Virtual(0),
+            data: Some(ZERO_LINE),
+        }
+    }
 }
