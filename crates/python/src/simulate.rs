@@ -45,7 +45,7 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             source => {
                 let copies = (0..job.copies).map(|_| source.open());
                 let copies = copies.collect::<PyResult<Vec<_>>>()?;
-                let total = copies.iter().filter_map(|copy| copy.total()).sum();
+                let total = copies.iter().map(|copy| copy.total()).sum();
                 let mut tell = |done| tell(done, total);
                 let (warmup, distinct) = (*warmup, job.distinct);
                 let options = Options { warmup, distinct };

@@ -107,14 +107,11 @@ pub fn info(
     mut source: Source,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<TraceInfo, TraceError> {
-    let (mut survey, mut batch) = (Survey::default(), Vec::new());
-    let total = source.total().unwrap_or(0);
-    while source.next_batch(&mut batch)? {
-        for record in &batch {
-            survey.add(record);
-        }
-        progress(survey.records, total);
-    }
+    let mut survey = Survey::default();
+    source.each(progress, |record| {
+        survey.add(record);
+        Ok(())
+    })?;
     Ok(survey.finish(source.provenance().gap_unit))
 }
 

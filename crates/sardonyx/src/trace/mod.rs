@@ -5,7 +5,7 @@
 mod check;
 mod columns;
 mod convert;
-mod copy;
+mod cut;
 mod error;
 mod footer;
 mod info;
@@ -21,7 +21,7 @@ mod writer;
 
 pub use check::{CheckReport, Problem, check};
 pub use convert::{Exported, Fill, Format, ImportOptions, export_nvmain, import};
-pub use copy::cut;
+pub use cut::cut;
 pub use error::TraceError;
 pub use info::{Bucket, Collisions, TraceInfo, info};
 pub use ladder::locality_ladder;
