@@ -28,7 +28,6 @@ struct Job {
 
 /// Run a job.
 #[pyfunction]
-#[pyo3(signature = (job_json, progress))]
 pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> PyResult<String> {
     let job: Job = read(job_json)?;
     let tell = Progress::listener(progress);

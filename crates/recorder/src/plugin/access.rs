@@ -57,16 +57,25 @@ pub fn otherwise() -> ! {
     std::process::abort();
 }
 
+/// Whether an access of the only thread needs no more than the first core's L1; see [`First::hit`](crate::caches::First::hit).
+#[inline(always)]
+pub fn hit(address: u64, store: bool) -> bool {
+    // SAFETY: it was written once before any callback, and later by the only thread; the caches do not move.
+    unsafe {
+        (*super::STATE.0.get())
+            .assume_init_ref()
+            .first
+            .hit(address, store)
+    }
+}
+
 /// Code translated while the program had one thread. QEMU drops it at the second thread, but not in the same moment:
 /// the state's look at the first core finds nothing from then on.
 ///
 /// Nearly every access ends here, and what it costs is what a recording costs, so there is nothing but that question.
 /// Lines of mapped files are not in the caches by their address.
 pub extern "C" fn alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
-    // SAFETY: written once before any callback, and later by the only thread; the caches do not move.
-    let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first };
-    // SAFETY: as above.
-    if crosses(info, address) || !unsafe { first.hit(address, stores(info)) } {
+    if crosses(info, address) || !hit(address, stores(info)) {
         slow_alone(vcpu, info, address, data);
     }
 }
@@ -78,10 +87,7 @@ extern "C" fn known<const SIZE: u64, const STORE: bool>(
     address: u64,
     data: *mut c_void,
 ) {
-    // SAFETY: as in `alone`.
-    let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first };
-    // SAFETY: as above.
-    if address % 64 + SIZE > 64 || !unsafe { first.hit(address, STORE) } {
+    if address % 64 + SIZE > 64 || !hit(address, STORE) {
         slow_alone(vcpu, info, address, data);
     }
 }
