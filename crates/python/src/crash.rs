@@ -75,7 +75,6 @@ fn mutant_named(name: &str) -> PyResult<Mutant> {
 
 /// Cuts the power of one run of a program on a design.
 #[pyfunction]
-#[pyo3(signature = (question_json, progress))]
 pub fn crash(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -> PyResult<String> {
     let question = read::<CrashQuestion>(question_json)?.question()?;
     let tell = Progress::listener(progress);
@@ -86,7 +85,6 @@ pub fn crash(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -
 /// The same run and cuts, by the stages of a transaction: what each has shown of the two copies of
 /// the data (SCA, HPCA 2018, Table 1).
 #[pyfunction]
-#[pyo3(signature = (question_json, progress))]
 pub fn crash_stages(
     py: Python<'_>,
     question_json: &str,

@@ -48,7 +48,6 @@ impl Recording {
 
 /// Run a program and write its trace; what became of it as JSON.
 #[pyfunction]
-#[pyo3(signature = (wanted_json, recording))]
 pub fn trace_record(py: Python<'_>, wanted_json: &str, recording: &Recording) -> PyResult<String> {
     let wanted: Wanted = read(wanted_json)?;
     let request = wanted.request().map_err(bad)?;

@@ -28,7 +28,6 @@ struct Job {
 
 /// Run a job.
 #[pyfunction]
-#[pyo3(signature = (job_json, progress))]
 pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> PyResult<String> {
     let job: Job = read(job_json)?;
     let tell = Progress::listener(progress);
@@ -45,7 +44,7 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             source => {
                 let copies = (0..job.copies).map(|_| source.open());
                 let copies = copies.collect::<PyResult<Vec<_>>>()?;
-                let total = copies.iter().filter_map(|copy| copy.total()).sum();
+                let total = copies.iter().map(|copy| copy.total()).sum();
                 let mut tell = |done| tell(done, total);
                 let (warmup, distinct) = (*warmup, job.distinct);
                 let options = Options { warmup, distinct };

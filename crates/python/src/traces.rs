@@ -1,7 +1,6 @@
 //! Traces for Python: look at one, check, convert, generate and cut. All answer in JSON.
 //! Each call releases the interpreter's lock and tells its progress; a cancelled one unwinds.
 //! Left out: any logic; `sardonyx::trace` has it.
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use pyo3::prelude::*;
@@ -37,13 +36,7 @@ fn detached<T: Send>(
     let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&mut tell))));
     match outcome {
         Ok(result) => result.map_err(bad),
-        Err(panic) => Err(cancelled(panic)),
-    }
-}
-
-fn cancelled(panic: Box<dyn Any + Send>) -> PyErr {
-    match panic.downcast::<Cancelled>() {
-        Ok(_) => bad("cancelled"),
+        Err(panic) if panic.is::<Cancelled>() => Err(bad("cancelled")),
         Err(bug) => resume_unwind(bug),
     }
 }
@@ -54,7 +47,6 @@ fn answer(value: &impl serde::Serialize) -> PyResult<String> {
 
 /// What is in a source.
 #[pyfunction]
-#[pyo3(signature = (source_json, progress))]
 pub fn trace_info(
     py: Python<'_>,
     source_json: &str,
@@ -71,7 +63,6 @@ pub fn trace_info(
 
 /// Every row of a trace looked at.
 #[pyfunction]
-#[pyo3(signature = (path, max_problems, progress))]
 pub fn trace_check(
     py: Python<'_>,
     path: &str,
@@ -98,7 +89,6 @@ struct Conversion {
 
 /// Another simulator's trace to ours, or ours to NVMain's.
 #[pyfunction]
-#[pyo3(signature = (conversion_json, progress))]
 pub fn trace_convert(
     py: Python<'_>,
     conversion_json: &str,
@@ -116,14 +106,13 @@ pub fn trace_convert(
         }
         (foreign, OWN_FORMAT) if foreign != OWN_FORMAT => {
             let format: Format = foreign.parse().map_err(bad)?;
-            let defaults = ImportOptions::default();
-            let options = ImportOptions {
+            let mut options = ImportOptions {
                 fill: asked.data.parse().map_err(bad)?,
                 seed: asked.seed,
                 clock_mhz: asked.clock_mhz,
-                levels: asked.levels.unwrap_or(defaults.levels),
                 ..ImportOptions::default()
             };
+            options.levels = asked.levels.unwrap_or(options.levels);
             let import = |tell: Tell<'_>| trace::import(src, dst, format, &options, tell);
             Ok(json!({"records": detached(py, progress, import)?}).to_string())
         }
@@ -136,7 +125,6 @@ pub fn trace_convert(
 
 /// A trace with stated statistics.
 #[pyfunction]
-#[pyo3(signature = (spec_json, dst, seed, progress))]
 pub fn trace_synth(
     py: Python<'_>,
     spec_json: &str,
@@ -155,7 +143,6 @@ pub fn trace_synth(
 
 /// A stretch of a trace.
 #[pyfunction]
-#[pyo3(signature = (src, dst, skip, limit, progress))]
 pub fn trace_cut(
     py: Python<'_>,
     src: &str,
@@ -171,7 +158,6 @@ pub fn trace_cut(
 
 /// Traces of several programs as one.
 #[pyfunction]
-#[pyo3(signature = (sources, dst, progress))]
 pub fn trace_mix(
     py: Python<'_>,
     sources: Vec<String>,

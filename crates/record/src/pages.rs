@@ -1,7 +1,5 @@
 //! Where a recorded program's pages lie in memory: at their addresses, or in frames.
 
-use std::collections::hash_map::Entry;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_recorder::maps::FILES;
 
@@ -37,10 +35,6 @@ pub struct Mapper {
     draws: u64,
 }
 
-/// No frame is left, or the kernel keeps them to itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoFrame(pub String);
-
 impl Mapper {
     /// No page has a frame yet.
     pub fn new(pages: Pages) -> Mapper {
@@ -63,23 +57,20 @@ impl Mapper {
     ///
     /// # Errors
     /// There is none.
-    pub fn map(&mut self, line: u64) -> Result<u64, NoFrame> {
+    pub fn map(&mut self, line: u64) -> Result<u64, String> {
         if !self.maps() {
             return Ok(line);
         }
         let (page, offset) = (line / PAGE_LINES, line % PAGE_LINES);
-        let frame = match self.table.get(&page) {
-            Some(&frame) => frame,
-            None => {
-                let frame = self.frame(page)?;
-                self.table.insert(page, frame);
-                frame
-            }
-        };
+        if let Some(frame) = self.table.get(&page) {
+            return Ok(frame * PAGE_LINES + offset);
+        }
+        let frame = self.frame(page)?;
+        self.table.insert(page, frame);
         Ok(frame * PAGE_LINES + offset)
     }
 
-    fn frame(&mut self, page: u64) -> Result<u64, NoFrame> {
+    fn frame(&mut self, page: u64) -> Result<u64, String> {
         match self.pages {
             Pages::Virtual => Ok(page),
             Pages::Sequential => Ok(self.free.pop().unwrap_or_else(|| {
@@ -88,10 +79,10 @@ impl Mapper {
             })),
             Pages::Random { seed, frames } => {
                 if self.used.len() as u64 >= frames {
-                    return Err(NoFrame(format!(
+                    return Err(format!(
                         "the program's pages do not fit in {} MiB of frames; give more with --memory",
                         frames / 256
-                    )));
+                    ));
                 }
                 loop {
                     self.draws += 1;
@@ -113,12 +104,9 @@ impl Mapper {
     ///
     /// # Errors
     /// It does not: it answers 0 to those without the right.
-    pub fn told(&mut self, page: u64, frame: u64) -> Result<(), NoFrame> {
+    pub fn told(&mut self, page: u64, frame: u64) -> Result<(), String> {
         if frame == 0 {
-            return Err(NoFrame(
-                "the kernel tells page frames only to root (CAP_SYS_ADMIN); use --pages random or sequential"
-                    .to_owned(),
-            ));
+            return Err("the kernel tells page frames only to root (CAP_SYS_ADMIN); use --pages random or sequential".to_owned());
         }
         self.table.insert(page, frame);
         Ok(())
@@ -128,27 +116,19 @@ impl Mapper {
     pub fn gone(&mut self, line: u64, lines: u64) -> Vec<u64> {
         let (first, end) = (line / PAGE_LINES, (line + lines) / PAGE_LINES);
         let mut pages: Vec<u64> = if end.saturating_sub(first) < self.table.len() as u64 {
-            (first..end)
-                .filter(|page| self.table.contains_key(page))
-                .collect()
+            (first..end).collect()
         } else {
-            self.table
-                .keys()
-                .copied()
-                .filter(|page| (first..end).contains(page))
-                .collect()
+            let pages = self.table.keys().copied();
+            pages.filter(|page| (first..end).contains(page)).collect()
         };
         pages.sort_unstable();
-        let mut frames = Vec::with_capacity(pages.len());
-        for page in pages {
-            if let Entry::Occupied(entry) = self.table.entry(page) {
-                let frame = entry.remove();
-                self.used.remove(&frame);
-                if self.pages == Pages::Sequential {
-                    self.free.push(frame);
-                }
-                frames.push(frame * PAGE_LINES);
+        let mut frames = Vec::new();
+        for frame in pages.iter().filter_map(|page| self.table.remove(page)) {
+            self.used.remove(&frame);
+            if self.pages == Pages::Sequential {
+                self.free.push(frame);
             }
+            frames.push(frame * PAGE_LINES);
         }
         frames
     }
@@ -202,7 +182,7 @@ mod tests {
         assert_eq!(distinct.len(), 64);
         let mut full = Mapper::new(Pages::Random { seed: 0, frames: 1 });
         full.map(0).unwrap();
-        assert!(full.map(64).unwrap_err().0.contains("--memory"));
+        assert!(full.map(64).unwrap_err().contains("--memory"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -157,8 +157,15 @@ impl Session<'_> {
                 }
             }
             let failed = recorded[0].thread.is_finished() || problem.is_some();
-            if failed || self.live.stop.load(Ordering::Relaxed) {
-                end(&mut child, &mut asked, status.is_some());
+            if status.is_none() && (failed || self.live.stop.load(Ordering::Relaxed)) {
+                let since = asked.get_or_insert_with(|| {
+                    // Its own handler may end it in order; the number is a child's that was not waited for.
+                    terminate(child.id());
+                    Instant::now()
+                });
+                if since.elapsed() > GRACE {
+                    let _ = child.kill();
+                }
             }
             if status.is_some() && recorded.iter().all(|r| r.thread.is_finished()) {
                 // A last look: a child may have begun just now.
@@ -176,21 +183,12 @@ impl Session<'_> {
                 Err(e) => problem = Some(problem.unwrap_or(e)),
             }
         }
-        match problem {
-            Some(e) => Err(e),
-            None => self.outcome(traces, status, seconds),
+        if let Some(e) = problem {
+            return Err(e);
         }
-    }
-
-    fn outcome(
-        &self,
-        traces: Vec<Finished>,
-        status: Option<ExitStatus>,
-        seconds: f64,
-    ) -> Result<Outcome, RecordError> {
         let status = status.unwrap_or_default();
         if traces.is_empty() {
-            let what = Path::new(&self.request.program[0]).display().to_string();
+            let what = Path::new(&self.request.program[0]).display();
             return Err(RecordError::new(format!(
                 "{what}: did not start under QEMU ({status}); what QEMU said stands above"
             )));
@@ -215,18 +213,12 @@ impl Session<'_> {
             page_map: request.pages == Pages::PageMap,
             skip: request.skip_instructions,
         };
-        let plugin = request.plugin.to_string_lossy();
-        // A comma ends an argument of QEMU's, and two are one.
-        let plugin = format!("{},{}", plugin.replace(',', ",,"), options.arguments());
+        let plugin = request.plugin.to_string_lossy().replace(',', ",,");
+        let plugin = format!("{plugin},{}", options.argument());
         Command::new(qemu)
             .args(["-cpu", "max", "-plugin", &plugin])
             .args(command)
-            .envs(
-                request
-                    .environment
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            )
+            .envs(request.environment.iter().cloned())
             .spawn()
             .map_err(|e| {
                 RecordError::new(format!(
@@ -238,19 +230,12 @@ impl Session<'_> {
 
     fn stream(&self, index: usize) -> Result<Stream, RecordError> {
         let request = self.request;
-        let window = match index {
-            0 => request.window,
-            _ => Window {
-                skip: 0,
-                ..request.window
-            },
-        };
-        Stream::create(
-            &self.path(index),
-            self.provenance(index),
-            request.pages,
-            window,
-        )
+        let mut window = request.window;
+        if index > 0 {
+            window.skip = 0;
+        }
+        let provenance = self.provenance(index);
+        Stream::create(&self.path(index), provenance, request.pages, window)
     }
 
     fn path(&self, index: usize) -> PathBuf {
@@ -346,24 +331,6 @@ impl Session<'_> {
     }
 }
 
-/// Asks the program to end, and after a while makes it.
-fn end(child: &mut Child, asked: &mut Option<Instant>, ended: bool) {
-    if ended {
-        return;
-    }
-    match asked {
-        None => {
-            *asked = Some(Instant::now());
-            // Its own handler may end it in order; the number is a child's that was not waited for.
-            terminate(child.id());
-        }
-        Some(since) if since.elapsed() > GRACE => {
-            let _ = child.kill();
-        }
-        Some(_) => {}
-    }
-}
-
 /// What one thread does for one process.
 struct Reader {
     ring: Ring,
@@ -381,10 +348,13 @@ impl Reader {
             // Looked at before the ring is, so that nothing can come after the last look.
             let ended = self.ended();
             let read = self.ring.read(&mut bytes, CHUNK);
-            if let Err(e) = self.digest(&mut bytes) {
+            let before = self.stream.records();
+            if let Err(e) = self.stream.take(&mut bytes) {
                 self.ring.header().stop.store(1, Ordering::Relaxed);
                 return Err(e);
             }
+            let new = self.stream.records() - before;
+            self.live.records.fetch_add(new, Ordering::Relaxed);
             self.live.bytes.fetch_add(read as u64, Ordering::Relaxed);
             if self.first {
                 let instructions = self.ring.header().instructions.load(Ordering::Relaxed);
@@ -411,15 +381,7 @@ impl Reader {
         if nothing || self.ring.header().begun.load(Ordering::Acquire) == 0 {
             return Ok(None);
         }
-        Ok(Some(self.stream.finish(None)?))
-    }
-
-    fn digest(&mut self, bytes: &mut Vec<u8>) -> Result<(), RecordError> {
-        let before = self.stream.records();
-        self.stream.take(bytes)?;
-        let new = self.stream.records() - before;
-        self.live.records.fetch_add(new, Ordering::Relaxed);
-        Ok(())
+        Ok(Some(self.stream.finish()?))
     }
 
     /// Whether the process writes no more. A child that nobody has waited for yet is still there, but no longer runs.

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use sardonyx::line::{Line, Virtual};
+use sardonyx::line::Virtual;
 use sardonyx::trace::{Op, Provenance, Record, TraceError, TraceWriter};
-use sardonyx_recorder::codec::{Decoder, Event, Undecodable};
+use sardonyx_recorder::codec::{self, Decoder, Event, Undecodable};
 use serde_json::{Value, json};
 
 use crate::RecordError;
-use crate::pages::{Mapper, NoFrame, PAGE_LINES, Pages};
+use crate::pages::{Mapper, PAGE_LINES, Pages};
 
 /// zstd level of a recording: it must keep up with the program.
 const LEVEL: i32 = 1;
@@ -136,13 +136,7 @@ impl Stream {
 
     fn event(&mut self, event: Event) -> Result<(), RecordError> {
         match event {
-            Event::Record {
-                gap,
-                thread,
-                op,
-                line,
-                data,
-            } => self.record(gap, thread, op, line, data)?,
+            Event::Record(record) => self.record(record)?,
             Event::Gone { line, lines } if self.pages.maps() => {
                 for first in self.pages.gone(line, lines) {
                     self.changed(first, PAGE_LINES, None)?;
@@ -157,8 +151,7 @@ impl Stream {
                 "path": String::from_utf8_lossy(&path), "first_line": line, "bytes": bytes,
             })),
             Event::Frame { page, frame } => {
-                let told = self.pages.told(page, frame);
-                told.map_err(|NoFrame(problem)| RecordError::new(problem))?;
+                self.pages.told(page, frame).map_err(RecordError::new)?;
             }
             Event::Thread {
                 thread,
@@ -172,49 +165,29 @@ impl Stream {
         Ok(())
     }
 
-    fn record(
-        &mut self,
-        mut gap: u64,
-        thread: u16,
-        op: u8,
-        line: u64,
-        data: Option<Line>,
-    ) -> Result<(), RecordError> {
+    fn record(&mut self, record: codec::Record) -> Result<(), RecordError> {
         self.seen += 1;
-        self.instructions += gap;
-        let op = Op::from_code(op)
-            .ok_or_else(|| RecordError::new(format!("the plugin sent operation {op}")))?;
+        self.instructions += record.gap;
+        let op = Op::from_code(record.op)
+            .ok_or_else(|| RecordError::new(format!("the plugin sent operation {}", record.op)))?;
         if self.seen <= self.window.skip {
             return Ok(());
         }
+        let mut gap = record.gap;
         while gap > u64::from(u32::MAX) {
-            self.carry(u32::MAX, thread)?;
+            self.push(Record::carry(record.thread))?;
             gap -= u64::from(u32::MAX);
         }
         let line = match op {
             Op::Fence => 0,
-            _ => self
-                .pages
-                .map(line)
-                .map_err(|NoFrame(problem)| RecordError::new(problem))?,
+            _ => self.pages.map(record.line).map_err(RecordError::new)?,
         };
         self.push(Record {
             gap: gap as u32,
-            thread,
+            thread: record.thread,
             op,
             line: Virtual(line),
-            data,
-        })
-    }
-
-    /// A gap too long for one record.
-    fn carry(&mut self, gap: u32, thread: u16) -> Result<(), RecordError> {
-        self.push(Record {
-            gap,
-            thread,
-            op: Op::Changed,
-            line: Virtual(0),
-            data: Some([0; 64]),
+            data: record.data,
         })
     }
 
@@ -227,10 +200,9 @@ impl Stream {
         data[8..16].copy_from_slice(&from.map_or(0, |from| from + 1).to_le_bytes());
         self.push(Record {
             gap: 0,
-            thread: 0,
-            op: Op::Changed,
             line: Virtual(line),
             data: Some(data),
+            ..Record::carry(0)
         })
     }
 
@@ -243,9 +215,8 @@ impl Stream {
     ///
     /// # Errors
     /// A full disk; the file then does not appear.
-    pub fn finish(mut self, note: Option<String>) -> Result<Finished, TraceError> {
+    pub fn finish(mut self) -> Result<Finished, TraceError> {
         let complete = self.ended && !self.is_full();
-        self.notes.extend(note);
         let more = &mut self.writer.provenance_mut().more;
         more.insert("complete".into(), complete.into());
         for (key, list) in [("threads", self.threads), ("files", self.files)] {

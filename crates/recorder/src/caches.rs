@@ -7,8 +7,10 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use serde::{Deserialize, Serialize};
+
 /// Size and ways of one cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Geometry {
     /// Bytes of data.
     pub bytes: u64,
@@ -44,7 +46,7 @@ impl Geometry {
 }
 
 /// All the caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hierarchy {
     /// Each core's first level.
     pub l1: Geometry,
@@ -113,15 +115,18 @@ impl Level {
         (victim != EMPTY).then_some(victim)
     }
 
-    /// Takes the line out; whether it was dirty.
-    fn remove(&mut self, line: u64) -> bool {
+    /// Makes the line clean, and with `invalidate` takes it out; whether it was dirty.
+    fn flush(&mut self, line: u64, invalidate: bool) -> bool {
         let set = self.set(line);
         let Some(at) = set.iter().position(|tag| tag >> 1 == line) else {
             return false;
         };
         let dirty = set[at] & DIRTY != 0;
-        set[at] = EMPTY;
-        set[at..].rotate_left(1);
+        set[at] = line << 1;
+        if invalidate {
+            set[at] = EMPTY;
+            set[at..].rotate_left(1);
+        }
         dirty
     }
 
@@ -130,34 +135,22 @@ impl Level {
         self.tags[at..at + self.ways].contains(&(line << 1 | DIRTY))
     }
 
-    /// Makes the line clean where it is; whether it was dirty.
-    fn clean(&mut self, line: u64) -> bool {
-        let tag = self.set(line).iter_mut().find(|tag| **tag >> 1 == line);
-        tag.is_some_and(|tag| std::mem::replace(tag, line << 1) & DIRTY != 0)
-    }
-
-    /// Takes out the lines that `which` wants; the dirty ones go to `dirty`.
-    fn remove_all(&mut self, which: impl Fn(u64) -> bool, dirty: &mut Vec<u64>) {
+    /// Does so with all lines that `which` wants; the dirty ones go to `dirty`.
+    fn flush_all(&mut self, which: impl Fn(u64) -> bool, invalidate: bool, dirty: &mut Vec<u64>) {
         for set in self.tags.chunks_mut(self.ways) {
             let mut kept = 0;
             for way in 0..set.len() {
-                let tag = std::mem::replace(&mut set[way], EMPTY);
-                if tag == EMPTY || !which(tag >> 1) {
+                let mut tag = std::mem::replace(&mut set[way], EMPTY);
+                if tag != EMPTY && which(tag >> 1) {
+                    if tag & DIRTY != 0 {
+                        dirty.push(tag >> 1);
+                    }
+                    tag = if invalidate { EMPTY } else { tag & !DIRTY };
+                }
+                if tag != EMPTY {
                     set[kept] = tag;
                     kept += 1;
-                } else if tag & DIRTY != 0 {
-                    dirty.push(tag >> 1);
                 }
-            }
-        }
-    }
-
-    /// Makes all lines clean; those that were dirty go to `dirty`.
-    fn clean_all(&mut self, dirty: &mut Vec<u64>) {
-        for tag in self.tags.iter_mut().filter(|tag| **tag != EMPTY) {
-            if *tag & DIRTY != 0 {
-                dirty.push(*tag >> 1);
-                *tag &= !DIRTY;
             }
         }
     }
@@ -299,47 +292,26 @@ impl L1 {
         self.find(line).is_some_and(|at| self.tag(at) & DIRTY != 0)
     }
 
-    /// Takes the line out; whether it was dirty.
-    fn remove(&self, line: u64) -> bool {
-        self.replace(line, EMPTY)
+    /// Makes the line clean, and with `invalidate` takes it out; whether it was dirty.
+    fn flush(&self, line: u64, invalidate: bool) -> bool {
+        self.find(line)
+            .is_some_and(|at| self.flush_at(at, invalidate))
     }
 
-    /// Makes the line clean where it is; whether it was dirty.
-    fn clean(&self, line: u64) -> bool {
-        self.replace(line, line << 1)
+    fn flush_at(&self, at: usize, invalidate: bool) -> bool {
+        let tag = self.tag(at);
+        self.forget(tag >> 1);
+        let left = if invalidate { EMPTY } else { tag & !DIRTY };
+        self.tags[at].store(left, Relaxed);
+        tag & DIRTY != 0
     }
 
-    fn replace(&self, line: u64, by: u64) -> bool {
-        self.find(line).is_some_and(|at| {
-            let dirty = self.tag(at) & DIRTY != 0;
-            self.forget(line);
-            self.tags[at].store(by, Relaxed);
-            dirty
-        })
-    }
-
-    /// Takes out the lines that `which` wants; the dirty ones go to `dirty`.
-    fn remove_all(&self, which: impl Fn(u64) -> bool, dirty: &mut Vec<u64>) {
-        for way in &self.tags {
-            let tag = way.load(Relaxed);
-            if tag != EMPTY && which(tag >> 1) {
-                if tag & DIRTY != 0 {
-                    dirty.push(tag >> 1);
-                }
-                self.forget(tag >> 1);
-                way.store(EMPTY, Relaxed);
-            }
-        }
-    }
-
-    /// Makes all lines clean; those that were dirty go to `dirty`.
-    fn clean_all(&self, dirty: &mut Vec<u64>) {
-        for way in &self.tags {
-            let tag = way.load(Relaxed);
-            if tag != EMPTY && tag & DIRTY != 0 {
+    /// Does so with all lines that `which` wants; the dirty ones go to `dirty`.
+    fn flush_all(&self, which: impl Fn(u64) -> bool, invalidate: bool, dirty: &mut Vec<u64>) {
+        for at in 0..self.tags.len() {
+            let tag = self.tag(at);
+            if tag != EMPTY && which(tag >> 1) && self.flush_at(at, invalidate) {
                 dirty.push(tag >> 1);
-                self.forget(tag >> 1);
-                way.store(tag & !DIRTY, Relaxed);
             }
         }
     }
@@ -399,12 +371,8 @@ struct Core {
 }
 
 impl Core {
-    fn remove(&mut self, line: u64) -> bool {
-        self.l1.remove(line) | self.l2.remove(line)
-    }
-
-    fn clean(&mut self, line: u64) -> bool {
-        self.l1.clean(line) | self.l2.clean(line)
+    fn flush(&mut self, line: u64, invalidate: bool) -> bool {
+        self.l1.flush(line, invalidate) | self.l2.flush(line, invalidate)
     }
 }
 
@@ -417,15 +385,6 @@ pub struct Caches {
     in_use: usize,
 }
 
-/// What an access wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// The line as it is.
-    Load,
-    /// The line to change.
-    Store,
-}
-
 impl Caches {
     /// Empty caches.
     ///
@@ -435,7 +394,7 @@ impl Caches {
         if hierarchy.cores == 0 {
             return Err("there must be a core".to_owned());
         }
-        let core = || {
+        let core = |_| {
             Ok::<_, String>(Core {
                 l1: L1::new(hierarchy.l1).map_err(|e| format!("L1: {e}"))?,
                 l2: Level::new(hierarchy.l2).map_err(|e| format!("L2: {e}"))?,
@@ -443,9 +402,7 @@ impl Caches {
         };
         let llc = hierarchy.llc.map(Level::new).transpose();
         Ok(Caches {
-            cores: (0..hierarchy.cores)
-                .map(|_| core())
-                .collect::<Result<_, _>>()?,
+            cores: (0..hierarchy.cores).map(core).collect::<Result<_, _>>()?,
             llc: llc.map_err(|e| format!("last level: {e}"))?,
             inclusive: hierarchy.inclusive,
             in_use: 1,
@@ -475,7 +432,7 @@ impl Caches {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.remove_all(|_| true);
+        self.flush_all(|_| true, true);
     }
 
     /// An access of the only core in use, if its L1 has the line; whether it has.
@@ -484,10 +441,9 @@ impl Caches {
         self.cores[0].l1.touch(line, store).is_some()
     }
 
-    /// An access of `core` to `line`.
+    /// A load or store of `core` to `line`.
     #[inline]
-    pub fn access(&mut self, core: usize, line: u64, want: Want, memory: &mut impl Memory) {
-        let store = want == Want::Store;
+    pub fn access(&mut self, core: usize, line: u64, store: bool, memory: &mut impl Memory) {
         if let Some(dirty) = self.cores[core].l1.touch(line, store) {
             if store && !dirty && self.in_use > 1 {
                 self.take_from_others(core, line);
@@ -535,7 +491,7 @@ impl Caches {
         let mut dirty = victim & DIRTY != 0;
         if self.inclusive {
             for core in &mut self.cores[..self.in_use] {
-                dirty |= core.remove(victim >> 1);
+                dirty |= core.flush(victim >> 1, true);
             }
         }
         if dirty {
@@ -568,7 +524,7 @@ impl Caches {
     fn take_from_others(&mut self, core: usize, line: u64) {
         for (other, caches) in self.cores[..self.in_use].iter_mut().enumerate() {
             if other != core {
-                caches.remove(line);
+                caches.flush(line, true);
             }
         }
     }
@@ -576,7 +532,7 @@ impl Caches {
     /// No core but `core` has the line dirty after this.
     fn share(&mut self, core: usize, line: u64, memory: &mut impl Memory) {
         for other in 0..self.in_use {
-            if other != core && self.cores[other].clean(line) {
+            if other != core && self.cores[other].flush(line, false) {
                 self.down_from_l2(line, memory);
             }
         }
@@ -593,18 +549,10 @@ impl Caches {
     pub fn flush(&mut self, line: u64, invalidate: bool) -> bool {
         let mut dirty = false;
         for core in &mut self.cores[..self.in_use] {
-            dirty |= if invalidate {
-                core.remove(line)
-            } else {
-                core.clean(line)
-            };
+            dirty |= core.flush(line, invalidate);
         }
         if let Some(llc) = &mut self.llc {
-            dirty |= if invalidate {
-                llc.remove(line)
-            } else {
-                llc.clean(line)
-            };
+            dirty |= llc.flush(line, invalidate);
         }
         dirty
     }
@@ -619,38 +567,25 @@ impl Caches {
                 .filter(|&line| self.flush(line, true))
                 .collect();
         }
-        self.remove_all(|line| (first..end).contains(&line))
-    }
-
-    fn remove_all(&mut self, which: impl Fn(u64) -> bool) -> Vec<u64> {
-        let mut dirty = Vec::new();
-        for core in &mut self.cores {
-            core.l1.remove_all(&which, &mut dirty);
-            core.l2.remove_all(&which, &mut dirty);
-        }
-        if let Some(llc) = &mut self.llc {
-            llc.remove_all(&which, &mut dirty);
-        }
-        in_order(dirty)
+        self.flush_all(|line| (first..end).contains(&line), true)
     }
 
     /// Makes everything clean; the lines that were dirty, in order.
     pub fn drain(&mut self) -> Vec<u64> {
+        self.flush_all(|_| true, false)
+    }
+
+    fn flush_all(&mut self, which: impl Fn(u64) -> bool, invalidate: bool) -> Vec<u64> {
         let mut dirty = Vec::new();
         for core in &mut self.cores {
-            core.l1.clean_all(&mut dirty);
-            core.l2.clean_all(&mut dirty);
+            core.l1.flush_all(&which, invalidate, &mut dirty);
+            core.l2.flush_all(&which, invalidate, &mut dirty);
         }
         if let Some(llc) = &mut self.llc {
-            llc.clean_all(&mut dirty);
+            llc.flush_all(&which, invalidate, &mut dirty);
         }
-        in_order(dirty)
+        dirty.sort_unstable();
+        dirty.dedup();
+        dirty
     }
-}
-
-/// Each line once.
-fn in_order(mut lines: Vec<u64>) -> Vec<u64> {
-    lines.sort_unstable();
-    lines.dedup();
-    lines
 }

@@ -29,22 +29,26 @@ pub mod op {
     pub const FINAL: u8 = 10;
 }
 
+/// A row of the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Instructions since the previous record.
+    pub gap: u64,
+    /// The thread.
+    pub thread: u16,
+    /// One of [`op`].
+    pub op: u8,
+    /// The line.
+    pub line: u64,
+    /// Its bytes.
+    pub data: Option<[u8; 64]>,
+}
+
 /// What the plugin tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A row of the trace.
-    Record {
-        /// Instructions since the previous record.
-        gap: u64,
-        /// The thread.
-        thread: u16,
-        /// One of [`op`].
-        op: u8,
-        /// The line.
-        line: u64,
-        /// Its bytes.
-        data: Option<[u8; 64]>,
-    },
+    Record(Record),
     /// Lines whose contents are gone: unmapped, or mapped anew.
     Gone {
         /// The first.
@@ -139,27 +143,20 @@ impl Encoder {
 
     /// Writes a record to the beginning of `out` and returns its length.
     #[inline]
-    pub fn record(
-        &mut self,
-        out: &mut [u8; LONGEST_RECORD],
-        gap: u64,
-        thread: u16,
-        op: u8,
-        line: u64,
-        data: Option<&[u8; 64]>,
-    ) -> usize {
-        let same = thread == self.thread;
-        out[0] =
-            op | if data.is_some() { WITH_DATA } else { 0 } | if same { SAME_THREAD } else { 0 };
+    pub fn record(&mut self, out: &mut [u8; LONGEST_RECORD], record: &Record) -> usize {
+        let same = record.thread == self.thread;
+        let with_data = if record.data.is_some() { WITH_DATA } else { 0 };
+        out[0] = record.op | with_data | if same { SAME_THREAD } else { 0 };
         let mut at = 1;
-        put(out, &mut at, gap);
+        put(out, &mut at, record.gap);
         if !same {
-            put(out, &mut at, u64::from(thread));
-            self.thread = thread;
+            put(out, &mut at, u64::from(record.thread));
+            self.thread = record.thread;
         }
-        put(out, &mut at, zigzag(line.wrapping_sub(self.line) as i64));
-        self.line = line;
-        if let Some(data) = data {
+        let distance = record.line.wrapping_sub(self.line) as i64;
+        put(out, &mut at, zigzag(distance));
+        self.line = record.line;
+        if let Some(data) = &record.data {
             out[at..at + 64].copy_from_slice(data);
             at += 64;
         }
@@ -178,23 +175,15 @@ impl Encoder {
             out[..at].to_vec()
         };
         match event {
-            Event::Record {
-                gap,
-                thread,
-                op,
-                line,
-                data,
-            } => {
-                let length = self.record(&mut out, *gap, *thread, *op, *line, data.as_ref());
+            Event::Record(record) => {
+                let length = self.record(&mut out, record);
                 out[..length].to_vec()
             }
             Event::Gone { line, lines } => numbers(GONE, &[*line, *lines]),
             Event::Moved { line, lines, from } => numbers(MOVED, &[*line, *lines, *from]),
             Event::File { line, bytes, path } => {
                 let path = &path[..path.len().min(LONGEST_TEXT)];
-                let mut all = numbers(FILE, &[*line, *bytes, path.len() as u64]);
-                all.extend_from_slice(path);
-                all
+                [&numbers(FILE, &[*line, *bytes, path.len() as u64]), path].concat()
             }
             Event::Frame { page, frame } => numbers(FRAME, &[*page, *frame]),
             Event::Thread {
@@ -203,9 +192,7 @@ impl Encoder {
             } => numbers(THREAD, &[u64::from(*thread), *instructions]),
             Event::Note(text) => {
                 let text = &text[..text.len().min(LONGEST_TEXT)];
-                let mut all = numbers(NOTE, &[text.len() as u64]);
-                all.extend_from_slice(text);
-                all
+                [&numbers(NOTE, &[text.len() as u64]), text].concat()
             }
             Event::End => vec![END],
         }
@@ -319,13 +306,14 @@ impl Decoder {
                     _ => Some(from.take(64)?.try_into().expect("64 bytes were taken")),
                 };
                 (self.line, self.thread) = (line, thread);
-                Event::Record {
+                let op = tag & !(WITH_DATA | SAME_THREAD);
+                Event::Record(Record {
                     gap,
                     thread,
-                    op: tag & !(WITH_DATA | SAME_THREAD),
+                    op,
                     line,
                     data,
-                }
+                })
             }
             _ => return Err(Undecodable::Damaged),
         };

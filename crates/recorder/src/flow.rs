@@ -5,8 +5,7 @@
 //! at a constant distance, whatever the values are.
 
 use iced_x86::{
-    Code, Decoder, DecoderError, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic,
-    OpAccess, OpKind, Register, UsedMemory,
+    Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
 };
 
 use crate::insn::{self, Kind};
@@ -14,7 +13,8 @@ use crate::insn::{self, Kind};
 /// What an address is a constant distance from. Two that are equal in one block have one value there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
-    segment: Option<insn::Segment>,
+    /// fs, gs or none.
+    segment: Register,
     base: u32,
     index: u32,
     scale: u32,
@@ -114,17 +114,15 @@ impl Flow {
 
     /// The next instruction of the block: its bytes and their address.
     pub fn next(&mut self, bytes: &[u8], address: u64) -> Use {
-        let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
-        let instruction = decoder.decode();
-        if decoder.last_error() != DecoderError::None || instruction.len() != bytes.len() {
+        let Some(instruction) = insn::decode(bytes, address) else {
             for register in 0..16 {
                 self.registers[register] = self.fresh();
             }
             return Use::Barrier;
-        }
+        };
         let what = self.what(&instruction);
         self.step(&instruction);
-        let barrier = insn::kind(bytes, address) != Kind::Plain
+        let barrier = insn::kind(&instruction) != Kind::Plain
             || matches!(
                 instruction.mnemonic(),
                 Mnemonic::Wrfsbase | Mnemonic::Wrgsbase | Mnemonic::Syscall
@@ -166,9 +164,8 @@ impl Flow {
             return None;
         }
         let segment = match memory.segment() {
-            Register::FS => Some(insn::Segment::Fs),
-            Register::GS => Some(insn::Segment::Gs),
-            _ => None,
+            segment @ (Register::FS | Register::GS) => segment,
+            _ => Register::None,
         };
         let (base, index) = (self.value(memory.base())?, self.value(memory.index())?);
         let scale = memory.scale();

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy, Memory, Want};
-use sardonyx_recorder::codec::{Decoder, Encoder, Event, Undecodable};
+use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy, Memory};
+use sardonyx_recorder::codec::{Decoder, Encoder, Event, Record, Undecodable};
 
 /// What reaches memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,8 +181,7 @@ proptest! {
                 Step::Access(line, store) => {
                     // SAFETY: the caches stay where they are.
                     if !unsafe { first.hit(line * 64, store) } {
-                        let want = if store { Want::Store } else { Want::Load };
-                        caches.access(0, line, want, &mut ours);
+                        caches.access(0, line, store, &mut ours);
                     }
                     book.access(line, store, &mut theirs);
                 }
@@ -207,8 +206,7 @@ proptest! {
         let (mut due, mut ever) = (BTreeSet::new(), BTreeSet::new());
         for (core, line, store, flush) in steps {
             let mut log = Log::default();
-            let want = if store { Want::Store } else { Want::Load };
-            caches.access(core, line, want, &mut log);
+            caches.access(core, line, store, &mut log);
             if store {
                 due.insert(line);
                 ever.insert(line);
@@ -278,7 +276,7 @@ fn event() -> impl Strategy<Value = Event> {
     }));
     prop_oneof![
         8 => (any::<u64>(), any::<u16>(), 0u8..11, any::<u64>(), data)
-            .prop_map(|(gap, thread, op, line, data)| Event::Record { gap, thread, op, line, data }),
+            .prop_map(|(gap, thread, op, line, data)| Event::Record(Record { gap, thread, op, line, data })),
         1 => (any::<u64>(), any::<u64>()).prop_map(|(line, lines)| Event::Gone { line, lines }),
         1 => (any::<u64>(), any::<u64>(), any::<u64>())
             .prop_map(|(line, lines, from)| Event::Moved { line, lines, from }),

@@ -1,13 +1,17 @@
 //! The callback of every load and store, and of the few instructions that have none.
 
-use std::ffi::{c_uint, c_void};
+use std::cell::Cell;
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr::null_mut;
 use std::sync::atomic::{Ordering, fence};
+
+use iced_x86::{Instruction, Register};
 
 use super::api::{GByteArray, MemInfo, OnAccess, READS_AND_WRITES, STORES};
 use super::state::State;
 use super::{kernel, lock, state, threaded, unlock, with};
 use crate::group::Member;
-use crate::insn::{Address, Segment};
+use crate::insn;
 
 /// QEMU 7.2 keeps in these bits of an access's description whether it stores, and the logarithm of its size; asking the
 /// API each time costs as much as the rest. [`checked`] holds both against it.
@@ -53,16 +57,25 @@ pub fn otherwise() -> ! {
     std::process::abort();
 }
 
+/// Whether an access of the only thread needs no more than the first core's L1; see [`First::hit`](crate::caches::First::hit).
+#[inline(always)]
+pub fn hit(address: u64, store: bool) -> bool {
+    // SAFETY: it was written once before any callback, and later by the only thread; the caches do not move.
+    unsafe {
+        (*super::STATE.0.get())
+            .assume_init_ref()
+            .first
+            .hit(address, store)
+    }
+}
+
 /// Code translated while the program had one thread. QEMU drops it at the second thread, but not in the same moment:
 /// the state's look at the first core finds nothing from then on.
 ///
 /// Nearly every access ends here, and what it costs is what a recording costs, so there is nothing but that question.
 /// Lines of mapped files are not in the caches by their address.
 pub extern "C" fn alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
-    // SAFETY: written once before any callback, and later by the only thread; the caches do not move.
-    let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first };
-    // SAFETY: as above.
-    if crosses(info, address) || !unsafe { first.hit(address, stores(info)) } {
+    if crosses(info, address) || !hit(address, stores(info)) {
         slow_alone(vcpu, info, address, data);
     }
 }
@@ -74,10 +87,7 @@ extern "C" fn known<const SIZE: u64, const STORE: bool>(
     address: u64,
     data: *mut c_void,
 ) {
-    // SAFETY: as in `alone`.
-    let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first };
-    // SAFETY: as above.
-    if address % 64 + SIZE > 64 || !unsafe { first.hit(address, STORE) } {
+    if address % 64 + SIZE > 64 || !hit(address, STORE) {
         slow_alone(vcpu, info, address, data);
     }
 }
@@ -177,12 +187,11 @@ pub extern "C" fn at_fence(vcpu: c_uint, _: *mut c_void) {
 }
 
 /// Before clwb, clflush and clflushopt.
-pub extern "C" fn at_flush(vcpu: c_uint, operand: *mut c_void) {
+pub extern "C" fn at_flush(vcpu: c_uint, flush: *mut c_void) {
     // SAFETY: `translate` hands over a leaked pair.
-    let (code, operand) = unsafe { *operand.cast::<(u8, Address)>() };
+    let (code, instruction) = unsafe { *flush.cast::<(u8, Instruction)>() };
     with(|state| {
-        let cpu = Registers::of(state, vcpu);
-        let address = operand.value(|r| cpu.general(r), |s| cpu.segment(s));
+        let address = insn::operand(&instruction, |register| read(state, vcpu, register));
         state.flush(vcpu, code, address);
     });
 }
@@ -193,58 +202,35 @@ const FRAME: u64 = 4096;
 /// Before the first block of a signal handler: a frame has just been written above its stack pointer.
 pub extern "C" fn at_handler(vcpu: c_uint, _: *mut c_void) {
     with(|state| {
-        const RSP: u8 = 4;
-        let stack = Registers::of(state, vcpu).general(RSP);
+        let stack = read(state, vcpu, Register::RSP);
         kernel::touch(state, vcpu, stack, FRAME, true);
     });
 }
 
-/// A thread's registers, through the interface that QEMU has for debuggers.
-struct Registers<'a> {
-    state: &'a State,
-    cpu: *mut c_void,
-}
-
-impl Registers<'_> {
-    fn of(state: &State, vcpu: c_uint) -> Registers<'_> {
-        let cpu = (state.api.cpu)(vcpu as i32);
-        Registers { state, cpu }
-    }
-
-    fn read(&self, number: i32) -> u64 {
-        thread_local!(static BYTES: std::cell::Cell<*mut GByteArray> = const { std::cell::Cell::new(std::ptr::null_mut()) });
-        let api = &self.state.api;
-        BYTES.with(|bytes| {
-            if bytes.get().is_null() {
-                bytes.set((api.new_bytes)());
+/// A thread's register or a segment's base, through the interface that QEMU has for debuggers.
+fn read(state: &State, vcpu: c_uint, register: Register) -> u64 {
+    // GDB's order is rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8..r15 (gdb/features/i386/64bit-core.xml);
+    // gdb/features/i386/64bit-segments.xml follows the 16 registers, rip, eflags and six selectors.
+    const GDB: [c_int; 8] = [0, 2, 3, 1, 7, 6, 4, 5];
+    let number = match register {
+        Register::FS => 24,
+        Register::GS => 25,
+        general => (GDB.get(general.number()).copied()).unwrap_or(general.number() as c_int),
+    };
+    thread_local!(static BYTES: Cell<*mut GByteArray> = const { Cell::new(null_mut()) });
+    let api = &state.api;
+    BYTES.with(|bytes| {
+        if bytes.get().is_null() {
+            bytes.set((api.new_bytes)());
+        }
+        (api.set_length)(bytes.get(), 0);
+        (api.read_register)((api.cpu)(vcpu as c_int), bytes.get(), number);
+        // SAFETY: the array is this thread's; QEMU has appended a register of at least 8 bytes if the length says so.
+        unsafe {
+            match (*bytes.get()).len {
+                8.. => (*bytes.get()).data.cast::<u64>().read_unaligned(),
+                _ => 0,
             }
-            (api.set_length)(bytes.get(), 0);
-            (api.read_register)(self.cpu, bytes.get(), number);
-            // SAFETY: the array is this thread's; QEMU has appended a register of at least 8 bytes if the length says so.
-            unsafe {
-                match (*bytes.get()).len {
-                    8.. => (*bytes.get()).data.cast::<u64>().read_unaligned(),
-                    _ => 0,
-                }
-            }
-        })
-    }
-
-    /// GDB's order is rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8..r15 (gdb/features/i386/64bit-core.xml).
-    fn general(&self, register: u8) -> u64 {
-        const GDB: [i32; 8] = [0, 2, 3, 1, 7, 6, 4, 5];
-        self.read(
-            GDB.get(usize::from(register))
-                .copied()
-                .unwrap_or(i32::from(register)),
-        )
-    }
-
-    fn segment(&self, segment: Segment) -> u64 {
-        // gdb/features/i386/64bit-segments.xml follows the 16 registers, rip, eflags and six selectors.
-        self.read(match segment {
-            Segment::Fs => 24,
-            Segment::Gs => 25,
-        })
-    }
+        }
+    })
 }

@@ -8,8 +8,9 @@
 //! `translator_use_goto_tb` (accel/tcg/translator.c) that says how near the other block must be becomes the largest there is;
 //! where the function's code is not exactly 7.2's, nothing is touched and a recording is slower.
 
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering};
+use libc::{PROT_EXEC, PROT_READ, PROT_WRITE};
+
+use super::sync::patch;
 
 /// The function as Debian 12's compiler made it. It compares the exclusive or of both addresses with a page's last byte.
 const CODE: [u8; 28] = [
@@ -37,28 +38,9 @@ pub fn between_pages() -> bool {
     if unsafe { *function.cast::<[u8; CODE.len()]>() } != CODE {
         return false;
     }
-    // SAFETY: sysconf has no preconditions.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-    let constant = function.addr() + CONSTANT;
-    let start = (function as *mut u8)
-        .with_addr(constant / page * page)
-        .cast::<c_void>();
-    if !constant.is_multiple_of(4) {
-        return false;
-    }
-    // SAFETY: the word lies in one page of QEMU's code, which the loader mapped private. It is written in one piece, and
-    // nobody runs it meanwhile, as QEMU has started no guest yet.
-    unsafe {
-        if libc::mprotect(
-            start,
-            page,
-            libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
-        ) != 0
-        {
-            return false;
-        }
-        let word = function.cast::<u8>().add(CONSTANT).cast::<u32>();
-        AtomicU32::from_ptr(word).store(u32::MAX, Ordering::SeqCst);
-        libc::mprotect(start, page, libc::PROT_READ | libc::PROT_EXEC) == 0
-    }
+    // SAFETY: the constant is within the function, which is longer.
+    let constant = unsafe { function.cast::<u8>().add(CONSTANT).cast::<u32>() };
+    let (during, after) = (PROT_READ | PROT_WRITE | PROT_EXEC, PROT_READ | PROT_EXEC);
+    // SAFETY: the word lies in QEMU's code, which the loader mapped private, and any number may stand there.
+    constant.is_aligned() && unsafe { patch(constant, u32::MAX, during, after) }
 }

@@ -143,15 +143,12 @@ pub type Open = Vec<Group>;
 /// The callback of a group's first member.
 pub extern "C" fn at_first(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
     let group = Group::of(data);
-    // SAFETY: written once before any callback, and later by the only thread; the caches do not move.
-    let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first };
     let low = group.low(address);
     LOW[group.ordinal()].store(low, Relaxed);
     if low % LINE_BYTES + group.last() >= LINE_BYTES {
         return in_two(vcpu, info, low, data);
     }
-    // SAFETY: as above.
-    if !unsafe { first.hit(low, group.stores()) } {
+    if !access::hit(low, group.stores()) {
         miss(vcpu, info, low, data);
     }
 }
@@ -162,12 +159,7 @@ extern "C" fn in_two(vcpu: c_uint, info: MemInfo, low: u64, data: *mut c_void) {
     let group = Group::of(data);
     let split = LINE_BYTES - low % LINE_BYTES;
     let (below, above) = group.stores_at(split);
-    // SAFETY: as in `at_first`.
-    let hit = unsafe {
-        let first = (*super::STATE.0.get()).assume_init_ref().first;
-        first.hit(low, below) && first.hit(low.wrapping_add(split), above)
-    };
-    if !hit {
+    if !(access::hit(low, below) && access::hit(low.wrapping_add(split), above)) {
         miss(vcpu, info, low, data);
     }
 }

@@ -4,8 +4,12 @@
 //! Sizes are those of the x86-64 system call interface (man 2 of each call, `include/uapi` of Linux 6.1). Marking more
 //! than was written costs a record that is true; marking less would lose a write.
 
+#![allow(non_upper_case_globals)] // SYS_read and its like
+
 use std::ffi::c_uint;
 use std::os::unix::ffi::OsStrExt;
+
+use libc::*;
 
 use super::api::{Id, PAGE_READ};
 use super::state::State;
@@ -52,45 +56,44 @@ pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
 }
 
 fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
+    let vacates = match number {
+        SYS_munmap | SYS_mremap => true,
+        SYS_mmap => a[3] & MAP_FIXED as u64 != 0,
+        SYS_madvise => drops(a[2]),
+        SYS_mprotect => a[2] & PROT_READ as u64 == 0,
+        _ => false,
+    };
+    if vacates {
+        state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1])));
+    }
     match number {
-        libc::SYS_munmap => state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1]))),
-        libc::SYS_mmap if a[3] & libc::MAP_FIXED as u64 != 0 => {
-            state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1])));
+        SYS_mremap if a[3] & MREMAP_FIXED as u64 != 0 => {
+            state.vacate(vcpu, a[4], page_up(a[4].saturating_add(a[2])));
         }
-        libc::SYS_mremap => {
-            state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1])));
-            if a[3] & libc::MREMAP_FIXED as u64 != 0 {
-                state.vacate(vcpu, a[4], page_up(a[4].saturating_add(a[2])));
-            }
-        }
-        libc::SYS_madvise if drops(a[2]) => {
-            state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1])));
-        }
-        libc::SYS_mprotect if a[2] & libc::PROT_READ as u64 == 0 => {
-            state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1])));
-        }
-        libc::SYS_brk if a[0] != 0 && a[0] < state.heap_end => {
+        SYS_brk if a[0] != 0 && a[0] < state.heap_end => {
             state.vacate(vcpu, page_up(a[0]), state.heap_end);
         }
-        libc::SYS_clone if a[0] & libc::CLONE_VM as u64 != 0 => {
+        SYS_clone if a[0] & CLONE_VM as u64 != 0 => {
             // QEMU makes CLONE_VM with CLONE_VFORK a fork.
-            if a[0] & libc::CLONE_VFORK as u64 == 0 {
+            if a[0] & CLONE_VFORK as u64 == 0 {
                 state.more_threads();
             }
-            if a[0] & libc::CLONE_CHILD_CLEARTID as u64 != 0 {
+            if a[0] & CLONE_CHILD_CLEARTID as u64 != 0 {
                 state.cleared.insert(a[3]);
             }
         }
-        libc::SYS_set_tid_address => {
+        SYS_set_tid_address => {
             state.cleared.insert(a[0]);
         }
-        libc::SYS_rt_sigaction if a[1] != 0 => {
+        SYS_rt_sigaction if a[1] != 0 => {
             if let Some(handler) = word(state, a[1]) {
                 state.handlers.insert(handler);
             }
         }
-        libc::SYS_execve => before_exec(state, a[0]),
-        libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_sendto => load(state, vcpu, a[1], a[2]),
+        SYS_execve => before_exec(state, a[0]),
+        SYS_write | SYS_pwrite64 | SYS_sendto => {
+            touch(state, vcpu, a[1], a[2], false);
+        }
         _ => {}
     }
 }
@@ -104,7 +107,7 @@ fn before_exec(state: &mut State, path: u64) {
         return;
     };
     // SAFETY: a C string.
-    if unsafe { libc::access(c_path.as_ptr(), libc::X_OK) } == 0 && state.out.on() {
+    if unsafe { libc::access(c_path.as_ptr(), X_OK) } == 0 && state.out.on() {
         let mut note = b"the program became ".to_vec();
         note.extend_from_slice(&path);
         note.extend_from_slice(b", which runs unrecorded");
@@ -116,7 +119,7 @@ fn before_exec(state: &mut State, path: u64) {
 fn drops(advice: u64) -> bool {
     const FREE: u64 = 8;
     const REMOVE: u64 = 9;
-    advice == libc::MADV_DONTNEED as u64 || advice == FREE || advice == REMOVE
+    advice == MADV_DONTNEED as u64 || advice == FREE || advice == REMOVE
 }
 
 /// A word of the guest's.
@@ -145,11 +148,6 @@ fn text(state: &State, address: u64) -> Option<Vec<u8>> {
         }
     }
     None
-}
-
-/// The kernel read for the program.
-fn load(state: &mut State, vcpu: c_uint, address: u64, bytes: u64) {
-    touch(state, vcpu, address, bytes, false);
 }
 
 /// The kernel wrote for the program.
@@ -200,92 +198,71 @@ fn store_message(state: &mut State, vcpu: c_uint, header: u64, total: u64) {
 }
 
 fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64) {
-    const STAT: u64 = 144;
-    let interrupted = matches!(number, libc::SYS_nanosleep | libc::SYS_clock_nanosleep);
+    let interrupted = matches!(number, SYS_nanosleep | SYS_clock_nanosleep);
     if (-4095..0).contains(&result) && !interrupted {
         return;
     }
     let got = result as u64;
     // Which argument, how many bytes.
     let fixed: &[(usize, u64)] = match number {
-        libc::SYS_read | libc::SYS_pread64 | libc::SYS_readlink | libc::SYS_getdents64 => {
-            &[(1, got)]
-        }
-        libc::SYS_getdents | libc::SYS_listxattr | libc::SYS_flistxattr => &[(1, got)],
-        libc::SYS_getrandom | libc::SYS_getcwd => &[(0, got)],
-        libc::SYS_readlinkat | libc::SYS_sched_getaffinity => &[(2, got)],
-        libc::SYS_getxattr | libc::SYS_lgetxattr | libc::SYS_fgetxattr => &[(2, got)],
-        libc::SYS_stat | libc::SYS_fstat | libc::SYS_lstat => &[(1, STAT)],
-        libc::SYS_newfstatat => &[(2, STAT)],
-        libc::SYS_statx => &[(4, 256)],
-        libc::SYS_statfs | libc::SYS_fstatfs => &[(1, 120)],
-        libc::SYS_uname => &[(0, 390)],
-        libc::SYS_sysinfo => &[(0, 112)],
-        libc::SYS_times => &[(0, 32)],
-        libc::SYS_getrusage => &[(1, 144)],
-        libc::SYS_gettimeofday => &[(0, 16), (1, 8)],
-        libc::SYS_clock_gettime | libc::SYS_clock_getres | libc::SYS_nanosleep => &[(1, 16)],
-        libc::SYS_clock_nanosleep => &[(3, 16)],
-        libc::SYS_time | libc::SYS_pipe | libc::SYS_pipe2 => &[(0, 8)],
-        libc::SYS_socketpair => &[(3, 8)],
-        libc::SYS_accept | libc::SYS_accept4 | libc::SYS_getsockname | libc::SYS_getpeername => {
-            &[(1, 128), (2, 4)]
-        }
-        libc::SYS_select | libc::SYS_pselect6 => &[(1, 128), (2, 128), (3, 128), (4, 16)],
-        libc::SYS_rt_sigaction => &[(2, 32)],
-        libc::SYS_rt_sigprocmask => &[(2, 8)],
-        libc::SYS_rt_sigpending => &[(0, 8)],
-        libc::SYS_sigaltstack => &[(1, 24)],
-        libc::SYS_rt_sigtimedwait => &[(1, 128)],
-        libc::SYS_wait4 => &[(1, 4), (3, 144)],
-        libc::SYS_waitid => &[(2, 128), (4, 144)],
-        libc::SYS_getitimer => &[(1, 32)],
-        libc::SYS_setitimer => &[(2, 32)],
-        libc::SYS_timer_create => &[(2, 4)],
-        libc::SYS_timer_gettime | libc::SYS_timerfd_gettime => &[(1, 32)],
-        libc::SYS_timer_settime | libc::SYS_timerfd_settime => &[(3, 32)],
-        libc::SYS_prlimit64 => &[(3, 16)],
-        libc::SYS_getrlimit => &[(1, 16)],
-        libc::SYS_sched_getparam => &[(1, 4)],
-        libc::SYS_getcpu => &[(0, 4), (1, 4)],
-        libc::SYS_getresuid | libc::SYS_getresgid => &[(0, 4), (1, 4), (2, 4)],
-        libc::SYS_capget => &[(1, 24)],
-        libc::SYS_ioctl => &[(2, IOCTL)],
-        libc::SYS_fcntl => match a[1] as i32 {
-            libc::F_GETLK => &[(2, 32)],
-            _ => &[],
-        },
-        libc::SYS_arch_prctl => &[(1, 8)],
-        libc::SYS_prctl => match a[0] as i32 {
-            libc::PR_GET_NAME => &[(1, 16)],
-            _ => &[],
-        },
-        libc::SYS_sendfile => &[(2, 8)],
-        libc::SYS_clone => match a[0] as i32 & libc::CLONE_PARENT_SETTID {
-            0 => &[],
-            _ => &[(2, 4)],
-        },
-        libc::SYS_poll | libc::SYS_ppoll => &[(0, a[1].saturating_mul(8))],
-        libc::SYS_epoll_wait | libc::SYS_epoll_pwait => &[(1, got.saturating_mul(12))],
-        libc::SYS_getgroups => &[(1, got.saturating_mul(4))],
-        libc::SYS_msgrcv => &[(1, got.saturating_add(8))],
-        libc::SYS_mincore => &[(2, a[1].div_ceil(PAGE))],
+        SYS_read | SYS_pread64 | SYS_readlink | SYS_getdents64 | SYS_getdents => &[(1, got)],
+        SYS_listxattr | SYS_flistxattr => &[(1, got)],
+        SYS_getrandom | SYS_getcwd => &[(0, got)],
+        SYS_readlinkat | SYS_sched_getaffinity => &[(2, got)],
+        SYS_getxattr | SYS_lgetxattr | SYS_fgetxattr => &[(2, got)],
+        SYS_stat | SYS_fstat | SYS_lstat | SYS_getrusage => &[(1, 144)],
+        SYS_newfstatat => &[(2, 144)],
+        SYS_statx => &[(4, 256)],
+        SYS_statfs | SYS_fstatfs => &[(1, 120)],
+        SYS_uname => &[(0, 390)],
+        SYS_sysinfo => &[(0, 112)],
+        SYS_times => &[(0, 32)],
+        SYS_gettimeofday => &[(0, 16), (1, 8)],
+        SYS_clock_gettime | SYS_clock_getres | SYS_nanosleep | SYS_getrlimit => &[(1, 16)],
+        SYS_clock_nanosleep | SYS_prlimit64 => &[(3, 16)],
+        SYS_time | SYS_pipe | SYS_pipe2 => &[(0, 8)],
+        SYS_socketpair => &[(3, 8)],
+        SYS_accept | SYS_accept4 | SYS_getsockname | SYS_getpeername => &[(1, 128), (2, 4)],
+        SYS_select | SYS_pselect6 => &[(1, 128), (2, 128), (3, 128), (4, 16)],
+        SYS_rt_sigaction | SYS_setitimer => &[(2, 32)],
+        SYS_rt_sigprocmask | SYS_sendfile => &[(2, 8)],
+        SYS_rt_sigpending => &[(0, 8)],
+        SYS_sigaltstack | SYS_capget => &[(1, 24)],
+        SYS_rt_sigtimedwait => &[(1, 128)],
+        SYS_wait4 => &[(1, 4), (3, 144)],
+        SYS_waitid => &[(2, 128), (4, 144)],
+        SYS_timer_create => &[(2, 4)],
+        SYS_getitimer | SYS_timer_gettime | SYS_timerfd_gettime => &[(1, 32)],
+        SYS_timer_settime | SYS_timerfd_settime => &[(3, 32)],
+        SYS_sched_getparam => &[(1, 4)],
+        SYS_getcpu => &[(0, 4), (1, 4)],
+        SYS_getresuid | SYS_getresgid => &[(0, 4), (1, 4), (2, 4)],
+        SYS_ioctl => &[(2, IOCTL)],
+        SYS_fcntl if a[1] as i32 == F_GETLK => &[(2, 32)],
+        SYS_arch_prctl => &[(1, 8)],
+        SYS_prctl if a[0] as i32 == PR_GET_NAME => &[(1, 16)],
+        SYS_clone if a[0] as i32 & CLONE_PARENT_SETTID != 0 => &[(2, 4)],
+        SYS_poll | SYS_ppoll => &[(0, a[1].saturating_mul(8))],
+        SYS_epoll_wait | SYS_epoll_pwait => &[(1, got.saturating_mul(12))],
+        SYS_getgroups => &[(1, got.saturating_mul(4))],
+        SYS_msgrcv => &[(1, got.saturating_add(8))],
+        SYS_mincore => &[(2, a[1].div_ceil(PAGE))],
         _ => &[],
     };
     for &(argument, bytes) in fixed {
         store(state, vcpu, a[argument], bytes);
     }
     match number {
-        libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 | libc::SYS_process_vm_readv => {
+        SYS_readv | SYS_preadv | SYS_preadv2 | SYS_process_vm_readv => {
             store_list(state, vcpu, a[1], a[2], got);
         }
-        libc::SYS_recvfrom => {
+        SYS_recvfrom => {
             store(state, vcpu, a[1], got);
             store(state, vcpu, a[4], 128);
             store(state, vcpu, a[5], 4);
         }
-        libc::SYS_recvmsg => store_message(state, vcpu, a[1], got),
-        libc::SYS_recvmmsg => {
+        SYS_recvmsg => store_message(state, vcpu, a[1], got),
+        SYS_recvmmsg => {
             for i in 0..got.min(VECTORS) {
                 let header = a[1] + i * 64;
                 let length = word(state, header + 56).unwrap_or(0) & 0xFFFF_FFFF;
@@ -293,7 +270,7 @@ fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64)
                 store(state, vcpu, header, 64);
             }
         }
-        libc::SYS_getsockopt => {
+        SYS_getsockopt => {
             let length = word(state, a[4]).unwrap_or(0) & 0xFFFF_FFFF;
             store(state, vcpu, a[3], length);
             store(state, vcpu, a[4], 4);
@@ -306,26 +283,26 @@ fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64)
 fn mapping(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], got: u64) {
     state.out.thread = counters::number(vcpu);
     match number {
-        libc::SYS_munmap => state.gone(a[0], page_up(a[0].saturating_add(a[1]))),
-        libc::SYS_mmap => {
+        SYS_munmap => state.gone(a[0], page_up(a[0].saturating_add(a[1]))),
+        SYS_mmap => {
             let end = page_up(got.saturating_add(a[1]));
-            if a[3] & libc::MAP_FIXED as u64 != 0 {
+            if a[3] & MAP_FIXED as u64 != 0 {
                 state.gone(got, end);
             }
-            let shared = a[3] & libc::MAP_TYPE as u64 != libc::MAP_PRIVATE as u64;
-            if shared && a[3] & libc::MAP_ANONYMOUS as u64 == 0 {
+            let shared = a[3] & MAP_TYPE as u64 != MAP_PRIVATE as u64;
+            if shared && a[3] & MAP_ANONYMOUS as u64 == 0 {
                 map_file(state, got, end - got, a[4] as i32, a[5]);
             }
         }
-        libc::SYS_mremap => moved(state, a[0], page_up(a[1]), got, page_up(a[2])),
-        libc::SYS_madvise if drops(a[2]) => {
+        SYS_mremap => moved(state, a[0], page_up(a[1]), got, page_up(a[2])),
+        SYS_madvise if drops(a[2]) => {
             // Pages of a shared file come back as they were.
             let end = page_up(a[0].saturating_add(a[1]));
             if state.out.maps.clone().remove(a[0], end).is_empty() {
                 state.gone(a[0], end);
             }
         }
-        libc::SYS_brk => {
+        SYS_brk => {
             if got < state.heap_end {
                 state.gone(page_up(got), page_up(state.heap_end));
             }
@@ -375,7 +352,7 @@ fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset:
         let failed = libc::fstat(descriptor, &raw mut stat) != 0;
         (stat, failed)
     };
-    if failed || stat.st_mode & libc::S_IFMT != libc::S_IFREG {
+    if failed || stat.st_mode & S_IFMT != S_IFREG {
         return;
     }
     let Some((line, new)) = state.out.maps.file(stat.st_dev, stat.st_ino) else {

@@ -135,7 +135,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
         return Err("it records x86-64 programs only".to_owned());
     }
     let api = Api::find()?;
-    let options = Options::parse(arguments.iter().map(String::as_str))?;
+    let options = Options::parse(arguments)?;
     let path = Path::new(&options.folder).join(FIRST);
     let ring = Ring::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     ring.header()

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::api::{Api, PAGE_READ};
 use super::counters;
 use crate::caches::Memory;
-use crate::codec::{Encoder, Event, LONGEST_RECORD, op};
+use crate::codec::{Encoder, Event, LONGEST_RECORD, Record, op};
 use crate::maps::{FILES, Maps};
 use crate::ring::Ring;
 
@@ -69,12 +69,7 @@ impl Out {
         self.to_come.clear();
         self.owed.clear();
         (self.last, self.skip, self.unreadable) = (0, 0, 0);
-        if let Some(known) = &mut self.known {
-            known.clear();
-        }
-        if let Some(told) = &mut self.told {
-            told.clear();
-        }
+        self.forget(0, u64::MAX);
     }
 
     /// Whether anybody listens.
@@ -107,7 +102,7 @@ impl Out {
 
     /// A record.
     #[inline]
-    pub fn record(&mut self, op: u8, line: u64, data: Option<&[u8; 64]>) {
+    pub fn record(&mut self, op: u8, line: u64, data: Option<[u8; 64]>) {
         let Some(ring) = &self.ring else { return };
         let now = counters::all();
         if now < self.skip {
@@ -125,9 +120,14 @@ impl Out {
             self.tell_frame(line);
         }
         let mut bytes = [0; LONGEST_RECORD];
-        let length = self
-            .encoder
-            .record(&mut bytes, gap, self.thread, op, line, data);
+        let record = Record {
+            gap,
+            thread: self.thread,
+            op,
+            line,
+            data,
+        };
+        let length = self.encoder.record(&mut bytes, &record);
         self.send(&bytes[..length]);
     }
 
@@ -142,7 +142,7 @@ impl Out {
         match self.bytes(line) {
             Some(data) => {
                 self.now_known(line);
-                self.record(op, line, Some(&data));
+                self.record(op, line, Some(data));
             }
             None => self.unreadable += 1,
         }
@@ -150,12 +150,8 @@ impl Out {
 
     /// A read, with the bytes if they are wanted and new.
     pub fn read(&mut self, op: u8, line: u64) {
-        let data = if self.now_known(line) {
-            self.bytes(line)
-        } else {
-            None
-        };
-        self.record(op, line, data.as_ref());
+        let data = self.now_known(line).then(|| self.bytes(line)).flatten();
+        self.record(op, line, data);
     }
 
     /// With `--read-data`: whether the trace did not have the line's contents until now.
@@ -172,7 +168,7 @@ impl Out {
 
     /// The lines' contents are no longer what the trace says.
     pub fn forget(&mut self, line: u64, lines: u64) {
-        let pages = line / PAGE_LINES..(line + lines).div_ceil(PAGE_LINES);
+        let pages = line / PAGE_LINES..line.saturating_add(lines).div_ceil(PAGE_LINES);
         if let Some(known) = &mut self.known {
             known.retain(|page, _| !pages.contains(page));
         }

@@ -3,14 +3,15 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
+use iced_x86::Instruction;
+
 use super::api::Api;
 use super::out::Out;
 use super::plan::Known;
 use super::verify::Checked;
 use super::{counters, grouped};
-use crate::caches::{Caches, First, Want};
+use crate::caches::{Caches, First};
 use crate::codec::{Event, op};
-use crate::insn::Address;
 use crate::options::{Level, Options};
 use crate::ring::Ring;
 
@@ -52,8 +53,8 @@ pub struct State {
     pub heap_end: u64,
     /// Addresses of lines whose stores may have come after their mark was taken.
     pub late: BTreeSet<u64>,
-    /// Addresses of flush instructions, which QEMU's translations point to.
-    pub operands: HashMap<(u8, u64), &'static (u8, Address)>,
+    /// Flush instructions with their operations' codes, which QEMU's translations point to.
+    pub flushes: HashMap<Instruction, &'static (u8, Instruction)>,
     /// What the callbacks of translated blocks are given.
     pub known: Known,
     /// What was checked, if that is wanted.
@@ -81,7 +82,7 @@ impl State {
             cleared: BTreeSet::new(),
             heap_end: 0,
             late: BTreeSet::new(),
-            operands: HashMap::new(),
+            flushes: HashMap::new(),
             known: Known::default(),
             checked: None,
             registers_are_stored: false,
@@ -191,8 +192,7 @@ impl State {
             0 => 0,
             _ => vcpu as usize % self.firsts.len(),
         };
-        let want = if store { Want::Store } else { Want::Load };
-        self.caches.access(core, line, want, &mut self.out);
+        self.caches.access(core, line, store, &mut self.out);
     }
 
     /// A store past the caches: of a whole line sooner or later, as a rule.
@@ -321,7 +321,7 @@ impl State {
         if let Some(checked) = &self.checked {
             self.out.tell(&Event::Note(checked.note().into_bytes()));
         }
-        if !self.registers_are_stored && !self.operands.is_empty() {
+        if !self.registers_are_stored && !self.flushes.is_empty() {
             let note = "this QEMU shows registers as of the last load or store: some flushes' addresses may be stale";
             self.out.tell(&Event::Note(note.into()));
         }

@@ -10,6 +10,9 @@
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use libc::{PROT_READ, PROT_WRITE};
 
 /// The helper that calls back before blocks and instructions.
 const NAME: &[u8] = b"\0plugin_vcpu_udata_cb\0";
@@ -98,22 +101,28 @@ pub fn store_registers() -> bool {
     let Some(flags) = flags(&segments) else {
         return false;
     };
+    let sealed = segments.sealed;
+    let sealed = sealed.is_some_and(|sealed| sealed.contains(&(flags as usize)));
+    let during = PROT_READ | PROT_WRITE;
+    let after = if sealed { PROT_READ } else { during };
+    // SAFETY: the word lies in QEMU's data, which the loader mapped private, and holds flags.
+    unsafe { patch(flags, NO_WRITE_GLOBALS, during, after) }
+}
+
+/// Writes a word of QEMU's own, whose page is `during` accessible meanwhile and `after` from then on; false if it cannot be.
+///
+/// # Safety
+/// The aligned word is QEMU's and may have that value. QEMU has started no guest yet, so nobody looks at it meanwhile.
+pub unsafe fn patch(word: *mut u32, value: u32, during: c_int, after: c_int) -> bool {
     // SAFETY: sysconf has no preconditions.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-    let at = flags as usize / page * page;
-    let sealed = segments
-        .sealed
-        .is_some_and(|sealed| sealed.contains(&(flags as usize)));
-    // SAFETY: the page is QEMU's data, which the loader mapped private; its contents stay but for the one word, which
-    // nobody reads meanwhile, as QEMU has started no guest yet.
+    let start = word.map_addr(|at| at / page * page).cast::<c_void>();
+    // SAFETY: by the caller's promise. It is written in one piece.
     unsafe {
-        if libc::mprotect(at as *mut c_void, page, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+        if libc::mprotect(start, page, during) != 0 {
             return false;
         }
-        flags.write(NO_WRITE_GLOBALS);
-        if sealed {
-            libc::mprotect(at as *mut c_void, page, libc::PROT_READ);
-        }
+        AtomicU32::from_ptr(word).store(value, Ordering::SeqCst);
+        libc::mprotect(start, page, after) == 0
     }
-    true
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
-use super::api::{ADD_U64, Block, Id, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
+use super::api::{ADD_U64, Block, Id, Insn, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
 use super::plan::Plan;
 use super::state::State;
 use super::{access, counters, threaded, verify, with};
@@ -39,26 +39,14 @@ pub extern "C" fn block(_: Id, block: Block) {
         let plan = (state.level == Level::Memory && !threaded()).then(|| planned(state, block));
         for i in 0..insns {
             let insn = (api.insn)(block, i);
-            // SAFETY: QEMU keeps the instruction's bytes until this call returns.
-            let bytes =
-                unsafe { std::slice::from_raw_parts((api.insn_data)(insn), (api.insn_size)(insn)) };
-            let address = (api.insn_address)(insn);
-            let kind = insn::kind(bytes, address);
-            let on_access = match kind {
-                Kind::NonTemporal => access::past_caches,
-                _ => plain,
-            };
-            match kind {
-                Kind::Fence => (api.on_insn)(insn, access::at_fence, NO_REGISTERS, null_mut()),
-                Kind::Flush(code, operand) => {
-                    let known = state
-                        .operands
-                        .entry((code, address))
-                        .or_insert_with(|| Box::leak(Box::new((code, operand))));
-                    if known.1 != operand {
-                        *known = Box::leak(Box::new((code, operand))); // other code lies there by now
-                    }
-                    let kept = std::ptr::from_ref(*known).cast_mut().cast();
+            let decoded = insn::decode(bytes(state, insn), (api.insn_address)(insn));
+            let kind = decoded.as_ref().map_or(Kind::Plain, insn::kind);
+            match (kind, decoded) {
+                (Kind::Fence, _) => (api.on_insn)(insn, access::at_fence, NO_REGISTERS, null_mut()),
+                (Kind::Flush(code), Some(flush)) => {
+                    let known = state.flushes.entry(flush);
+                    let kept = *known.or_insert_with(|| Box::leak(Box::new((code, flush))));
+                    let kept = std::ptr::from_ref(kept).cast_mut().cast();
                     (api.on_insn)(insn, access::at_flush, READS_REGISTERS, kept);
                 }
                 _ => {}
@@ -71,12 +59,23 @@ pub extern "C" fn block(_: Id, block: Block) {
                 }
                 continue;
             }
+            let on_access = match kind {
+                Kind::NonTemporal => access::past_caches,
+                _ => plain,
+            };
             (api.on_access)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, null_mut());
         }
         if let (Some((_, groups)), Some(_)) = (&plan, &state.checked) {
             verify::ask(api, block, groups);
         }
     });
+}
+
+/// The instruction's bytes, which QEMU keeps until the block's callback returns.
+fn bytes(state: &State, insn: Insn) -> &'static [u8] {
+    let api = state.api;
+    // SAFETY: QEMU says where they are and how many; nobody here keeps them longer.
+    unsafe { std::slice::from_raw_parts((api.insn_data)(insn), (api.insn_size)(insn)) }
 }
 
 /// The callbacks of a block of one-threaded code.
@@ -86,10 +85,7 @@ fn planned(state: &mut State, block: Block) -> Plan {
     let uses: Vec<Use> = (0..(api.insns)(block))
         .map(|i| {
             let insn = (api.insn)(block, i);
-            // SAFETY: QEMU keeps the instruction's bytes until this call returns.
-            let bytes =
-                unsafe { std::slice::from_raw_parts((api.insn_data)(insn), (api.insn_size)(insn)) };
-            flow.next(bytes, (api.insn_address)(insn))
+            flow.next(bytes(state, insn), (api.insn_address)(insn))
         })
         .collect();
     state.known.plan(&uses, state.options.read_data)

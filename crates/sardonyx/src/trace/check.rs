@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{TraceError, TraceReader};
 
 /// What a check found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
     /// Rows looked at.
     pub records: u64,
@@ -44,11 +44,7 @@ pub fn check(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<CheckReport, TraceError> {
     let mut reader = TraceReader::open(path)?;
-    let mut report = CheckReport {
-        records: 0,
-        bad: 0,
-        problems: Vec::new(),
-    };
+    let mut report = CheckReport::default();
     let total = reader.records().min(limit);
     while report.records < total {
         let Some((first, rows)) = reader.next_rows()? else {

@@ -93,11 +93,18 @@ impl Rows {
             data: column("data").as_fixed_size_binary().clone(),
             any_null: false,
         };
-        let any_null = [rows.gap.null_count(), rows.thread.null_count()]
-            .into_iter()
-            .chain([rows.op.null_count(), rows.line.null_count()])
-            .any(|n| n > 0);
+        let any_null = rows.required().iter().any(|(_, c)| c.null_count() > 0);
         Rows { any_null, ..rows }
+    }
+
+    /// The columns that have no nulls.
+    fn required(&self) -> [(&str, &dyn Array); 4] {
+        [
+            ("gap", &self.gap),
+            ("thread", &self.thread),
+            ("op", &self.op),
+            ("line", &self.line),
+        ]
     }
 
     pub(super) fn len(&self) -> usize {
@@ -106,8 +113,10 @@ impl Rows {
 
     /// Row `i` of this batch, or what is wrong with it.
     pub(super) fn record(&self, i: usize) -> Result<Record, String> {
-        if self.any_null {
-            self.refuse_nulls(i)?;
+        if self.any_null
+            && let Some((name, _)) = self.required().iter().find(|(_, c)| c.is_null(i))
+        {
+            return Err(format!("`{name}` is null; only `data` may be"));
         }
         let code = self.op.value(i);
         let op = Op::from_code(code).ok_or_else(|| format!("op {code} is not one of 0-11"))?;
@@ -118,36 +127,18 @@ impl Rows {
                  `line` is the byte address divided by 64"
             ));
         }
-        let data = if self.data.is_valid(i) {
-            self.data.value(i).try_into().ok()
-        } else {
-            None
-        };
+        let data = self.data.is_valid(i).then(|| self.data.value(i));
         if op.has_data() && data.is_none() {
             return Err(format!(
                 "op {code} carries a line, but `data` is null; give its 64 bytes"
             ));
         }
-        let (gap, thread) = (self.gap.value(i), self.thread.value(i));
         Ok(Record {
-            gap,
-            thread,
+            gap: self.gap.value(i),
+            thread: self.thread.value(i),
             op,
             line: Virtual(line),
-            data,
+            data: data.map(|data| data.try_into().expect("the schema was checked")),
         })
-    }
-
-    fn refuse_nulls(&self, i: usize) -> Result<(), String> {
-        let columns: [(&str, &dyn Array); 4] = [
-            ("gap", &self.gap),
-            ("thread", &self.thread),
-            ("op", &self.op),
-            ("line", &self.line),
-        ];
-        match columns.iter().find(|(_, column)| column.is_null(i)) {
-            Some((name, _)) => Err(format!("`{name}` is null; only `data` may be")),
-            None => Ok(()),
-        }
     }
 }

@@ -7,31 +7,13 @@ use std::path::{Path, PathBuf};
 /// Why a trace cannot be read, written or converted.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file as a whole: missing, truncated, of another format, of another version.
-    #[error("{}: {problem}", path.display())]
+    /// A file: as a whole, or at one place.
+    #[error("{}{place}: {problem}", path.display())]
     File {
         /// The file at fault.
         path: PathBuf,
-        /// What is wrong and what to do about it.
-        problem: String,
-    },
-    /// One row of a trace file.
-    #[error("{}, row {row}: {problem}", path.display())]
-    Row {
-        /// The file at fault.
-        path: PathBuf,
-        /// The row, from 0.
-        row: u64,
-        /// What is wrong and what to do about it.
-        problem: String,
-    },
-    /// One line of another simulator's text trace.
-    #[error("{}, line {line}: {problem}", path.display())]
-    Text {
-        /// The file at fault.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
+        /// `, row 812` from 0, `, line 812` of a text file from 1, or nothing.
+        place: String,
         /// What is wrong and what to do about it.
         problem: String,
     },
@@ -46,29 +28,35 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// An error about the file as a whole.
-    pub(crate) fn file(path: &Path, problem: impl Into<String>) -> TraceError {
+    fn at(path: &Path, place: String, problem: impl Into<String>) -> TraceError {
         TraceError::File {
             path: path.to_owned(),
+            place,
             problem: problem.into(),
         }
     }
 
-    /// An error about one row.
+    /// An error about the file as a whole: missing, truncated, of another format, of another version.
+    pub(crate) fn file(path: &Path, problem: impl Into<String>) -> TraceError {
+        TraceError::at(path, String::new(), problem)
+    }
+
+    /// An error about one row of a trace file.
     pub(crate) fn row(path: &Path, row: u64, problem: impl Into<String>) -> TraceError {
-        TraceError::Row {
-            path: path.to_owned(),
-            row,
-            problem: problem.into(),
-        }
+        TraceError::at(path, format!(", row {row}"), problem)
     }
 
-    /// An error about one line of text.
+    /// An error about one line of another simulator's text trace.
     pub(crate) fn text(path: &Path, line: u64, problem: impl Into<String>) -> TraceError {
-        TraceError::Text {
-            path: path.to_owned(),
-            line,
-            problem: problem.into(),
-        }
+        TraceError::at(path, format!(", line {line}"), problem)
+    }
+
+    /// The system does not let the file be read.
+    pub(crate) fn unreadable(path: &Path, e: &std::io::Error) -> TraceError {
+        let problem = format!("cannot be read: {e}; check the name and the permissions");
+        TraceError::file(path, problem)
     }
 }
+
+/// What is wrong with a folder.
+pub(super) const IS_A_FOLDER: &str = "is a directory; name a trace file inside it";

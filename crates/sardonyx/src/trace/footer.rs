@@ -1,7 +1,7 @@
 //! Reads the footer of a trace file, which is held against bounds before any page is decoded.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 
 use parquet::basic::Encoding;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
@@ -18,12 +18,11 @@ const ROW_GROUPS: usize = 1 << 20;
 ///
 /// # Errors
 /// What contradicts itself or goes beyond a bound, for [`super::TraceError`] to complete.
-pub(super) fn read(file: &mut File) -> Result<ParquetMetaData, String> {
+pub(super) fn read(file: &File) -> Result<ParquetMetaData, String> {
     let io = |e: std::io::Error| format!("cannot be read: {e}");
-    let end = file.seek(SeekFrom::End(0)).map_err(io)? - TAIL;
-    file.seek(SeekFrom::Start(end)).map_err(io)?;
+    let end = file.metadata().map_err(io)?.len() - TAIL;
     let mut length = [0; 4];
-    file.read_exact(&mut length).map_err(io)?;
+    file.read_exact_at(&mut length, end).map_err(io)?;
     let length = u64::from(u32::from_le_bytes(length));
     if length > end.saturating_sub(MAGIC) {
         return Err(format!(
@@ -35,17 +34,16 @@ pub(super) fn read(file: &mut File) -> Result<ParquetMetaData, String> {
             "its footer has {length} bytes, more than {FOOTER_BYTES}; write larger row groups"
         ));
     }
-    file.seek(SeekFrom::Start(end - length)).map_err(io)?;
     let mut bytes = vec![0; length as usize];
-    file.read_exact(&mut bytes).map_err(io)?;
+    file.read_exact_at(&mut bytes, end - length).map_err(io)?;
     let metadata = ParquetMetaDataReader::decode_metadata(&bytes).map_err(|e| e.to_string())?;
-    check_rows(&metadata)?;
-    check_columns(&metadata, end - length)?;
+    check(&metadata, end - length)?;
     Ok(metadata)
 }
 
-/// The counts of rows agree with each other; whether the pages hold so many is seen when they are read.
-fn check_rows(metadata: &ParquetMetaData) -> Result<(), String> {
+/// The counts of rows agree with each other; whether the pages hold so many is seen when they are read. The columns
+/// lie in the file, before the footer, which begins at `end`, and in an encoding whose pages the parquet crate bounds.
+fn check(metadata: &ParquetMetaData, end: u64) -> Result<(), String> {
     let groups = metadata.row_groups();
     if groups.len() > ROW_GROUPS {
         return Err(format!(
@@ -62,20 +60,6 @@ fn check_rows(metadata: &ParquetMetaData) -> Result<(), String> {
         sum = sum
             .checked_add(rows)
             .ok_or("its row groups have more than 2^63 rows")?;
-    }
-    let whole = metadata.file_metadata().num_rows();
-    if whole != sum {
-        return Err(format!(
-            "it promises {whole} records, and its row groups hold {sum}"
-        ));
-    }
-    Ok(())
-}
-
-/// The columns lie in the file, before the footer, which begins at `end`, and in an encoding whose
-/// pages the parquet crate bounds.
-fn check_columns(metadata: &ParquetMetaData, end: u64) -> Result<(), String> {
-    for (index, group) in metadata.row_groups().iter().enumerate() {
         for column in group.columns() {
             let name = column.column_path().string();
             let start = column
@@ -96,6 +80,12 @@ fn check_columns(metadata: &ParquetMetaData, end: u64) -> Result<(), String> {
                 ));
             }
         }
+    }
+    let whole = metadata.file_metadata().num_rows();
+    if whole != sum {
+        return Err(format!(
+            "it promises {whole} records, and its row groups hold {sum}"
+        ));
     }
     Ok(())
 }

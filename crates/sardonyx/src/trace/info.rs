@@ -55,7 +55,7 @@ pub struct TraceInfo {
 }
 
 /// The contents written a certain number of times.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bucket {
     /// How often each of them is written: `1`, `2-10`, `11-100`, `101-1000`, `>1000`.
     pub times: &'static str,
@@ -107,14 +107,11 @@ pub fn info(
     mut source: Source,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<TraceInfo, TraceError> {
-    let (mut survey, mut batch) = (Survey::default(), Vec::new());
-    let total = source.total().unwrap_or(0);
-    while source.next_batch(&mut batch)? {
-        for record in &batch {
-            survey.add(record);
-        }
-        progress(survey.records, total);
-    }
+    let mut survey = Survey::default();
+    source.each(progress, |record| {
+        survey.add(record);
+        Ok(())
+    })?;
     Ok(survey.finish(source.provenance().gap_unit))
 }
 
@@ -126,7 +123,7 @@ struct Content {
 }
 
 /// What is known of one line.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Touched {
     first_read: bool,
     /// Number of the content last written.
@@ -157,11 +154,8 @@ impl Survey {
         match (&record.data, record.op) {
             (Some(data), op) if op.is_write() || op == Op::Store => self.write(record.line.0, data),
             (_, Op::ReadMiss | Op::Load) => {
-                let unknown = Touched {
-                    first_read: true,
-                    content: None,
-                };
-                self.lines.entry(record.line.0).or_insert(unknown);
+                let touched = self.lines.entry(record.line.0).or_default();
+                touched.first_read |= touched.content.is_none();
             }
             _ => {}
         }
@@ -171,11 +165,7 @@ impl Survey {
         let number = self.number(data);
         self.contents[number as usize].writes += 1;
         self.zeros += u64::from(*data == ZERO_LINE);
-        let fresh = Touched {
-            first_read: false,
-            content: None,
-        };
-        let touched = self.lines.entry(line).or_insert(fresh);
+        let touched = self.lines.entry(line).or_default();
         self.silent += u64::from(touched.content == Some(number));
         touched.content = Some(number);
     }
@@ -249,10 +239,7 @@ fn locality(contents: &[Content], writes: u64) -> Vec<Bucket> {
         .iter()
         .map(|&(_, times)| Bucket {
             times,
-            contents: 0,
-            contents_share: 0.0,
-            writes: 0,
-            writes_share: 0.0,
+            ..Bucket::default()
         })
         .collect();
     for content in contents {
@@ -293,9 +280,5 @@ fn collisions(contents: &[Content], writes: u64) -> Vec<Collisions> {
 
 /// `part` of `whole`, and nothing of nothing.
 fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
+    part as f64 / whole.max(1) as f64
 }

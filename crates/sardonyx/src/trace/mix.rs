@@ -21,6 +21,9 @@ const FILES: u64 = 1 << 57;
 /// Lines set apart for one file.
 const FILE_LOG2: u32 = 38;
 
+/// The longest gap of a record.
+const MOST_GAP: u64 = u32::MAX as u64;
+
 /// One of the traces.
 struct Program {
     source: Source,
@@ -51,6 +54,23 @@ impl Program {
         }
         self.due += u64::from(self.batch[self.at].gap);
         Ok(true)
+    }
+
+    fn line(&self, which: usize, line: Virtual) -> Result<Virtual, TraceError> {
+        let line = line.0;
+        if line < 1 << SPACE_LOG2 {
+            return Ok(Virtual(line | (which as u64) << SPACE_LOG2));
+        }
+        let first = line & !((1 << FILE_LOG2) - 1);
+        match self.files.get(&first) {
+            Some(mixed) => Ok(Virtual(mixed + (line - first))),
+            None => Err(TraceError::file(
+                Path::new(self.source.name()),
+                format!(
+                    "line {line} is neither below 2^{SPACE_LOG2} nor of a file that the trace names; it cannot be mixed"
+                ),
+            )),
+        }
     }
 }
 
@@ -95,14 +115,8 @@ pub fn mix(
         return Err(TraceError::file(path, problem));
     }
     let mut writer = TraceWriter::create(to, provenance(&notes, files.shown))?;
-    let total = programs.iter().filter_map(|p| p.source.total()).sum();
-    let mut pour = Pour {
-        threads: 0,
-        now: 0,
-        running: 0,
-        gap: 0,
-        done: 0,
-    };
+    let total = programs.iter().map(|p| p.source.total()).sum();
+    let mut pour = Pour::default();
     for program in &mut programs {
         pour.running += u64::from(program.advance()?);
     }
@@ -111,8 +125,11 @@ pub fn mix(
         .min_by_key(|&k| programs[k].due)
     {
         let record = pour.take(which, &mut programs[which])?;
-        for carried in pour.carried() {
-            writer.push(&carried)?;
+        if pour.gap > MOST_GAP {
+            for _ in 0..pour.gap / MOST_GAP {
+                writer.push(&Record::carry(0))?;
+            }
+            pour.gap %= MOST_GAP;
         }
         writer.push(&Record {
             gap: pour.gap as u32,
@@ -147,6 +164,7 @@ fn provenance(notes: &[(Provenance, std::path::PathBuf)], files: Vec<Value>) -> 
 }
 
 /// The mixed trace's clock.
+#[derive(Default)]
 struct Pour {
     /// Threads given out.
     threads: u16,
@@ -182,41 +200,6 @@ impl Pour {
             }
         }
         Ok(record)
-    }
-
-    /// What of the gap does not fit one record.
-    fn carried(&mut self) -> Vec<Record> {
-        let most = u64::from(u32::MAX);
-        let whole = self.gap / (most + 1);
-        let carry = Record {
-            gap: u32::MAX,
-            thread: 0,
-            op: Op::Changed,
-            line: Virtual(0),
-            data: Some([0; 64]),
-        };
-        let count = if whole == 0 { 0 } else { self.gap / most };
-        self.gap -= count * most;
-        vec![carry; count as usize]
-    }
-}
-
-impl Program {
-    fn line(&self, which: usize, line: Virtual) -> Result<Virtual, TraceError> {
-        let line = line.0;
-        if line < 1 << SPACE_LOG2 {
-            return Ok(Virtual(line | (which as u64) << SPACE_LOG2));
-        }
-        let first = line & !((1 << FILE_LOG2) - 1);
-        match self.files.get(&first) {
-            Some(mixed) => Ok(Virtual(mixed + (line - first))),
-            None => Err(TraceError::file(
-                Path::new(self.source.name()),
-                format!(
-                    "line {line} is neither below 2^{SPACE_LOG2} nor of a file that the trace names; it cannot be mixed"
-                ),
-            )),
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 mod check;
 mod columns;
 mod convert;
-mod copy;
+mod cut;
 mod error;
 mod footer;
 mod info;
@@ -21,7 +21,7 @@ mod writer;
 
 pub use check::{CheckReport, Problem, check};
 pub use convert::{Exported, Fill, Format, ImportOptions, export_nvmain, import};
-pub use copy::cut;
+pub use cut::cut;
 pub use error::TraceError;
 pub use info::{Bucket, Collisions, TraceInfo, info};
 pub use ladder::locality_ladder;
@@ -32,7 +32,7 @@ pub use source::Source;
 pub use synth::{Addresses, Spec, Synth, synth_to_file};
 pub use writer::TraceWriter;
 
-use crate::line::{Line, Virtual};
+use crate::line::{Line, Virtual, ZERO_LINE};
 
 /// What happened; the discriminant is the file's `op` column (version 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,4 +118,17 @@ pub struct Record {
     pub line: Virtual,
     /// The line's bytes, for operations that carry them.
     pub data: Option<Line>,
+}
+
+impl Record {
+    /// The longest gap and nothing else, for a gap that one record cannot hold: it says that no lines changed.
+    pub fn carry(thread: u16) -> Record {
+        Record {
+            gap: u32::MAX,
+            thread,
+            op: Op::Changed,
+            line: Virtual(0),
+            data: Some(ZERO_LINE),
+        }
+    }
 }

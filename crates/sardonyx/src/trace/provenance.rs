@@ -14,29 +14,23 @@ pub const KEY: &str = "sardonyx.trace";
 
 /// A trace's provenance; every key but `version` may be absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Provenance {
     /// Version of the trace format; absent means 1.
-    #[serde(default = "current")]
     pub version: u32,
     /// The program recorded, or the generator.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub program: String,
     /// One line for people.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// Where the records were taken: below the last-level cache, or at the core.
-    #[serde(default)]
     pub level: Level,
     /// What `gap` counts.
-    #[serde(default)]
     pub gap_unit: GapUnit,
     /// Everything else in the object, as it was.
     #[serde(flatten)]
     pub more: Map<String, Value>,
-}
-
-fn current() -> u32 {
-    VERSION
 }
 
 impl Default for Provenance {

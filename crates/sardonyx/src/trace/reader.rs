@@ -16,9 +16,10 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::Compression;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::metadata::ParquetMetaData;
 
 use super::columns::{COLUMNS, Rows, check_schema};
+use super::error::IS_A_FOLDER;
 use super::footer;
 use super::pages::Pages;
 use super::provenance::{KEY, Provenance, VERSION};
@@ -114,64 +115,47 @@ impl TraceReader {
 
 /// The file at `path`, if it is one and looks like Parquet from both ends.
 fn open_parquet(path: &Path) -> Result<File, TraceError> {
-    let io = |e: std::io::Error| {
-        TraceError::file(
-            path,
-            format!("cannot be read: {e}; check the name and the permissions"),
-        )
-    };
+    let io = |e| TraceError::unreadable(path, &e);
+    let refuse = |problem: &str| Err(TraceError::file(path, problem));
     // Asked before opening: to open a pipe would wait for its other end.
     let meta = std::fs::metadata(path).map_err(io)?;
     if meta.is_dir() {
-        return Err(TraceError::file(
-            path,
-            "is a directory; name a trace file inside it",
-        ));
+        return refuse(IS_A_FOLDER);
     }
     if !meta.is_file() {
-        return Err(TraceError::file(
-            path,
-            "is not a regular file; copy its contents to one",
-        ));
+        return refuse("is not a regular file; copy its contents to one");
     }
     if meta.len() == 0 {
-        return Err(TraceError::file(
-            path,
-            "is empty; record or copy the trace again",
-        ));
+        return refuse("is empty; record or copy the trace again");
     }
     let mut file = File::open(path).map_err(io)?;
     let (mut head, mut tail) = ([0; 4], [0; 4]);
     if meta.len() < 12 || file.read_exact(&mut head).is_err() || head != *b"PAR1" {
-        return Err(TraceError::file(
-            path,
+        return refuse(
             "is not a Parquet file; other simulators' traces go through `sardonyx trace convert`",
-        ));
+        );
     }
     file.seek(SeekFrom::End(-4)).map_err(io)?;
     file.read_exact(&mut tail).map_err(io)?;
     if tail != *b"PAR1" {
-        return Err(TraceError::file(
-            path,
-            "is truncated; record or copy the trace again",
-        ));
+        return refuse("is truncated; record or copy the trace again");
     }
     file.rewind().map_err(io)?;
     Ok(file)
 }
 
-fn start(path: &Path, mut file: File) -> Result<TraceReader, TraceError> {
-    let metadata = footer::read(&mut file).map_err(|what| damaged(path, &what))?;
+fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
+    let metadata = footer::read(&file).map_err(|what| damaged(path, &what))?;
     // The types are those of Parquet itself; a copy of the Arrow schema in the file is not trusted.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options)
         .map_err(|e| damaged(path, &e.to_string()))?;
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(Pages(file), metadata);
-    check_schema(builder.schema()).map_err(|problem| TraceError::file(path, problem))?;
-    check_compression(builder.metadata()).map_err(|problem| TraceError::file(path, problem))?;
+    check_schema(builder.schema())
+        .and_then(|()| check_compression(builder.metadata()))
+        .map_err(|problem| TraceError::file(path, problem))?;
     let meta = builder.metadata().file_metadata();
-    let records = u64::try_from(meta.num_rows())
-        .map_err(|_| damaged(path, "the number of rows is negative"))?;
+    let records = meta.num_rows() as u64;
     let value = meta
         .key_value_metadata()
         .and_then(|pairs| pairs.iter().rev().find(|pair| pair.key == KEY))
@@ -195,22 +179,16 @@ fn start(path: &Path, mut file: File) -> Result<TraceReader, TraceError> {
 
 /// zstd is the format's compression, and no compression needs no library.
 fn check_compression(meta: &ParquetMetaData) -> Result<(), String> {
-    let chunks = meta.row_groups().iter().flat_map(|group| group.columns());
-    let ours = |chunk: &&ColumnChunkMetaData| {
-        COLUMNS
-            .iter()
-            .any(|(name, _, _)| chunk.column_path().string() == *name)
-    };
-    for chunk in chunks.filter(ours) {
-        let compression = chunk.compression();
-        if !matches!(
+    for chunk in meta.row_groups().iter().flat_map(|group| group.columns()) {
+        let (name, compression) = (chunk.column_path().string(), chunk.compression());
+        let read = matches!(
             compression,
             Compression::ZSTD(_) | Compression::UNCOMPRESSED
-        ) {
+        );
+        if !read && COLUMNS.iter().any(|(ours, _, _)| name == *ours) {
             return Err(format!(
-                "column `{}` is compressed with {compression}; write the trace with zstd (in \
-                 pandas: to_parquet(.., compression=\"zstd\"))",
-                chunk.column_path().string()
+                "column `{name}` is compressed with {compression}; write the trace with zstd (in \
+                 pandas: to_parquet(.., compression=\"zstd\"))"
             ));
         }
     }

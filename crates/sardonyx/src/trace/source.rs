@@ -40,13 +40,13 @@ impl Source {
         &self.name
     }
 
-    /// Records in all, the limit applied, if known.
-    pub fn total(&self) -> Option<u64> {
+    /// Records in all, the limit applied.
+    pub fn total(&self) -> u64 {
         let whole = match &self.origin {
             Origin::File(reader) => reader.records(),
             Origin::Synth(synth) => synth.spec().records,
         };
-        Some(whole.min(self.limit))
+        whole.min(self.limit)
     }
 
     /// Where the records come from.
@@ -63,53 +63,61 @@ impl Source {
     /// As [`TraceReader::next_batch`]; generators have none.
     pub fn next_batch(&mut self, batch: &mut Vec<Record>) -> Result<bool, TraceError> {
         batch.clear();
-        let left = self.limit.saturating_sub(self.done);
+        let left = usize::try_from(self.limit.saturating_sub(self.done)).unwrap_or(usize::MAX);
         if left == 0 {
             return Ok(false);
         }
         match &mut self.origin {
             Origin::File(reader) => {
                 reader.next_batch(batch)?;
-                batch.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                batch.truncate(left);
             }
             Origin::Synth(synth) => {
-                batch.extend(
-                    synth
-                        .by_ref()
-                        .take(BATCH.min(usize::try_from(left).unwrap_or(BATCH))),
-                );
+                batch.extend(synth.take(BATCH.min(left)));
             }
         }
         self.done += batch.len() as u64;
         Ok(!batch.is_empty())
     }
+
+    /// Does `work` with what is left, record by record; `progress` hears of records done and in all.
+    pub(super) fn each(
+        &mut self,
+        progress: &mut dyn FnMut(u64, u64),
+        mut work: impl FnMut(&Record) -> Result<(), TraceError>,
+    ) -> Result<(), TraceError> {
+        let mut batch = Vec::new();
+        while self.next_batch(&mut batch)? {
+            batch.iter().try_for_each(&mut work)?;
+            progress(self.done, self.total());
+        }
+        Ok(())
+    }
+
+    fn new(name: String, origin: Origin) -> Source {
+        Source {
+            name,
+            origin,
+            done: 0,
+            limit: u64::MAX,
+        }
+    }
 }
 
 impl From<TraceReader> for Source {
     fn from(reader: TraceReader) -> Source {
-        let name = reader
-            .path()
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        Source {
-            name,
-            origin: Origin::File(Box::new(reader)),
-            done: 0,
-            limit: u64::MAX,
-        }
+        Source::new(stem(reader.path()), Origin::File(Box::new(reader)))
     }
 }
 
 impl From<Synth> for Source {
     fn from(synth: Synth) -> Source {
-        let name = synth.spec().name.clone();
-        Source {
-            name,
-            origin: Origin::Synth(Box::new(synth)),
-            done: 0,
-            limit: u64::MAX,
-        }
+        Source::new(synth.spec().name.clone(), Origin::Synth(Box::new(synth)))
     }
+}
+
+/// The file's name without folder and suffix.
+pub(super) fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }

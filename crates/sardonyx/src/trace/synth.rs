@@ -241,12 +241,8 @@ impl Synth {
         if draw < t.once {
             return self.new_content();
         }
-        let set = t
-            .sets
-            .iter()
-            .position(|&end| draw < end)
-            .unwrap_or(SETS.len() - 1);
-        self.pick_from(set)
+        let set = t.sets.iter().position(|&end| draw < end);
+        self.pick_from(set.unwrap_or(SETS.len() - 1))
     }
 
     fn new_content(&mut self) -> u64 {
@@ -295,13 +291,6 @@ impl Synth {
         }
         self.recent[self.dice.random_range(0..self.recent.len())]
     }
-
-    fn remember(&mut self, line: u64) {
-        if self.recent.len() == RECENT {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(line);
-    }
 }
 
 impl Iterator for Synth {
@@ -316,12 +305,12 @@ impl Iterator for Synth {
         } else {
             let content = self.pick_content();
             let line = self.pick_line();
-            self.remember(line);
-            (
-                Op::DirtyEviction,
-                line,
-                Some(content_bytes(self.seed, content)),
-            )
+            if self.recent.len() == RECENT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(line);
+            let data = content_bytes(self.seed, content);
+            (Op::DirtyEviction, line, Some(data))
         };
         Some(Record {
             gap,
@@ -344,8 +333,9 @@ pub fn synth_to_file(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<u64, TraceError> {
     let mut source = Source::from(Synth::new(spec, seed)?);
-    let writer = TraceWriter::create(path, source.provenance())?;
-    super::copy::copy(&mut source, writer, progress)
+    let mut writer = TraceWriter::create(path, source.provenance())?;
+    source.each(progress, |record| writer.push(record))?;
+    writer.finish()
 }
 
 /// A probability as the end of a range of 63-bit draws.

@@ -6,9 +6,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_array::builder::{
-    FixedSizeBinaryBuilder, UInt8Builder, UInt16Builder, UInt32Builder, UInt64Builder,
+use arrow_array::{
+    ArrayRef, FixedSizeBinaryArray, RecordBatch, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
@@ -33,7 +32,8 @@ pub struct TraceWriter {
     temporary: Temporary,
     provenance: Provenance,
     schema: SchemaRef,
-    rows: Columns,
+    /// Not yet handed to Parquet.
+    rows: Vec<Record>,
     records: u64,
     writes: u64,
     file: ArrowWriter<File>,
@@ -88,14 +88,12 @@ impl TraceWriter {
             .with_skip_arrow_metadata(true);
         let file = ArrowWriter::try_new_with_options(file, schema.clone(), options)
             .map_err(|e| failed(path, &e))?;
-        let rows = Columns::new();
-        let path = path.to_owned();
         Ok(TraceWriter {
-            path,
+            path: path.to_owned(),
             temporary,
             provenance,
             schema,
-            rows,
+            rows: Vec::with_capacity(BATCH),
             records: 0,
             writes: 0,
             file,
@@ -108,21 +106,17 @@ impl TraceWriter {
     /// A record that the reader would refuse (a write without data, a line of 2^58 or more), or a
     /// full disk.
     pub fn push(&mut self, record: &Record) -> Result<(), TraceError> {
+        let refuse = |problem: String| Err(TraceError::row(&self.path, self.records, problem));
         if record.line.0 >= LINE_LIMIT {
-            let problem = format!("line {} is not below 2^58", record.line.0);
-            return Err(TraceError::row(&self.path, self.records, problem));
+            return refuse(format!("line {} is not below 2^58", record.line.0));
         }
         if record.op.has_data() && record.data.is_none() {
-            return Err(TraceError::row(
-                &self.path,
-                self.records,
-                "an operation without its 64 bytes",
-            ));
+            return refuse("an operation without its 64 bytes".to_owned());
         }
-        self.rows.push(record);
+        self.rows.push(*record);
         self.records += 1;
         self.writes += u64::from(record.op.is_write());
-        if self.rows.len == BATCH {
+        if self.rows.len() == BATCH {
             self.flush()
         } else {
             Ok(())
@@ -162,7 +156,21 @@ impl TraceWriter {
     }
 
     fn flush(&mut self) -> Result<(), TraceError> {
-        let batch = self.rows.batch(&self.schema);
+        let rows = &self.rows;
+        let data = rows.iter().map(|r| r.data);
+        let data = FixedSizeBinaryArray::try_from_sparse_iter_with_size(data, LINE_BYTES as i32);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.gap))),
+            Arc::new(UInt16Array::from_iter_values(rows.iter().map(|r| r.thread))),
+            Arc::new(UInt8Array::from_iter_values(
+                rows.iter().map(|r| r.op.code()),
+            )),
+            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.line.0))),
+            Arc::new(data.expect("a line is 64 bytes")),
+        ];
+        let batch = RecordBatch::try_new(self.schema.clone(), columns);
+        self.rows.clear();
+        let batch = batch.expect("the columns follow the schema");
         self.file.write(&batch).map_err(|e| failed(&self.path, &e))
     }
 }
@@ -172,54 +180,4 @@ fn failed(path: &Path, e: &dyn std::fmt::Display) -> TraceError {
         path,
         format!("cannot be written: {e}; check the space and the permissions"),
     )
-}
-
-/// The rows not yet handed to Parquet.
-struct Columns {
-    gap: UInt32Builder,
-    thread: UInt16Builder,
-    op: UInt8Builder,
-    line: UInt64Builder,
-    data: FixedSizeBinaryBuilder,
-    len: usize,
-}
-
-impl Columns {
-    fn new() -> Columns {
-        Columns {
-            gap: UInt32Builder::new(),
-            thread: UInt16Builder::new(),
-            op: UInt8Builder::new(),
-            line: UInt64Builder::new(),
-            data: FixedSizeBinaryBuilder::new(LINE_BYTES as i32),
-            len: 0,
-        }
-    }
-
-    fn push(&mut self, record: &Record) {
-        self.gap.append_value(record.gap);
-        self.thread.append_value(record.thread);
-        self.op.append_value(record.op.code());
-        self.line.append_value(record.line.0);
-        match &record.data {
-            Some(data) => self.data.append_value(data).expect("a line is 64 bytes"),
-            None => self.data.append_null(),
-        }
-        self.len += 1;
-    }
-
-    fn batch(&mut self, schema: &SchemaRef) -> RecordBatch {
-        self.len = 0;
-        RecordBatch::try_new(
-            schema.clone(),
-            vec![
-                Arc::new(self.gap.finish()),
-                Arc::new(self.thread.finish()),
-                Arc::new(self.op.finish()),
-                Arc::new(self.line.finish()),
-                Arc::new(self.data.finish()),
-            ],
-        )
-        .expect("the builders follow the schema")
-    }
 }

@@ -10,7 +10,7 @@ use crate::trace::temporary::Temporary;
 use crate::trace::{CLOCK_REMEDY, Op, Source, TraceError};
 
 /// What went into an NVMain trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Requests written.
     pub requests: u64,
@@ -52,36 +52,28 @@ pub fn export_nvmain(
     let mut text = BufWriter::new(file);
     writeln!(text, "NVMV1").map_err(io)?;
     let mut lines: FxHashMap<u64, Line> = FxHashMap::default();
-    let mut exported = Exported {
-        requests: 0,
-        left_out: 0,
-    };
-    let (mut batch, mut gaps, mut done) = (Vec::new(), 0u64, 0);
-    let total = source.total().unwrap_or(0);
-    while source.next_batch(&mut batch)? {
-        for record in &batch {
-            gaps += u64::from(record.gap);
-            let cycle = u128::from(gaps) * u128::from(CLOCK_KHZ) / u128::from(clock_khz);
-            let old = lines.get(&record.line.0).copied().unwrap_or(ZERO_LINE);
-            let (letter, new) = match record.data {
-                Some(data) if record.op.is_write() => {
-                    lines.insert(record.line.0, data);
-                    ('W', data)
-                }
-                _ if record.op == Op::ReadMiss => ('R', old),
-                _ => {
-                    exported.left_out += 1;
-                    continue;
-                }
-            };
-            let address = record.line.byte().0;
-            let (new, old, thread) = (Hex(&new), Hex(&old), record.thread);
-            writeln!(text, "{cycle} {letter} 0x{address:x} {new} {old} {thread}").map_err(io)?;
-            exported.requests += 1;
-        }
-        done += batch.len() as u64;
-        progress(done, total);
-    }
+    let mut exported = Exported::default();
+    let mut gaps = 0u64;
+    source.each(progress, |record| {
+        gaps += u64::from(record.gap);
+        let cycle = u128::from(gaps) * u128::from(CLOCK_KHZ) / u128::from(clock_khz);
+        let old = lines.get(&record.line.0).copied().unwrap_or(ZERO_LINE);
+        let (letter, new) = match record.data {
+            Some(data) if record.op.is_write() => {
+                lines.insert(record.line.0, data);
+                ('W', data)
+            }
+            _ if record.op == Op::ReadMiss => ('R', old),
+            _ => {
+                exported.left_out += 1;
+                return Ok(());
+            }
+        };
+        exported.requests += 1;
+        let address = record.line.byte().0;
+        let (new, old, thread) = (Hex(&new), Hex(&old), record.thread);
+        writeln!(text, "{cycle} {letter} 0x{address:x} {new} {old} {thread}").map_err(io)
+    })?;
     text.into_inner()
         .map_err(|e| io(e.into_error()))?
         .sync_all()
@@ -96,13 +88,10 @@ struct Hex<'a>(&'a Line);
 impl std::fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut text = [0; 128];
-        for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
-            *pair = [
-                DIGITS[usize::from(byte >> 4)],
-                DIGITS[usize::from(byte & 15)],
-            ];
-        }
-        f.write_str(std::str::from_utf8(&text).map_err(|_| std::fmt::Error)?)
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let text: String = digits
+            .map(|digit| char::from(DIGITS[usize::from(digit)]))
+            .collect();
+        f.write_str(&text)
     }
 }

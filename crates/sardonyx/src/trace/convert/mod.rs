@@ -20,6 +20,8 @@ use serde_json::json;
 pub use export::{Exported, export_nvmain};
 use parse::{Parser, Request};
 
+use super::error::IS_A_FOLDER;
+use super::source::stem;
 use super::synth::content_bytes;
 use super::{GapUnit, Op, Provenance, Record, TraceError, TraceWriter};
 use crate::line::{LINE_BYTES, Line, Virtual, ZERO_LINE};
@@ -165,23 +167,20 @@ pub fn import(
 ) -> Result<u64, TraceError> {
     let path = from.as_ref();
     let parser = Parser::new(format, &options.levels).map_err(|e| TraceError::file(path, e))?;
-    let io = |e: std::io::Error| {
-        TraceError::file(
-            path,
-            format!("cannot be read: {e}; check the name and the permissions"),
-        )
-    };
+    let io = |e| TraceError::unreadable(path, &e);
     let file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     if meta.is_dir() {
-        return Err(TraceError::file(
-            path,
-            "is a directory; name a trace file inside it",
-        ));
+        return Err(TraceError::file(path, IS_A_FOLDER));
     }
     let mut text = BufReader::new(file);
     let mut writer = TraceWriter::create(to, provenance(path, format, options))?;
-    let mut records = Records::new(options);
+    let mut records = Records {
+        options,
+        dice: ChaCha8Rng::seed_from_u64(options.seed),
+        sequence: 0,
+        moment: 0,
+    };
     let (mut line, mut number, mut bytes, mut count) = (Vec::new(), 0, 0, 0);
     while count < options.limit {
         line.clear();
@@ -215,10 +214,8 @@ pub fn import(
         }
     }
     if count == 0 {
-        return Err(TraceError::file(
-            path,
-            format!("holds no request; is it a {format} trace?"),
-        ));
+        let problem = format!("holds no request; is it a {format} trace?");
+        return Err(TraceError::file(path, problem));
     }
     progress(bytes, meta.len());
     writer.finish()
@@ -227,11 +224,7 @@ pub fn import(
 fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenance {
     let (gap_unit, clock) = format.clock();
     let mut provenance = Provenance {
-        program: path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
+        program: stem(path),
         description: format!("converted from {format}"),
         gap_unit,
         ..Provenance::default()
@@ -240,35 +233,21 @@ fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenanc
         json!({"format": format, "data_of_writes_without": options.fill, "seed": options.seed});
     provenance.more.insert("converted".to_owned(), fill);
     if let Some(clock) = clock {
-        provenance.more.insert(
-            "clock_mhz".to_owned(),
-            options.clock_mhz.unwrap_or(clock).into(),
-        );
+        let clock = options.clock_mhz.unwrap_or(clock);
+        provenance.more.insert("clock_mhz".to_owned(), clock.into());
     }
     provenance
 }
 
 /// Turns requests into records: gaps from moments, contents where there are none.
-struct Records {
-    fill: Fill,
-    seed: u64,
+struct Records<'a> {
+    options: &'a ImportOptions,
     dice: ChaCha8Rng,
     sequence: u64,
     moment: u64,
 }
 
-impl Records {
-    fn new(options: &ImportOptions) -> Records {
-        let dice = ChaCha8Rng::seed_from_u64(options.seed);
-        Records {
-            fill: options.fill,
-            seed: options.seed,
-            dice,
-            sequence: 0,
-            moment: 0,
-        }
-    }
-
+impl Records<'_> {
     fn next(&mut self, request: Request) -> Result<Record, String> {
         let moment = request.cycle.unwrap_or(self.moment);
         let gap = moment.checked_sub(self.moment).ok_or_else(|| {
@@ -283,10 +262,8 @@ impl Records {
         self.moment = moment;
         let line = request.byte / LINE_BYTES as u64;
         let (op, data) = if request.write {
-            (
-                Op::DirtyEviction,
-                Some(request.data.unwrap_or_else(|| self.content(line))),
-            )
+            let data = request.data.unwrap_or_else(|| self.content(line));
+            (Op::DirtyEviction, Some(data))
         } else {
             (Op::ReadMiss, None)
         };
@@ -301,12 +278,12 @@ impl Records {
 
     fn content(&mut self, line: u64) -> Line {
         self.sequence += 1;
-        match self.fill {
+        match self.options.fill {
             Fill::Zero => ZERO_LINE,
-            Fill::Random => content_bytes(self.seed, 1 + self.dice.next_u64() % 1024),
+            Fill::Random => content_bytes(self.options.seed, 1 + self.dice.next_u64() % 1024),
             Fill::Unique => {
                 // The sequence makes it unique, the line readable in a dump.
-                let mut data = content_bytes(self.seed, self.sequence);
+                let mut data = content_bytes(self.options.seed, self.sequence);
                 data[56..].copy_from_slice(&line.to_le_bytes());
                 data
             }

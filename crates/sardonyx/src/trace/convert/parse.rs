@@ -75,11 +75,7 @@ impl Parser {
         let [op, address] = words else {
             return Err(shape(words, "R|W CHANNEL,RANK,..,COLUMN"));
         };
-        let write = match *op {
-            "R" => false,
-            "W" => true,
-            _ => return Err(format!("operation `{op}` is not R or W")),
-        };
+        let write = is_write(op, "R", "W")?;
         let parts: Vec<&str> = address.split(',').collect();
         if parts.len() != self.levels.len() {
             return Err(format!(
@@ -111,11 +107,7 @@ fn nvmain(words: &[&str]) -> Result<Request, String> {
     if more.len() > 3 {
         return Err(shape(words, "CYCLE R|W ADDRESS [DATA OLDDATA THREAD]"));
     }
-    let write = match *op {
-        "R" => false,
-        "W" => true,
-        _ => return Err(format!("operation `{op}` is not R or W")),
-    };
+    let write = is_write(op, "R", "W")?;
     let mut request = Request::new(write, hex(address)?);
     request.cycle = Some(decimal(cycle, "cycle")?);
     if let Some(data) = more.first() {
@@ -135,11 +127,7 @@ fn load_store(words: &[&str]) -> Result<Request, String> {
     let [op, address] = words else {
         return Err(shape(words, "LD|ST ADDRESS"));
     };
-    let write = match *op {
-        "LD" => false,
-        "ST" => true,
-        _ => return Err(format!("operation `{op}` is not LD or ST")),
-    };
+    let write = is_write(op, "LD", "ST")?;
     let byte = if address.starts_with("0x") || address.starts_with("0X") {
         hex(address)?
     } else {
@@ -165,6 +153,13 @@ fn dramsim3(words: &[&str]) -> Result<Request, String> {
     let mut request = Request::new(write, hex(address)?);
     request.cycle = Some(decimal(cycle, "cycle")?);
     Ok(request)
+}
+
+fn is_write(op: &str, read: &str, write: &str) -> Result<bool, String> {
+    if op != read && op != write {
+        return Err(format!("operation `{op}` is not {read} or {write}"));
+    }
+    Ok(op == write)
 }
 
 fn shape(words: &[&str], form: &str) -> String {

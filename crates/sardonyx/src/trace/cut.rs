@@ -1,28 +1,10 @@
-//! Copies records from a source to a file, whole or a cut of it.
+//! Copies a stretch of a trace to another file.
 
 use std::path::Path;
 
 use serde_json::json;
 
 use super::{Source, TraceError, TraceReader, TraceWriter};
-
-/// Pours what is left of `source` into `writer` and finishes it; returns the number of records.
-pub(super) fn copy(
-    source: &mut Source,
-    mut writer: TraceWriter,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<u64, TraceError> {
-    let total = source.total().unwrap_or(0);
-    let (mut batch, mut done) = (Vec::new(), 0);
-    while source.next_batch(&mut batch)? {
-        for record in &batch {
-            writer.push(record)?;
-        }
-        done += batch.len() as u64;
-        progress(done, total);
-    }
-    writer.finish()
-}
 
 /// zstd level of a cut: it is written once and kept in a repository.
 const CUT_LEVEL: i32 = 19;
@@ -57,17 +39,13 @@ pub fn cut(
     provenance.more.insert("cut".to_owned(), note);
     let mut writer = TraceWriter::with_level(to, provenance, CUT_LEVEL)?;
     let end = skip.saturating_add(limit);
-    let mut source = Source::from(reader).limit(end);
-    let total = source.total().unwrap_or(0);
-    let (mut batch, mut row) = (Vec::new(), 0);
-    while source.next_batch(&mut batch)? {
-        for record in &batch {
-            if row >= skip {
-                writer.push(record)?;
-            }
-            row += 1;
+    let mut row = 0;
+    Source::from(reader).limit(end).each(progress, |record| {
+        row += 1;
+        if row > skip {
+            writer.push(record)?;
         }
-        progress(row, total);
-    }
+        Ok(())
+    })?;
     writer.finish()
 }
