@@ -106,7 +106,7 @@ class Series:
     ) -> None:
         self._kind = kind
         means = [] if kind is None else [f"{kind} mean"]
-        self.axis = list(map(label, names))
+        self.axis: list[Any] = list(map(label, names))
         self.axis += ["<b>geo. mean</b>" if kind == "geometric" else "<b>mean</b>"] if kind else []
         self._columns = [(heading, "")]
         self._rows: list[list[Cell]] = [[name] for name in (*names, *means)]
@@ -131,6 +131,27 @@ class Series:
         """Bars, which are a column too."""
         return bar(name, self.axis, self.add(column or name, unit, values), colour, hover)
 
+    def designs(
+        self,
+        values: Mapping[str, Sequence[float | None]],
+        hover: str,
+        known: Sequence[str],
+        unit: str = "x",
+        column: str = "{}",
+    ) -> list[dict[str, Any]]:
+        """Bars of each design; ``known`` are all designs of the report."""
+        return [
+            self.bar(
+                design,
+                unit,
+                each,
+                design_colour(design, known),
+                f"<b>{label(design)}</b>{hover}",
+                column.format(design),
+            )
+            for design, each in values.items()
+        ]
+
     def table(self) -> Table:
         return Table(tuple(self._columns), self._rows)
 
@@ -147,17 +168,16 @@ class Curves:
 
     def view(self, along: str) -> View:
         form = "%{y:.2%}" if self.percent else "%{y:.3f}×"
-        data: list[dict[str, Any]] = [
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": label(name),
-                "x": list(self.x),
-                "y": values,
-                "line": {"color": LINE_COLOURS[index % len(LINE_COLOURS)], "width": 2.4},
-                "marker": {"size": 8},
-                "hovertemplate": f"<b>{label(name)}</b>, %{{x}}<br>{form}<extra></extra>",
-            }
+        data = [
+            scatter(
+                "lines+markers",
+                name,
+                self.x,
+                values,
+                f"<b>{label(name)}</b>, %{{x}}<br>{form}",
+                line={"color": LINE_COLOURS[index % len(LINE_COLOURS)], "width": 2.4},
+                marker={"size": 8},
+            )
             for index, (name, values) in enumerate(self.lines.items())
         ]
         ticks = {"tickformat": "~%"} if self.percent else {"ticksuffix": "×"}
@@ -213,6 +233,21 @@ def bar(
         "hovertemplate": f"{hover}<extra></extra>",
     }
     return trace | more
+
+
+def scatter(
+    mode: str, name: str, x: Sequence[Any], y: Sequence[Any], hover: str, **more: Any
+) -> dict[str, Any]:
+    """One series of points or lines, or both."""
+    return {
+        "type": "scatter",
+        "mode": mode,
+        "name": label(name),
+        "x": list(x),
+        "y": list(y),
+        "hovertemplate": f"{hover}<extra></extra>",
+        **more,
+    }
 
 
 def layout(y_title: str, **more: Any) -> dict[str, Any]:

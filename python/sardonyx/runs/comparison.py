@@ -31,6 +31,9 @@ class Comparison:
             self.trace_of[label] = run.trace
         self.workloads = list(self.trace_of)
         self.designs = results.designs
+        others = [design for design in self.designs if design != BASELINE]
+        #: The other designs; none without a baseline to compare them with.
+        self.beside_baseline = others if BASELINE in self.designs else []
         self.programs = Programs(results)
 
     def run(self, workload: str, design: str) -> Run | None:
@@ -45,11 +48,12 @@ class Comparison:
         run, base = self.run(workload, design), self.run(workload, over)
         return None if run is None or base is None else measure(run, base)
 
-    def mean(self, measure: Measure, design: str, over: str = BASELINE) -> float | None:
-        return mean(
-            (self.value(measure.of, workload, design, over) for workload in self.workloads),
-            measure.mean,
-        )
+    def values(self, measure: Two, design: str, over: str = BASELINE) -> list[float | None]:
+        """``measure`` of one design over another on every workload."""
+        return [self.value(measure, workload, design, over) for workload in self.workloads]
+
+    def mean(self, measure: Measure, design: str) -> float | None:
+        return mean(self.values(measure.of, design), measure.mean)
 
     def causes(self) -> list[str]:
         """Causes that took part in any run, in report order."""
