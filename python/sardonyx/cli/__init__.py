@@ -21,6 +21,7 @@ from sardonyx.cli.common import (
     INTERRUPTED,
     LEFT_BY_SIGNAL,
     Ended,
+    add_command,
     discard,
     fail,
     handle_signals,
@@ -48,7 +49,7 @@ app = typer.Typer(
 )
 app.add_typer(trace.app, name="trace")
 for _command in COMMANDS:
-    app.command()(_command)
+    add_command(app, _command)
 
 
 def _version(asked: bool) -> None:

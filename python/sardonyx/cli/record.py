@@ -28,7 +28,6 @@ from sardonyx.cli.common import (
     check_json_target,
     ended,
     err,
-    told,
 )
 from sardonyx.cli.facts import facts_of, writable
 from sardonyx.cli.options import JsonTo
@@ -104,40 +103,39 @@ def record(
 
     [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
     """
-    with told():
-        check_json_target(json_to)
-        if program and program[0] == "--":
-            program = program[1:]
-        target = output or Path(f"{Path(program[0]).name if program else 'trace'}.parquet")
-        writable(target, json_to)
-        wanted = {
-            "program": program,
-            "output": str(target),
-            "plugin": str(PLUGIN),
-            "qemu": str(qemu) if qemu else None,
-            "l1": l1,
-            "l2": l2,
-            "llc": llc,
-            "non_inclusive": non_inclusive,
-            "cores": cores,
-            "level": level,
-            "pages": pages,
-            "memory": memory,
-            "skip": skip,
-            "limit": limit,
-            "skip_instructions": skip_instructions,
-            "limit_instructions": limit_instructions,
-            "follow_fork": follow_fork,
-            "read_data": read_data,
-        }
-        outcome = run_recorded(wanted, err)
-        for trace in outcome["traces"]:
-            said = {key: trace[key] for key in ("records", "instructions", "complete")}
-            facts_of(trace["path"], said, None, err)
-            for note in trace["notes"]:
-                err.print(f"note: {note}", soft_wrap=True)
-        _say_how_it_ended(outcome, err)
-        facts_of("", outcome, json_to, Console(quiet=True))
+    check_json_target(json_to)
+    if program and program[0] == "--":
+        program = program[1:]
+    target = output or Path(f"{Path(program[0]).name if program else 'trace'}.parquet")
+    writable(target, json_to)
+    wanted = {
+        "program": program,
+        "output": str(target),
+        "plugin": str(PLUGIN),
+        "qemu": str(qemu) if qemu else None,
+        "l1": l1,
+        "l2": l2,
+        "llc": llc,
+        "non_inclusive": non_inclusive,
+        "cores": cores,
+        "level": level,
+        "pages": pages,
+        "memory": memory,
+        "skip": skip,
+        "limit": limit,
+        "skip_instructions": skip_instructions,
+        "limit_instructions": limit_instructions,
+        "follow_fork": follow_fork,
+        "read_data": read_data,
+    }
+    outcome = run_recorded(wanted, err)
+    for trace in outcome["traces"]:
+        said = {key: trace[key] for key in ("records", "instructions", "complete")}
+        facts_of(trace["path"], said, None, err)
+        for note in trace["notes"]:
+            err.print(f"note: {note}", soft_wrap=True)
+    _say_how_it_ended(outcome, err)
+    facts_of("", outcome, json_to, Console(quiet=True))
 
 
 def _say_how_it_ended(outcome: dict[str, Any], console: Console) -> None:
