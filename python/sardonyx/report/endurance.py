@@ -27,7 +27,7 @@ def wear(comparison: Comparison) -> Figure | Missing:
     views = []
     for metric, view in WEAR:
         of = ratio_of(metric)
-        values = {d: comparison.values(of, d) for d in comparison.beside_baseline}
+        values = {d: comparison.each(of, d).values() for d in comparison.beside_baseline}
         hover = f" on %{{x}}<br>{view}: %{{y:.2f}}×"
         data = series.designs(values, hover, comparison.designs, column=f"{{}}, {view}")
         if any(value for trace in data for value in trace["y"]):

@@ -6,7 +6,7 @@ Left out: colours of page and axes, which the page sets for its light or dark th
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -77,12 +77,40 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A plot of the report with everything that a reader needs to judge it."""
+class Head:
+    """What a figure is called, and its counterpart in a paper."""
 
     key: str
     title: str
     cf: str
+
+    def missing(self, reason: str) -> Missing:
+        return Missing(self.key, self.title, self.cf, reason)
+
+    def figure(
+        self,
+        shows: str,
+        reading: str,
+        views: list[View],
+        table: Table,
+        assumed: Sequence[str] = (),
+        choose: str = "Show",
+    ) -> Figure:
+        head = (self.key, self.title, self.cf)
+        return Figure(*head, shows, reading, views, table, list(assumed), choose)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing(Head):
+    """A figure that these results cannot fill, and what would fill it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure(Head):
+    """A plot of the report with everything that a reader needs to judge it."""
+
     shows: str
     reading: str
     views: list[View]
@@ -111,9 +139,10 @@ class Series:
         self._columns = [(heading, "")]
         self._rows: list[list[Cell]] = [[name] for name in (*names, *means)]
 
-    def add(self, column: str, unit: str, values: Sequence[float | None]) -> list[float | None]:
+    def add(self, column: str, unit: str, values: Iterable[float | None]) -> list[float | None]:
         """A column of the table; the values with their mean."""
-        whole = [*values, mean(values, self._kind)] if self._kind else list(values)
+        whole = list(values)
+        whole += [mean(whole, self._kind)] if self._kind else []
         self._columns.append((column, unit))
         for row, value in zip(self._rows, whole, strict=True):
             row.append(value)
@@ -123,7 +152,7 @@ class Series:
         self,
         name: str,
         unit: str,
-        values: Sequence[float | None],
+        values: Iterable[float | None],
         colour: str,
         hover: str,
         column: str | None = None,
@@ -133,7 +162,7 @@ class Series:
 
     def designs(
         self,
-        values: Mapping[str, Sequence[float | None]],
+        values: Mapping[str, Iterable[float | None]],
         hover: str,
         known: Sequence[str],
         unit: str = "x",
@@ -184,40 +213,6 @@ class Curves:
         shape = layout(self.axis, yaxis={**ticks, "rangemode": "normal"})
         shape["xaxis"] = {"type": "category", "title": {"text": along}, "automargin": True}
         return View(self.name, data, shape)
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A figure that these results cannot fill, and what would fill it."""
-
-    key: str
-    title: str
-    cf: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What a figure is called, and its counterpart in a paper."""
-
-    key: str
-    title: str
-    cf: str
-
-    def missing(self, reason: str) -> Missing:
-        return Missing(self.key, self.title, self.cf, reason)
-
-    def figure(
-        self,
-        shows: str,
-        reading: str,
-        views: list[View],
-        table: Table,
-        assumed: Sequence[str] = (),
-        choose: str = "Show",
-    ) -> Figure:
-        head = (self.key, self.title, self.cf)
-        return Figure(*head, shows, reading, views, table, list(assumed), choose)
 
 
 def bar(

@@ -88,7 +88,7 @@ def beside_baseline(comparison: Comparison, key: str) -> Figure | Missing:
     head = Head(key.removesuffix("_ratio").replace("_", "-"), measure.title, words.cf)
     if BASELINE not in comparison.designs:
         return head.missing("There is no `baseline` run to compare with.")
-    values = {d: comparison.values(measure.of, d) for d in comparison.beside_baseline}
+    values = {d: comparison.each(measure.of, d).values() for d in comparison.beside_baseline}
     values = {d: each for d, each in values.items() if any(value is not None for value in each)}
     title = measure.title.lower()
     if not values:
@@ -300,8 +300,8 @@ def metadata(comparison: Comparison) -> Figure | Missing:
     relative, absolute, in_use = [], [], []
     for design in designs:
         colour = design_colour(design, comparison.designs)
-        ratios = comparison.values(measures.metadata_ratio, design, against)
-        used = comparison.values(measures.metadata_in_use_ratio, design, against)
+        ratios = comparison.each(measures.metadata_ratio, design, against).values()
+        used = comparison.each(measures.metadata_in_use_ratio, design, against).values()
         runs = [comparison.run(w, design) for w in comparison.workloads]
         sizes = [run.metric("metadata_bytes_per_line") if run else None for run in runs]
         hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s metadata"

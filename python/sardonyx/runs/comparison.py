@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sardonyx.runs.measures import BASELINE, Measure, Two, mean
 from sardonyx.runs.programs import Programs
-from sardonyx.runs.results import CAUSES, Results, Run
+from sardonyx.runs.results import Results, Run, in_order
 
 
 class Comparison:
@@ -48,17 +48,16 @@ class Comparison:
         run, base = self.run(workload, design), self.run(workload, over)
         return None if run is None or base is None else measure(run, base)
 
-    def values(self, measure: Two, design: str, over: str = BASELINE) -> list[float | None]:
-        """``measure`` of one design over another on every workload."""
-        return [self.value(measure, workload, design, over) for workload in self.workloads]
+    def each(self, measure: Two, design: str, over: str = BASELINE) -> dict[str, float | None]:
+        """``measure`` of one design over another, by workload."""
+        return {label: self.value(measure, label, design, over) for label in self.workloads}
 
     def mean(self, measure: Measure, design: str) -> float | None:
-        return mean(self.values(measure.of, design), measure.mean)
+        return mean(self.each(measure.of, design).values(), measure.mean)
 
     def causes(self) -> list[str]:
         """Causes that took part in any run, in report order."""
-        found = {cause for run in self._grid.values() for cause in run.causes}
-        return [c for c in CAUSES if c in found] + sorted(found - set(CAUSES))
+        return in_order({cause for run in self._grid.values() for cause in run.causes})
 
 
 def _workload_label(run: Run, settings: Sequence[tuple[str, int]]) -> str:
