@@ -95,13 +95,11 @@ def _run() -> int:
             return fail(f"{shown}: is not UTF-8; rename the file").exit_code
     try:
         status = app(prog_name="sardonyx", standalone_mode=False)
-    except typer.Abort:
-        return fail("interrupted", INTERRUPTED).exit_code
     except typer.Exit as end:
         return end.exit_code
     except Ended as error:
         return fail(f"ended by {error}", LEFT_BY_SIGNAL + error.signal).exit_code
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         return fail("interrupted", INTERRUPTED).exit_code
     except SystemExit:  # Rich, when nobody reads the help
         return 0

@@ -102,8 +102,7 @@ def crash(
 
     sardonyx crash btree --designs sca --set encryption.global_counter=paper --json crash.json
     """
-    chosen = [name.strip() for name in designs.split(",") if name.strip()]
-    chosen = check_designs(chosen)
+    chosen = check_designs([name.strip() for name in designs.split(",") if name.strip()])
     if platform not in PLATFORMS:
         raise _core.SardonyxError(f"--platform: {unknown('platform', platform, PLATFORMS)}")
     count = _count(cuts)

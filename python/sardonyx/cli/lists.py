@@ -18,19 +18,16 @@ from sardonyx.runs.jobs import parse_settings
 
 def designs(json_to: JsonTo = None) -> None:
     """List the designs, each with a line and its source."""
-    check_json_target(json_to)
     _list(api.designs(), ("name", "line", "source"), json_to)
 
 
 def programs(json_to: JsonTo = None) -> None:
     """List the persistent programs that compare takes, each with a line."""
-    check_json_target(json_to)
     _list(api.programs(), ("name", "line"), json_to)
 
 
 def machines(json_to: JsonTo = None) -> None:
     """List the machines that come with the program, each with its source."""
-    check_json_target(json_to)
     _list(api.machines(), ("name", "source"), json_to)
 
 
@@ -51,6 +48,7 @@ def show(
 
 
 def _list(rows: list[dict[str, Any]], columns: tuple[str, ...], json_to: str | None) -> None:
+    check_json_target(json_to)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column == "name")

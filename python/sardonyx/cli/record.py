@@ -134,18 +134,14 @@ def record(
         facts_of(trace["path"], said, None, err)
         for note in trace["notes"]:
             err.print(f"note: {note}", soft_wrap=True)
-    _say_how_it_ended(outcome, err)
-    facts_of("", outcome, json_to, Console(quiet=True))
-
-
-def _say_how_it_ended(outcome: dict[str, Any], console: Console) -> None:
     if outcome["signal"] is not None:
-        console.print(
+        err.print(
             f"note: the program was ended by signal {outcome['signal']}; "
             "the trace is whole up to there"
         )
     elif outcome["status"]:
-        console.print(f"note: the program ended with status {outcome['status']}")
+        err.print(f"note: the program ended with status {outcome['status']}")
+    facts_of("", outcome, json_to, Console(quiet=True))
 
 
 def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:

@@ -189,17 +189,14 @@ def _levels(text: str, read: str) -> list[int]:
 
 
 def _format(option: str, given: str | None, path: str) -> str:
+    known = ", ".join(FORMATS)
     if given is None:
         if path.endswith(".parquet"):
             return OWN_FORMAT
-        raise _core.SardonyxError(f"{path}: of which format? give {option}, one of {_formats()}")
+        raise _core.SardonyxError(f"{path}: of which format? give {option}, one of {known}")
     if given not in FORMATS:
         raise _core.SardonyxError(f"{option}: {unknown('trace format', given, FORMATS)}")
     return given
-
-
-def _formats() -> str:
-    return ", ".join(FORMATS)
 
 
 def synth(
