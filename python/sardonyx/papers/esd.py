@@ -230,40 +230,14 @@ def _write_reduction(comparison: Comparison, claim: Claim) -> Found:
     return replace(found, readings=readings)
 
 
-def _write_reduction_lead() -> Finder:
-    def lead(of: Callable[[float, float], float | None]) -> Two:
-        def both(run: Run, esd: Run) -> float | None:
-            full, selective = m.write_reduction(run), m.write_reduction(esd)
-            return None if full is None or selective is None else of(full, selective)
+def _lead(of: Callable[[float, float], float | None]) -> Two:
+    """``of`` the write reductions of a run and of ESD's."""
 
-        return both
+    def both(run: Run, esd: Run) -> float | None:
+        full, selective = m.write_reduction(run), m.write_reduction(esd)
+        return None if full is None or selective is None else of(full, selective)
 
-    return _two(
-        lead(lambda f, e: f - e),
-        "esd",
-        "pp",
-        "write reduction of {design} minus that of esd, in percentage points",
-        "write_reduction",
-        "counts",
-        {
-            "relative to esd's reduction": lead(lambda f, e: m.divide(f - e, e)),
-            "relative to {design}'s reduction": lead(lambda f, e: m.divide(f - e, f)),
-        },
-    )
-
-
-def _metadata_reduction(over: str) -> Finder:
-    return _two(
-        m.saved(m.metadata_ratio),
-        over,
-        "%",
-        "1 - {design}'s metadata bytes in the medium / {over}'s, in tables with an entry for every "
-        "line",
-        "metadata_bytes",
-        "space",
-        {"entries in use alone": m.saved(m.metadata_in_use_ratio)},
-        reclaims=False,
-    )
+    return both
 
 
 def _hit_rate_gain(metric: str, size: str, small: int, policy: str | None = None) -> Finder:
@@ -322,7 +296,18 @@ METRICS: dict[str, Finder] = {
         "fingerprint", "write latency booked under fingerprint / all write latency"
     ),
     "write_reduction": _write_reduction,
-    "write_reduction_lead_over_esd": _write_reduction_lead(),
+    "write_reduction_lead_over_esd": _two(
+        _lead(lambda f, e: f - e),
+        "esd",
+        "pp",
+        "write reduction of {design} minus that of esd, in percentage points",
+        "write_reduction",
+        "counts",
+        {
+            "relative to esd's reduction": _lead(lambda f, e: m.divide(f - e, e)),
+            "relative to {design}'s reduction": _lead(lambda f, e: m.divide(f - e, f)),
+        },
+    ),
     "metadata_overhead_of_capacity": _one(
         lambda run: m.divide(run.metric("metadata_bytes_per_line"), m.LINE_BYTES),
         "metadata bytes a line / 64",
@@ -350,7 +335,17 @@ for _over in ("baseline", "dedup-sha1", "dewrite"):
     _saved = _two(m.energy_reduction, _over, "%", _note, "energy_nj", "energy")
     METRICS[f"energy_reduction_vs_{_over}"] = _saved
     METRICS[f"energy_reduction_vs_{_over}_abstract"] = _saved
-    METRICS[f"metadata_reduction_vs_{_over}"] = _metadata_reduction(_over)
+    METRICS[f"metadata_reduction_vs_{_over}"] = _two(
+        m.saved(m.metadata_ratio),
+        _over,
+        "%",
+        "1 - {design}'s metadata bytes in the medium / {over}'s, in tables with an entry for every "
+        "line",
+        "metadata_bytes",
+        "space",
+        {"entries in use alone": m.saved(m.metadata_in_use_ratio)},
+        reclaims=False,
+    )
 
 
 def claims(comparison: Comparison) -> list[ClaimRow]:

@@ -50,10 +50,6 @@ def design_colour(design: str, designs: Sequence[str]) -> str:
     return _MORE_COLOURS[others.index(design) % len(_MORE_COLOURS)]
 
 
-def cause_colour(cause: str) -> str:
-    return CAUSE_COLOURS.get(cause, "#a05a2c")
-
-
 def label(text: str) -> str:
     """A name as Plotly shows it literally; Plotly reads a small HTML of its own."""
     return html.escape(text, quote=False)

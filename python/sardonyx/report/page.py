@@ -190,13 +190,18 @@ def _summary(comparison: Comparison) -> Group:
     measures = list(MEASURES.values())
     heads = [_heading(m) for m in measures]
     means = {d: [comparison.mean(m, d) for m in measures] for d in designs}
+    rests = {
+        (d, m.key): assumed_by(comparison.runs(BASELINE, d), m.aspect)
+        for d in designs
+        for m in measures
+    }
     best = [_best([means[d][i] for d in designs], m) for i, m in enumerate(measures)]
     rows = [
         _row(
             _swatch(d, comparison) + escape(d),
             (
                 f'<td class="{"best" if len(designs) > 1 and v is not None and v == top else ""}">'
-                f"{_mark(comparison, d, m)}{written(v, m.unit)}</td>"
+                f"{_dagger(rests[d, m.key])}{written(v, m.unit)}</td>"
                 for v, m, top in zip(means[d], measures, best, strict=True)
             ),
         )
@@ -239,15 +244,9 @@ def _summary(comparison: Comparison) -> Group:
 
 def _heading(measure: Measure) -> str:
     arrow = "higher is better" if measure.higher_is_better else "lower is better"
+    title = escape(measure.title).replace("-", "\u2011")  # at which no line breaks
     sign = "↑" if measure.higher_is_better else "↓"
-    return (
-        f'<th title="{arrow}">{_unbroken(measure.title)}&nbsp;<span class="sign">{sign}</span></th>'
-    )
-
-
-def _unbroken(text: str) -> str:
-    """With hyphens at which no line breaks."""
-    return escape(text).replace("-", "\u2011")
+    return f'<th title="{arrow}">{title}&nbsp;<span class="sign">{sign}</span></th>'
 
 
 def _best(values: Sequence[float | None], measure: Measure) -> float | None:
@@ -255,11 +254,6 @@ def _best(values: Sequence[float | None], measure: Measure) -> float | None:
     if not known:
         return None
     return max(known) if measure.higher_is_better else min(known)
-
-
-def _mark(comparison: Comparison, design: str, measure: Measure) -> str:
-    names = assumed_by(comparison.runs(BASELINE, design), measure.aspect)
-    return _dagger(names)
 
 
 def _dagger(names: Sequence[str]) -> str:
@@ -290,9 +284,10 @@ def _figure(figure: Figure, machine: Machine | None) -> str:
         )
     assumed = ""
     if figure.assumed:
-        values = {a.parameter: a.value for a in machine.assumed} if machine else {}
+        known = machine.assumed if machine else ()
+        values = {a.parameter: f" = {a.value}" for a in known if a.value is not None}
         listed = ", ".join(
-            f"<code>{escape(name)}{_equals(values.get(name))}</code>" for name in figure.assumed
+            f"<code>{escape(name + values.get(name, ''))}</code>" for name in figure.assumed
         )
         if len(figure.assumed) <= FEW:
             assumed = f'<p class="rests">† rests on assumed parameters: {listed}</p>'
@@ -314,10 +309,6 @@ def _figure(figure: Figure, machine: Machine | None) -> str:
         f'<p class="reading">{escape(figure.reading)}</p>{assumed}'
         f"<details><summary>Figures as a table</summary>{_figures_of(figure)}</details></article>"
     )
-
-
-def _equals(value: JsonValue) -> str:
-    return "" if value is None else f" = {escape(str(value))}"
 
 
 def _figures_of(figure: Figure) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sardonyx.report.figure import (
+    CAUSE_COLOURS,
     Cell,
     Figure,
     Head,
@@ -19,7 +20,6 @@ from sardonyx.report.figure import (
     View,
     at_one,
     bar,
-    cause_colour,
     design_colour,
     label,
     layout,
@@ -271,7 +271,7 @@ def _by_cause(
             cause,
             groups,
             column,
-            cause_colour(cause),
+            CAUSE_COLOURS.get(cause, "#a05a2c"),
             f"%{{x}}<br>{label(cause)}: %{{y:.1%}} of write latency",
         )
         for cause, column in zip(causes, zip(*shares, strict=True), strict=True)

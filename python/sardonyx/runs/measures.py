@@ -54,11 +54,7 @@ def mean(values: Iterable[float | None], kind: Mean) -> float | None:
 
 def write_reduction(run: Run) -> float | None:
     """Share of write requests whose data never went to the medium (ESD Fig. 11)."""
-    given = run.metric("write_reduction")
-    if given is not None:
-        return given
-    kept = divide(run.metric("data_writes"), run.metric("writes"))
-    return None if kept is None else 1 - kept
+    return run.metric("write_reduction")
 
 
 def cause_share(run: Run, cause: str) -> float | None:
@@ -125,10 +121,6 @@ class Measure:
     higher_is_better: bool = True
 
 
-def _p99_write(run: Run, _: Run) -> float | None:
-    return run.metric("p99_write_latency_ns")
-
-
 _MEASURES = (
     Measure(
         "write_reduction",
@@ -143,7 +135,12 @@ _MEASURES = (
     Measure("read_speedup", "Read speed-up", "Read", read_speedup),
     Measure("ipc_ratio", "IPC", "IPC", ipc_ratio),
     Measure(
-        "p99_write", "p99 write latency", "p99 write", _p99_write, "ns", higher_is_better=False
+        "p99_write",
+        "p99 write latency",
+        "p99 write",
+        lambda run, _: run.metric("p99_write_latency_ns"),
+        "ns",
+        higher_is_better=False,
     ),
     Measure(
         "energy_ratio", "Energy", "Energy", energy_ratio, aspect="energy", higher_is_better=False
