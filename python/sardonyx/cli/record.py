@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -181,11 +180,8 @@ def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
 
 @contextmanager
 def _on_signals(handler: Callable[..., None]) -> Iterator[None]:
-    """Call the handler where SIGTERM or SIGHUP would end us, if they would, on the main thread."""
-    chosen = [signal.SIGTERM, signal.SIGHUP]
-    if threading.current_thread() is not threading.main_thread():
-        chosen = []
-    before = {number: signal.getsignal(number) for number in chosen}
+    """Call the handler where SIGTERM or SIGHUP would end us, if they would."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     before = {number: old for number, old in before.items() if old in (signal.SIG_DFL, ended)}
     try:
         for number in before:

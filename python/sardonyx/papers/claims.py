@@ -83,13 +83,6 @@ class ClaimRow:
         return bound + written_claim(self.claim.value, self.unit)
 
     @property
-    def holds(self) -> bool | None:
-        """Of a claim that is a bound, whether our figure keeps it."""
-        if self.claim.stat != "min_exceeds" or self.ours is None:
-            return None
-        return self.ours > self.claim.value
-
-    @property
     def reading_unit(self) -> Unit:
         """Other readings of a gain in percentage points are relative ones, in per cent."""
         return "%" if self.unit == "pp" else self.unit

@@ -67,7 +67,7 @@ class Programs:
         runs = (run for run in self._runs.values() if set(run.variant) == {name})
         return sorted({float(run.variant[name]) for run in runs})
 
-    def run(
+    def _run(
         self,
         program: str,
         design: str,
@@ -76,20 +76,17 @@ class Programs:
         footprint: int | None = None,
         variant: Mapping[str, Scalar] | None = None,
     ) -> Run | None:
-        if program not in self.plain:
-            return None
         size, bytes_ = self.plain[program]
         variant = variant or {}
         label = " ".join(f"{key}={variant[key]}" for key in sorted(variant))
-        size = size if transaction_size is None else transaction_size
-        bytes_ = bytes_ if footprint is None else footprint
-        return self._runs.get((program, size, bytes_, design, cores, label))
+        key = (program, transaction_size or size, footprint or bytes_, design, cores, label)
+        return self._runs.get(key)
 
     def each(self, of: Two, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, float | None]:
         """``of`` two runs of each program, which ``a`` and ``b`` select."""
         values: dict[str, float | None] = {}
         for program in self.names:
-            first, second = self.run(program, **a), self.run(program, **b)
+            first, second = self._run(program, **a), self._run(program, **b)
             values[program] = None if first is None or second is None else of(first, second)
         return values
 

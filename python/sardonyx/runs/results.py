@@ -64,8 +64,6 @@ class ResultsError(ValueError):
     def __init__(self, place: str, problem: str, remedy: str = REMEDY) -> None:
         super().__init__(f"{place}: {problem}; {remedy}")
         self.place = place
-        self.problem = problem
-        self.remedy = remedy
 
     @classmethod
     def of(cls, error: ValidationError, source: str) -> ResultsError:
