@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from operator import add, sub
 from pathlib import Path
 from typing import Literal
 
@@ -191,10 +192,8 @@ def _duplicates_found(place: str, note: str) -> Finder:
     metric = f"duplicates_found_in_{place}"
 
     def of_duplicates(run: Run) -> float | None:
-        cached, medium = (run.metric(f"duplicates_found_in_{x}") for x in ("cache", "medium"))
-        if cached is None or medium is None:
-            return None
-        return m.divide(run.metric(metric), cached + medium)
+        both = (run.metric(f"duplicates_found_in_{x}") for x in ("cache", "medium"))
+        return m.divide(run.metric(metric), m.of_known(add, *both))
 
     readings = {"as a share of the duplicates found": of_duplicates}
     of = partial(m.share_of_writes, metric=metric)
@@ -203,12 +202,10 @@ def _duplicates_found(place: str, note: str) -> Finder:
 
 def _share_of_write_latency(cause: str, note: str) -> Finder:
     def over_the_rest(run: Run) -> float | None:
-        share = m.cause_share(run, cause)
-        return None if share is None else m.divide(share, 1 - share)
+        return m.of_known(lambda share: m.divide(share, 1 - share), m.cause_share(run, cause))
 
     def with_compare(run: Run) -> float | None:
-        shares = m.cause_share(run, cause), m.cause_share(run, "compare")
-        return None if shares[0] is None or shares[1] is None else shares[0] + shares[1]
+        return m.of_known(add, m.cause_share(run, cause), m.cause_share(run, "compare"))
 
     readings = {"as an increase over the rest of the latency": over_the_rest}
     if cause == "lookup":
@@ -232,12 +229,7 @@ def _write_reduction(comparison: Comparison, claim: Claim) -> Found:
 
 def _lead(of: Callable[[float, float], float | None]) -> Two:
     """``of`` the write reductions of a run and of ESD's."""
-
-    def both(run: Run, esd: Run) -> float | None:
-        full, selective = m.write_reduction(run), m.write_reduction(esd)
-        return None if full is None or selective is None else of(full, selective)
-
-    return both
+    return lambda run, esd: m.of_known(of, m.write_reduction(run), m.write_reduction(esd))
 
 
 def _hit_rate_gain(metric: str, size: str, small: int, policy: str | None = None) -> Finder:
@@ -254,7 +246,7 @@ def _hit_rate_gain(metric: str, size: str, small: int, policy: str | None = None
                 continue
             used += [before, after]
             b, a = before.metric(metric), after.metric(metric)
-            gains[trace] = None if a is None or b is None else a - b
+            gains[trace] = m.of_known(sub, a, b)
             relative[trace] = m.divide(gains[trace], b)
         return Found(
             gains,
@@ -297,7 +289,7 @@ METRICS: dict[str, Finder] = {
     ),
     "write_reduction": _write_reduction,
     "write_reduction_lead_over_esd": _two(
-        _lead(lambda f, e: f - e),
+        _lead(sub),
         "esd",
         "pp",
         "write reduction of {design} minus that of esd, in percentage points",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import sub
 from typing import Any
 
 from sardonyx import _core
@@ -18,7 +19,7 @@ from sardonyx.papers.reproduction import Asked, Plan, Reproduction
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings
-from sardonyx.runs.measures import Two, saved
+from sardonyx.runs.measures import Two, of_known, saved
 from sardonyx.runs.programs import (
     ACCESSES,
     BYTES,
@@ -199,8 +200,7 @@ def _traffic(over: str, gain: bool = False) -> Finder:
 
 def _counter_cache(footprint: int, miss: bool) -> Finder:
     def drop(large: Run, small: Run) -> float | None:
-        rates = miss_rate(large), miss_rate(small)
-        return None if rates[0] is None or rates[1] is None else rates[1] - rates[0]
+        return of_known(sub, miss_rate(small), miss_rate(large))
 
     def find(programs: Programs, claim: Claim) -> Found:
         large, small = (

@@ -31,6 +31,11 @@ def divide(numerator: float | None, denominator: float | None) -> float | None:
     return numerator / denominator
 
 
+def of_known(of: Callable[..., float | None], *values: float | None) -> float | None:
+    """``of`` the values, or ``None`` where one is missing."""
+    return None if None in values else of(*values)
+
+
 def arithmetic_mean(values: Iterable[float | None]) -> float | None:
     """Over the values that exist; ``None`` where none does."""
     known = [value for value in values if value is not None]
@@ -91,7 +96,7 @@ def gain_of(metric: str) -> Two:
 
 def saved(ratio: Two) -> Two:
     """What a ratio leaves of the other run's."""
-    return lambda run, over: None if (value := ratio(run, over)) is None else 1 - value
+    return lambda run, over: of_known(lambda value: 1 - value, ratio(run, over))
 
 
 write_speedup = gain_of("mean_write_latency_ns")

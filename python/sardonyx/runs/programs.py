@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sardonyx.runs.measures import Two, divide, gain_of, ratio_of, saved
+from sardonyx.runs.measures import Two, divide, gain_of, of_known, ratio_of, saved
 from sardonyx.runs.results import Results, Run, Scalar
 
 KB, MB = 1 << 10, 1 << 20
@@ -99,8 +99,7 @@ loss = saved(ratio_of("transactions_per_second"))
 
 def overhead(run: Run, over: Run) -> float | None:
     """Time a transaction of ``run`` beyond that of ``over``, relative to it."""
-    ratio = runtime_ratio(run, over)
-    return None if ratio is None else ratio - 1
+    return of_known(lambda ratio: ratio - 1, runtime_ratio(run, over))
 
 
 def speedup(run: Run, over: Run) -> float | None:
@@ -119,8 +118,7 @@ def traffic_ratio(metric: str) -> Two:
 
 def miss_rate(run: Run) -> float | None:
     """Look-ups in the counter cache that missed."""
-    hits = run.metric("counter_cache_hit_rate")
-    return None if hits is None else 1 - hits
+    return of_known(lambda hits: 1 - hits, run.metric("counter_cache_hit_rate"))
 
 
 def written_size(size: int) -> str:
