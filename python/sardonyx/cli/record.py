@@ -27,6 +27,7 @@ from sardonyx.cli.common import (
     check_json_target,
     ended,
     err,
+    write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
 from sardonyx.cli.options import JsonTo
@@ -140,7 +141,7 @@ def record(
         )
     elif outcome["status"]:
         err.print(f"note: the program ended with status {outcome['status']}")
-    facts_of("", outcome, json_to, Console(quiet=True))
+    write_json(json_to, outcome)
 
 
 def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:

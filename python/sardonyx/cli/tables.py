@@ -6,7 +6,7 @@ more rows, never cut-off ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -102,31 +102,29 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
     for measure in measures:
         table.add_column(measure.title if wide else measure.short, justify="right")
 
-    def rows(heading: str, present: list[str], cell: Callable[[str, Measure], str]) -> None:
+    def rows(heading: str, cells: dict[str, list[str]]) -> None:
         if not wide:
             table.add_row(Text(heading, style="bold"))
-        for design in present:
-            cells = [cell(design, measure) for measure in measures]
-            name = [Text(heading if design == present[0] else "", style="bold")] if wide else []
-            table.add_row(*name, design if wide else f" {design}", *cells)
+        for index, (design, row) in enumerate(cells.items()):
+            name = [Text("" if index else heading, style="bold")] if wide else []
+            table.add_row(*name, design if wide else f" {design}", *row)
 
     for workload in comparison.workloads:
-
-        def one(design: str, measure: Measure, workload: str = workload) -> str:
-            runs = [comparison.run(workload, of) for of in (BASELINE, design)]
-            value = comparison.value(measure.of, workload, design, BASELINE)
-            return _cell(value, measure, [run for run in runs if run])
-
-        rows(workload, [d for d in designs if comparison.run(workload, d)], one)
+        cells = {}
+        base = comparison.run(workload, BASELINE)
+        for design in designs:
+            if run := comparison.run(workload, design):
+                runs = [run, base] if base else [run]
+                values = [comparison.value(m.of, workload, design, BASELINE) for m in measures]
+                cells[design] = [_cell(v, m, runs) for v, m in zip(values, measures, strict=True)]
+        rows(workload, cells)
     if len(comparison.workloads) > 1:
         table.add_section()
-        rows(
-            f"mean of {len(comparison.workloads)}",
-            designs,
-            lambda design, measure: _cell(
-                comparison.mean(measure, design), measure, comparison.runs(BASELINE, design)
-            ),
-        )
+        means = {
+            d: [_cell(comparison.mean(m, d), m, comparison.runs(BASELINE, d)) for m in measures]
+            for d in designs
+        }
+        rows(f"mean of {len(comparison.workloads)}", means)
     return table
 
 

@@ -25,10 +25,7 @@ from sardonyx.runs.programs import (
     ACCESSES,
     BYTES,
     COUNTER_CACHE,
-    READ_LATENCY,
-    READ_NS,
-    WRITE_LATENCY,
-    WRITE_NS,
+    LATENCIES,
     Programs,
     miss_rate,
     runtime_ratio,
@@ -218,10 +215,7 @@ def transaction_sizes(programs: Programs) -> Figure | Missing:
 
 def latencies(programs: Programs) -> Figure | Missing:
     views = []
-    for name, key, nominal in (
-        ("read latency", READ_LATENCY, READ_NS),
-        ("write latency", WRITE_LATENCY, WRITE_NS),
-    ):
+    for name, (key, nominal) in LATENCIES.items():
         settings = sorted({*programs.settings(key), nominal}, reverse=True)
         variants = [{} if setting == nominal else {key: setting} for setting in settings]
         selected = [
@@ -230,7 +224,7 @@ def latencies(programs: Programs) -> Figure | Missing:
         ]
         curves = _curves(programs, speedup, selected)
         x = [_factor(setting / nominal) for setting in settings]
-        views.append(Curves(name, x, curves, "speed-up of sca over co-located"))
+        views.append(Curves(f"{name} latency", x, curves, "speed-up of sca over co-located"))
     return _sweep(
         programs,
         Head("medium-latency", "Latency of the medium", "SCA Fig. 17"),

@@ -11,8 +11,7 @@ from sardonyx.runs.results import Results, Run, Scalar
 KB, MB = 1 << 10, 1 << 20
 #: Settings that SCA's figures vary, and Table 2's values.
 COUNTER_CACHE = "encryption.counter_cache.bytes"
-READ_LATENCY, WRITE_LATENCY = "medium.timing.tRCD_ns", "medium.timing.tWR_ns"
-READ_NS, WRITE_NS = 48.0, 300.0
+LATENCIES = {"read": ("medium.timing.tRCD_ns", 48.0), "write": ("medium.timing.tWR_ns", 300.0)}
 #: What is written to the medium, in two units.
 BYTES, ACCESSES = "medium_write_bytes", "medium_writes"
 
