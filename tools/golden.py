@@ -174,9 +174,7 @@ def differences(command: str, golden: Lines, now: Lines) -> list[str]:
 def main() -> None:
     files = {path.stem: path for path in sorted(FOLDER.glob("*.txt"))}
     parser = argparse.ArgumentParser(description="Run the golden files' commands and compare.")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--check", action="store_true", help="print what differs: the default")
-    how.add_argument("--write", action="store_true", help="put what is said now into the files")
+    parser.add_argument("--write", action="store_true", help="put what is said now into the files")
     parser.add_argument("--quick", action="store_true", help="the commands marked quick only")
     parser.add_argument("--part", choices=files, action="append", help="a file; default: all")
     parser.add_argument("--jobs", type=int, default=2, help="commands at once; default 2")

@@ -45,6 +45,7 @@ TINY: dict[str, Any] = {
             "metrics": {
                 "writes": 10,
                 "data_writes": 4,
+                "write_reduction": 0.6,
                 "mean_write_latency_ns": 100.0,
                 "mean_read_latency_ns": 80,
                 "ipc": 0.75,

@@ -21,6 +21,7 @@ from sardonyx.cli.common import (
     INTERRUPTED,
     LEFT_BY_SIGNAL,
     Ended,
+    add_command,
     discard,
     fail,
     handle_signals,
@@ -48,7 +49,7 @@ app = typer.Typer(
 )
 app.add_typer(trace.app, name="trace")
 for _command in COMMANDS:
-    app.command()(_command)
+    add_command(app, _command)
 
 
 def _version(asked: bool) -> None:
@@ -94,13 +95,11 @@ def _run() -> int:
             return fail(f"{shown}: is not UTF-8; rename the file").exit_code
     try:
         status = app(prog_name="sardonyx", standalone_mode=False)
-    except typer.Abort:
-        return fail("interrupted", INTERRUPTED).exit_code
     except typer.Exit as end:
         return end.exit_code
     except Ended as error:
         return fail(f"ended by {error}", LEFT_BY_SIGNAL + error.signal).exit_code
-    except KeyboardInterrupt:
+    except (typer.Abort, KeyboardInterrupt):
         return fail("interrupted", INTERRUPTED).exit_code
     except SystemExit:  # Rich, when nobody reads the help
         return 0

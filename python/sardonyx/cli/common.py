@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
@@ -92,7 +92,7 @@ def handle_signals() -> None:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def _errors_as_lines() -> Iterator[None]:
     """Turn what users can cause into one line and an exit status; a bug keeps its traceback."""
     try:
         yield
@@ -112,6 +112,11 @@ def told() -> Iterator[None]:
         raise fail(
             f"{place}{error.strerror or error}; check the path and its permissions"
         ) from error
+
+
+def add_command(app: typer.Typer, command: Callable[..., None], **settings: Any) -> None:
+    """Offer the function as a command whose errors are one line."""
+    app.command(**settings)(_errors_as_lines()(command))
 
 
 def path_given(text: str) -> Path:

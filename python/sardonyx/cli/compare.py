@@ -15,7 +15,6 @@ from sardonyx.cli.common import (
     for_people,
     output_directory,
     size_in_bytes,
-    told,
     write_json,
 )
 from sardonyx.cli.options import JsonTo, Limit, Machine, Out, Set, Workers
@@ -91,23 +90,22 @@ def compare(
 
     sardonyx compare btree queue --machine sca --designs no-encryption,fca,sca --cores 4
     """
-    with told():
-        shared = Settings(machine, parse_settings(settings or ()), warmup, copies, distinct)
-        program = ProgramSource(
-            item_bytes=size_in_bytes("--transaction-size", transaction_size),
-            footprint=size_in_bytes("--footprint", footprint),
-            transactions=transactions,
-            seed=seed,
-        )
-        chosen = [name.strip() for name in designs.split(",") if name.strip()]
-        points = api.points(traces, chosen, limit, program, sensitivity=sensitivity)
-        jobs.check(points, shared)
-        check_json_target(json_to, traces)
-        with output_directory(directory):
-            with Watcher(err) as watch:
-                comparison = Comparison(jobs.run(points, shared, workers, watch))
-            report = save(comparison, directory)
-        people = for_people(json_to)
-        people.print(compare_table(comparison, people.width))
-        write_json(json_to, comparison.results.to_document())
-        people.print(f"report: {report}", soft_wrap=True)
+    shared = Settings(machine, parse_settings(settings or ()), warmup, copies, distinct)
+    program = ProgramSource(
+        item_bytes=size_in_bytes("--transaction-size", transaction_size),
+        footprint=size_in_bytes("--footprint", footprint),
+        transactions=transactions,
+        seed=seed,
+    )
+    chosen = [name.strip() for name in designs.split(",") if name.strip()]
+    points = api.points(traces, chosen, limit, program, sensitivity=sensitivity)
+    jobs.check(points, shared)
+    check_json_target(json_to, traces)
+    with output_directory(directory):
+        with Watcher(err) as watch:
+            comparison = Comparison(jobs.run(points, shared, workers, watch))
+        report = save(comparison, directory)
+    people = for_people(json_to)
+    people.print(compare_table(comparison, people.width))
+    write_json(json_to, comparison.results.to_document())
+    people.print(f"report: {report}", soft_wrap=True)

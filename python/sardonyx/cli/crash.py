@@ -22,7 +22,6 @@ from sardonyx.cli.common import (
     err,
     for_people,
     size_in_bytes,
-    told,
     write_json,
 )
 from sardonyx.cli.options import JsonTo, Machine, Set
@@ -103,57 +102,55 @@ def crash(
 
     sardonyx crash btree --designs sca --set encryption.global_counter=paper --json crash.json
     """
-    with told():
-        chosen = [name.strip() for name in designs.split(",") if name.strip()]
-        chosen = check_designs(chosen)
-        if platform not in PLATFORMS:
-            raise _core.SardonyxError(f"--platform: {unknown('platform', platform, PLATFORMS)}")
-        count = _count(cuts)
-        if cut is not None and count is not None:
-            raise _core.SardonyxError(f"--cut {cut}: is one cut, and --cuts {cuts} asks for others")
-        item = size_in_bytes("--transaction-size", transaction_size, 64, 4096)
-        structure = size_in_bytes("--footprint", footprint, 4096, 2**30)
-        overrides = parse_settings(settings or ())
-        check_json_target(json_to)
-        program = ProgramSource(
-            name=workload,
-            item_bytes=item,
-            footprint=structure,
-            transactions=transactions,
-            seed=seed,
+    chosen = check_designs([name.strip() for name in designs.split(",") if name.strip()])
+    if platform not in PLATFORMS:
+        raise _core.SardonyxError(f"--platform: {unknown('platform', platform, PLATFORMS)}")
+    count = _count(cuts)
+    if cut is not None and count is not None:
+        raise _core.SardonyxError(f"--cut {cut}: is one cut, and --cuts {cuts} asks for others")
+    item = size_in_bytes("--transaction-size", transaction_size, 64, 4096)
+    structure = size_in_bytes("--footprint", footprint, 4096, 2**30)
+    overrides = parse_settings(settings or ())
+    check_json_target(json_to)
+    program = ProgramSource(
+        name=workload,
+        item_bytes=item,
+        footprint=structure,
+        transactions=transactions,
+        seed=seed,
+    )
+    questions = [
+        CrashQuestion(
+            program=program,
+            design=design,
+            machine=machine,
+            overrides=overrides,
+            cores=cores,
+            mutant=mutant,
+            platform=platform,
+            cuts=count,
+            cut=cut,
+            recovery_cuts=recovery_cuts,
+            full_one_in=full,
+            threads=jobs,
         )
-        questions = [
-            CrashQuestion(
-                program=program,
-                design=design,
-                machine=machine,
-                overrides=overrides,
-                cores=cores,
-                mutant=mutant,
-                platform=platform,
-                cuts=count,
-                cut=cut,
-                recovery_cuts=recovery_cuts,
-                full_one_in=full,
-                threads=jobs,
-            )
-            for design in chosen
-        ]
-        with Watcher(err) as watch:
-            runs = explore(questions, watch)
-        people = for_people(json_to)
-        people.print(_table(runs))
-        speed = sum(run["cuts"] for run in runs) / sum(
-            run["cuts"] / run["cuts_per_second"] for run in runs
-        )
-        people.print(Text(LEGEND + f"; {speed:,.0f} cuts/s", style="dim"))
-        for run in runs:
-            for violation in run["violations"]:
-                again = _replay(run, violation, machine, settings or ())
-                _tell(people, violation, again)
-        write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
-        if any(run["fails"] for run in runs):
-            raise typer.Exit(CHECK_FAILED)
+        for design in chosen
+    ]
+    with Watcher(err) as watch:
+        runs = explore(questions, watch)
+    people = for_people(json_to)
+    people.print(_table(runs))
+    speed = sum(run["cuts"] for run in runs) / sum(
+        run["cuts"] / run["cuts_per_second"] for run in runs
+    )
+    people.print(Text(LEGEND + f"; {speed:,.0f} cuts/s", style="dim"))
+    for run in runs:
+        for violation in run["violations"]:
+            again = _replay(run, violation, machine, settings or ())
+            _tell(people, violation, again)
+    write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
+    if any(run["fails"] for run in runs):
+        raise typer.Exit(CHECK_FAILED)
 
 
 def _count(cuts: str) -> int | None:

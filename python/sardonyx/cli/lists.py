@@ -11,30 +11,24 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core, api
-from sardonyx.cli.common import check_json_target, out, told, write_json
+from sardonyx.cli.common import check_json_target, out, write_json
 from sardonyx.cli.options import JsonTo, Set
 from sardonyx.runs.jobs import parse_settings
 
 
 def designs(json_to: JsonTo = None) -> None:
     """List the designs, each with a line and its source."""
-    with told():
-        check_json_target(json_to)
-        _list(api.designs(), ("name", "line", "source"), json_to)
+    _list(api.designs(), ("name", "line", "source"), json_to)
 
 
 def programs(json_to: JsonTo = None) -> None:
     """List the persistent programs that compare takes, each with a line."""
-    with told():
-        check_json_target(json_to)
-        _list(api.programs(), ("name", "line"), json_to)
+    _list(api.programs(), ("name", "line"), json_to)
 
 
 def machines(json_to: JsonTo = None) -> None:
     """List the machines that come with the program, each with its source."""
-    with told():
-        check_json_target(json_to)
-        _list(api.machines(), ("name", "source"), json_to)
+    _list(api.machines(), ("name", "source"), json_to)
 
 
 def show(
@@ -46,15 +40,15 @@ def show(
 
     [bold]Example[/bold]: sardonyx show esd --set medium.timing.tRCD_ns=60 > mine.toml
     """
-    with told():
-        check_json_target(json_to)
-        machine = json.loads(_core.machine(name, list(parse_settings(settings or ()))))
-        if json_to != "-":
-            sys.stdout.write(machine["toml"])
-        write_json(json_to, machine)
+    check_json_target(json_to)
+    machine = json.loads(_core.machine(name, list(parse_settings(settings or ()))))
+    if json_to != "-":
+        sys.stdout.write(machine["toml"])
+    write_json(json_to, machine)
 
 
 def _list(rows: list[dict[str, Any]], columns: tuple[str, ...], json_to: str | None) -> None:
+    check_json_target(json_to)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column == "name")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +27,7 @@ from sardonyx.cli.common import (
     check_json_target,
     ended,
     err,
-    told,
+    write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
 from sardonyx.cli.options import JsonTo
@@ -104,50 +103,45 @@ def record(
 
     [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
     """
-    with told():
-        check_json_target(json_to)
-        if program and program[0] == "--":
-            program = program[1:]
-        target = output or Path(f"{Path(program[0]).name if program else 'trace'}.parquet")
-        writable(target, json_to)
-        wanted = {
-            "program": program,
-            "output": str(target),
-            "plugin": str(PLUGIN),
-            "qemu": str(qemu) if qemu else None,
-            "l1": l1,
-            "l2": l2,
-            "llc": llc,
-            "non_inclusive": non_inclusive,
-            "cores": cores,
-            "level": level,
-            "pages": pages,
-            "memory": memory,
-            "skip": skip,
-            "limit": limit,
-            "skip_instructions": skip_instructions,
-            "limit_instructions": limit_instructions,
-            "follow_fork": follow_fork,
-            "read_data": read_data,
-        }
-        outcome = run_recorded(wanted, err)
-        for trace in outcome["traces"]:
-            said = {key: trace[key] for key in ("records", "instructions", "complete")}
-            facts_of(trace["path"], said, None, err)
-            for note in trace["notes"]:
-                err.print(f"note: {note}", soft_wrap=True)
-        _say_how_it_ended(outcome, err)
-        facts_of("", outcome, json_to, Console(quiet=True))
-
-
-def _say_how_it_ended(outcome: dict[str, Any], console: Console) -> None:
+    check_json_target(json_to)
+    if program and program[0] == "--":
+        program = program[1:]
+    target = output or Path(f"{Path(program[0]).name if program else 'trace'}.parquet")
+    writable(target, json_to)
+    wanted = {
+        "program": program,
+        "output": str(target),
+        "plugin": str(PLUGIN),
+        "qemu": str(qemu) if qemu else None,
+        "l1": l1,
+        "l2": l2,
+        "llc": llc,
+        "non_inclusive": non_inclusive,
+        "cores": cores,
+        "level": level,
+        "pages": pages,
+        "memory": memory,
+        "skip": skip,
+        "limit": limit,
+        "skip_instructions": skip_instructions,
+        "limit_instructions": limit_instructions,
+        "follow_fork": follow_fork,
+        "read_data": read_data,
+    }
+    outcome = run_recorded(wanted, err)
+    for trace in outcome["traces"]:
+        said = {key: trace[key] for key in ("records", "instructions", "complete")}
+        facts_of(trace["path"], said, None, err)
+        for note in trace["notes"]:
+            err.print(f"note: {note}", soft_wrap=True)
     if outcome["signal"] is not None:
-        console.print(
+        err.print(
             f"note: the program was ended by signal {outcome['signal']}; "
             "the trace is whole up to there"
         )
     elif outcome["status"]:
-        console.print(f"note: the program ended with status {outcome['status']}")
+        err.print(f"note: the program ended with status {outcome['status']}")
+    write_json(json_to, outcome)
 
 
 def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
@@ -187,11 +181,8 @@ def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
 
 @contextmanager
 def _on_signals(handler: Callable[..., None]) -> Iterator[None]:
-    """Call the handler where SIGTERM or SIGHUP would end us, if they would, on the main thread."""
-    chosen = [signal.SIGTERM, signal.SIGHUP]
-    if threading.current_thread() is not threading.main_thread():
-        chosen = []
-    before = {number: signal.getsignal(number) for number in chosen}
+    """Call the handler where SIGTERM or SIGHUP would end us, if they would."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     before = {number: old for number, old in before.items() if old in (signal.SIG_DFL, ended)}
     try:
         for number in before:

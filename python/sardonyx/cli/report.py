@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from sardonyx.cli.common import PATH, out, told
+from sardonyx.cli.common import PATH, out
 from sardonyx.cli.tables import claims_table, compare_table, exhibit_table
 from sardonyx.files import replaced_together
 from sardonyx.papers.reproduction import NAME as BESIDE_PAPER
@@ -24,16 +24,15 @@ def report(
     ],
 ) -> None:
     """Print the table of saved results again and write their report.html anew."""
-    with told():
-        comparison = Comparison(Results.load(directory))
-        target = directory if directory.is_dir() else directory.parent
-        path = target / "report.html"
-        beside = BesidePaper.load(target)
-        write_report(comparison, path, beside)
-        if not beside.claims:
-            out.print(compare_table(comparison, out.width))
-        print_beside(out, beside)
-        out.print(f"report: {path}", soft_wrap=True)
+    comparison = Comparison(Results.load(directory))
+    target = directory if directory.is_dir() else directory.parent
+    path = target / "report.html"
+    beside = BesidePaper.load(target)
+    write_report(comparison, path, beside)
+    if not beside.claims:
+        out.print(compare_table(comparison, out.width))
+    print_beside(out, beside)
+    out.print(f"report: {path}", soft_wrap=True)
 
 
 def print_beside(people: Console, beside: BesidePaper) -> None:

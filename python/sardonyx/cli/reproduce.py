@@ -16,7 +16,6 @@ from sardonyx.cli.common import (
     err,
     for_people,
     output_directory,
-    told,
     write_json,
 )
 from sardonyx.cli.options import JsonTo, Limit, Set, Workers
@@ -83,25 +82,24 @@ def reproduce(
 
     sardonyx reproduce sca --quick
     """
-    with told():
-        known = reproductions()
-        if paper not in known:
-            raise _core.SardonyxError(unknown("paper to reproduce", paper, list(known)))
-        overrides = parse_settings(settings or ())
-        asked = Asked(traces or [], machine or paper, overrides, limit, warmup, copies, quick, seed)
-        plan = known[paper].plan(asked)
-        jobs.check(plan.points, plan.settings)
-        check_json_target(json_to, traces or ())
-        target = directory or Path("results") / paper
-        with output_directory(target):
-            with Watcher(err) as watch:
-                comparison = Comparison(jobs.run(plan.points, plan.settings, workers, watch))
-            with Watcher(err) as watch:
-                exhibits = plan.measure(watch)
-            beside = BesidePaper(tuple(plan.claims(comparison)), plan.note, exhibits)
-            report = save(comparison, target, beside)
-        people = for_people(json_to)
-        print_beside(people, beside)
-        people.print(Text(plan.note, style="dim"))
-        write_json(json_to, document(paper, plan, beside, comparison))
-        people.print(f"report: {report}", soft_wrap=True)
+    known = reproductions()
+    if paper not in known:
+        raise _core.SardonyxError(unknown("paper to reproduce", paper, list(known)))
+    overrides = parse_settings(settings or ())
+    asked = Asked(traces or [], machine or paper, overrides, limit, warmup, copies, quick, seed)
+    plan = known[paper].plan(asked)
+    jobs.check(plan.points, plan.settings)
+    check_json_target(json_to, traces or ())
+    target = directory or Path("results") / paper
+    with output_directory(target):
+        with Watcher(err) as watch:
+            comparison = Comparison(jobs.run(plan.points, plan.settings, workers, watch))
+        with Watcher(err) as watch:
+            exhibits = plan.measure(watch)
+        beside = BesidePaper(tuple(plan.claims(comparison)), plan.note, exhibits)
+        report = save(comparison, target, beside)
+    people = for_people(json_to)
+    print_beside(people, beside)
+    people.print(Text(plan.note, style="dim"))
+    write_json(json_to, document(paper, plan, beside, comparison))
+    people.print(f"report: {report}", soft_wrap=True)

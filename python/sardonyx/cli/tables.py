@@ -6,7 +6,7 @@ more rows, never cut-off ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -34,12 +34,11 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     results = comparison.results
     if any(run.metric("transactions") for run in results.runs):
         return _programs(results)
-    designs = [design for design in comparison.designs if design != BASELINE]
-    if not designs or BASELINE not in comparison.designs:
+    if not comparison.beside_baseline:
         return _plain_figures(results)
-    parts: list[RenderableType] = [
-        _comparison(comparison, designs, measures, width) for measures in _columns(width)
-    ]
+    measures = list(MEASURES.values())
+    columns = [measures] if width >= MIDDLE else [measures[:3], measures[3:]]
+    parts: list[RenderableType] = [_comparison(comparison, each, width) for each in columns]
     parts.append(
         Text(
             "Speed-ups, IPC and energy are ratios to the baseline on the same trace, energy and "
@@ -48,7 +47,9 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
             style="dim",
         )
     )
-    parts += _assumed_note(results, comparison.runs())
+    values = {a.parameter: a.value for a in results.machine.assumed}
+    names = assumed_by(comparison.runs(), "energy")
+    parts += _assumed_note([f"{n} = {values[n]}" if n in values else n for n in names])
     return Group(*parts)
 
 
@@ -71,10 +72,8 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
             gap,
             relative,
         )
-    parts: list[RenderableType] = [table]
-    if any(row.assumed for row in rows):
-        parts.append(_assumed_names(sorted({name for row in rows for name in row.assumed})))
-    return Group(*parts)
+    assumed = sorted({name for row in rows for name in row.assumed})
+    return Group(table, *_assumed_note(assumed))
 
 
 def exhibit_table(exhibit: Exhibit) -> RenderableType:
@@ -92,15 +91,8 @@ def exhibit_table(exhibit: Exhibit) -> RenderableType:
     return Group(table, Text(exhibit.note, style="dim"))
 
 
-def _columns(width: int) -> list[list[Measure]]:
-    """The measures of each table: all in one, or two tables where the terminal is narrow."""
-    measures = list(MEASURES.values())
-    return [measures] if width >= MIDDLE else [measures[:3], measures[3:]]
-
-
-def _comparison(
-    comparison: Comparison, designs: list[str], measures: list[Measure], width: int
-) -> Table:
+def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> Table:
+    designs = comparison.beside_baseline
     wide = width >= WIDE
     gap = 2 if wide else 1
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
@@ -110,36 +102,30 @@ def _comparison(
     for measure in measures:
         table.add_column(measure.title if wide else measure.short, justify="right")
 
-    def rows(heading: str, present: list[str], cell: Callable[[str, Measure], str]) -> None:
+    def rows(heading: str, cells: dict[str, list[str]]) -> None:
         if not wide:
             table.add_row(Text(heading, style="bold"))
-        for design in present:
-            cells = [cell(design, measure) for measure in measures]
-            name = [Text(heading if design == present[0] else "", style="bold")] if wide else []
-            table.add_row(*name, _design(design, wide), *cells)
+        for index, (design, row) in enumerate(cells.items()):
+            name = [Text("" if index else heading, style="bold")] if wide else []
+            table.add_row(*name, design if wide else f" {design}", *row)
 
     for workload in comparison.workloads:
-
-        def one(design: str, measure: Measure, workload: str = workload) -> str:
-            runs = [comparison.run(workload, of) for of in (BASELINE, design)]
-            value = comparison.value(measure.of, workload, design, BASELINE)
-            return _cell(value, measure, [run for run in runs if run])
-
-        rows(workload, [d for d in designs if comparison.run(workload, d)], one)
+        cells = {}
+        base = comparison.run(workload, BASELINE)
+        for design in designs:
+            if run := comparison.run(workload, design):
+                runs = [run, base] if base else [run]
+                values = [comparison.value(m.of, workload, design, BASELINE) for m in measures]
+                cells[design] = [_cell(v, m, runs) for v, m in zip(values, measures, strict=True)]
+        rows(workload, cells)
     if len(comparison.workloads) > 1:
         table.add_section()
-        rows(
-            f"mean of {len(comparison.workloads)}",
-            designs,
-            lambda design, measure: _cell(
-                comparison.mean(measure, design), measure, comparison.runs(BASELINE, design)
-            ),
-        )
+        means = {
+            d: [_cell(comparison.mean(m, d), m, comparison.runs(BASELINE, d)) for m in measures]
+            for d in designs
+        }
+        rows(f"mean of {len(comparison.workloads)}", means)
     return table
-
-
-def _design(design: str, wide: bool) -> str:
-    return design if wide else f" {design}"
 
 
 def _cell(value: float | None, measure: Measure, runs: Sequence[Run]) -> str:
@@ -179,12 +165,14 @@ def _programs(results: Results) -> RenderableType:
     for run in results.runs:
         name = (run.trace, run.copies, run.variant_label)
         base = first.setdefault(name, run)
-        label = " ".join(part for part in (run.trace, _cores(run), run.variant_label) if part)
+        cores = f"×{run.copies}" if run.copies > 1 else ""
+        label = " ".join(part for part in (run.trace, cores, run.variant_label) if part)
+        rate = run.metric("transactions_per_second")
         runtime = divide(run.metric("runtime_ns"), base.metric("runtime_ns"))
         table.add_row(
             Text(label if base is run else "", style="bold"),
             run.design,
-            _rate(run.metric("transactions_per_second")),
+            "–" if rate is None else f"{rate / 1e6:.3f} M",
             written(runtime, "x"),
             *(
                 "–" if (value := per_transaction(run, metric)) is None else f"{value:.4g}"
@@ -197,36 +185,17 @@ def _programs(results: Results) -> RenderableType:
         "transaction; look-ups in the counter cache that hit.",
         style="dim",
     )
-    parts: list[RenderableType] = [table, note]
-    names = assumed_by(results.runs, "time")
-    if names:
-        parts.append(_assumed_names(names))
-    return Group(*parts)
+    return Group(table, note, *_assumed_note(assumed_by(results.runs, "time")))
 
 
-def _cores(run: Run) -> str:
-    return f"×{run.copies}" if run.copies > 1 else ""
-
-
-def _rate(value: float | None) -> str:
-    return "–" if value is None else f"{value / 1e6:.3f} M"
-
-
-def _assumed_note(results: Results, runs: Sequence[Run]) -> list[RenderableType]:
-    names = assumed_by(runs, "energy")
+def _assumed_note(names: Sequence[str]) -> list[Text]:
+    """On what figures rest, if on anything assumed."""
     if not names:
         return []
-    values = {a.parameter: a.value for a in results.machine.assumed}
-    return [
-        _assumed_names([f"{name} = {values[name]}" if name in values else name for name in names])
-    ]
-
-
-def _assumed_names(names: Sequence[str]) -> Text:
     named = ", ".join(names[:FEW])
     if len(names) > FEW:
         named += f" and {len(names) - FEW} more, listed in report.html"
-    return Text(f"{DAGGER} rests on assumed parameters: {named}", style="dim")
+    return [Text(f"{DAGGER} rests on assumed parameters: {named}", style="dim")]
 
 
 def _claim_name(row: ClaimRow) -> Text:

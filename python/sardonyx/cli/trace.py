@@ -20,10 +20,10 @@ from sardonyx.cli.common import (
     CHECK_FAILED,
     MOST,
     PATH,
+    add_command,
     check_json_target,
     err,
     for_people,
-    told,
     write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
@@ -40,7 +40,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-app.command(**record.SETTINGS)(record.record)
 
 OWN_FORMAT = "sardonyx"
 FORMATS = (OWN_FORMAT, "nvmain", "ramulator-load-store", "ramulator-read-write", "dramsim3")
@@ -52,7 +51,6 @@ Source = Annotated[str, typer.Argument(help="A trace file.")]
 Target = Annotated[Path, typer.Argument(help="The file to write.", **PATH)]
 
 
-@app.command()
 def info(
     trace: Annotated[str, typer.Argument(help="A trace file, or synth:NAME.")],
     limit: Annotated[
@@ -68,24 +66,22 @@ def info(
 
     [bold]Example[/bold]: sardonyx trace info redis.parquet --plot redis.html
     """
-    with told():
-        check_json_target(json_to, [trace])
-        (name, source), *_ = sources.named([trace], limit).items()
-        sources.check(source)
-        if plot is not None:
-            writable(plot, json_to, [trace])
-        count = partial(_core.trace_info, source.model_dump_json())
-        facts = json.loads(watched(err, trace, count))
-        people = for_people(json_to)
-        facts_of(trace, facts, json_to)
-        known = Trace(name, Info.model_validate(facts))
-        people.print(trace_bars(known, people.width))
-        if plot is not None:
-            write_trace_report([known], plot, _core.VERSION)
-            people.print(f"plots: {plot}", soft_wrap=True)
+    check_json_target(json_to, [trace])
+    (name, source), *_ = sources.named([trace], limit).items()
+    sources.check(source)
+    if plot is not None:
+        writable(plot, json_to, [trace])
+    count = partial(_core.trace_info, source.model_dump_json())
+    facts = json.loads(watched(err, trace, count))
+    people = for_people(json_to)
+    facts_of(trace, facts, json_to)
+    known = Trace(name, Info.model_validate(facts))
+    people.print(trace_bars(known, people.width))
+    if plot is not None:
+        write_trace_report([known], plot, _core.VERSION)
+        people.print(f"plots: {plot}", soft_wrap=True)
 
 
-@app.command()
 def check(
     traces: Annotated[list[str], typer.Argument(help="Trace files.")],
     max_problems: Annotated[
@@ -94,30 +90,26 @@ def check(
     json_to: JsonTo = None,
 ) -> None:
     """Check every row of traces; the exit status is 1 if any is broken."""
-    with told():
-        check_json_target(json_to, traces)
-        for trace in traces:
-            check_file(trace)
-        reports = []
-        broken = False
-        people = for_people(json_to)
-        for trace in traces:
-            report = json.loads(
-                watched(err, trace, partial(_core.trace_check, trace, max_problems))
-            )
-            reports.append({"trace": trace} | report)
-            for problem in report["problems"]:
-                people.print(f"{trace}, row {problem['row']}: {problem['problem']}", soft_wrap=True)
-            bad = report.get("bad", len(report["problems"]))
-            broken = broken or bad > 0
-            verdict = f"{bad:,} bad" if bad else "sound"
-            people.print(f"{trace}: {report['records']:,} records, {verdict}", soft_wrap=True)
-        write_json(json_to, reports)
-        if broken:
-            raise typer.Exit(CHECK_FAILED)
+    check_json_target(json_to, traces)
+    for trace in traces:
+        check_file(trace)
+    reports = []
+    broken = False
+    people = for_people(json_to)
+    for trace in traces:
+        report = json.loads(watched(err, trace, partial(_core.trace_check, trace, max_problems)))
+        reports.append({"trace": trace} | report)
+        for problem in report["problems"]:
+            people.print(f"{trace}, row {problem['row']}: {problem['problem']}", soft_wrap=True)
+        bad = report.get("bad", len(report["problems"]))
+        broken = broken or bad > 0
+        verdict = f"{bad:,} bad" if bad else "sound"
+        people.print(f"{trace}: {report['records']:,} records, {verdict}", soft_wrap=True)
+    write_json(json_to, reports)
+    if broken:
+        raise typer.Exit(CHECK_FAILED)
 
 
-@app.command()
 def convert(
     source: Source,
     target: Target,
@@ -157,31 +149,30 @@ def convert(
 
     [bold]Example[/bold]: sardonyx trace convert app.nvt app.parquet --from nvmain
     """
-    with told():
-        check_json_target(json_to, [source])
-        check_file(source)
-        writable(target, json_to, [source])
-        read = _format("--from", from_format, source)
-        write = _format("--to", to_format, str(target))
-        if data not in FILLS:
-            raise _core.SardonyxError(f"--data: {unknown('filling', data, FILLS)}")
-        if clock_mhz is not None and read not in CLOCKED:
-            raise _core.SardonyxError(
-                f"--clock-mhz: {read} counts no cycles; leave it out, or convert from one of "
-                + ", ".join(CLOCKED)
-            )
-        conversion = {
-            "source": source,
-            "target": str(target),
-            "from_format": read,
-            "to_format": write,
-            "data": data,
-            "seed": seed,
-            "clock_mhz": clock_mhz,
-            "levels": None if levels is None else _levels(levels, read),
-        }
-        done = watched(err, source, partial(_core.trace_convert, json.dumps(conversion)))
-        facts_of(str(target), json.loads(done), json_to)
+    check_json_target(json_to, [source])
+    check_file(source)
+    writable(target, json_to, [source])
+    read = _format("--from", from_format, source)
+    write = _format("--to", to_format, str(target))
+    if data not in FILLS:
+        raise _core.SardonyxError(f"--data: {unknown('filling', data, FILLS)}")
+    if clock_mhz is not None and read not in CLOCKED:
+        raise _core.SardonyxError(
+            f"--clock-mhz: {read} counts no cycles; leave it out, or convert from one of "
+            + ", ".join(CLOCKED)
+        )
+    conversion = {
+        "source": source,
+        "target": str(target),
+        "from_format": read,
+        "to_format": write,
+        "data": data,
+        "seed": seed,
+        "clock_mhz": clock_mhz,
+        "levels": None if levels is None else _levels(levels, read),
+    }
+    done = watched(err, source, partial(_core.trace_convert, json.dumps(conversion)))
+    facts_of(str(target), json.loads(done), json_to)
 
 
 def _levels(text: str, read: str) -> list[int]:
@@ -198,20 +189,16 @@ def _levels(text: str, read: str) -> list[int]:
 
 
 def _format(option: str, given: str | None, path: str) -> str:
+    known = ", ".join(FORMATS)
     if given is None:
         if path.endswith(".parquet"):
             return OWN_FORMAT
-        raise _core.SardonyxError(f"{path}: of which format? give {option}, one of {_formats()}")
+        raise _core.SardonyxError(f"{path}: of which format? give {option}, one of {known}")
     if given not in FORMATS:
         raise _core.SardonyxError(f"{option}: {unknown('trace format', given, FORMATS)}")
     return given
 
 
-def _formats() -> str:
-    return ", ".join(FORMATS)
-
-
-@app.command()
 def synth(
     spec: Annotated[
         str,
@@ -230,15 +217,14 @@ def synth(
 
     [bold]Example[/bold]: sardonyx trace synth rung-60 rung-60.parquet --seed 7
     """
-    with told():
-        check_json_target(json_to, [spec])
-        writable(target, json_to, [spec])
-        stated = _spec(spec)
-        if records is not None:
-            stated["records"] = records
-        text = json.dumps(stated)
-        done = watched(err, spec, partial(_core.trace_synth, text, str(target), seed))
-        facts_of(str(target), json.loads(done), json_to)
+    check_json_target(json_to, [spec])
+    writable(target, json_to, [spec])
+    stated = _spec(spec)
+    if records is not None:
+        stated["records"] = records
+    text = json.dumps(stated)
+    done = watched(err, spec, partial(_core.trace_synth, text, str(target), seed))
+    facts_of(str(target), json.loads(done), json_to)
 
 
 def _spec(name: str) -> dict[str, Any]:
@@ -256,7 +242,6 @@ def _spec(name: str) -> dict[str, Any]:
     return stated
 
 
-@app.command()
 def cut(
     source: Source,
     target: Target,
@@ -270,15 +255,13 @@ def cut(
 
     [bold]Example[/bold]: sardonyx trace cut redis.parquet part.parquet --skip 1000 --limit 50000
     """
-    with told():
-        check_json_target(json_to, [source])
-        check_file(source)
-        writable(target, json_to, [source])
-        done = watched(err, source, partial(_core.trace_cut, source, str(target), skip, limit))
-        facts_of(str(target), json.loads(done), json_to)
+    check_json_target(json_to, [source])
+    check_file(source)
+    writable(target, json_to, [source])
+    done = watched(err, source, partial(_core.trace_cut, source, str(target), skip, limit))
+    facts_of(str(target), json.loads(done), json_to)
 
 
-@app.command()
 def mix(
     traces: Annotated[list[str], typer.Argument(help="Trace files, two or more.")],
     target: Annotated[Path, typer.Option("--output", "-o", help="The file to write.", **PATH)],
@@ -288,11 +271,15 @@ def mix(
 
     [bold]Example[/bold]: sardonyx trace mix redis.parquet cc1.parquet -o both.parquet
     """
-    with told():
-        check_json_target(json_to, traces)
-        for source in traces:
-            check_file(source)
-        writable(target, json_to, traces)
-        title = " + ".join(traces)
-        done = watched(err, title, partial(_core.trace_mix, traces, str(target)))
-        facts_of(str(target), json.loads(done), json_to)
+    check_json_target(json_to, traces)
+    for source in traces:
+        check_file(source)
+    writable(target, json_to, traces)
+    title = " + ".join(traces)
+    done = watched(err, title, partial(_core.trace_mix, traces, str(target)))
+    facts_of(str(target), json.loads(done), json_to)
+
+
+add_command(app, record.record, **record.SETTINGS)
+for _command in (info, check, convert, synth, cut, mix):
+    add_command(app, _command)

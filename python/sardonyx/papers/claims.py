@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -83,24 +83,14 @@ class ClaimRow:
         return bound + written_claim(self.claim.value, self.unit)
 
     @property
-    def holds(self) -> bool | None:
-        """Of a claim that is a bound, whether our figure keeps it."""
-        if self.claim.stat != "min_exceeds" or self.ours is None:
-            return None
-        return self.ours > self.claim.value
-
-    @property
     def reading_unit(self) -> Unit:
         """Other readings of a gain in percentage points are relative ones, in per cent."""
         return "%" if self.unit == "pp" else self.unit
 
     def to_document(self) -> dict[str, Any]:
+        claim = asdict(self.claim)
         return {
-            "paper": self.claim.paper,
-            "where": self.claim.where,
-            "metric": self.claim.metric,
-            "design": self.claim.design,
-            "stat": self.claim.stat,
+            **{name: claim[name] for name in ("paper", "where", "metric", "design", "stat")},
             "reported": self.claim.value,
             "ours": self.ours,
             "gap": self.gap,
@@ -140,25 +130,23 @@ class Found:
             value = statistic(claim, values.values()) if isinstance(values, Mapping) else values
             if value is not None:
                 readings[name] = value
-        row = ClaimRow(
+        note = self.note
+        workloads = len(self.values) if self.workloads is None else self.workloads
+        if known and len(known) < workloads:
+            note += f"; over {len(known)} of {workloads} workloads"
+        if known and claim.stat == "min_exceeds":
+            fails = [name for name, value in known.items() if value <= claim.value]
+            note += f"; does not hold for {', '.join(fails)}" if fails else "; holds for all"
+        return ClaimRow(
             claim,
             statistic(claim, known.values()),
             self.unit,
-            self.note,
-            readings=readings,
-            workloads=known,
-            assumed=tuple(assumed_by(self.runs, self.aspect)),
+            note,
+            "" if known else f"these results lack {self.needs}",
+            readings,
+            known,
+            tuple(assumed_by(self.runs, self.aspect)),
         )
-        if row.ours is None:
-            return replace(row, reason=f"these results lack {self.needs}")
-        workloads = len(self.values) if self.workloads is None else self.workloads
-        if len(known) < workloads:
-            row = replace(row, note=f"{row.note}; over {len(known)} of {workloads} workloads")
-        if row.holds is not None:
-            fails = [name for name, value in known.items() if value <= claim.value]
-            which = f"does not hold for {', '.join(fails)}" if fails else "holds for all"
-            row = replace(row, note=f"{row.note}; {which}")
-        return row
 
 
 def claim_rows(paper: str, find: Callable[[Claim], Found]) -> list[ClaimRow]:

@@ -9,9 +9,10 @@ are not ours to ship: recordings of real programs and a ladder of generated trac
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
+from operator import add, sub
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +24,7 @@ from sardonyx.runs import sweeps
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.measures import One, Two
-from sardonyx.runs.results import Run, Trace
+from sardonyx.runs.results import Run
 from sardonyx.runs.sources import Source, SynthSource, named
 from sardonyx.runs.sweeps import AMT_BYTES, EFIT_BYTES, KB, MB
 
@@ -33,17 +34,11 @@ QUICK_SIZES = (64 * KB, 512 * KB, MB, 2 * MB)
 LADDER_RECORDS = 500_000
 RECLAIM = "esd.reclaim"
 READINGS = ("paper", "counted")
+#: A trace that stands in for the paper's programs: of a real program, or generated.
+Kind = Literal["recording", "ladder"]
 
 
 # ---- the runs
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """A trace that stands in for the paper's programs."""
-
-    name: str
-    kind: Literal["recording", "ladder"]
 
 
 def points(sources: Mapping[str, Source], quick: bool = False) -> list[Point]:
@@ -60,14 +55,14 @@ def points(sources: Mapping[str, Source], quick: bool = False) -> list[Point]:
     return found
 
 
-def stand_ins(workloads: Sequence[Workload], limit: int | None = None, copies: int = 1) -> str:
+def stand_ins(kinds: Mapping[str, Kind], limit: int | None = None, copies: int = 1) -> str:
     """What replaces the paper's programs, in a few sentences: their names, and what was cut."""
     parts = []
     for kind, words in (
         ("recording", "recordings of real programs"),
         ("ladder", "generated traces"),
     ):
-        names = [w.name for w in workloads if w.kind == kind]
+        names = [name for name, of in kinds.items() if of == kind]
         if names:
             parts.append(f"{words} ({', '.join(names)})")
     text = (
@@ -82,7 +77,7 @@ def stand_ins(workloads: Sequence[Workload], limit: int | None = None, copies: i
     )
     if limit is not None:
         text += f" Each trace ends after {limit:,} records"
-        generated = any(w.kind == "ladder" for w in workloads) and limit < LADDER_RECORDS
+        generated = "ladder" in kinds.values() and limit < LADDER_RECORDS
         text += (
             f"; the generated ones have the statistics that they state at {LADDER_RECORDS:,}, so "
             "fewer contents are written over 1000 times (Fig. 3)."
@@ -92,60 +87,25 @@ def stand_ins(workloads: Sequence[Workload], limit: int | None = None, copies: i
     return text
 
 
-# ---- the evidence for a claim
+# ---- our figures for a claim
 
 
-class Evidence:
-    """Results restricted to the workloads that stand in for the paper's."""
-
-    def __init__(self, comparison: Comparison, workloads: Sequence[Workload] | None) -> None:
-        self.comparison = comparison
-        self.results = comparison.results
-        names = None if workloads is None else {workload.name for workload in workloads}
-        self.labels = [
-            label
-            for label in self.comparison.workloads
-            if names is None or self.comparison.trace_of[label] in names
-        ]
-        self.trace_names = list(dict.fromkeys(self.comparison.trace_of[w] for w in self.labels))
-        self.traces: list[Trace] = [t for t in self.results.traces if t.name in self.trace_names]
-
-    def one(self, measure: One, design: str) -> dict[str, float | None]:
-        """``measure`` of one design, a workload each."""
-        values = {}
-        for label in self.labels:
-            run = self.comparison.run(label, design)
-            values[label] = None if run is None else measure(run)
-        return values
-
-    def two(self, measure: Two, design: str, over: str) -> dict[str, float | None]:
-        """``measure`` of one design over another, a workload each."""
-        return {label: self.comparison.value(measure, label, design, over) for label in self.labels}
-
-    def reclaims(self, measure: Two, over: str) -> dict[str, dict[str, float | None]]:
-        """``measure`` of ESD under each reading of how freed lines come back."""
-        found: dict[str, dict[str, float | None]] = {}
-        for reading in READINGS:
-            wanted = {RECLAIM: reading}
-            runs = [r for r in self.results.runs if r.design == "esd" and r.variant == wanted]
-            variants = {run.trace: run for run in runs}
-            values = found[f"reclaim = {reading}"] = {}
-            for label in self.labels:
-                run = variants.get(self.comparison.trace_of[label])
-                base = self.comparison.run(label, over)
-                values[label] = None if run is None or base is None else measure(run, base)
-        return found
-
-    def runs(self, *designs: str) -> list[Run]:
-        return [
-            run
-            for label in self.labels
-            for design in designs
-            if (run := self.comparison.run(label, design)) is not None
-        ]
+Finder = Callable[[Comparison, Claim], Found]
+Values = dict[str, float | None]
 
 
-Finder = Callable[[Evidence, Claim], Found]
+def _reclaims(comparison: Comparison, measure: Two, over: str) -> dict[str, Values]:
+    """``measure`` of ESD under each reading of how freed lines come back."""
+    found: dict[str, Values] = {}
+    for reading in READINGS:
+        wanted = {RECLAIM: reading}
+        runs = [r for r in comparison.results.runs if r.design == "esd" and r.variant == wanted]
+        variants = {run.trace: run for run in runs}
+        values = found[f"reclaim = {reading}"] = {}
+        for label, trace in comparison.trace_of.items():
+            run, base = variants.get(trace), comparison.run(label, over)
+            values[label] = None if run is None or base is None else measure(run, base)
+    return found
 
 
 def _one(
@@ -153,15 +113,18 @@ def _one(
 ) -> Finder:
     """A share, of the claim's design alone."""
 
-    def find(evidence: Evidence, claim: Claim) -> Found:
+    def find(comparison: Comparison, claim: Claim) -> Found:
+        def values(of: One) -> Values:
+            return comparison.each(lambda run, _: of(run), claim.design, claim.design)
+
         return Found(
-            evidence.one(of, claim.design),
+            values(of),
             "%",
             note,
             f"runs of {claim.design} {needs}",
-            {name: evidence.one(each, claim.design) for name, each in (readings or {}).items()},
+            {name: values(each) for name, each in (readings or {}).items()},
             aspect,
-            evidence.runs(claim.design),
+            comparison.runs(claim.design),
         )
 
     return find
@@ -180,40 +143,40 @@ def _two(
 ) -> Finder:
     """The claim's design beside another; ``reclaims`` if ESD's way with freed lines matters."""
 
-    def find(evidence: Evidence, claim: Claim) -> Found:
+    def find(comparison: Comparison, claim: Claim) -> Found:
         words = {"design": claim.design, "over": over}
         read: dict[str, Mapping[str, float | None] | float | None] = {
-            name.format(**words): evidence.two(each, claim.design, over)
+            name.format(**words): comparison.each(each, claim.design, over)
             for name, each in (readings or {}).items()
         }
         if reclaims and claim.design == "esd":
-            read |= evidence.reclaims(of, over)
+            read |= _reclaims(comparison, of, over)
         return Found(
-            evidence.two(of, claim.design, over),
+            comparison.each(of, claim.design, over),
             unit,
             note.format(**words),
             f"runs of {claim.design} and {over} with `{metric}`",
             read,
             aspect,
-            evidence.runs(claim.design, over),
+            comparison.runs(claim.design, over),
         )
 
     return find
 
 
 def _fact(name: str, note: str) -> Finder:
-    def find(evidence: Evidence, _: Claim) -> Found:
-        values = {trace.name: trace.facts.get(name) for trace in evidence.traces}
+    def find(comparison: Comparison, _: Claim) -> Found:
+        values = {trace.name: trace.facts.get(name) for trace in comparison.results.traces}
         return Found(values, "%", note, f"`{name}` of each trace")
 
     return find
 
 
 def _written_over_1000_times(attribute: Literal["contents", "writes"], note: str) -> Finder:
-    def find(evidence: Evidence, _: Claim) -> Found:
-        values: dict[str, float | None] = {}
+    def find(comparison: Comparison, _: Claim) -> Found:
+        values: Values = {}
         top = total = 0.0
-        for trace in evidence.traces:
+        for trace in comparison.results.traces:
             rows = {row.times: row for row in trace.locality}
             high = rows.get(">1000")
             values[trace.name] = getattr(high, f"{attribute}_share") if high else None
@@ -229,10 +192,8 @@ def _duplicates_found(place: str, note: str) -> Finder:
     metric = f"duplicates_found_in_{place}"
 
     def of_duplicates(run: Run) -> float | None:
-        cached, medium = (run.metric(f"duplicates_found_in_{x}") for x in ("cache", "medium"))
-        if cached is None or medium is None:
-            return None
-        return m.divide(run.metric(metric), cached + medium)
+        both = (run.metric(f"duplicates_found_in_{x}") for x in ("cache", "medium"))
+        return m.divide(run.metric(metric), m.of_known(add, *both))
 
     readings = {"as a share of the duplicates found": of_duplicates}
     of = partial(m.share_of_writes, metric=metric)
@@ -241,12 +202,10 @@ def _duplicates_found(place: str, note: str) -> Finder:
 
 def _share_of_write_latency(cause: str, note: str) -> Finder:
     def over_the_rest(run: Run) -> float | None:
-        share = m.cause_share(run, cause)
-        return None if share is None else m.divide(share, 1 - share)
+        return m.of_known(lambda share: m.divide(share, 1 - share), m.cause_share(run, cause))
 
     def with_compare(run: Run) -> float | None:
-        shares = m.cause_share(run, cause), m.cause_share(run, "compare")
-        return None if shares[0] is None or shares[1] is None else shares[0] + shares[1]
+        return m.of_known(add, m.cause_share(run, cause), m.cause_share(run, "compare"))
 
     readings = {"as an increase over the rest of the latency": over_the_rest}
     if cause == "lookup":
@@ -255,70 +214,39 @@ def _share_of_write_latency(cause: str, note: str) -> Finder:
     return _one(of, note, "that book write latency by cause", "time", readings)
 
 
-def _write_reduction(evidence: Evidence, claim: Claim) -> Found:
+def _write_reduction(comparison: Comparison, claim: Claim) -> Found:
     note = "write requests that stored no line / write requests"
-    found = _one(m.write_reduction, note, "with `write_reduction`", "counts")(evidence, claim)
+    found = _one(m.write_reduction, note, "with `write_reduction`", "counts")(comparison, claim)
     readings: dict[str, Mapping[str, float | None] | float | None] = {
-        "all medium writes, metadata included": evidence.two(
+        "all medium writes, metadata included": comparison.each(
             m.medium_write_reduction, claim.design, m.BASELINE
         )
     }
     if claim.design == "esd":
-        readings |= evidence.reclaims(lambda run, _: m.write_reduction(run), m.BASELINE)
+        readings |= _reclaims(comparison, lambda run, _: m.write_reduction(run), m.BASELINE)
     return replace(found, readings=readings)
 
 
-def _write_reduction_lead() -> Finder:
-    def lead(of: Callable[[float, float], float | None]) -> Two:
-        def both(run: Run, esd: Run) -> float | None:
-            full, selective = m.write_reduction(run), m.write_reduction(esd)
-            return None if full is None or selective is None else of(full, selective)
-
-        return both
-
-    return _two(
-        lead(lambda f, e: f - e),
-        "esd",
-        "pp",
-        "write reduction of {design} minus that of esd, in percentage points",
-        "write_reduction",
-        "counts",
-        {
-            "relative to esd's reduction": lead(lambda f, e: m.divide(f - e, e)),
-            "relative to {design}'s reduction": lead(lambda f, e: m.divide(f - e, f)),
-        },
-    )
-
-
-def _metadata_reduction(over: str) -> Finder:
-    return _two(
-        m.saved(m.metadata_ratio),
-        over,
-        "%",
-        "1 - {design}'s metadata bytes in the medium / {over}'s, in tables with an entry for every "
-        "line",
-        "metadata_bytes",
-        "space",
-        {"entries in use alone": m.saved(m.metadata_in_use_ratio)},
-        reclaims=False,
-    )
+def _lead(of: Callable[[float, float], float | None]) -> Two:
+    """``of`` the write reductions of a run and of ESD's."""
+    return lambda run, esd: m.of_known(of, m.write_reduction(run), m.write_reduction(esd))
 
 
 def _hit_rate_gain(metric: str, size: str, small: int, policy: str | None = None) -> Finder:
     large = 2 * small
 
-    def find(evidence: Evidence, _: Claim) -> Found:
-        swept = sweeps.points(evidence.results, size, policy)
-        gains: dict[str, float | None] = {}
-        relative: dict[str, float | None] = {}
+    def find(comparison: Comparison, _: Claim) -> Found:
+        swept = sweeps.points(comparison.results, size, policy)
+        gains: Values = {}
+        relative: Values = {}
         used: list[Run] = []
-        for trace in evidence.trace_names:
+        for trace in dict.fromkeys(comparison.trace_of.values()):
             before, after = (swept.get(trace, {}).get(s) for s in (small, large))
             if before is None or after is None:
                 continue
             used += [before, after]
             b, a = before.metric(metric), after.metric(metric)
-            gains[trace] = None if a is None or b is None else a - b
+            gains[trace] = m.of_known(sub, a, b)
             relative[trace] = m.divide(gains[trace], b)
         return Found(
             gains,
@@ -360,7 +288,18 @@ METRICS: dict[str, Finder] = {
         "fingerprint", "write latency booked under fingerprint / all write latency"
     ),
     "write_reduction": _write_reduction,
-    "write_reduction_lead_over_esd": _write_reduction_lead(),
+    "write_reduction_lead_over_esd": _two(
+        _lead(sub),
+        "esd",
+        "pp",
+        "write reduction of {design} minus that of esd, in percentage points",
+        "write_reduction",
+        "counts",
+        {
+            "relative to esd's reduction": _lead(lambda f, e: m.divide(f - e, e)),
+            "relative to {design}'s reduction": _lead(lambda f, e: m.divide(f - e, f)),
+        },
+    ),
     "metadata_overhead_of_capacity": _one(
         lambda run: m.divide(run.metric("metadata_bytes_per_line"), m.LINE_BYTES),
         "metadata bytes a line / 64",
@@ -388,20 +327,28 @@ for _over in ("baseline", "dedup-sha1", "dewrite"):
     _saved = _two(m.energy_reduction, _over, "%", _note, "energy_nj", "energy")
     METRICS[f"energy_reduction_vs_{_over}"] = _saved
     METRICS[f"energy_reduction_vs_{_over}_abstract"] = _saved
-    METRICS[f"metadata_reduction_vs_{_over}"] = _metadata_reduction(_over)
+    METRICS[f"metadata_reduction_vs_{_over}"] = _two(
+        m.saved(m.metadata_ratio),
+        _over,
+        "%",
+        "1 - {design}'s metadata bytes in the medium / {over}'s, in tables with an entry for every "
+        "line",
+        "metadata_bytes",
+        "space",
+        {"entries in use alone": m.saved(m.metadata_in_use_ratio)},
+        reclaims=False,
+    )
 
 
-def claims(comparison: Comparison, workloads: Sequence[Workload] | None = None) -> list[ClaimRow]:
-    """Our figure for every claim of ESD, in the paper's order.
+def claims(comparison: Comparison) -> list[ClaimRow]:
+    """Our figure for every claim of ESD, in the paper's order, over all traces of the results.
 
-    The statistic is taken over ``workloads`` (over all traces of the results when not given). A
-    claim that these results cannot speak to has ``ours = None`` and says what is lacking.
+    A claim that these results cannot speak to has ``ours = None`` and says what is lacking.
     """
-    evidence = Evidence(comparison, workloads)
 
     def find(claim: Claim) -> Found:
-        found = METRICS[claim.metric](evidence, claim)
-        return replace(found, workloads=len(evidence.trace_names))
+        found = METRICS[claim.metric](comparison, claim)
+        return replace(found, workloads=len(set(comparison.trace_of.values())))
 
     return claim_rows("esd", find)
 
@@ -421,15 +368,15 @@ class Esd:
             )
             for rung in json.loads(_core.ladder())
         }
-        workloads = [Workload(name, "recording") for name in recordings]
-        workloads += [Workload(name, "ladder") for name in generated]
+        kinds: dict[str, Kind] = dict.fromkeys(recordings, "recording")
+        kinds |= dict.fromkeys(generated, "ladder")
         copies = asked.copies or 1
         return Plan(
             Settings(asked.machine, asked.overrides, asked.warmup or 0, copies, copies > 1),
             points(recordings | generated, asked.quick),
-            stand_ins(workloads, limit, copies),
-            partial(claims, workloads=workloads),
-            facts={"workloads": [{"name": w.name, "kind": w.kind} for w in workloads]},
+            stand_ins(kinds, limit, copies),
+            claims,
+            facts={"workloads": [{"name": name, "kind": kind} for name, kind in kinds.items()]},
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import sub
 from typing import Any
 
 from sardonyx import _core
@@ -18,17 +19,14 @@ from sardonyx.papers.reproduction import Asked, Plan, Reproduction
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings
-from sardonyx.runs.measures import Two, saved
+from sardonyx.runs.measures import Two, of_known, saved
 from sardonyx.runs.programs import (
     ACCESSES,
     BYTES,
     COUNTER_CACHE,
     KB,
+    LATENCIES,
     MB,
-    READ_LATENCY,
-    READ_NS,
-    WRITE_LATENCY,
-    WRITE_NS,
     Programs,
     loss,
     miss_rate,
@@ -115,14 +113,11 @@ def points(scale: Scale, programs: Sequence[str] = PROGRAMS) -> list[Point]:
     found += [
         point(p, design, variant=latency(key, nominal, factor))
         for p in programs
-        for key, nominal in ((READ_LATENCY, READ_NS), (WRITE_LATENCY, WRITE_NS))
+        for key, nominal in LATENCIES.values()
         for factor in scale.latencies
         for design in ("co-located", "sca")
     ]
-    unique: dict[object, Point] = {}
-    for each in found:
-        variant = tuple(each.variant.items())
-        unique.setdefault((each.source, each.design, each.copies, variant), each)
+    unique = {(p.source, p.design, p.copies, tuple(p.variant.items())): p for p in found}
     return list(unique.values())
 
 
@@ -158,8 +153,12 @@ def _runtime(over: str) -> Finder:
     return _against(over, runtime_ratio, "x", f"time a transaction of {{}} / of {over}, one core")
 
 
+def _in_words(cores: int, space: str = " ") -> str:
+    return f"{cores}{space}{'core' if cores == 1 else 'cores'}"
+
+
 def _speedup(over: str, cores: int) -> Finder:
-    words = f"{cores} {'core' if cores == 1 else 'cores'}"
+    words = _in_words(cores)
     note = f"transactions a second of {{}} / of {over} - 1, {words}"
     return _against(over, speedup, "%", note, f"on {words}", cores=cores)
 
@@ -199,8 +198,7 @@ def _traffic(over: str, gain: bool = False) -> Finder:
 
 def _counter_cache(footprint: int, miss: bool) -> Finder:
     def drop(large: Run, small: Run) -> float | None:
-        rates = miss_rate(large), miss_rate(small)
-        return None if rates[0] is None or rates[1] is None else rates[1] - rates[0]
+        return of_known(sub, miss_rate(small), miss_rate(large))
 
     def find(programs: Programs, claim: Claim) -> Found:
         large, small = (
@@ -245,10 +243,7 @@ METRICS: dict[str, Finder] = {
     "speedup_over_sca": _against(
         "sca", speedup, "%", "transactions a second of {} / of sca - 1, one core"
     ),
-    "speedup_over_fca_1_core": _speedup("fca", 1),
-    "speedup_over_fca_2_cores": _speedup("fca", 2),
-    "speedup_over_fca_4_cores": _speedup("fca", 4),
-    "speedup_over_fca_8_cores": _speedup("fca", 8),
+    **{f"speedup_over_fca_{_in_words(cores, '_')}": _speedup("fca", cores) for cores in CORES},
     "throughput_loss_vs_ideal": _loss_to_ideal,
     "write_traffic_reduction_vs_fca": _traffic("fca"),
     "write_traffic_reduction_vs_co-located": _traffic("co-located"),
@@ -262,16 +257,11 @@ METRICS: dict[str, Finder] = {
     "runtime_overhead_vs_ideal_4KB_transactions": _transaction_size(4 * KB),
     "runtime_overhead_vs_ideal_4KB_transactions_btree": _transaction_size(4 * KB, "btree"),
 }
-for _which, _key, _nominal in (
-    ("read", READ_LATENCY, READ_NS),
-    ("write", WRITE_LATENCY, WRITE_NS),
-):
-    METRICS |= {
-        f"speedup_over_co-located_{_which}_latency_{_name}": _medium_latency(
-            _key, _nominal, _factor
-        )
-        for _name, _factor in (("10x_slower", 10), ("4x_faster", 0.25))
-    }
+METRICS |= {
+    f"speedup_over_co-located_{which}_latency_{name}": _medium_latency(key, nominal, factor)
+    for which, (key, nominal) in LATENCIES.items()
+    for name, factor in (("10x_slower", 10), ("4x_faster", 0.25))
+}
 
 
 def claims(comparison: Comparison) -> list[ClaimRow]:

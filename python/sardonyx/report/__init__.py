@@ -61,22 +61,20 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
 
 
 def _groups(comparison: Comparison) -> list[Group]:
+    beside = {
+        key: performance.beside_baseline(comparison, key) for key in performance.BESIDE_BASELINE
+    }
+    energy = Group("about-energy", "Energy", [beside["energy_ratio"]])
     if any(trace.program for trace in comparison.results.traces):
-        return [
-            Group(
-                "about-programs",
-                "Persistent programs",
-                persistence.figures(comparison.programs),
-            ),
-            Group("about-energy", "Energy", [performance.energy(comparison)]),
-        ]
+        drawn = persistence.figures(comparison.programs)
+        return [Group("about-programs", "Persistent programs", drawn), energy]
     return [
         _about_workloads(comparison.results.traces),
         Group(
             "about-writes",
             "Writes removed",
             [
-                performance.write_reduction(comparison),
+                beside["write_reduction"],
                 performance.duplicates_found(comparison),
                 performance.predictions(comparison),
                 endurance.wear(comparison),
@@ -86,15 +84,15 @@ def _groups(comparison: Comparison) -> list[Group]:
             "about-time",
             "Time",
             [
-                performance.write_speedup(comparison),
-                performance.read_speedup(comparison),
-                performance.ipc(comparison),
+                beside["write_speedup"],
+                beside["read_speedup"],
+                beside["ipc_ratio"],
                 performance.worst_cases(comparison),
                 performance.latency_distribution(comparison),
                 performance.latency_by_cause(comparison),
             ],
         ),
-        Group("about-energy", "Energy", [performance.energy(comparison)]),
+        energy,
         Group(
             "about-space",
             "Caches and space",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sardonyx.papers.claims import ClaimRow
-from sardonyx.report.figure import Cell, Figure, Table, View, label
+from sardonyx.report.figure import Cell, Figure, Table, View, label, scatter
 
 OURS, PAPERS = "#009e73", "#d55e00"
 
@@ -35,7 +35,7 @@ def figures(rows: Sequence[ClaimRow]) -> list[Figure]:
 def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str) -> Figure:
     names = [label(_name(row)) for row in rows]
     pairs = [(row, name) for row, name in zip(rows, names, strict=True) if row.ours is not None]
-    gaps: dict[str, Any] = {
+    gaps = {
         "type": "scatter",
         "mode": "lines",
         "x": [x for row, _ in pairs for x in (row.claim.value, row.ours, None)],
@@ -46,10 +46,18 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
     }
     form = "%{x:.3~%}" if unit == "%" else "%{x:.2f}×"
     dots = [
-        _dots(
-            "the paper's", [row.claim.value for row in rows], names, PAPERS, "diamond-open", form
-        ),
-        _dots("ours", [row.ours for row in rows], names, OURS, "circle", form),
+        scatter(
+            "markers",
+            whose,
+            x,
+            names,
+            f"%{{y}}<br><b>{whose}</b>: {form}",
+            marker={"color": colour, "size": 10, "symbol": symbol, "line": {"width": 2}},
+        )
+        for whose, x, colour, symbol in (
+            ("the paper's", [row.claim.value for row in rows], PAPERS, "diamond-open"),
+            ("ours", [row.ours for row in rows], OURS, "circle"),
+        )
     ]
     values = [x for row in rows for x in (row.claim.value, row.ours) if x is not None]
     low, high = min(0.0, *values), max(values)
@@ -101,17 +109,3 @@ def _name(row: ClaimRow) -> str:
     claim = row.claim
     whose = "" if claim.design == "workload" else f"{claim.design} "
     return f"{whose}{claim.metric.replace('_', ' ')}, {claim.statistic} · {claim.where}"
-
-
-def _dots(
-    name: str, x: list[Any], y: list[str], colour: str, symbol: str, form: str
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": x,
-        "y": y,
-        "marker": {"color": colour, "size": 10, "symbol": symbol, "line": {"width": 2}},
-        "hovertemplate": f"%{{y}}<br><b>{name}</b>: {form}<extra></extra>",
-    }

@@ -5,19 +5,9 @@ ESD speaks of endurance in Sec. IV-B and shows the share of writes removed (Fig.
 
 from __future__ import annotations
 
-from sardonyx.report.figure import (
-    Figure,
-    Head,
-    Missing,
-    Series,
-    View,
-    at_one,
-    design_colour,
-    label,
-    layout,
-)
+from sardonyx.report.figure import Figure, Head, Missing, Series, View, at_one, layout
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.measures import BASELINE, assumed_by, ratio_of
+from sardonyx.runs.measures import assumed_by, ratio_of
 
 #: What tells of wear: a metric, and what it is.
 WEAR = (
@@ -31,19 +21,15 @@ WEAR = (
 def wear(comparison: Comparison) -> Figure | Missing:
     """How long the medium lasts (ESD Sec. IV-B speaks of endurance, and shows writes alone)."""
     head = Head("wear", "Wear and lifetime", "ESD Sec. IV-B")
-    designs = [design for design in comparison.designs if design != BASELINE]
-    if BASELINE not in comparison.designs or not designs:
+    if not comparison.beside_baseline:
         return head.missing("This needs a `baseline` run and another design.")
     series = Series("workload", comparison.workloads, "geometric")
     views = []
     for metric, view in WEAR:
         of = ratio_of(metric)
-        data = []
-        for design in designs:
-            ratios = [comparison.value(of, w, design, BASELINE) for w in comparison.workloads]
-            hover = f"<b>{label(design)}</b> on %{{x}}<br>{view}: %{{y:.2f}}×"
-            colour = design_colour(design, comparison.designs)
-            data.append(series.bar(design, "x", ratios, colour, hover, f"{design}, {view}"))
+        values = {d: comparison.each(of, d).values() for d in comparison.beside_baseline}
+        hover = f" on %{{x}}<br>{view}: %{{y:.2f}}×"
+        data = series.designs(values, hover, comparison.designs, column=f"{{}}, {view}")
         if any(value for trace in data for value in trace["y"]):
             shape = layout(f"{view} / baseline's", shapes=[at_one()], yaxis={"ticksuffix": "×"})
             views.append(View(view, data, shape))

@@ -6,7 +6,7 @@ Left out: colours of page and axes, which the page sets for its light or dark th
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -50,10 +50,6 @@ def design_colour(design: str, designs: Sequence[str]) -> str:
     return _MORE_COLOURS[others.index(design) % len(_MORE_COLOURS)]
 
 
-def cause_colour(cause: str) -> str:
-    return CAUSE_COLOURS.get(cause, "#a05a2c")
-
-
 def label(text: str) -> str:
     """A name as Plotly shows it literally; Plotly reads a small HTML of its own."""
     return html.escape(text, quote=False)
@@ -74,106 +70,6 @@ class Table:
 
     columns: tuple[tuple[str, str], ...]
     rows: list[list[Cell]]
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A plot of the report with everything that a reader needs to judge it."""
-
-    key: str
-    title: str
-    cf: str
-    shows: str
-    reading: str
-    views: list[View]
-    table: Table
-    assumed: list[str] = field(default_factory=list)
-    choose: str = "Show"
-
-    def plotly(self, view: int = 0) -> plotly.graph_objects.Figure:
-        """One view as a Plotly figure, for notebooks and further work (needs plotly)."""
-        import plotly.graph_objects as go
-
-        chosen = self.views[view]
-        return go.Figure(data=chosen.data, layout=chosen.layout)
-
-
-class Series:
-    """Figures over named groups and their mean, along a plot's axis and in its table."""
-
-    def __init__(
-        self, heading: str, names: Sequence[str], kind: Mean | None = "arithmetic"
-    ) -> None:
-        self._kind = kind
-        means = [] if kind is None else [f"{kind} mean"]
-        self.axis = list(map(label, names))
-        self.axis += ["<b>geo. mean</b>" if kind == "geometric" else "<b>mean</b>"] if kind else []
-        self._columns = [(heading, "")]
-        self._rows: list[list[Cell]] = [[name] for name in (*names, *means)]
-
-    def add(self, column: str, unit: str, values: Sequence[float | None]) -> list[float | None]:
-        """A column of the table; the values with their mean."""
-        whole = [*values, mean(values, self._kind)] if self._kind else list(values)
-        self._columns.append((column, unit))
-        for row, value in zip(self._rows, whole, strict=True):
-            row.append(value)
-        return whole
-
-    def bar(
-        self,
-        name: str,
-        unit: str,
-        values: Sequence[float | None],
-        colour: str,
-        hover: str,
-        column: str | None = None,
-    ) -> dict[str, Any]:
-        """Bars, which are a column too."""
-        return bar(name, self.axis, self.add(column or name, unit, values), colour, hover)
-
-    def table(self) -> Table:
-        return Table(tuple(self._columns), self._rows)
-
-
-@dataclass(frozen=True, slots=True)
-class Curves:
-    """A view of lines over one axis, a line a name."""
-
-    name: str
-    x: Sequence[str]
-    lines: dict[str, list[float | None]]
-    axis: str
-    percent: bool = True
-
-    def view(self, along: str) -> View:
-        form = "%{y:.2%}" if self.percent else "%{y:.3f}×"
-        data: list[dict[str, Any]] = [
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": label(name),
-                "x": list(self.x),
-                "y": values,
-                "line": {"color": LINE_COLOURS[index % len(LINE_COLOURS)], "width": 2.4},
-                "marker": {"size": 8},
-                "hovertemplate": f"<b>{label(name)}</b>, %{{x}}<br>{form}<extra></extra>",
-            }
-            for index, (name, values) in enumerate(self.lines.items())
-        ]
-        ticks = {"tickformat": "~%"} if self.percent else {"ticksuffix": "×"}
-        shape = layout(self.axis, yaxis={**ticks, "rangemode": "normal"})
-        shape["xaxis"] = {"type": "category", "title": {"text": along}, "automargin": True}
-        return View(self.name, data, shape)
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A figure that these results cannot fill, and what would fill it."""
-
-    key: str
-    title: str
-    cf: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +96,121 @@ class Head:
         return Figure(*head, shows, reading, views, table, list(assumed), choose)
 
 
+@dataclass(frozen=True, slots=True)
+class Missing(Head):
+    """A figure that these results cannot fill, and what would fill it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure(Head):
+    """A plot of the report with everything that a reader needs to judge it."""
+
+    shows: str
+    reading: str
+    views: list[View]
+    table: Table
+    assumed: list[str] = field(default_factory=list)
+    choose: str = "Show"
+
+    def plotly(self, view: int = 0) -> plotly.graph_objects.Figure:
+        """One view as a Plotly figure, for notebooks and further work (needs plotly)."""
+        import plotly.graph_objects as go
+
+        chosen = self.views[view]
+        return go.Figure(data=chosen.data, layout=chosen.layout)
+
+
+class Series:
+    """Figures over named groups and their mean, along a plot's axis and in its table."""
+
+    def __init__(
+        self, heading: str, names: Sequence[str], kind: Mean | None = "arithmetic"
+    ) -> None:
+        self._kind = kind
+        means = [] if kind is None else [f"{kind} mean"]
+        self.axis: list[Any] = list(map(label, names))
+        self.axis += ["<b>geo. mean</b>" if kind == "geometric" else "<b>mean</b>"] if kind else []
+        self._columns = [(heading, "")]
+        self._rows: list[list[Cell]] = [[name] for name in (*names, *means)]
+
+    def add(self, column: str, unit: str, values: Iterable[float | None]) -> list[float | None]:
+        """A column of the table; the values with their mean."""
+        whole = list(values)
+        whole += [mean(whole, self._kind)] if self._kind else []
+        self._columns.append((column, unit))
+        for row, value in zip(self._rows, whole, strict=True):
+            row.append(value)
+        return whole
+
+    def bar(
+        self,
+        name: str,
+        unit: str,
+        values: Iterable[float | None],
+        colour: str,
+        hover: str,
+        column: str | None = None,
+    ) -> dict[str, Any]:
+        """Bars, which are a column too."""
+        return bar(name, self.axis, self.add(column or name, unit, values), colour, hover)
+
+    def designs(
+        self,
+        values: Mapping[str, Iterable[float | None]],
+        hover: str,
+        known: Sequence[str],
+        unit: str = "x",
+        column: str = "{}",
+    ) -> list[dict[str, Any]]:
+        """Bars of each design; ``known`` are all designs of the report."""
+        return [
+            self.bar(
+                design,
+                unit,
+                each,
+                design_colour(design, known),
+                f"<b>{label(design)}</b>{hover}",
+                column.format(design),
+            )
+            for design, each in values.items()
+        ]
+
+    def table(self) -> Table:
+        return Table(tuple(self._columns), self._rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """A view of lines over one axis, a line a name."""
+
+    name: str
+    x: Sequence[str]
+    lines: dict[str, list[float | None]]
+    axis: str
+    percent: bool = True
+
+    def view(self, along: str) -> View:
+        form = "%{y:.2%}" if self.percent else "%{y:.3f}×"
+        data = [
+            scatter(
+                "lines+markers",
+                name,
+                self.x,
+                values,
+                f"<b>{label(name)}</b>, %{{x}}<br>{form}",
+                line={"color": LINE_COLOURS[index % len(LINE_COLOURS)], "width": 2.4},
+                marker={"size": 8},
+            )
+            for index, (name, values) in enumerate(self.lines.items())
+        ]
+        ticks = {"tickformat": "~%"} if self.percent else {"ticksuffix": "×"}
+        shape = layout(self.axis, yaxis={**ticks, "rangemode": "normal"})
+        shape["xaxis"] = {"type": "category", "title": {"text": along}, "automargin": True}
+        return View(self.name, data, shape)
+
+
 def bar(
     name: str, x: Sequence[Any], y: Sequence[float | None], colour: str, hover: str, **more: Any
 ) -> dict[str, Any]:
@@ -213,6 +224,21 @@ def bar(
         "hovertemplate": f"{hover}<extra></extra>",
     }
     return trace | more
+
+
+def scatter(
+    mode: str, name: str, x: Sequence[Any], y: Sequence[Any], hover: str, **more: Any
+) -> dict[str, Any]:
+    """One series of points or lines, or both."""
+    return {
+        "type": "scatter",
+        "mode": mode,
+        "name": label(name),
+        "x": list(x),
+        "y": list(y),
+        "hovertemplate": f"{hover}<extra></extra>",
+        **more,
+    }
 
 
 def layout(y_title: str, **more: Any) -> dict[str, Any]:

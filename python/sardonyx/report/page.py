@@ -35,7 +35,7 @@ class Group:
 
     key: str
     title: str
-    figures: Sequence[Figure | Missing]
+    figures: Sequence[Figure | Missing] = ()
     #: What stands before the figures, as HTML.
     inner: str = ""
 
@@ -43,13 +43,6 @@ class Group:
 def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper) -> str:
     """The whole page."""
     results = comparison.results
-    sections = [_summary(comparison)]
-    for group in groups:
-        sections.append(
-            _section(group.key, group.title, group.inner + _figures(group, results.machine))
-        )
-    sections += [_variants(results), _assumptions(results), _parameters(results)]
-    variants = [("#variants", "Variants")] if any(run.variant for run in results.runs) else []
     return _page(
         "Simulation report",
         f"{', '.join(results.designs)} on {results.machine.name}",
@@ -60,14 +53,15 @@ def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper)
             *workload_summary(results.traces),
             ("Sardonyx", results.version),
         ],
+        [
+            _summary(comparison),
+            *groups,
+            *_variants(results),
+            _assumptions(results),
+            _parameters(results),
+        ],
         beside.note,
-        _navigation(
-            groups,
-            [("#summary", "Summary")],
-            [*variants, ("#assumed", "Assumptions"), ("#parameters", "Parameters")],
-        ),
-        sections,
-        groups,
+        results.machine,
     )
 
 
@@ -79,16 +73,7 @@ def render_traces(traces: Sequence[Trace], groups: Sequence[Group], version: str
         names,
         "What the trace holds, counted in its bytes; it rests on no machine.",
         [("trace", names), *workload_summary(traces), ("Sardonyx", version)],
-        "",
-        _navigation(groups, [], []),
-        [_section(group.key, group.title, _figures(group)) for group in groups],
         groups,
-    )
-
-
-def _figures(group: Group, machine: Machine | None = None) -> str:
-    return "".join(
-        _figure(f, machine) if isinstance(f, Figure) else _missing(f) for f in group.figures
     )
 
 
@@ -97,15 +82,12 @@ def _page(
     subject: str,
     source: str,
     facts: Iterable[tuple[str, str]],
-    note: str,
-    navigation: str,
-    sections: Sequence[str],
     groups: Sequence[Group],
+    note: str = "",
+    machine: Machine | None = None,
 ) -> str:
     plots = {
-        figure.key: {
-            "views": [{"data": v.data, "layout": v.layout} for v in figure.views],
-        }
+        figure.key: {"views": [{"data": v.data, "layout": v.layout} for v in figure.views]}
         for group in groups
         for figure in group.figures
         if isinstance(figure, Figure)
@@ -119,8 +101,8 @@ def _page(
         ),
         note=f'<p class="note">{escape(note)}</p>' if note else "",
         source=escape(source),
-        navigation=navigation,
-        sections="\n".join(sections),
+        navigation="".join(map(_links, groups)),
+        sections="\n".join(_section(group, machine) for group in groups),
         plots=_embedded(plots),
         plotly=_plotly(),
         script=_resource("report.js"),
@@ -145,49 +127,86 @@ def _embedded(value: object) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _section(key: str, title: str, inner: str) -> str:
-    return f'<section id="{key}"><h2>{escape(title)}</h2>{inner}</section>'
+def _section(group: Group, machine: Machine | None) -> str:
+    drawn = "".join(
+        _figure(f, machine) if isinstance(f, Figure) else _missing(f) for f in group.figures
+    )
+    return f'<section id="{group.key}"><h2>{escape(group.title)}</h2>{group.inner}{drawn}</section>'
 
 
-def _navigation(
-    groups: Sequence[Group],
-    before: Iterable[tuple[str, str]],
-    after: Iterable[tuple[str, str]],
+def _links(group: Group) -> str:
+    links = f'<a href="#{group.key}">{escape(group.title)}</a>'
+    for figure in group.figures:
+        off = ' class="off"' if isinstance(figure, Missing) else ""
+        links += f'<a class="sub" href="#{figure.key}"><span{off}>{escape(figure.title)}</span></a>'
+    return links
+
+
+# ---- tables
+
+
+def _table(
+    heads: Iterable[str], rows: Iterable[str], attributes: str = "", scroll: str = "scroll tall"
 ) -> str:
-    parts = [f'<a href="{to}">{escape(title)}</a>' for to, title in before]
-    for group in groups:
-        parts.append(f'<a href="#{group.key}">{escape(group.title)}</a>')
-        for figure in group.figures:
-            off = ' class="off"' if isinstance(figure, Missing) else ""
-            parts.append(
-                f'<a class="sub" href="#{figure.key}"><span{off}>{escape(figure.title)}</span></a>'
-            )
-    parts += [f'<a href="{to}">{escape(title)}</a>' for to, title in after]
-    return "".join(parts)
+    """A table of headings and rows that are HTML already."""
+    return (
+        f'<div class="{scroll}"><table{attributes}><thead><tr>{"".join(heads)}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _row(name: str, cells: Iterable[str], attributes: str = "") -> str:
+    """A row of a name and cells that are HTML already."""
+    return f'<tr{attributes}><th scope="row">{name}</th>{"".join(cells)}</tr>'
+
+
+def _words(text: str) -> str:
+    return f'<td class="name">{escape(text)}</td>'
+
+
+def _heads_of_words(*texts: str) -> list[str]:
+    return [f'<th class="name">{escape(text)}</th>' for text in texts]
+
+
+def _cell(value: Cell, unit: str) -> str:
+    if isinstance(value, str):
+        return f'<th scope="row">{escape(value)}</th>'
+    if value is None:
+        return '<td data-v="">–</td>'
+    shown = (
+        f"{100 * value:.3g} %" if unit == "%" and 0 < abs(value) < 0.01 else written(value, unit)
+    )
+    return f'<td data-v="{value!r}">{shown}</td>'
 
 
 # ---- summary
 
 
-def _summary(comparison: Comparison) -> str:
-    designs = [d for d in comparison.designs if d != BASELINE]
-    if BASELINE not in comparison.designs or not designs:
+def _summary(comparison: Comparison) -> Group:
+    designs = comparison.beside_baseline
+    if not designs:
         text = "A summary needs a `baseline` run and at least one other design."
-        return _section("summary", "Summary", f'<p class="missing">{escape(text)}</p>')
+        return Group("summary", "Summary", inner=f'<p class="missing">{escape(text)}</p>')
     measures = list(MEASURES.values())
-    head = "".join(_heading(m) for m in measures)
+    heads = [_heading(m) for m in measures]
     means = {d: [comparison.mean(m, d) for m in measures] for d in designs}
-    best = [_best([means[d][i] for d in designs], m) for i, m in enumerate(measures)]
-    body = "".join(
-        f'<tr><th scope="row">{_swatch(d, comparison)}{escape(d)}</th>'
-        + "".join(
-            f'<td class="{"best" if len(designs) > 1 and v is not None and v == best[i] else ""}">'
-            f"{_mark(comparison, d, m)}{written(v, m.unit)}</td>"
-            for i, (v, m) in enumerate(zip(means[d], measures, strict=True))
-        )
-        + "</tr>"
+    rests = {
+        (d, m.key): assumed_by(comparison.runs(BASELINE, d), m.aspect)
         for d in designs
-    )
+        for m in measures
+    }
+    best = [_best([means[d][i] for d in designs], m) for i, m in enumerate(measures)]
+    rows = [
+        _row(
+            _swatch(d, comparison) + escape(d),
+            (
+                f'<td class="{"best" if len(designs) > 1 and v is not None and v == top else ""}">'
+                f"{_dagger(rests[d, m.key])}{written(v, m.unit)}</td>"
+                for v, m, top in zip(means[d], measures, best, strict=True)
+            ),
+        )
+        for d in designs
+    ]
     count = len(comparison.workloads)
     legend = (
         f"Over {count} {'workload' if count == 1 else 'workloads'}, each beside the baseline on "
@@ -195,41 +214,39 @@ def _summary(comparison: Comparison) -> str:
         "Speed-ups, IPC, energy and p99 are geometric means, shares arithmetic ones; IPC and "
         "energy are ratios to the baseline. Best in bold. † rests on assumed parameters."
     )
-    per_trace = "".join(
-        f'<tr class="{"first" if d == designs[0] else ""}"><th scope="row">'
-        f"{escape(w) if d == designs[0] else ''}</th>"
-        f'<td class="name">{_swatch(d, comparison)}{escape(d)}</td>'
-        + "".join(
-            f"<td>{written(comparison.value(m.of, w, d, BASELINE), m.unit)}</td>" for m in measures
+    per_trace = [
+        _row(
+            escape(w) if d == designs[0] else "",
+            (
+                f'<td class="name">{_swatch(d, comparison)}{escape(d)}</td>',
+                *(
+                    f"<td>{written(comparison.value(m.of, w, d, BASELINE), m.unit)}</td>"
+                    for m in measures
+                ),
+            ),
+            f' class="{"first" if d == designs[0] else ""}"',
         )
-        + "</tr>"
         for w in comparison.workloads
         for d in designs
         if comparison.run(w, d)
+    ]
+    each = _table(
+        ("<th>workload</th>", *_heads_of_words("design"), *heads), per_trace, ' data-name="summary"'
     )
-    return _section(
+    return Group(
         "summary",
         "Summary",
-        f'<div class="scroll"><table class="summary"><thead><tr><th>design</th>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div><p class='reading'>{escape(legend)}</p>"
-        "<details open><summary>Every trace</summary>"
-        '<div class="scroll tall"><table data-name="summary"><thead><tr><th>workload</th>'
-        f'<th class="name">design</th>{head}</tr></thead><tbody>{per_trace}</tbody></table></div>'
-        "</details>",
+        inner=_table(("<th>design</th>", *heads), rows, ' class="summary"', "scroll")
+        + f"<p class='reading'>{escape(legend)}</p>"
+        f"<details open><summary>Every trace</summary>{each}</details>",
     )
 
 
 def _heading(measure: Measure) -> str:
     arrow = "higher is better" if measure.higher_is_better else "lower is better"
+    title = escape(measure.title).replace("-", "\u2011")  # at which no line breaks
     sign = "↑" if measure.higher_is_better else "↓"
-    return (
-        f'<th title="{arrow}">{_unbroken(measure.title)}&nbsp;<span class="sign">{sign}</span></th>'
-    )
-
-
-def _unbroken(text: str) -> str:
-    """With hyphens at which no line breaks."""
-    return escape(text).replace("-", "\u2011")
+    return f'<th title="{arrow}">{title}&nbsp;<span class="sign">{sign}</span></th>'
 
 
 def _best(values: Sequence[float | None], measure: Measure) -> float | None:
@@ -237,11 +254,6 @@ def _best(values: Sequence[float | None], measure: Measure) -> float | None:
     if not known:
         return None
     return max(known) if measure.higher_is_better else min(known)
-
-
-def _mark(comparison: Comparison, design: str, measure: Measure) -> str:
-    names = assumed_by(comparison.runs(BASELINE, design), measure.aspect)
-    return _dagger(names)
 
 
 def _dagger(names: Sequence[str]) -> str:
@@ -272,9 +284,10 @@ def _figure(figure: Figure, machine: Machine | None) -> str:
         )
     assumed = ""
     if figure.assumed:
-        values = {a.parameter: a.value for a in machine.assumed} if machine else {}
+        known = machine.assumed if machine else ()
+        values = {a.parameter: f" = {a.value}" for a in known if a.value is not None}
         listed = ", ".join(
-            f"<code>{escape(name)}{_equals(values.get(name))}</code>" for name in figure.assumed
+            f"<code>{escape(name + values.get(name, ''))}</code>" for name in figure.assumed
         )
         if len(figure.assumed) <= FEW:
             assumed = f'<p class="rests">† rests on assumed parameters: {listed}</p>'
@@ -294,12 +307,18 @@ def _figure(figure: Figure, machine: Machine | None) -> str:
         f'aria-label="{escape(figure.title, quote=True)}; its figures are in the table below">'
         "</div>"
         f'<p class="reading">{escape(figure.reading)}</p>{assumed}'
-        f"<details><summary>Figures as a table</summary>{_table(figure)}</details></article>"
+        f"<details><summary>Figures as a table</summary>{_figures_of(figure)}</details></article>"
     )
 
 
-def _equals(value: JsonValue) -> str:
-    return "" if value is None else f" = {escape(str(value))}"
+def _figures_of(figure: Figure) -> str:
+    heads = [f"<th>{escape(name)}</th>" for name, _ in figure.table.columns]
+    units = [unit for _, unit in figure.table.columns]
+    rows = [
+        f"<tr>{''.join(_cell(c, u) for c, u in zip(row, units, strict=True))}</tr>"
+        for row in figure.table.rows
+    ]
+    return _table(heads, rows, f' data-name="{figure.key}"')
 
 
 def _missing(figure: Missing) -> str:
@@ -308,27 +327,6 @@ def _missing(figure: Missing) -> str:
         f'<span class="cf">cf. {escape(figure.cf)}</span></header>'
         f'<p class="missing">{escape(figure.reason)}</p></article>'
     )
-
-
-def _table(figure: Figure) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name, _ in figure.table.columns)
-    units = [unit for _, unit in figure.table.columns]
-    body = "".join(
-        "<tr>" + "".join(_cell(c, u) for c, u in zip(row, units, strict=True)) + "</tr>"
-        for row in figure.table.rows
-    )
-    return _framed(head, body, f' data-name="{figure.key}"')
-
-
-def _cell(value: Cell, unit: str) -> str:
-    if isinstance(value, str):
-        return f'<th scope="row">{escape(value)}</th>'
-    if value is None:
-        return '<td data-v="">–</td>'
-    shown = (
-        f"{100 * value:.3g} %" if unit == "%" and 0 < abs(value) < 0.01 else written(value, unit)
-    )
-    return f'<td data-v="{value!r}">{shown}</td>'
 
 
 # ---- claims, assumptions, parameters
@@ -350,33 +348,32 @@ def claims(rows: Sequence[ClaimRow]) -> str:
         )
         note = escape(row.reason or row.note) + (f"<ul>{readings}</ul>" if readings else "")
         body.append(
-            f'<tr><td class="name">{escape(claim.where)}</td>'
+            f"<tr>{_words(claim.where)}"
             f'<td class="name">{escape(claim.metric.replace("_", " "))}'
             f"<small>{escape(claim.design)}, {escape(claim.statistic)}</small></td>"
             f"<td>{escape(row.reported)}</td><td>{ours}</td>"
             f"<td>{gap}</td><td>{relative}</td>"
             f'<td class="name why">{note}</td></tr>'
         )
-    heads = ("where", "what", "paper", "ours", "gap", "relative", "definition")
     left = ("where", "what", "definition")
-    head = "".join(f'<th class="{"name" if h in left else ""}">{h}</th>' for h in heads)
+    heads = [
+        f'<th class="{"name" if h in left else ""}">{h}</th>'
+        for h in ("where", "what", "paper", "ours", "gap", "relative", "definition")
+    ]
     found = sum(row.ours is not None for row in rows)
     return (
         f"<p>{found} of {len(rows)} figures of the paper have one of ours beside them. Gap "
         "is ours minus the paper's (pp: percentage points); relative is ours / the paper's - 1.</p>"
-        + _framed(head, "".join(body), ' data-name="claims" class="claims"')
+        + _table(heads, body, ' data-name="claims" class="claims"')
     )
 
 
 def exhibit(table: Exhibit) -> str:
     """A table of the paper as measured: each cell, what it rests on, and the paper's."""
-    head = "".join(f'<th class="name">{escape(h)}</th>' for h in (table.head, *table.columns))
-    body = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>{"".join(map(_exhibited, row.values()))}</tr>'
-        for name, row in table.rows.items()
-    )
-    framed = _framed(head, body, f' data-name="{anchor(table)}" class="claims"', "scroll")
-    return f"<p>{escape(table.note)}</p>{framed}"
+    rows = [_row(escape(name), map(_exhibited, row.values())) for name, row in table.rows.items()]
+    heads = _heads_of_words(table.head, *table.columns)
+    attributes = f' data-name="{anchor(table)}" class="claims"'
+    return f"<p>{escape(table.note)}</p>{_table(heads, rows, attributes, 'scroll')}"
 
 
 def anchor(table: Exhibit) -> str:
@@ -404,92 +401,77 @@ _VARIANT_METRICS = (
 )
 
 
-def _variants(results: Results) -> str:
-    """Every run that changes a setting of the machine, with its main figures; nothing without
-    one.
-    """
+def _variants(results: Results) -> list[Group]:
+    """Every run that changes a setting of the machine, with its main figures, if there is one."""
     runs = [run for run in results.runs if run.variant]
     if not runs:
-        return ""
+        return []
     shown = [
         column
         for column in _VARIANT_METRICS
         if any(run.metric(column[1]) is not None for run in runs)
     ]
-    heads = "".join(f'<th class="name">{h}</th>' for h in ("trace", "design", "setting"))
-    heads += "".join(f"<th>{name}</th>" for name, _, _ in shown)
-    body = "".join(
-        f'<tr><th scope="row">{escape(run.trace)}</th><td class="name">{escape(run.design)}</td>'
-        f'<td class="name"><code>{escape(run.variant_label)}</code></td>'
-        + "".join(_cell(run.metric(metric), unit) for _, metric, unit in shown)
-        + "</tr>"
+    heads = _heads_of_words("trace", "design", "setting")
+    heads += [f"<th>{name}</th>" for name, _, _ in shown]
+    rows = [
+        _row(
+            escape(run.trace),
+            (
+                _words(run.design),
+                f'<td class="name"><code>{escape(run.variant_label)}</code></td>',
+                *(_cell(run.metric(metric), unit) for _, metric, unit in shown),
+            ),
+        )
         for run in runs
-    )
-    return _section(
-        "variants",
-        "Variants",
+    ]
+    inner = (
         "<p>Runs that change a setting of the machine; no other part of this report but the "
         "sizes of caches and the readings of claims counts them.</p>"
         f"<details><summary>{len(runs)} runs</summary>"
-        + _framed(heads, body, ' data-name="variants"')
-        + "</details>",
+        + _table(heads, rows, ' data-name="variants"')
+        + "</details>"
     )
+    return [Group("variants", "Variants", inner=inner)]
 
 
-def _assumptions(results: Results) -> str:
+def _assumptions(results: Results) -> Group:
     used = {name for run in results.runs for name in run.assumed}
     listed = list(results.machine.assumed)
     unknown = sorted(used - {a.parameter for a in listed})
-    rows: list[tuple[str, str, str, str]] = [
+    rows = [
         (a.parameter, _value(a.value), a.why, "yes" if a.parameter in used else "no")
         for a in listed
     ]
     rows += [(name, "–", "the machine gives no reason", "yes") for name in unknown]
-    if not rows:
-        inner = "<p>No parameter of this machine is assumed: each has a source.</p>"
-    else:
+    inner = "<p>No parameter of this machine is assumed: each has a source.</p>"
+    if rows:
         inner = (
             "<p>No source gives these values. Figures that rest on them carry a †; settle them "
             "with <code>--set parameter=value</code>.</p>"
-            + _plain_table(("parameter", "value", "why", "used here"), rows)
+            + _settings(("parameter", "value", "why", "used here"), rows)
         )
-    return _section("assumed", "Assumptions", inner)
+    return Group("assumed", "Assumptions", inner=inner)
 
 
-def _parameters(results: Results) -> str:
+def _parameters(results: Results) -> Group:
     assumed = {a.parameter for a in results.machine.assumed}
     rows = [
         (name + ("†" if name in assumed else ""), _value(value))
         for name, value in sorted(results.machine.parameters.items())
     ]
-    inner = (
-        _plain_table(("parameter", "value"), rows)
-        if rows
-        else "<p>These results do not list the machine's parameters.</p>"
-    )
-    return _section(
-        "parameters",
-        "Parameters",
-        f"<details open><summary>Machine {escape(results.machine.name)}</summary>{inner}</details>",
-    )
+    inner = "<p>These results do not list the machine's parameters.</p>"
+    if rows:
+        inner = _settings(("parameter", "value"), rows)
+    summary = f"<summary>Machine {escape(results.machine.name)}</summary>"
+    inner = f"<details open>{summary}{inner}</details>"
+    return Group("parameters", "Parameters", inner=inner)
 
 
-def _framed(head: str, body: str, attributes: str = "", scroll: str = "scroll tall") -> str:
-    return (
-        f'<div class="{scroll}"><table{attributes}><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+def _settings(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return _table(
+        _heads_of_words(*heads),
+        (_row(f"<code>{escape(name)}</code>", map(_words, cells)) for name, *cells in rows),
     )
-
-
-def _plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f'<th class="name">{escape(h)}</th>' for h in heads)
-    body = "".join(
-        f'<tr><th scope="row"><code>{escape(row[0])}</code></th>'
-        + "".join(f'<td class="name">{escape(cell)}</td>' for cell in row[1:])
-        + "</tr>"
-        for row in rows
-    )
-    return _framed(head, body)
 
 
 def _value(value: JsonValue) -> str:

@@ -6,9 +6,11 @@ Counterparts of ESD Fig. 2, 11-17 and 19.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from sardonyx.report.figure import (
+    CAUSE_COLOURS,
     Cell,
     Figure,
     Head,
@@ -18,158 +20,121 @@ from sardonyx.report.figure import (
     View,
     at_one,
     bar,
-    cause_colour,
     design_colour,
     label,
     layout,
+    scatter,
 )
 from sardonyx.runs import measures
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.measures import BASELINE, MEASURES, Measure, arithmetic_mean, assumed_by
+from sardonyx.runs.measures import BASELINE, MEASURES, arithmetic_mean, assumed_by
 
 CDF_POINTS = 300
 
 
-def _without_baseline(comparison: Comparison) -> list[str]:
-    return [design for design in comparison.designs if design != BASELINE]
+class Words(NamedTuple):
+    """What is said of a measure beside the baseline's."""
+
+    cf: str
+    shows: str
+    reading: str
+    axis: str
 
 
-def _beside_baseline(
-    comparison: Comparison,
-    measure: Measure,
-    key: str,
-    cf: str,
-    shows: str,
-    reading: str,
-    axis: str,
-) -> Figure | Missing:
-    """Grouped bars of one measure, workloads along the axis, the mean at its end."""
-    head = Head(key, measure.title, cf)
-    designs = _without_baseline(comparison)
-    if BASELINE not in comparison.designs:
-        return head.missing("There is no `baseline` run to compare with.")
-    data = []
-    series = Series("workload", comparison.workloads, measure.mean)
-    form = "%{y:.1%}" if measure.unit == "%" else "%{y:.2f}×"
-    for design in designs:
-        values = [
-            comparison.value(measure.of, workload, design, BASELINE)
-            for workload in comparison.workloads
-        ]
-        if all(value is None for value in values):
-            continue
-        hover = f"<b>{label(design)}</b> on %{{x}}<br>{measure.title.lower()}: {form}"
-        colour = design_colour(design, comparison.designs)
-        data.append(series.bar(design, measure.unit, values, colour, hover))
-    if not data:
-        return head.missing(f"No run beside the baseline says its {measure.title.lower()}.")
-    if measure.unit == "%":
-        shape = layout(axis, yaxis={"tickformat": ".0%"})
-    else:
-        shape = layout(axis, shapes=[at_one()], yaxis={"ticksuffix": "×"})
-    runs = comparison.runs(BASELINE, *designs)
-    return head.figure(
-        shows,
-        reading,
-        [View("", data, shape)],
-        series.table(),
-        assumed_by(runs, measure.aspect),
-    )
-
-
-def write_reduction(comparison: Comparison) -> Figure | Missing:
-    return _beside_baseline(
-        comparison,
-        MEASURES["write_reduction"],
-        "write-reduction",
+BESIDE_BASELINE = {
+    "write_reduction": Words(
         "ESD Fig. 11",
         "The share of write requests whose data line was never written to the medium.",
         "Write requests that stored no line / write requests; metadata and counters do not enter. "
         "Higher is better for wear. The rightmost group is the arithmetic mean.",
         "writes removed",
-    )
-
-
-def write_speedup(comparison: Comparison) -> Figure | Missing:
-    return _beside_baseline(
-        comparison,
-        MEASURES["write_speedup"],
-        "write-speedup",
+    ),
+    "write_speedup": Words(
         "ESD Fig. 12",
         "How many times faster the mean write is than the baseline's on the same trace.",
         "Baseline's mean write latency / the design's. A write lasts from its arrival at the "
         "controller to the end of programming; a removed duplicate ends with the update of its "
         "mapping. Above the dotted line is faster. The rightmost group is the geometric mean.",
         "write speed-up",
-    )
-
-
-def read_speedup(comparison: Comparison) -> Figure | Missing:
-    return _beside_baseline(
-        comparison,
-        MEASURES["read_speedup"],
-        "read-speedup",
+    ),
+    "read_speedup": Words(
         "ESD Fig. 13",
         "How many times faster the mean read is than the baseline's on the same trace.",
         "Baseline's mean read latency / the design's, from arrival to data. Reads gain where "
         "removed writes free their bank. The rightmost group is the geometric mean.",
         "read speed-up",
-    )
-
-
-def ipc(comparison: Comparison) -> Figure | Missing:
-    return _beside_baseline(
-        comparison,
-        MEASURES["ipc_ratio"],
-        "ipc",
+    ),
+    "ipc_ratio": Words(
         "ESD Fig. 14",
         "Instructions per cycle, relative to the baseline on the same trace.",
         "The design's IPC / the baseline's; above the dotted line the program finishes sooner. The "
         "rightmost group is the geometric mean.",
         "IPC / baseline's",
-    )
-
-
-def energy(comparison: Comparison) -> Figure | Missing:
-    return _beside_baseline(
-        comparison,
-        MEASURES["energy_ratio"],
-        "energy",
+    ),
+    "energy_ratio": Words(
         "ESD Fig. 16",
         "Energy of medium, encryption and deduplication logic, relative to the baseline on the "
         "same trace.",
         "The design's energy / the baseline's; below the dotted line is less. The rightmost group "
         "is the geometric mean.",
         "energy / baseline's",
+    ),
+}
+
+
+def beside_baseline(comparison: Comparison, key: str) -> Figure | Missing:
+    """Grouped bars of one measure, workloads along the axis, the mean at its end."""
+    measure, words = MEASURES[key], BESIDE_BASELINE[key]
+    head = Head(key.removesuffix("_ratio").replace("_", "-"), measure.title, words.cf)
+    if BASELINE not in comparison.designs:
+        return head.missing("There is no `baseline` run to compare with.")
+    values = {d: comparison.each(measure.of, d).values() for d in comparison.beside_baseline}
+    values = {d: each for d, each in values.items() if any(value is not None for value in each)}
+    title = measure.title.lower()
+    if not values:
+        return head.missing(f"No run beside the baseline says its {title}.")
+    series = Series("workload", comparison.workloads, measure.mean)
+    if measure.unit == "%":
+        form, shape = "%{y:.1%}", layout(words.axis, yaxis={"tickformat": ".0%"})
+    else:
+        shape = layout(words.axis, shapes=[at_one()], yaxis={"ticksuffix": "×"})
+        form = "%{y:.2f}×"
+    hover = f" on %{{x}}<br>{title}: {form}"
+    data = series.designs(values, hover, comparison.designs, measure.unit)
+    return head.figure(
+        words.shows,
+        words.reading,
+        [View("", data, shape)],
+        series.table(),
+        assumed_by(comparison.runs(), measure.aspect),
     )
 
 
 def worst_cases(comparison: Comparison) -> Figure | Missing:
     """The two workloads where deduplication hurts writes most (ESD Fig. 2)."""
     head = Head("worst-cases", "Worst cases", "ESD Fig. 2")
-    designs = _without_baseline(comparison)
-    measure = MEASURES["write_speedup"]
+    designs = comparison.beside_baseline
     worst: list[tuple[float, str]] = []
     for workload in comparison.workloads:
-        values = [comparison.value(measure.of, workload, d, BASELINE) for d in designs]
-        known = [value for value in values if value is not None]
-        if known:
+        speedups = [
+            comparison.value(measures.write_speedup, workload, d, BASELINE) for d in designs
+        ]
+        if known := [value for value in speedups if value is not None]:
             worst.append((min(known), workload))
     if not worst:
         return head.missing("This needs a baseline and a deduplicating design.")
     chosen = [workload for _, workload in sorted(worst)[:2]]
     shown = [MEASURES[m] for m in ("write_speedup", "read_speedup", "ipc_ratio")]
-    outer = [label(workload) for workload in chosen for _ in shown]
-    inner = ["write", "read", "IPC"] * len(chosen)
-    data = []
     series = Series(
         "workload and measure", [f"{w}, {m.title.lower()}" for w in chosen for m in shown], None
     )
-    for design in designs:
-        cells = [comparison.value(m.of, w, design, BASELINE) for w in chosen for m in shown]
-        hover = f"<b>{label(design)}</b>, %{{x}}<br>%{{y:.2f}} of the baseline"
-        colour = design_colour(design, comparison.designs)
-        data.append(bar(design, [outer, inner], series.add(design, "x", cells), colour, hover))
+    outer = [label(workload) for workload in chosen for _ in shown]
+    series.axis = [outer, ["write", "read", "IPC"] * len(chosen)]
+    cells = {
+        d: [comparison.value(m.of, w, d, BASELINE) for w in chosen for m in shown] for d in designs
+    }
+    hover = ", %{x}<br>%{y:.2f} of the baseline"
+    data = series.designs(cells, hover, comparison.designs)
     axes = {"type": "multicategory", "automargin": True}
     shape = layout("relative to baseline", shapes=[at_one()], xaxis=axes, yaxis={"ticksuffix": "×"})
     return head.figure(
@@ -198,21 +163,16 @@ def latency_distribution(comparison: Comparison) -> Figure | Missing:
             rows.append([f"{workload}, {design}", *percentiles])
             points = _thinned([p for p in run.write_latency_cdf if p[0] > 0])
             if points:
+                colour = design_colour(design, comparison.designs)
                 data.append(
-                    {
-                        "type": "scatter",
-                        "mode": "lines",
-                        "name": label(design),
-                        "x": [round(ns, 2) for ns, _ in points],
-                        "y": [round(fraction, 6) for _, fraction in points],
-                        "line": {
-                            "color": design_colour(design, comparison.designs),
-                            "width": 2.4,
-                            "shape": "hv",
-                        },
-                        "hovertemplate": f"<b>{label(design)}</b><br>%{{y:.2%}} of writes within "
-                        "%{x:,.4~g} ns<extra></extra>",
-                    }
+                    scatter(
+                        "lines",
+                        design,
+                        [round(ns, 2) for ns, _ in points],
+                        [round(fraction, 6) for _, fraction in points],
+                        f"<b>{label(design)}</b><br>%{{y:.2%}} of writes within %{{x:,.4~g}} ns",
+                        line={"color": colour, "width": 2.4, "shape": "hv"},
+                    )
                 )
         if data:
             shape = layout("share of writes", yaxis={"tickformat": ".0%", "range": [0, 1.01]})
@@ -280,29 +240,10 @@ def latency_by_cause(comparison: Comparison) -> Figure | Missing:
         means[design] = [arithmetic_mean(column) for column in zip(*cells, strict=True)]
         rows.append([f"arithmetic mean, {design}", *means[design]])
         names = [*map(label, comparison.workloads), "<b>mean</b>"]
-        data = [
-            bar(
-                cause,
-                names,
-                [*(shares[i] for shares in cells), means[design][i]],
-                cause_colour(cause),
-                f"%{{x}}<br>{label(cause)}: %{{y:.1%}} of write latency",
-            )
-            for i, cause in enumerate(causes)
-        ]
-        views.append(View(design, _used(data), _shares("share of write latency")))
-    data = [
-        bar(
-            cause,
-            list(map(label, designs)),
-            [means[design][i] for design in designs],
-            cause_colour(cause),
-            f"%{{x}}<br>{label(cause)}: %{{y:.1%}} of write latency",
-        )
-        for i, cause in enumerate(causes)
-    ]
-    overview = _shares("share of write latency", bargap=0.5)
-    views.insert(0, View("mean of all traces", _used(data), overview))
+        views.append(_by_cause(design, causes, names, [*cells, means[design]]))
+    overview = _by_cause(
+        "mean of all traces", causes, list(map(label, designs)), list(means.values()), bargap=0.5
+    )
     return head.figure(
         "Every nanosecond of a write's latency is booked under the cause on its critical path; a "
         "bar shows each cause's share.",
@@ -310,15 +251,33 @@ def latency_by_cause(comparison: Comparison) -> Figure | Missing:
         "Look-up is reading fingerprints or their index from the medium, compare reads the line "
         "that may be equal, data is the write itself with its queueing. Means are arithmetic over "
         "traces.",
-        views,
+        [overview, *views],
         Table((("workload, design", ""), *((cause, "%") for cause in causes)), rows),
         assumed_by(comparison.runs(), "time"),
         choose="Design",
     )
 
 
-def _used(data: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [trace for trace in data if any(trace["y"])]
+def _by_cause(
+    name: str,
+    causes: Sequence[str],
+    groups: Sequence[str],
+    shares: Sequence[Sequence[float | None]],
+    **more: Any,
+) -> View:
+    """A stacked bar of each group's shares; a cause without a share is left out."""
+    data = [
+        bar(
+            cause,
+            groups,
+            column,
+            CAUSE_COLOURS.get(cause, "#a05a2c"),
+            f"%{{x}}<br>{label(cause)}: %{{y:.1%}} of write latency",
+        )
+        for cause, column in zip(causes, zip(*shares, strict=True), strict=True)
+        if any(column)
+    ]
+    return View(name, data, _shares("share of write latency", **more))
 
 
 def _shares(axis: str, **more: Any) -> dict[str, Any]:
@@ -330,24 +289,19 @@ def metadata(comparison: Comparison) -> Figure | Missing:
     head = Head("metadata", "Metadata footprint", "ESD Fig. 19")
     designs = [
         design
-        for design in _without_baseline(comparison)
-        if any(run.metric("metadata_bytes") for run in comparison.runs(design))
+        for design in comparison.designs
+        if design != BASELINE
+        and any(run.metric("metadata_bytes") for run in comparison.runs(design))
     ]
     if not designs:
         return head.missing("No run of these results says how much metadata it keeps.")
     against = "dedup-sha1" if "dedup-sha1" in designs else designs[0]
-    relative, absolute, in_use = [], [], []
     series = Series("workload", comparison.workloads)
+    relative, absolute, in_use = [], [], []
     for design in designs:
         colour = design_colour(design, comparison.designs)
-        ratios = [
-            comparison.value(measures.metadata_ratio, w, design, against)
-            for w in comparison.workloads
-        ]
-        used = [
-            comparison.value(measures.metadata_in_use_ratio, w, design, against)
-            for w in comparison.workloads
-        ]
+        ratios = comparison.each(measures.metadata_ratio, design, against).values()
+        used = comparison.each(measures.metadata_in_use_ratio, design, against).values()
         runs = [comparison.run(w, design) for w in comparison.workloads]
         sizes = [run.metric("metadata_bytes_per_line") if run else None for run in runs]
         hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s metadata"
@@ -358,17 +312,11 @@ def metadata(comparison: Comparison) -> Figure | Missing:
         hover = f"<b>{label(design)}</b> on %{{x}}<br>%{{y:.1%}} of {against}'s entries in use"
         column = f"{design}, in use, of {against}"
         in_use.append(series.bar(design, "%", used, colour, hover, column))
-    views = [
-        View(
-            f"relative to {against}",
-            relative,
-            layout(f"of {against}'s", yaxis={"tickformat": ".0%"}),
-        )
-    ]
+    shape = layout(f"of {against}'s", yaxis={"tickformat": ".0%"})
+    views = [View(f"relative to {against}", relative, shape)]
     if any(value for trace in absolute for value in trace["y"]):
         views.append(View("bytes a line", absolute, layout("bytes a 64-byte line")))
     if any(value for trace in in_use for value in trace["y"]):
-        shape = layout(f"of {against}'s", yaxis={"tickformat": ".0%"})
         views.append(View("entries in use alone", in_use, shape))
     return head.figure(
         "Bytes of the medium that hold mappings, fingerprints and reference counts.",
@@ -424,7 +372,7 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
     views = []
     rows: list[list[Cell]] = []
     used = []
-    for design in [d for d in _without_baseline(comparison) if d in ("dedup-sha1", "dewrite")]:
+    for design in [d for d in comparison.designs if d in ("dedup-sha1", "dewrite")]:
         workloads = [w for w in comparison.workloads if comparison.run(w, design)]
         runs = [run for w in workloads if (run := comparison.run(w, design))]
         columns = [
@@ -452,15 +400,14 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
                 "#1f78c8",
                 "%{x}<br>%{y:.1%} of writes, found only by looking in the medium",
             ),
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "look-up share of write latency",
-                "x": names,
-                "y": columns[2],
-                "marker": {"color": "#d55e00", "size": 9, "symbol": "diamond"},
-                "hovertemplate": "%{x}<br>look-ups take %{y:.1%} of write latency<extra></extra>",
-            },
+            scatter(
+                "markers",
+                "look-up share of write latency",
+                names,
+                columns[2],
+                "%{x}<br>look-ups take %{y:.1%} of write latency",
+                marker={"color": "#d55e00", "size": 9, "symbol": "diamond"},
+            ),
         ]
         views.append(View(design, data, _shares("share of writes, of latency")))
         used.append(design)

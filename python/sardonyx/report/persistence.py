@@ -25,10 +25,7 @@ from sardonyx.runs.programs import (
     ACCESSES,
     BYTES,
     COUNTER_CACHE,
-    READ_LATENCY,
-    READ_NS,
-    WRITE_LATENCY,
-    WRITE_NS,
+    LATENCIES,
     Programs,
     miss_rate,
     runtime_ratio,
@@ -56,6 +53,15 @@ def _assumed(programs: Programs) -> list[str]:
     return assumed_by(programs.runs(), "time")
 
 
+def _curves(
+    programs: Programs, of: Two, points: Sequence[tuple[dict[str, Any], dict[str, Any]]]
+) -> dict[str, list[float | None]]:
+    """``of`` two runs, which each point selects, by program, and the mean over the programs."""
+    found = [programs.each(of, a, b) for a, b in points]
+    curves = {program: [values[program] for values in found] for program in programs.names}
+    return curves | {MEAN: [arithmetic_mean(values.values()) for values in found]}
+
+
 def _beside_plain(
     programs: Programs,
     head: Head,
@@ -71,13 +77,12 @@ def _beside_plain(
     views, tables = [], []
     for name, measure in measures.items():
         series = Series("program", programs.names)
-        bars = []
-        for design in designs:
-            values = programs.each(measure, {"design": design}, {"design": "no-encryption"})
-            hover = f"<b>{label(design)}</b>, %{{x}}<br>{axis}: %{{y:.2f}}×"
-            colour = design_colour(design, designs)
-            bars.append(series.bar(design, "x", list(values.values()), colour, hover))
-        views.append(View(name, bars, shape))
+        hover = f", %{{x}}<br>{axis}: %{{y:.2f}}×"
+        values = {
+            d: programs.each(measure, {"design": d}, {"design": "no-encryption"}).values()
+            for d in designs
+        }
+        views.append(View(name, series.designs(values, hover, designs), shape))
         tables.append(series.table())
     return head.figure(shows, reading, views, tables[0], _assumed(programs))
 
@@ -115,23 +120,21 @@ def throughput(programs: Programs) -> Figure | Missing:
         reason = "This needs runs on several numbers of cores, `no-encryption` among them."
         return head.missing(reason)
 
-    names = (MEAN, *programs.names)
-    by_program: dict[str, dict[str, list[float | None]]] = {
-        name: {design: [] for design in designs} for name in names
+    plain = {"design": "no-encryption"}
+    curves = {
+        design: _curves(
+            programs,
+            ratio_of("transactions_per_second"),
+            [({"design": design, "cores": n}, plain) for n in cores],
+        )
+        for design in designs
     }
-    for design in designs:
-        for n in cores:
-            a, b = {"design": design, "cores": n}, {"design": "no-encryption"}
-            values = programs.each(ratio_of("transactions_per_second"), a, b)
-            for program, value in values.items():
-                by_program[program][design].append(value)
-            by_program[MEAN][design].append(arithmetic_mean(values.values()))
     rows: list[list[Cell]] = []
     views = []
-    for program in names:
+    for program in (MEAN, *programs.names):
         data = []
         for design in designs:
-            drawn = by_program[program][design]
+            drawn = curves[design][program]
             hover = f"<b>{label(design)}</b>, %{{x}} cores<br>throughput: %{{y:.2f}}×"
             x = [str(n) for n in cores]
             data.append(bar(design, x, drawn, design_colour(design, designs), hover))
@@ -170,22 +173,14 @@ def counter_caches(programs: Programs) -> Figure | Missing:
     speed: dict[str, list[float | None]] = {}
     miss: dict[str, list[float | None]] = {}
     for footprint in programs.footprints(COUNTER_CACHE):
-
-        def point(size: int, footprint: int = footprint) -> dict[str, Any]:
-            variant = {COUNTER_CACHE: size}
-            return {"design": "sca", "footprint": footprint, "variant": variant}
-
+        points: list[dict[str, Any]] = [
+            {"design": "sca", "footprint": footprint, "variant": {COUNTER_CACHE: size}}
+            for size in sizes
+        ]
         name = written_size(footprint)
-        speed[name] = [
-            arithmetic_mean(programs.each(speedup, point(s), point(sizes[0])).values())
-            for s in sizes
-        ]
-        miss[name] = [
-            arithmetic_mean(
-                programs.each(lambda run, _: miss_rate(run), point(s), point(s)).values()
-            )
-            for s in sizes
-        ]
+        speed[name] = _curves(programs, speedup, [(point, points[0]) for point in points])[MEAN]
+        missed = [(point, point) for point in points]
+        miss[name] = _curves(programs, lambda run, _: miss_rate(run), missed)[MEAN]
     x = [written_size(size) for size in sizes]
     return _sweep(
         programs,
@@ -203,13 +198,11 @@ def counter_caches(programs: Programs) -> Figure | Missing:
 
 def transaction_sizes(programs: Programs) -> Figure | Missing:
     sizes = programs.sizes()
-    curves: dict[str, list[float | None]] = {program: [] for program in programs.names}
-    for size in sizes:
-        a = {"design": "sca", "transaction_size": size}
-        b = {"design": "ideal", "transaction_size": size}
-        for program, value in programs.each(runtime_ratio, a, b).items():
-            curves[program].append(value)
-    curves[MEAN] = [arithmetic_mean(c[i] for c in curves.values()) for i in range(len(sizes))]
+    selected = [
+        ({"design": "sca", "transaction_size": s}, {"design": "ideal", "transaction_size": s})
+        for s in sizes
+    ]
+    curves = _curves(programs, runtime_ratio, selected)
     return _sweep(
         programs,
         Head("transaction-size", "Transaction size", "SCA Fig. 16"),
@@ -222,22 +215,16 @@ def transaction_sizes(programs: Programs) -> Figure | Missing:
 
 def latencies(programs: Programs) -> Figure | Missing:
     views = []
-    for name, key, nominal in (
-        ("read latency", READ_LATENCY, READ_NS),
-        ("write latency", WRITE_LATENCY, WRITE_NS),
-    ):
+    for name, (key, nominal) in LATENCIES.items():
         settings = sorted({*programs.settings(key), nominal}, reverse=True)
-        curves: dict[str, list[float | None]] = {program: [] for program in programs.names}
-        for setting in settings:
-            variant = {} if setting == nominal else {key: setting}
-            a, b = ({"design": d, "variant": variant} for d in ("sca", "co-located"))
-            for program, value in programs.each(speedup, a, b).items():
-                curves[program].append(value)
-        curves[MEAN] = [
-            arithmetic_mean(c[i] for c in curves.values()) for i in range(len(settings))
+        variants = [{} if setting == nominal else {key: setting} for setting in settings]
+        selected = [
+            ({"design": "sca", "variant": v}, {"design": "co-located", "variant": v})
+            for v in variants
         ]
+        curves = _curves(programs, speedup, selected)
         x = [_factor(setting / nominal) for setting in settings]
-        views.append(Curves(name, x, curves, "speed-up of sca over co-located"))
+        views.append(Curves(f"{name} latency", x, curves, "speed-up of sca over co-located"))
     return _sweep(
         programs,
         Head("medium-latency", "Latency of the medium", "SCA Fig. 17"),

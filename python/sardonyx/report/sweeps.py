@@ -6,7 +6,6 @@ Counterparts of ESD Fig. 18 (a) and (b), from runs whose variant sets the size.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from sardonyx.report.figure import Cell, Curves, Figure, Head, Missing, Table
 from sardonyx.runs.comparison import Comparison
@@ -70,7 +69,8 @@ def _figure(
             curve = [rate(by[size]) if size in by else None for size in sizes]
             curves[trace][name] = curve
             rows.append([f"{trace}, {name}", *curve])
-        means[name] = [arithmetic_mean(column) for column in _columns(curves, name)]
+        columns = zip(*(curve[name] for curve in curves.values()), strict=True)
+        means[name] = [arithmetic_mean(column) for column in columns]
         rows.append([f"arithmetic mean, {name}", *means[name]])
     names = [_size(size) for size in sizes]
     views = [
@@ -86,10 +86,6 @@ def _figure(
         assumed_by(runs, "counts"),
         choose="Trace",
     )
-
-
-def _columns(curves: dict[str, dict[str, list[float | None]]], name: str) -> Any:
-    return zip(*(curve[name] for curve in curves.values()), strict=True)
 
 
 def _size(size: int) -> str:

@@ -126,25 +126,23 @@ def collisions(traces: Sequence[Trace]) -> Figure | Missing:
     )
 
 
-def _row(trace: Trace, code: str) -> Collisions | None:
-    return next((row for row in trace.collisions if row.fingerprint == code), None)
+def _row(trace: Trace, code: str) -> Collisions:
+    """What the trace says of the fingerprint; empty if nothing."""
+    rows = (row for row in trace.collisions if row.fingerprint == code)
+    return next(rows, Collisions(code))
 
 
 def _colliding_share(trace: Trace, code: str) -> float | None:
-    row = _row(trace, code)
-    return None if row is None else divide(row.contents, trace.facts.get("distinct_contents"))
+    return divide(_row(trace, code).contents, trace.facts.get("distinct_contents"))
 
 
 def _to_crc32(trace: Trace, code: str) -> float | None:
-    row = _row(trace, code)
-    return None if row is None else row.contents_to_crc32
+    return _row(trace, code).contents_to_crc32
 
 
 def _beside_fig_8(traces: Sequence[Trace], codes: Sequence[str]) -> str:
     """Whether these traces bear out the paper, which has ECC collide no more often than CRC."""
-    counts = {
-        code: sum(row.contents or 0 for t in traces if (row := _row(t, code))) for code in codes
-    }
+    counts = {code: sum(_row(t, code).contents or 0 for t in traces) for code in codes}
     checks = {code: count for code, count in counts.items() if code != CRC32}
     if CRC32 not in counts or not checks:
         return ""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sardonyx.runs.measures import BASELINE, Measure, Two, mean
 from sardonyx.runs.programs import Programs
-from sardonyx.runs.results import CAUSES, Results, Run
+from sardonyx.runs.results import Results, Run, in_order
 
 
 class Comparison:
@@ -31,6 +31,9 @@ class Comparison:
             self.trace_of[label] = run.trace
         self.workloads = list(self.trace_of)
         self.designs = results.designs
+        others = [design for design in self.designs if design != BASELINE]
+        #: The other designs; none without a baseline to compare them with.
+        self.beside_baseline = others if BASELINE in self.designs else []
         self.programs = Programs(results)
 
     def run(self, workload: str, design: str) -> Run | None:
@@ -45,16 +48,16 @@ class Comparison:
         run, base = self.run(workload, design), self.run(workload, over)
         return None if run is None or base is None else measure(run, base)
 
-    def mean(self, measure: Measure, design: str, over: str = BASELINE) -> float | None:
-        return mean(
-            (self.value(measure.of, workload, design, over) for workload in self.workloads),
-            measure.mean,
-        )
+    def each(self, measure: Two, design: str, over: str = BASELINE) -> dict[str, float | None]:
+        """``measure`` of one design over another, by workload."""
+        return {label: self.value(measure, label, design, over) for label in self.workloads}
+
+    def mean(self, measure: Measure, design: str) -> float | None:
+        return mean(self.each(measure.of, design).values(), measure.mean)
 
     def causes(self) -> list[str]:
         """Causes that took part in any run, in report order."""
-        found = {cause for run in self._grid.values() for cause in run.causes}
-        return [c for c in CAUSES if c in found] + sorted(found - set(CAUSES))
+        return in_order({cause for run in self._grid.values() for cause in run.causes})
 
 
 def _workload_label(run: Run, settings: Sequence[tuple[str, int]]) -> str:

@@ -114,7 +114,6 @@ def check_designs(names: Sequence[str]) -> list[str]:
 
 def check(points: Sequence[Point], shared: Settings) -> None:
     """An error unless every machine can be had, every source be read, and every program fits."""
-    _machine(shared.machine, shared.overrides)
     jobs = [point.job(shared) for point in points]
     for overrides in dict.fromkeys(job.overrides for job in jobs):
         _core.machine(shared.machine, list(overrides))

@@ -31,6 +31,11 @@ def divide(numerator: float | None, denominator: float | None) -> float | None:
     return numerator / denominator
 
 
+def of_known(of: Callable[..., float | None], *values: float | None) -> float | None:
+    """``of`` the values, or ``None`` where one is missing."""
+    return None if None in values else of(*values)
+
+
 def arithmetic_mean(values: Iterable[float | None]) -> float | None:
     """Over the values that exist; ``None`` where none does."""
     known = [value for value in values if value is not None]
@@ -54,11 +59,7 @@ def mean(values: Iterable[float | None], kind: Mean) -> float | None:
 
 def write_reduction(run: Run) -> float | None:
     """Share of write requests whose data never went to the medium (ESD Fig. 11)."""
-    given = run.metric("write_reduction")
-    if given is not None:
-        return given
-    kept = divide(run.metric("data_writes"), run.metric("writes"))
-    return None if kept is None else 1 - kept
+    return run.metric("write_reduction")
 
 
 def cause_share(run: Run, cause: str) -> float | None:
@@ -95,7 +96,7 @@ def gain_of(metric: str) -> Two:
 
 def saved(ratio: Two) -> Two:
     """What a ratio leaves of the other run's."""
-    return lambda run, over: None if (value := ratio(run, over)) is None else 1 - value
+    return lambda run, over: of_known(lambda value: 1 - value, ratio(run, over))
 
 
 write_speedup = gain_of("mean_write_latency_ns")
@@ -125,10 +126,6 @@ class Measure:
     higher_is_better: bool = True
 
 
-def _p99_write(run: Run, _: Run) -> float | None:
-    return run.metric("p99_write_latency_ns")
-
-
 _MEASURES = (
     Measure(
         "write_reduction",
@@ -143,7 +140,12 @@ _MEASURES = (
     Measure("read_speedup", "Read speed-up", "Read", read_speedup),
     Measure("ipc_ratio", "IPC", "IPC", ipc_ratio),
     Measure(
-        "p99_write", "p99 write latency", "p99 write", _p99_write, "ns", higher_is_better=False
+        "p99_write",
+        "p99 write latency",
+        "p99 write",
+        lambda run, _: run.metric("p99_write_latency_ns"),
+        "ns",
+        higher_is_better=False,
     ),
     Measure(
         "energy_ratio", "Energy", "Energy", energy_ratio, aspect="energy", higher_is_better=False

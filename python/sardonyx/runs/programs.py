@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sardonyx.runs.measures import Two, divide, gain_of, ratio_of, saved
+from sardonyx.runs.measures import Two, divide, gain_of, of_known, ratio_of, saved
 from sardonyx.runs.results import Results, Run, Scalar
 
 KB, MB = 1 << 10, 1 << 20
 #: Settings that SCA's figures vary, and Table 2's values.
 COUNTER_CACHE = "encryption.counter_cache.bytes"
-READ_LATENCY, WRITE_LATENCY = "medium.timing.tRCD_ns", "medium.timing.tWR_ns"
-READ_NS, WRITE_NS = 48.0, 300.0
+LATENCIES = {"read": ("medium.timing.tRCD_ns", 48.0), "write": ("medium.timing.tWR_ns", 300.0)}
 #: What is written to the medium, in two units.
 BYTES, ACCESSES = "medium_write_bytes", "medium_writes"
 
@@ -67,7 +66,7 @@ class Programs:
         runs = (run for run in self._runs.values() if set(run.variant) == {name})
         return sorted({float(run.variant[name]) for run in runs})
 
-    def run(
+    def _run(
         self,
         program: str,
         design: str,
@@ -76,20 +75,17 @@ class Programs:
         footprint: int | None = None,
         variant: Mapping[str, Scalar] | None = None,
     ) -> Run | None:
-        if program not in self.plain:
-            return None
         size, bytes_ = self.plain[program]
         variant = variant or {}
         label = " ".join(f"{key}={variant[key]}" for key in sorted(variant))
-        size = size if transaction_size is None else transaction_size
-        bytes_ = bytes_ if footprint is None else footprint
-        return self._runs.get((program, size, bytes_, design, cores, label))
+        key = (program, transaction_size or size, footprint or bytes_, design, cores, label)
+        return self._runs.get(key)
 
     def each(self, of: Two, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, float | None]:
         """``of`` two runs of each program, which ``a`` and ``b`` select."""
         values: dict[str, float | None] = {}
         for program in self.names:
-            first, second = self.run(program, **a), self.run(program, **b)
+            first, second = self._run(program, **a), self._run(program, **b)
             values[program] = None if first is None or second is None else of(first, second)
         return values
 
@@ -102,8 +98,7 @@ loss = saved(ratio_of("transactions_per_second"))
 
 def overhead(run: Run, over: Run) -> float | None:
     """Time a transaction of ``run`` beyond that of ``over``, relative to it."""
-    ratio = runtime_ratio(run, over)
-    return None if ratio is None else ratio - 1
+    return of_known(lambda ratio: ratio - 1, runtime_ratio(run, over))
 
 
 def speedup(run: Run, over: Run) -> float | None:
@@ -122,8 +117,7 @@ def traffic_ratio(metric: str) -> Two:
 
 def miss_rate(run: Run) -> float | None:
     """Look-ups in the counter cache that missed."""
-    hits = run.metric("counter_cache_hit_rate")
-    return None if hits is None else 1 - hits
+    return of_known(lambda hits: 1 - hits, run.metric("counter_cache_hit_rate"))
 
 
 def written_size(size: int) -> str:

@@ -48,6 +48,13 @@ CAUSES = (
     "data",
 )
 
+
+def in_order(causes: Iterable[str]) -> list[str]:
+    """Causes as reports show them; those that are not known last."""
+    rank = {cause: index for index, cause in enumerate(CAUSES)}
+    return sorted(causes, key=lambda cause: (rank.get(cause, len(rank)), cause))
+
+
 REMEDY = "write it again with `sardonyx compare ... --out DIR`"
 
 
@@ -57,8 +64,6 @@ class ResultsError(ValueError):
     def __init__(self, place: str, problem: str, remedy: str = REMEDY) -> None:
         super().__init__(f"{place}: {problem}; {remedy}")
         self.place = place
-        self.problem = problem
-        self.remedy = remedy
 
     @classmethod
     def of(cls, error: ValidationError, source: str) -> ResultsError:
@@ -292,7 +297,7 @@ class Results:
         ``cause.<cause>.<quantity>``.
         """
         metrics = sorted({name for run in self.runs for name in run.metrics})
-        causes = _in_order({name for run in self.runs for name in run.causes})
+        causes = in_order({name for run in self.runs for name in run.causes})
         rows = []
         for run in self.runs:
             row: dict[str, Any] = {
@@ -394,8 +399,3 @@ class Results:
 
 _ADAPTER = TypeAdapter(Results)
 _CAUSE_FIELDS = tuple(f.name for f in fields(Cause))
-
-
-def _in_order(causes: Iterable[str]) -> list[str]:
-    rank = {cause: index for index, cause in enumerate(CAUSES)}
-    return sorted(causes, key=lambda cause: (rank.get(cause, len(rank)), cause))
