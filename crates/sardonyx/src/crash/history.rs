@@ -70,6 +70,8 @@ pub struct History {
     /// Where lines lie.
     pub placement: Placement,
     stack: Stack,
+    /// The machine's settings, with small caches on chip.
+    small: Settings,
     counters: Option<Region>,
     is_encrypted: bool,
 }
@@ -122,6 +124,7 @@ impl History {
             programs: programs.iter().map(|p| p.expected.clone()).collect(),
             requests,
             placement,
+            small: fresh(&machine.settings),
             counters: region("counters"),
             is_encrypted: stack.policy.counters != Counters::None,
             stack,
@@ -144,8 +147,7 @@ impl History {
     /// what is read, and one is built for every cut.
     pub fn controller(&self) -> Controller {
         let mut layout = Layout::new(self.machine.engine.medium.geometry.lines());
-        self.stack
-            .build(&fresh(&self.machine.settings), &mut layout)
+        self.stack.build(&self.small, &mut layout)
     }
 
     /// A fresh controller over what `untimed` holds, which is all that it gets to know.
