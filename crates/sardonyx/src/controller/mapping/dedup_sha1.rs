@@ -90,4 +90,3 @@ impl Fingerprint for BySha1 {
         tables.bytes_per_line() as f64
     }
 }
-

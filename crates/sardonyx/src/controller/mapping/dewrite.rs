@@ -7,8 +7,8 @@ use super::amt::SATURATED;
 use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index, Match};
 use super::tables::Tables;
-use crate::controller::designs::{Design, File, Mapping};
 use crate::controller::Figures;
+use crate::controller::designs::{Design, File, Mapping};
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -78,8 +78,7 @@ struct ByCrc32 {
 }
 
 impl Fingerprint for ByCrc32 {
-    const KEYS: &'static [&'static dyn AnyKey] =
-        &[&HISTORY, &FINGERPRINT_CACHE, &MAPPING_CACHE];
+    const KEYS: &'static [&'static dyn AnyKey] = &[&HISTORY, &FINGERPRINT_CACHE, &MAPPING_CACHE];
     const UNIT: Unit = Unit::Crc32;
     const GUESSES: bool = true;
 

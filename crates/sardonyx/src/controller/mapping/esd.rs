@@ -300,8 +300,7 @@ impl Esd {
         let refer = others.saturating_add(1);
         if refer != count.refer {
             self.leaked += u64::from(refer == SATURATED);
-            self.amt
-                .set_count(count, refer, ripe, plan);
+            self.amt.set_count(count, refer, ripe, plan);
         }
         let stored = self.amt.persist(line, Stored::at(ripe), order, plan);
         if let Some(old) = entry.place {
@@ -318,8 +317,7 @@ impl Esd {
             return;
         }
         let less = count.refer - 1;
-        self.amt
-            .set_count(count, less, unmapped, plan);
+        self.amt.set_count(count, less, unmapped, plan);
         if less == 0 {
             self.efit.forget(place);
             self.places.free(place, unmapped, plan);
