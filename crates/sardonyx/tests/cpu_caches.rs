@@ -142,7 +142,6 @@ fn params() -> impl Strategy<Value = CachesParams> {
         l1: level(s1, w1),
         l2: level(s2, w2),
         llc: level(s3, w3),
-        llc_per_core: false,
     })
 }
 

@@ -39,42 +39,36 @@ fn cache(
     if cache.bytes >= set && (!of_lines || cache.bytes.is_multiple_of(set)) {
         return Ok(());
     }
-    let (entries, problem, amount) = match of_lines {
-        true => (
-            "lines",
-            "are no whole number of sets",
-            format!("a multiple of {set}"),
-        ),
-        false => (
-            "entries",
-            "do not hold one set",
-            format!("at least {set} bytes"),
-        ),
+    let CacheParams {
+        bytes: size,
+        ways: many,
+    } = cache;
+    let (problem, amount) = if of_lines {
+        let problem = format!("{size} bytes are no whole number of sets of {many} lines");
+        (problem, format!("a multiple of {set}"))
+    } else {
+        let problem = format!("{size} bytes do not hold one set of {many} entries");
+        (problem, format!("at least {set} bytes"))
     };
     Err(layers.fault(
         &[bytes, ways],
-        format!(
-            "{} bytes {problem} of {} {entries}",
-            cache.bytes, cache.ways
-        ),
+        problem,
         format!("give {amount}, or fewer {ways}"),
     ))
 }
 
 fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     let g = &machine.engine.medium.geometry;
-    if g.ranks * g.banks > MAX_BANKS as u64 {
+    let (ranks, banks) = (g.ranks, g.banks);
+    if ranks * banks > MAX_BANKS as u64 {
         return Err(layers.fault(
             &["medium.geometry.banks", "medium.geometry.ranks"],
-            format!(
-                "{} ranks x {} banks are more than {MAX_BANKS} a channel",
-                g.ranks, g.banks
-            ),
+            format!("{ranks} ranks x {banks} banks are more than {MAX_BANKS} a channel"),
             "use fewer of either, or more channels",
         ));
     }
-    let parts = [g.channels, g.ranks, g.banks, g.rows, g.columns];
-    let lines: u128 = parts.iter().map(|&n| u128::from(n)).product();
+    let parts = [g.channels, ranks, banks, g.rows, g.columns];
+    let lines: u128 = parts.map(u128::from).iter().product();
     if lines > MAX_LINES {
         return Err(layers.fault(
             &[
@@ -90,27 +84,22 @@ fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
 }
 
 fn queues(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
-    let q = &machine.engine.medium.queues;
-    if q.high_watermark > q.writes {
+    let queues = &machine.engine.medium.queues;
+    let (writes, high, low) = (queues.writes, queues.high_watermark, queues.low_watermark);
+    if high > writes {
         return Err(layers.fault(
             &["medium.queues.high_watermark", "medium.queues.writes"],
-            format!(
-                "a high watermark of {} is more than the {} write entries",
-                q.high_watermark, q.writes
-            ),
+            format!("a high watermark of {high} is more than the {writes} write entries"),
             "a drain begins when the queue is full at the latest: lower high_watermark or raise writes",
         ));
     }
-    if q.low_watermark >= q.high_watermark {
+    if low >= high {
         return Err(layers.fault(
             &[
                 "medium.queues.low_watermark",
                 "medium.queues.high_watermark",
             ],
-            format!(
-                "a low watermark of {} is not below the high one, {}",
-                q.low_watermark, q.high_watermark
-            ),
+            format!("a low watermark of {low} is not below the high one, {high}"),
             "a drain ends below where it begins: lower low_watermark",
         ));
     }
@@ -119,18 +108,15 @@ fn queues(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
 
 fn timing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     let t = &machine.engine.medium.timing;
-    if t.tBURST + t.tRTP < t.tCCD {
+    let closed = t.tBURST + t.tRTP;
+    if closed < t.tCCD {
         return Err(layers.fault(
             &[
                 "medium.timing.tRTP",
                 "medium.timing.tBURST",
                 "medium.timing.tCCD",
             ],
-            format!(
-                "tBURST + tRTP ({}) is less than tCCD ({})",
-                t.tBURST + t.tRTP,
-                t.tCCD
-            ),
+            format!("tBURST + tRTP ({closed}) is less than tCCD ({})", t.tCCD),
             "the row would be closed before the read: raise tRTP",
         ));
     }
@@ -145,13 +131,11 @@ fn timing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             "a write would be ordered before the read that it follows: lower tCWD",
         ));
     }
-    if t.tREFI > 0 && (t.tRFC == 0 || t.tRFC >= t.tREFI) {
+    let (length, every) = (t.tRFC, t.tREFI);
+    if every > 0 && (length == 0 || length >= every) {
         return Err(layers.fault(
             &["medium.timing.tRFC", "medium.timing.tREFI"],
-            format!(
-                "a refresh of {} cycles every {} is impossible",
-                t.tRFC, t.tREFI
-            ),
+            format!("a refresh of {length} cycles every {every} is impossible"),
             "give 0 < tRFC < tREFI, or tREFI = 0 for a medium without refresh",
         ));
     }
@@ -173,13 +157,11 @@ fn cache_levels(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             )?;
         }
     }
-    if c.llc.bytes < c.l1.bytes.max(c.l2.bytes) {
+    let last = c.llc.bytes;
+    if last < c.l1.bytes.max(c.l2.bytes) {
         return Err(layers.fault(
             &["caches.llc.bytes", "caches.l2.bytes", "caches.l1.bytes"],
-            format!(
-                "a last level of {} bytes is smaller than a private one",
-                c.llc.bytes
-            ),
+            format!("a last level of {last} bytes is smaller than a private one"),
             "it holds what any core has: make it larger",
         ));
     }

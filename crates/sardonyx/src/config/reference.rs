@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{Machine, keys, presets};
-use crate::controller::designs::{self, About, Stack};
+use crate::controller::designs::{self, About, Design, Stack};
 use crate::settings::{Origin, Row, Value};
 
 /// The machine whose values are the machine keys' examples: the first preset.
@@ -23,12 +23,16 @@ pub fn reference() -> String {
          | name | stack | what it is | source | promises after a power cut |\n|---|---|---|---|---|\n",
     );
     for design in designs::all() {
-        let promise = Stack::named(design.name).expect("a design").guarantee();
-        let (name, stack, promise) = (design.name, design.stack, promise.name());
+        let Design {
+            name,
+            source,
+            line,
+            stack,
+        } = design;
+        let promise = Stack::named(name).expect("a design").guarantee().name();
         let _ = writeln!(
             out,
-            "| `{name}` | `{stack}` | {} | {} | {promise} |",
-            design.line, design.source
+            "| `{name}` | `{stack}` | {line} | {source} | {promise} |"
         );
     }
     layers(&mut out, "Loggings", designs::loggings().map(|l| &l.about));
@@ -46,13 +50,8 @@ fn layers(out: &mut String, title: &str, layers: impl Iterator<Item = &'static A
     for about in layers {
         let rows = about.keys.iter().flat_map(|key| key.rows());
         let names: Vec<String> = rows.map(|row| format!("`{}`", row.name)).collect();
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {} |",
-            about.name,
-            about.cut,
-            names.join(" ")
-        );
+        let (name, cut, names) = (about.name, about.cut, names.join(" "));
+        let _ = writeln!(out, "| `{name}` | {cut} | {names} |");
     }
 }
 
@@ -105,11 +104,11 @@ fn comment<'t>(text: &'t str, key: &Row) -> &'t str {
             }
         }
         let known = code.split_once('=').map(|(known, _)| known.trim());
-        if here
-            && known
-                .is_some_and(|known| known.trim_end_matches("_ns") == name.trim_end_matches("_ns"))
-            && !comment.is_empty()
-        {
+        fn stem(key: &str) -> &str {
+            key.trim_end_matches("_ns")
+        }
+        let is_key = known.map(stem) == Some(stem(name));
+        if here && is_key && !comment.is_empty() {
             return comment.trim();
         }
     }

@@ -39,11 +39,8 @@ pub(super) fn toml(machine: &Machine) -> String {
             section = parent;
             if parent == "medium.geometry" {
                 let bytes = machine.capacity_bytes();
-                let _ = writeln!(
-                    out,
-                    "# {bytes} bytes, {} GiB",
-                    bytes as f64 / (1u64 << 30) as f64
-                );
+                let gib = bytes as f64 / (1u64 << 30) as f64;
+                let _ = writeln!(out, "# {bytes} bytes, {gib} GiB");
             }
         }
         let _ = write!(out, "{name} = {}", literal(value));
@@ -51,11 +48,8 @@ pub(super) fn toml(machine: &Machine) -> String {
         if let (Kind::Cycles { .. }, Value::Int(cycles)) = (key.kind, value) {
             notes.push((machine.engine.medium.timing.clock * cycles).to_string());
         }
-        if machine
-            .assumed
-            .iter()
-            .any(|assumed| assumed.parameter == key.name)
-        {
+        let mut assumed = machine.assumed.iter();
+        if assumed.any(|assumed| assumed.parameter == key.name) {
             notes.push("assumed".to_owned());
         }
         if !notes.is_empty() {
@@ -66,12 +60,8 @@ pub(super) fn toml(machine: &Machine) -> String {
     if !machine.assumed.is_empty() {
         out.push_str("\n[assumed]\n");
         for assumed in &machine.assumed {
-            let _ = writeln!(
-                out,
-                "{} = {}",
-                quoted(&assumed.parameter),
-                quoted(&assumed.why)
-            );
+            let (parameter, why) = (quoted(&assumed.parameter), quoted(&assumed.why));
+            let _ = writeln!(out, "{parameter} = {why}");
         }
     }
     out

@@ -328,8 +328,6 @@ pub struct CachesParams {
     pub l2: CacheLevel,
     /// Shared last level.
     pub llc: CacheLevel,
-    /// The last level's bytes are for each core, as is its sharing.
-    pub llc_per_core: bool,
 }
 
 impl CachesParams {
@@ -359,7 +357,6 @@ impl CachesParams {
             l1: level("l1"),
             l2: level("l2"),
             llc: level("llc"),
-            llc_per_core: settings.named("caches.llc.per_core"),
         }
     }
 }

@@ -23,7 +23,7 @@ pub static FILE: File<Policy> = File {
     layers: &[
         global(
             "co-located",
-            |settings, layout| CoLocated::new(settings, None, layout),
+            |settings, layout| CoLocated::build(settings, None, layout),
             Guarantee::EveryLine,
             CUT,
         ),
@@ -31,7 +31,7 @@ pub static FILE: File<Policy> = File {
             "co-located-cc",
             |settings, layout| {
                 let cache = CounterTags::new(settings.cache(&COUNTER_CACHE));
-                CoLocated::new(settings, Some(cache), layout)
+                CoLocated::build(settings, Some(cache), layout)
             },
             Guarantee::EveryLine,
             CUT,
@@ -65,7 +65,7 @@ struct CoLocated {
 
 impl CoLocated {
     /// Without a counter cache (Fig. 5(a)), or with one (Fig. 5(b)).
-    fn new(settings: &Settings, cache: Option<CounterTags>, layout: &mut Layout) -> Encryption {
+    fn build(settings: &Settings, cache: Option<CounterTags>, layout: &mut Layout) -> Encryption {
         Box::new(CoLocated {
             pads: Pads::new(),
             global: GlobalCounter::new(settings, layout),

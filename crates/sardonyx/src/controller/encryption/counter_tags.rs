@@ -9,7 +9,7 @@ use crate::settings::CacheParams;
 
 const PER_TAG: u64 = 8;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Entry {
     /// Which eight lines, plus one; 0 is empty.
     tag: u64,
@@ -17,12 +17,6 @@ struct Entry {
     /// When each counter was there.
     fetched: [Option<Step>; PER_TAG as usize],
 }
-
-const EMPTY: Entry = Entry {
-    tag: 0,
-    used: 0,
-    fetched: [None; PER_TAG as usize],
-};
 
 /// The cache: set-associative, LRU.
 pub struct CounterTags {
@@ -42,7 +36,7 @@ impl CounterTags {
         CounterTags {
             ways,
             sets,
-            entries: vec![EMPTY; sets as usize * ways],
+            entries: vec![Entry::default(); sets as usize * ways],
             clock: 0,
             lookups: 0,
             hits: 0,
@@ -70,10 +64,8 @@ impl CounterTags {
         let oldest = || (0..set.len()).min_by_key(|way| set[*way].used);
         let way = known.or_else(oldest).expect("a set has ways");
         if known.is_none() {
-            set[way] = Entry {
-                tag: tag(a),
-                ..EMPTY
-            };
+            set[way] = Entry::default();
+            set[way].tag = tag(a);
         }
         set[way].used = clock;
         set[way].fetched[(a.0 % PER_TAG) as usize] = Some(at);

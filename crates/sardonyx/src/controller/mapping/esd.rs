@@ -103,19 +103,19 @@ pub static FILE: File<Mapping> = File {
     layers: &[
         mapping(
             "esd",
-            |settings, below, layout| Esd::new(settings, Persistence::OnDemand, below, layout),
+            |settings, below, layout| Esd::build(settings, Persistence::OnDemand, below, layout),
             Guarantee::on_demand,
             "mappings not written back on demand are lost; counts are counted anew from the mappings",
         ),
         mapping(
             "esd-as-published",
-            |settings, below, layout| Esd::new(settings, Persistence::Evicted, below, layout),
+            |settings, below, layout| Esd::build(settings, Persistence::Evicted, below, layout),
             |_| Guarantee::Nothing,
             "mappings that the cache has not evicted are lost; counts are counted anew from the mappings",
         ),
         mapping(
             "esd-sound",
-            |settings, below, layout| Esd::new(settings, Persistence::Always, below, layout),
+            |settings, below, layout| Esd::build(settings, Persistence::Always, below, layout),
             |below| below,
             "every mapping persists with its line; counts are counted anew from the mappings",
         ),
@@ -191,7 +191,7 @@ struct Esd {
 }
 
 impl Esd {
-    fn new(
+    fn build(
         settings: &Settings,
         persistence: Persistence,
         below: Encryption,

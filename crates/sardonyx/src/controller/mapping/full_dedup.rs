@@ -66,7 +66,7 @@ pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str
                 published,
                 "mappings not written back on demand are lost; counts are trusted and may be wrong",
             ),
-            build: |settings, below, layout| FullDedup::<F>::new(settings, false, below, layout),
+            build: |settings, below, layout| FullDedup::<F>::build(settings, false, below, layout),
             guarantee: Guarantee::on_demand,
             placement: |_, layout| placement(false, layout),
         },
@@ -75,7 +75,7 @@ pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str
                 sound,
                 "every mapping persists with its line; the other tables are made anew from the contents",
             ),
-            build: |settings, below, layout| FullDedup::<F>::new(settings, true, below, layout),
+            build: |settings, below, layout| FullDedup::<F>::build(settings, true, below, layout),
             guarantee: |below| below,
             placement: |_, layout| placement(false, layout),
         },
@@ -107,7 +107,7 @@ struct FullDedup<F> {
 }
 
 impl<F: Fingerprint> FullDedup<F> {
-    fn new(settings: &Settings, sound: bool, below: Encryption, layout: &mut Layout) -> Top {
+    fn build(settings: &Settings, sound: bool, below: Encryption, layout: &mut Layout) -> Top {
         let (fingerprint, tables) = F::build(settings, sound, layout);
         Box::new(FullDedup {
             fingerprint,
