@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -108,17 +109,15 @@ def crash(
     count = _count(cuts)
     if cut is not None and count is not None:
         raise _core.SardonyxError(f"--cut {cut}: is one cut, and --cuts {cuts} asks for others")
-    item = size_in_bytes("--transaction-size", transaction_size, 64, 4096)
-    structure = size_in_bytes("--footprint", footprint, 4096, 2**30)
-    overrides = parse_settings(settings or ())
-    check_json_target(json_to)
     program = ProgramSource(
         name=workload,
-        item_bytes=item,
-        footprint=structure,
+        item_bytes=size_in_bytes("--transaction-size", transaction_size, 64, 4096),
+        footprint=size_in_bytes("--footprint", footprint, 4096, 2**30),
         transactions=transactions,
         seed=seed,
     )
+    overrides = parse_settings(settings or ())
+    check_json_target(json_to)
     questions = [
         CrashQuestion(
             program=program,
@@ -146,8 +145,7 @@ def crash(
     people.print(Text(LEGEND + f"; {speed:,.0f} cuts/s", style="dim"))
     for run in runs:
         for violation in run["violations"]:
-            again = _replay(run, violation, machine, settings or ())
-            _tell(people, violation, again)
+            _tell(people, violation, _replay(run, violation, machine, settings or ()))
     write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
     if any(run["fails"] for run in runs):
         raise typer.Exit(CHECK_FAILED)
@@ -217,7 +215,7 @@ def _replay(
     return shlex.join(words)
 
 
-def _tell(people: Any, violation: dict[str, Any], again: str) -> None:
+def _tell(people: Console, violation: dict[str, Any], again: str) -> None:
     """The first violation of a kind: how often, where, and the history that led there."""
     head, *story = violation["history"]
     people.print()

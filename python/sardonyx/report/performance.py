@@ -375,46 +375,31 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
     for design in [d for d in comparison.designs if d in ("dedup-sha1", "dewrite")]:
         workloads = [w for w in comparison.workloads if comparison.run(w, design)]
         runs = [run for w in workloads if (run := comparison.run(w, design))]
-        columns = [
-            [measures.share_of_writes(run, "duplicates_found_in_cache") for run in runs],
-            [measures.share_of_writes(run, "duplicates_found_in_medium") for run in runs],
-            [measures.cause_share(run, "lookup") for run in runs],
-        ]
-        if all(value is None for value in columns[0] + columns[1]):
+        in_cache, in_medium = (
+            [measures.share_of_writes(run, f"duplicates_found_in_{place}") for run in runs]
+            for place in ("cache", "medium")
+        )
+        if all(value is None for value in in_cache + in_medium):
             continue
-        for column in columns:
-            column.append(arithmetic_mean(column))
-        names = [*map(label, workloads), "<b>mean</b>"]
+        series = Series("", workloads)
+        hover = "%{x}<br>%{y:.1%} of writes, found"
+        by_cache = f"{hover} by a fingerprint in the cache"
+        by_look = f"{hover} only by looking in the medium"
         data = [
-            bar(
-                "found by a cached fingerprint",
-                names,
-                columns[0],
-                "#009e73",
-                "%{x}<br>%{y:.1%} of writes, found by a fingerprint in the cache",
-            ),
-            bar(
-                "found by looking in the medium",
-                names,
-                columns[1],
-                "#1f78c8",
-                "%{x}<br>%{y:.1%} of writes, found only by looking in the medium",
-            ),
+            series.bar("found by a cached fingerprint", "%", in_cache, "#009e73", by_cache),
+            series.bar("found by looking in the medium", "%", in_medium, "#1f78c8", by_look),
             scatter(
                 "markers",
                 "look-up share of write latency",
-                names,
-                columns[2],
+                series.axis,
+                series.add("", "%", [measures.cause_share(run, "lookup") for run in runs]),
                 "%{x}<br>look-ups take %{y:.1%} of write latency",
                 marker={"color": "#d55e00", "size": 9, "symbol": "diamond"},
             ),
         ]
         views.append(View(design, data, _shares("share of writes, of latency")))
         used.append(design)
-        rows += [
-            [f"{name}, {design}", *cells]
-            for name, *cells in zip([*workloads, "arithmetic mean"], *columns, strict=True)
-        ]
+        rows += [[f"{name}, {design}", *cells] for name, *cells in series.table().rows]
     if not views:
         return head.missing(
             "This needs runs of `dedup-sha1` or `dewrite`, which look in the medium.",

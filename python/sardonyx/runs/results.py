@@ -190,7 +190,11 @@ class Info(BaseModel, frozen=True, extra="allow"):
     @property
     def facts(self) -> dict[str, float | None]:
         """The numbers among it, independent of any design."""
-        return {name: value for name, value in self.other.items() if _is_fact(value)}  # type: ignore[misc]
+        return {
+            name: value
+            for name, value in self.other.items()
+            if value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+        }
 
     @property
     def other(self) -> dict[str, JsonValue]:
@@ -201,10 +205,6 @@ class Info(BaseModel, frozen=True, extra="allow"):
     def _numbers_first(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
         whole: dict[str, Any] = written(self)
         return self.facts | {name: whole[name] for name in self.other} | whole
-
-
-def _is_fact(value: object) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 @dataclass(frozen=True, slots=True)
