@@ -71,7 +71,6 @@ pub struct History {
     pub placement: Placement,
     stack: Stack,
     counters: Option<Region>,
-    is_encrypted: bool,
 }
 
 impl History {
@@ -123,7 +122,6 @@ impl History {
             requests,
             placement,
             counters: region("counters"),
-            is_encrypted: stack.policy.counters != Counters::None,
             stack,
             machine,
         })
@@ -189,7 +187,7 @@ impl History {
 
     /// Whether lines are encrypted.
     pub fn is_encrypted(&self) -> bool {
-        self.is_encrypted
+        self.stack.policy.counters != Counters::None
     }
 
     /// Log or data.
