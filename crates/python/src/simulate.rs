@@ -39,7 +39,8 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                 let total = program.transactions * u64::from(job.copies);
                 let mut tell = |done| tell(done, total);
                 let (spec, cores) = (program.spec(None), job.copies as usize);
-                timed::run(&machine, design, &spec, cores, *warmup, &mut tell).map_err(bad)?
+                let system = timed::system(&machine, design, &spec, cores, *warmup);
+                system.map_err(bad)?.run(&mut tell).map_err(bad)?
             }
             source => {
                 let copies = (0..job.copies).map(|_| source.open());

@@ -30,7 +30,9 @@ fn spec(name: &str, transactions: u64) -> ProgramSpec {
 }
 
 fn run(machine: &Machine, design: &str, spec: &ProgramSpec, cores: usize, warmup: u64) -> Outcome {
-    let outcome = timed::run(machine, design, spec, cores, warmup, &mut |_| true);
+    let system = timed::system(machine, design, spec, cores, warmup);
+    let mut system = system.unwrap_or_else(|error| panic!("{error}"));
+    let outcome = system.run(&mut |_| true);
     let mut outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
     outcome.metrics.remove("requests_per_second"); // of the host, not of the simulation
     outcome
@@ -312,8 +314,8 @@ fn levels_do_not_mix() {
 fn programs_that_do_not_fit_say_what_to_change() {
     let machine = machine("sca", &[("medium.geometry.rows", "16")]);
     let tell = |spec: &ProgramSpec, cores| {
-        let outcome = timed::run(&machine, "sca", spec, cores, 0, &mut |_| true);
-        outcome.unwrap_err().to_string()
+        let system = timed::system(&machine, "sca", spec, cores, 0);
+        system.err().expect("it does not fit").to_string()
     };
     let large = ProgramSpec {
         footprint: 4 << 20,
@@ -321,6 +323,7 @@ fn programs_that_do_not_fit_say_what_to_change() {
     };
     assert!(tell(&large, 1).contains("give a smaller footprint"));
     assert!(tell(&spec("btree", 10), 65).contains("1 to 64"));
-    let warm = timed::run(&machine, "sca", &spec("queue", 5), 1, 5, &mut |_| true);
-    assert!(warm.unwrap_err().to_string().contains("lower --warmup"));
+    let warm = timed::system(&machine, "sca", &spec("queue", 5), 1, 5);
+    let warm = warm.err().expect("only warm-up").to_string();
+    assert!(warm.contains("lower --warmup"));
 }

@@ -13,13 +13,13 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::explore::Options;
+use super::explore::{Explored, Options};
 use super::golden::{Expected, Window};
 use super::history::History;
 use super::mapped::Mapped;
 use super::nested;
 use super::platform::{Changed, Platform, Survivors};
-use super::violation::{Kind, Tally, Violation};
+use super::violation::{Kind, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
 use crate::machine::{Batch, UntimedMemory};
@@ -95,10 +95,8 @@ pub struct Checker<'h> {
     changed: Vec<Changed>,
     /// `eadr`: lines stored to since the last state.
     stored: Vec<u64>,
-    /// What has been found.
-    pub tally: Tally,
-    /// What has been looked at.
-    pub covered: Covered,
+    /// What has been looked at, and what was wrong.
+    pub explored: Explored,
 }
 
 impl<'h> Checker<'h> {
@@ -135,8 +133,7 @@ impl<'h> Checker<'h> {
             due: Vec::new(),
             changed: Vec::new(),
             stored: Vec::new(),
-            tally: Tally::default(),
-            covered: Covered::default(),
+            explored: Explored::default(),
         }
     }
 
@@ -237,8 +234,8 @@ impl<'h> Checker<'h> {
 
     fn verify(&mut self, full: bool) {
         let torn = self.survivors.tear();
-        self.covered.states += 1;
-        self.covered.full += u64::from(full);
+        self.explored.covered.states += 1;
+        self.explored.covered.full += u64::from(full);
         let mut lines = self.affected();
         self.stored.clear();
         if full {
@@ -340,7 +337,7 @@ impl<'h> Checker<'h> {
                 workload,
                 window: *window,
             };
-            self.covered.recovery_cuts += recovery.cut(batch, &mut self.tally);
+            self.explored.covered.recovery_cuts += recovery.cut(batch, &mut self.explored.tally);
         }
     }
 }

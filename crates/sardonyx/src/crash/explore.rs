@@ -1,6 +1,7 @@
 //! All cuts of a history, on as many threads as there are: the work is cut into pieces of fixed
 //! size, so that the same is found whoever does which.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -113,7 +114,7 @@ pub fn explore(
     };
     let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let cancelled = AtomicBool::new(false);
-    let found: Mutex<Vec<(u64, Explored)>> = Mutex::new(Vec::new());
+    let found: Mutex<BTreeMap<u64, Explored>> = Mutex::default();
     let work = || {
         let mut checker = Checker::new(history, options);
         loop {
@@ -137,15 +138,11 @@ pub fn explore(
                     }
                 }
             }
-            let explored = Explored {
-                covered: std::mem::take(&mut checker.covered),
-                tally: std::mem::take(&mut checker.tally),
-            };
+            let explored = std::mem::take(&mut checker.explored);
             let cuts = explored.covered.cuts;
-            found
-                .lock()
-                .expect("no thread panics")
-                .push((piece, explored));
+            let mut found = found.lock().expect("no thread panics");
+            found.insert(piece, explored);
+            drop(found);
             if !progress(done.fetch_add(cuts, Ordering::Relaxed) + cuts) {
                 cancelled.store(true, Ordering::Relaxed);
             }
@@ -160,10 +157,9 @@ pub fn explore(
     if cancelled.into_inner() {
         return None;
     }
-    let mut found = found.into_inner().expect("no thread panics");
-    found.sort_unstable_by_key(|(piece, _)| *piece);
+    let found = found.into_inner().expect("no thread panics");
     let mut all = Explored::default();
-    for (_, piece) in found {
+    for piece in found.into_values() {
         all.covered.add(piece.covered);
         all.tally.append(piece.tally);
     }

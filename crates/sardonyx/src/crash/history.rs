@@ -73,7 +73,6 @@ pub struct History {
     /// The machine's settings, with small caches on chip.
     small: Settings,
     counters: Option<Region>,
-    is_encrypted: bool,
 }
 
 impl History {
@@ -126,7 +125,6 @@ impl History {
             placement,
             small: fresh(&machine.settings),
             counters: region("counters"),
-            is_encrypted: stack.policy.counters != Counters::None,
             stack,
             machine,
         })
@@ -191,7 +189,7 @@ impl History {
 
     /// Whether lines are encrypted.
     pub fn is_encrypted(&self) -> bool {
-        self.is_encrypted
+        self.stack.policy.counters != Counters::None
     }
 
     /// Log or data.

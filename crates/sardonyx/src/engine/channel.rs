@@ -15,8 +15,9 @@ use crate::plan::steps::Step;
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The queue whose slot an access takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Slots {
+    #[default]
     Read = 0,
     Write = 1,
     CounterWrite = 2,
@@ -146,12 +147,18 @@ impl Channel {
         }
     }
 
+    /// Whether there are `count` free slots.
+    #[inline]
+    pub fn has_slots(&self, slots: Slots, count: usize) -> bool {
+        let free = self.capacity[slots as usize] - self.used[slots as usize];
+        let closed = slots != Slots::Read && self.draining && !self.queues.refill_in_drain;
+        free >= count && !closed
+    }
+
     /// Takes `count` slots if there are as many.
     #[inline]
     pub fn take_slots(&mut self, slots: Slots, count: usize) -> bool {
-        let free = self.capacity[slots as usize] - self.used[slots as usize];
-        let closed = slots != Slots::Read && self.draining && !self.queues.refill_in_drain;
-        if free < count || closed {
+        if !self.has_slots(slots, count) {
             return false;
         }
         self.used[slots as usize] += count;
@@ -159,14 +166,6 @@ impl Channel {
             self.unready += count;
         }
         true
-    }
-
-    /// Returns slots that a group could not use.
-    pub fn return_slots(&mut self, slots: Slots, count: usize) {
-        self.used[slots as usize] -= count;
-        if slots != Slots::Read {
-            self.unready -= count;
-        }
     }
 
     /// Whether counter writes have a queue of their own.
@@ -196,7 +195,15 @@ impl Channel {
             self.counters += usize::from(slots == Slots::CounterWrite);
         }
         let bank = self.decoder.bank(place.0);
-        let entry = Entry::new(step, place.0, self.decoder.row(place.0), slots, sequence);
+        let (place, row) = (place.0, self.decoder.row(place.0));
+        let entry = Entry {
+            step,
+            place,
+            row,
+            slots,
+            sequence,
+            ..Entry::default()
+        };
         self.lists[direction].insert(bank, entry, self.banks.open_row(bank));
         let turns = match self.draining {
             true => self.unready > 0 || self.drain_is_over(),

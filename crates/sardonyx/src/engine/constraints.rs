@@ -220,12 +220,6 @@ impl Banks {
         self.opening |= u64::from(command == ACT) << (bank % MOST);
     }
 
-    /// The command that the bank's access needs next.
-    #[inline]
-    pub fn wanted(&self, bank: usize) -> usize {
-        self.limit_of.as_flattened()[bank % MOST] as usize % 4
-    }
-
     /// Applies limits that have grown to the banks' next commands, and updates the first of these.
     #[inline]
     fn apply_limits(&mut self) {
@@ -259,7 +253,8 @@ impl Banks {
             set | due(at, now) << (stride * STRIDE)
         });
         let bank = (legal.rotate_right(turn).trailing_zeros() + turn) as usize % MOST;
-        Some((bank, self.wanted(bank)))
+        let command = self.limit_of.as_flattened()[bank] as usize % 4;
+        Some((bank, command))
     }
 
     /// The earliest cycle at which any bank's next command may go.

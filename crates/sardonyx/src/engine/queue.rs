@@ -9,31 +9,16 @@ use crate::plan::steps::Step;
 pub(crate) const NONE: u16 = u16::MAX;
 
 /// A queued access.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     pub step: Step,
     pub place: u64,
     pub row: u64,
     pub slots: Slots,
-    sequence: u64,
-    bank: u8,
-    before: u16,
-    after: u16,
-}
-
-impl Entry {
-    pub fn new(step: Step, place: u64, row: u64, slots: Slots, sequence: u64) -> Entry {
-        Entry {
-            step,
-            place,
-            row,
-            slots,
-            sequence,
-            bank: 0,
-            before: NONE,
-            after: NONE,
-        }
-    }
+    pub sequence: u64,
+    pub bank: u8,
+    pub before: u16,
+    pub after: u16,
 }
 
 #[derive(Clone, Copy)]

@@ -185,15 +185,12 @@ impl Engine {
             members.iter().filter(of).count()
         };
         let wanted: SmallVec<[usize; 4]> = queues.iter().map(count).collect();
-        for (taken, (queue, count)) in queues.iter().zip(&wanted).enumerate() {
-            if !self.channels[queue.0].take_slots(queue.1, *count) {
-                for (queue, wanted) in queues.iter().zip(&wanted).take(taken) {
-                    self.channels[queue.0].return_slots(queue.1, *wanted);
-                }
-                return false;
-            }
+        let wanted = || queues.iter().zip(&wanted);
+        let free = wanted().all(|(queue, count)| self.channels[queue.0].has_slots(queue.1, *count));
+        for (queue, count) in wanted().filter(|_| free) {
+            self.channels[queue.0].take_slots(queue.1, *count);
         }
-        true
+        free
     }
 
     fn group_taken(&mut self, group: u32) {

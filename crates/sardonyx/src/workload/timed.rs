@@ -4,9 +4,7 @@
 use super::{ProgramRun, ProgramSpec, SpecError};
 use crate::config::Machine;
 use crate::line::{LINE_BYTES, Logical};
-use crate::machine::{
-    MAX_CORES, OpSource, Outcome, PAGE_LINES, Prefilled, RunError, System, Warmup,
-};
+use crate::machine::{MAX_CORES, OpSource, PAGE_LINES, Prefilled, RunError, System, Warmup};
 
 /// Pages by which a core's region lies further into its share than the core's before, and by which the
 /// first lies off the start of memory. Found by search: on `sca` with 1, 2, 4 or 8 cores no two of the
@@ -133,19 +131,4 @@ pub fn system(
     let sources = programs.into_iter().map(boxed).collect();
     let warmup = Warmup::Transactions(warmup);
     Ok(System::of_programs(&machine, memory, sources, warmup)?)
-}
-
-/// Runs the same; `progress` is told the transactions done and may end the run by answering false.
-///
-/// # Errors
-/// As [`system`]; or the run cannot go on.
-pub fn run(
-    machine: &Machine,
-    design: &str,
-    spec: &ProgramSpec,
-    cores: usize,
-    warmup: u64,
-    progress: &mut dyn FnMut(u64) -> bool,
-) -> Result<Outcome, ProgramError> {
-    Ok(system(machine, design, spec, cores, warmup)?.run(progress)?)
 }

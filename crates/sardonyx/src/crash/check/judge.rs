@@ -40,10 +40,10 @@ impl Checker<'_> {
 
     /// Counts what is wrong at this cut.
     pub(super) fn judge(&mut self) {
-        self.covered.cuts += 1;
+        self.explored.covered.cuts += 1;
         let position = self.survivors.position();
         let mut report = |kind, core, line, what| {
-            self.tally.add(Violation {
+            self.explored.tally.add(Violation {
                 core,
                 line,
                 ..Violation::new(kind, position, what)
@@ -81,7 +81,7 @@ impl Checker<'_> {
             }
         }
         for secret in &self.secrets {
-            self.tally.add(Violation {
+            self.explored.tally.add(Violation {
                 position,
                 ..secret.clone()
             });
