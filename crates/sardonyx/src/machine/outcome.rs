@@ -58,7 +58,7 @@ impl Finished<'_> {
         sum(&self.figures).saturating_sub(sum(&self.before.figures))
     }
 
-    fn from_the_core(&self) -> bool {
+    fn executes(&self) -> bool {
         self.figures.iter().all(|core| core.executed.is_some())
     }
 }
@@ -69,7 +69,7 @@ pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
         causes: causes(sim.port.engine.ledger()),
         write_latency_cdf: sim.port.writes.cdf(CDF_POINTS),
         read_latency_cdf: sim.port.reads.cdf(CDF_POINTS),
-        from_the_core: sim.from_the_core(),
+        from_the_core: sim.executes(),
     }
 }
 
@@ -129,7 +129,7 @@ fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
     for (name, value) in figures {
         put(name, json!(value));
     }
-    if sim.from_the_core() {
+    if sim.executes() {
         executed(sim, &mut put);
     } else {
         let skipped: u64 = sim.figures.iter().map(|core| core.skipped).sum();

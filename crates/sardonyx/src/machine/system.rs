@@ -104,10 +104,10 @@ impl<'s> System<'s> {
         sources: Vec<Box<dyn OpSource + 's>>,
         warmup: Warmup,
     ) -> Result<System<'s>, RunError> {
-        let pages = |source: &Box<dyn OpSource + 's>| AddressSpace::Identity {
-            pages: source.pages(),
-        };
-        let spaces = sources.iter().map(pages).collect();
+        let pages = sources.iter().map(|source| source.pages());
+        let spaces = pages
+            .map(|pages| AddressSpace::Identity { pages })
+            .collect();
         let logs = sources.iter().map(|source| source.log_lines()).collect();
         let player = |(core, source)| {
             let player = Player::new(core, machine, source)?;
