@@ -65,8 +65,8 @@ impl PageTable {
 
     /// Where `line` of agent `core` lies, if its page has been touched.
     #[inline]
-    pub fn peek(&self, core: usize, line: Virtual) -> Option<Logical> {
-        match &self.spaces[core] {
+    pub fn peek(&mut self, core: usize, line: Virtual) -> Option<Logical> {
+        match &mut self.spaces[core] {
             AddressSpace::Identity { .. } => Some(Logical(line.0)),
             AddressSpace::FirstTouch(frames) => frames.peek(line),
         }
@@ -89,9 +89,14 @@ pub struct Frames {
     skew: u64,
     shares: u32,
     table: FxHashMap<u64, u64>,
-    /// The page translated last, and its frame.
-    last: Option<(u64, u64)>,
+    /// Pages translated of late, each at its number modulo the length, and their frames; [`NO_PAGE`] for none.
+    recent: Vec<(u64, u64)>,
 }
+
+/// Pages whose frames are found without the table, for the host's sake.
+const RECENT: usize = 256;
+/// No trace has a line of this page.
+const NO_PAGE: u64 = u64::MAX;
 
 impl Frames {
     /// All the frames of a memory of `capacity_lines` lines.
@@ -112,7 +117,7 @@ impl Frames {
             skew: u64::from(index) * SKEW,
             shares,
             table: FxHashMap::default(),
-            last: None,
+            recent: vec![(NO_PAGE, 0); RECENT],
         }
     }
 
@@ -123,8 +128,8 @@ impl Frames {
     #[inline]
     pub fn map(&mut self, line: Virtual) -> Result<Logical, OutOfMemory> {
         let (page, offset) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
-        let frame = match self.last {
-            Some((last, frame)) if last == page => frame,
+        let frame = match self.recent[page as usize % RECENT] {
+            (known, frame) if known == page => frame,
             _ => self.find(page)?,
         };
         Ok(Logical(frame * PAGE_LINES + offset))
@@ -132,12 +137,13 @@ impl Frames {
 
     /// Where `line` lies, if its page has been touched.
     #[inline]
-    pub fn peek(&self, line: Virtual) -> Option<Logical> {
+    pub fn peek(&mut self, line: Virtual) -> Option<Logical> {
         let (page, offset) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
-        let frame = match self.last {
-            Some((last, frame)) if last == page => frame,
-            _ => *self.table.get(&page)?,
-        };
+        let recent = &mut self.recent[page as usize % RECENT];
+        if recent.0 != page {
+            *recent = (page, *self.table.get(&page)?);
+        }
+        let frame = recent.1;
         Some(Logical(frame * PAGE_LINES + offset))
     }
 
@@ -162,7 +168,7 @@ impl Frames {
                 frame
             }
         };
-        self.last = Some((page, frame));
+        self.recent[page as usize % RECENT] = (page, frame);
         Ok(frame)
     }
 }

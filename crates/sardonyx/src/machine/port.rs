@@ -258,7 +258,7 @@ impl Port {
 
     /// An operation on `line` is some way off: what the host needs to look it up in the caches is fetched
     /// into the host's own, without waiting for it. No effect on results.
-    pub fn touch_cache_ahead(&self, core: usize, line: Virtual) {
+    pub fn touch_cache_ahead(&mut self, core: usize, line: Virtual) {
         if let Some(line) = self.pages.peek(core, line) {
             self.caches.touch_ahead(line);
         }
