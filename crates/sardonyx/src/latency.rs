@@ -59,30 +59,32 @@ impl Latencies {
         (self.count() > 0).then(|| self.sum as f64 / self.count() as f64 / 1000.0)
     }
 
-    /// The latency that `percent` in a hundred do not exceed, at most 0.1 % too high; `None` if there
-    /// are none.
-    pub fn percentile(&self, percent: f64) -> Option<Time> {
-        (self.count() > 0).then(|| self.within(self.histogram.value_at_percentile(percent)))
+    /// The latency that so many in a thousand do not exceed, at most 0.1 % too high; `None` if there are
+    /// none. Half a rank below the wanted one, the histogram's fractions cannot round to its neighbour.
+    fn per_mille(&self, per_mille: u64) -> Option<Time> {
+        let rank = (self.count() * per_mille).div_ceil(1000) as f64;
+        let quantile = (rank - 0.5) / self.count() as f64;
+        (self.count() > 0).then(|| self.within(self.histogram.value_at_quantile(quantile)))
     }
 
     /// The median.
     pub fn p50(&self) -> Option<Time> {
-        self.percentile(50.0)
+        self.per_mille(500)
     }
 
     /// The 95th percentile.
     pub fn p95(&self) -> Option<Time> {
-        self.percentile(95.0)
+        self.per_mille(950)
     }
 
     /// The 99th percentile.
     pub fn p99(&self) -> Option<Time> {
-        self.percentile(99.0)
+        self.per_mille(990)
     }
 
     /// The 99.9th percentile.
     pub fn p999(&self) -> Option<Time> {
-        self.percentile(99.9)
+        self.per_mille(999)
     }
 
     /// The longest, exactly; `None` if there are none.

@@ -68,3 +68,21 @@ fn absurd_latencies_are_kept_exactly_where_it_matters() {
     assert_eq!(all.sum_ps(), 3 << 60);
     assert_eq!(all.p99(), all.max());
 }
+
+/// At these lengths a fraction such as 0.999 times the length is a hair above a whole number.
+#[test]
+fn a_percentile_of_a_round_number_of_latencies_is_not_its_neighbour() {
+    for len in (20..=3000).step_by(20) {
+        let list: Vec<u64> = (1..=len).map(|rank| rank * 1_000_000).collect();
+        let all = of(&list);
+        let got = [all.p50(), all.p95(), all.p99(), all.p999()];
+        for (per_mille, got) in [500, 950, 990, 999].into_iter().zip(got) {
+            let exact = (len * per_mille).div_ceil(1000) * 1_000_000;
+            let got = got.unwrap().ps();
+            assert!(
+                got >= exact && got <= exact + exact / 1000,
+                "{per_mille} of {len}"
+            );
+        }
+    }
+}
