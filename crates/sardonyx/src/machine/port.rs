@@ -3,7 +3,6 @@
 //! at once waits in one line, and until that is empty no operation that needs memory goes on.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use super::untimed::noise;
 use super::{
@@ -13,7 +12,7 @@ use super::{
 use crate::controller::{self, Class, Controller, Persist};
 use crate::engine::{Engine, Request};
 use crate::latency::Latencies;
-use crate::line::{Line, Logical, Virtual, ZERO_LINE};
+use crate::line::{Line, Lines, Logical, Virtual, ZERO_LINE};
 use crate::plan::{At, Step, Stored, journal};
 use crate::stats::Kind;
 use crate::units::Time;
@@ -59,7 +58,7 @@ pub struct Port {
     writing: Vec<Write>,
     free_writes: Vec<u64>,
     victims: VecDeque<Victim>,
-    pub(super) logs: Vec<Range<u64>>,
+    pub(super) logs: Vec<Lines>,
     pub(super) counted: bool,
     pub(super) admitted: u64,
     pub(super) reads: Latencies,
@@ -386,7 +385,7 @@ impl Port {
     }
 
     fn class(&self, line: Logical) -> Class {
-        match self.logs.iter().any(|log| log.contains(&line.0)) {
+        match self.logs.iter().any(|log| log.contains(line.0)) {
             true => Class::Log,
             false => Class::Data,
         }
