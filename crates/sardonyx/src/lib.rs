@@ -15,6 +15,7 @@ pub mod exhausted;
 pub mod latency;
 pub mod line;
 pub mod machine;
+pub mod mechanisms;
 pub mod medium;
 pub mod names;
 pub mod plan;

@@ -5,6 +5,7 @@
 use sardonyx_prefetch::prefetch;
 
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::medium::params::Unit;
 use crate::plan::journal::Domain;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -132,6 +133,9 @@ impl MetadataCache {
             };
         }
         let slot = self.victim(first);
+        if self.dirty[slot] != 0 {
+            plan.exercise(Mechanism::MetadataEviction);
+        }
         self.write_back(slot, Step::PAST, plan);
         let read = plan.read(place, look);
         self.tags[slot] = place.0 + 1;
@@ -225,7 +229,10 @@ impl MetadataCache {
     pub fn persist(&mut self, place: Place, after: Step, plan: &mut Plan) -> Stored {
         let slot = self.find(self.set(place), place);
         match slot.filter(|slot| self.dirty[*slot] != 0) {
-            Some(slot) => self.write_back(slot, after, plan),
+            Some(slot) => {
+                plan.exercise(Mechanism::MetadataWriteBack);
+                self.write_back(slot, after, plan)
+            }
             None => {
                 let under_way = plan.under_way(place);
                 under_way.and(Stored::at(after), plan)

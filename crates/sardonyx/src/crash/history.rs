@@ -2,7 +2,6 @@
 //! as setup left it, the journal, and what every line should hold.
 
 use super::golden::{Expected, Golden};
-use super::jitter::Jitter;
 use super::secrecy::Pads;
 use rustc_hash::FxHashMap;
 
@@ -23,9 +22,6 @@ use crate::workload::{ProgramSpec, Sharing, SpecError};
 
 /// Regions of different cores lie so far apart at least: a page, and lines of counters.
 const APART: u64 = 64;
-
-/// Lines that the caches hold for each core.
-const CACHED_LINES: usize = 256;
 
 /// Why there is no run to cut.
 #[derive(Debug, thiserror::Error)]
@@ -219,17 +215,17 @@ pub fn adverse<'s>(
 ) -> Result<Box<Journal>, RunError> {
     let mut adversity = Adversity::new(seed);
     let delays = adversity.seed();
-    let controller = controller.under(|top| Box::new(Jitter::new(top, delays)));
     let mut machine = machine.clone();
     let level = |lines: usize, ways| CacheLevel {
         bytes: (lines * LINE_BYTES) as u64,
         ways,
         ..CacheLevel::default()
     };
-    machine.caches.l1 = level(CACHED_LINES / 4, 4);
+    let lines = adversity.cached_lines;
+    machine.caches.l1 = level(lines / 4, 4);
     machine.caches.l2 = CacheLevel::default();
-    machine.caches.llc = level(CACHED_LINES * sources.len(), 8);
-    let memory = Prefilled::recovering(&machine, design, controller, image);
+    machine.caches.llc = level(lines * sources.len(), 8);
+    let memory = Prefilled::recovering(&machine, design, controller, image, delays);
     let sources = sources.into_iter();
     let sources = sources.map(|source| adversity.pausing(source)).collect();
     let system = System::of_programs(&machine, memory, sources, Warmup::Requests(0))?;

@@ -9,6 +9,7 @@ use super::pad::Pads;
 use crate::controller::designs::{Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::line::{Line, Logical, Place};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -26,6 +27,7 @@ pub static FILE: File<Policy> = File {
             |settings, layout| CoLocated::build(settings, None, layout),
             Guarantee::EveryLine,
             CUT,
+            &[Mechanism::CounterMark],
         ),
         global(
             "co-located-cc",
@@ -35,6 +37,7 @@ pub static FILE: File<Policy> = File {
             },
             Guarantee::EveryLine,
             CUT,
+            &[Mechanism::CounterMark],
         ),
     ],
     designs: &[

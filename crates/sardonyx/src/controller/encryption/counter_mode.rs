@@ -9,6 +9,7 @@ use crate::controller::designs::{About, Counters, Design, File, Guarantee, Polic
 use crate::controller::metadata_cache::MetadataCache;
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
 use crate::line::{LINE_BYTES, Line, Logical, Place};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -44,6 +45,21 @@ keys! {
 const ON_DEMAND: &str =
     "counters not yet written back are lost; those of marked writes are atomic with their lines";
 
+const ON_DEMAND_TRIES: &[Mechanism] = &[
+    Mechanism::MetadataEviction,
+    Mechanism::MetadataWriteBack,
+    Mechanism::MixedCounterLine,
+    Mechanism::SharedCounterLine,
+];
+
+const MARKED_TRIES: &[Mechanism] = &[
+    Mechanism::CounterMark,
+    Mechanism::MetadataEviction,
+    Mechanism::MetadataWriteBack,
+    Mechanism::MixedCounterLine,
+    Mechanism::SharedCounterLine,
+];
+
 const KEYS: &[&dyn AnyKey] = &[
     &ENABLED,
     &SIBLINGS,
@@ -59,6 +75,7 @@ pub(super) const fn global(
     build: fn(&Settings, &mut Layout) -> Encryption,
     guarantee: Guarantee,
     cut: &'static str,
+    tries: &'static [Mechanism],
 ) -> Policy {
     Policy {
         about: About {
@@ -66,6 +83,7 @@ pub(super) const fn global(
             keys: KEYS,
             units: &[Unit::Aes],
             cut,
+            tries,
         },
         build,
         guarantee,
@@ -82,6 +100,7 @@ pub static FILE: File<Policy> = File {
                 keys: &[&ENABLED, &SIBLINGS, &COUNTER_CACHE, &COUNTER_CACHE_PER_CORE],
                 units: &[Unit::Aes],
                 cut: ON_DEMAND,
+                tries: ON_DEMAND_TRIES,
             },
             build: |settings, layout| Box::new(CounterMode::per_line(settings, layout)),
             guarantee: Guarantee::AfterProgramRecovery,
@@ -92,24 +111,28 @@ pub static FILE: File<Policy> = File {
             |settings, layout| CounterMode::global(settings, Atomicity::Free, layout),
             Guarantee::EveryLine,
             "counters survive by fiat",
+            &[Mechanism::CounterMark, Mechanism::MetadataEviction],
         ),
         global(
             "fca",
             |settings, layout| CounterMode::global(settings, Atomicity::Every, layout),
             Guarantee::EveryLine,
             "every counter is atomic with its line",
+            &[Mechanism::CounterMark, Mechanism::SharedCounterLine],
         ),
         global(
             "sca",
             |settings, layout| CounterMode::global(settings, Atomicity::Marked, layout),
             Guarantee::AfterProgramRecovery,
             ON_DEMAND,
+            MARKED_TRIES,
         ),
         global(
             "no-atomicity",
             |settings, layout| CounterMode::global(settings, Atomicity::Never, layout),
             Guarantee::Nothing,
             "counters that the cache has not evicted are lost",
+            &[Mechanism::CounterMark, Mechanism::MetadataEviction],
         ),
     ],
     designs: &[

@@ -4,6 +4,7 @@
 //! Left out: where each line's counter is kept.
 
 use crate::line::ZERO_LINE;
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Queue, Step};
 use crate::settings::{Settings, keys, words};
@@ -77,6 +78,7 @@ impl GlobalCounter {
             let mut line = ZERO_LINE;
             line[..8].copy_from_slice(&limit.to_le_bytes());
             let (place, data) = (self.region.line(0), At::past(&line));
+            plan.exercise(Mechanism::CounterMark);
             let mark = plan.write_words(place, data, 1, None, Step::PAST, Queue::Counter);
             let written = mark.accepted;
             self.marks = [self.marks[1], Mark { limit, written }];

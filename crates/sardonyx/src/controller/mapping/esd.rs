@@ -2,6 +2,7 @@
 //! is read and compared before it is shared. Source: ESD (HPCA 2023) Sec. III.
 //! Left out: a persistent fingerprint table, which is the point of the design.
 
+use super::SHARING;
 use super::amt::{Amt, ENTRY, Entry, SATURATED, When, placement};
 use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
 use super::places::{Allocator, Paged};
@@ -13,6 +14,7 @@ use crate::controller::{
 use crate::ecc::{self, Matrix};
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line, Logical, Place};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -91,6 +93,7 @@ const fn mapping(
             keys: KEYS,
             units: &[Unit::Fingerprints, Unit::Compare, Unit::Metadata],
             cut,
+            tries: &SHARING,
         },
         build,
         guarantee,
@@ -246,9 +249,11 @@ impl Esd {
                 if stored.value.as_ref() == Some(data.value) {
                     self.efit.refer(hit);
                     self.counts.duplicates += 1;
+                    plan.exercise(Mechanism::Duplicate);
                     return At::new(Found::Duplicate(hit.place), known);
                 }
                 self.counts.collisions += 1;
+                plan.exercise(Mechanism::Collision);
                 last = Some(hit);
             }
             similar = self.efit.find(check, Some(hit));
@@ -407,10 +412,10 @@ impl Layer for Esd {
             return self.remap(entry, place, false, when, mapping, plan);
         }
         let home = Place(line.0);
-        let mut free = self.places.allocate(home);
+        let mut free = self.places.allocate(home, plan);
         if let (None, Some(place), Reclaim::Counted) = (free, entry.place, self.reclaim) {
             self.unrefer(place, decided, decided, plan);
-            free = self.places.allocate(home);
+            free = self.places.allocate(home, plan);
             let table = self.amt.table_line(line);
             let mut plan = plan.because(Cause::Mapping);
             entry.cached = self.amt.cache.revisit(table, decided, &mut plan);

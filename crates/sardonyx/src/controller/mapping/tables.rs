@@ -107,12 +107,12 @@ impl Tables {
     /// A free place for the line of `entry`; in a full medium the line gives its old place up first.
     pub fn allocate(&mut self, mut entry: Entry, decided: Step, plan: &mut Plan) -> Room {
         let home = Place(entry.line.0);
-        let mut free = self.places.allocate(home);
+        let mut free = self.places.allocate(home, plan);
         if free.is_none() {
             if let Some(old) = entry.place {
                 self.unrefer(old, When::at(decided), plan);
             }
-            free = self.places.allocate(home);
+            free = self.places.allocate(home, plan);
             let (table, mut plan) = (
                 self.amt.table_line(entry.line),
                 plan.because(Cause::Mapping),

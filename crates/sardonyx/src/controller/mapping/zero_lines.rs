@@ -13,6 +13,7 @@ use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Write, stands_on_below,
 };
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -43,6 +44,7 @@ pub static FILE: File<Mapping> = File {
             keys: &[&LOGS, &CACHE],
             units: &[Unit::Metadata],
             cut: "bits not written back on demand are lost; nothing has to be rebuilt",
+            tries: &[Mechanism::MetadataEviction, Mechanism::MetadataWriteBack],
         },
         build: |settings, below, layout| Box::new(ZeroLines::new(settings, below, layout)),
         guarantee: Guarantee::on_demand,
