@@ -18,6 +18,7 @@ pub mod machine;
 pub mod medium;
 pub mod names;
 pub mod plan;
+pub mod planted;
 pub mod settings;
 mod splitmix;
 pub mod stats;
