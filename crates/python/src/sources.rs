@@ -2,7 +2,7 @@
 //! Left out: any logic; `sardonyx::trace` and `sardonyx::workload` open and check.
 use pyo3::PyResult;
 use sardonyx::trace::{self, Spec, Synth};
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -71,6 +71,7 @@ impl Program {
             transactions: self.transactions,
             seed: self.seed,
             durability: DurabilityKind::SoftwareUndo { mutant },
+            sharing: Sharing::Apart,
         }
     }
 

@@ -8,7 +8,7 @@ use sardonyx::config::Machine;
 use sardonyx::line::Virtual;
 use sardonyx::machine::{Batch, OpKind, OpSource, Prefilled, RunError, System, Warmup};
 use sardonyx::units::Time;
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec, timed};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
 
 /// Nine in ten operations on 256 hot lines, the others over 16 MiB; one in three a store.
 struct Mix {
@@ -82,6 +82,7 @@ fn main() {
             transactions,
             seed: 1,
             durability: DurabilityKind::default(),
+            sharing: Sharing::Apart,
         };
         let mut set_up = timed::set_up(&machine, &spec, 1).expect("it fits");
         let memory = timed::prefilled(&machine, &design, &set_up).expect("a design");

@@ -16,7 +16,7 @@ use sardonyx::medium::layout::Layout;
 use sardonyx::plan::{At, Step, Stored};
 use sardonyx::stats::Kind;
 use sardonyx::units::Time;
-use sardonyx::workload::{DurabilityKind, ProgramSpec};
+use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 
 const GIB_LINES: u64 = 1 << 24;
 const HINT_AHEAD: usize = 12;
@@ -226,6 +226,7 @@ fn crash() -> (f64, f64, u64) {
         transactions: 1000,
         seed: 1,
         durability: DurabilityKind::default(),
+        sharing: Sharing::Apart,
     };
     let history = History::record(&machine, "sca", &[spec], 1).expect("a design and a program");
     let start = Instant::now();

@@ -3,7 +3,7 @@
 
 use sardonyx::config::Machine;
 use sardonyx::crash::{Cuts, Explored, History, Kind, Options, Platform, explain, explore};
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 
 const SOUND: [&str; 6] = [
     "no-encryption",
@@ -22,6 +22,7 @@ fn specs(program: &str, cores: u64, mutant: Option<Mutant>) -> Vec<ProgramSpec> 
         transactions: 60,
         seed: 7 + core,
         durability: DurabilityKind::SoftwareUndo { mutant },
+        sharing: Sharing::Apart,
     };
     (0..cores).map(spec).collect()
 }

@@ -3,7 +3,7 @@
 
 use sardonyx::config::Machine;
 use sardonyx::crash::{History, Platform, Shown, Stage, stages};
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 
 fn shown(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> [Shown; 5] {
     let spec = |core| ProgramSpec {
@@ -13,6 +13,7 @@ fn shown(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> [Sh
         transactions: 24,
         seed: 11 + core,
         durability: DurabilityKind::SoftwareUndo { mutant },
+        sharing: Sharing::Apart,
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     let machine = Machine::load::<&str, &str>("sca", &[]).expect("a machine");

@@ -12,7 +12,7 @@ use sardonyx::machine::{
 use sardonyx::plan::journal::Event;
 use sardonyx::trace::{GapUnit, Level, Op, Provenance, Record, Source, TraceWriter};
 use sardonyx::units::Time;
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec, timed};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
 
 fn machine(preset: &str, settings: &[(&str, &str)]) -> Machine {
     Machine::load(preset, settings).unwrap_or_else(|error| panic!("{error}"))
@@ -26,6 +26,7 @@ fn spec(name: &str, transactions: u64) -> ProgramSpec {
         transactions,
         seed: 1,
         durability: DurabilityKind::default(),
+        sharing: Sharing::Apart,
     }
 }
 
@@ -73,8 +74,8 @@ fn what_programs_have_written_is_what_controllers_read() {
                 for program in &mut expected {
                     let mut batch = Batch::default();
                     (0..60).for_each(|_| program.transaction(&mut batch));
-                    for line in 0..program.lines() {
-                        let at = Logical(program.base().0 + line);
+                    for line in 0..program.region().count {
+                        let at = Logical(program.region().at(line));
                         let read = memory.read(at).unwrap_or([0; 64]);
                         let name = (design.name, known.name, cores, line);
                         assert_eq!(&read, program.memory().line(line), "{name:?}");

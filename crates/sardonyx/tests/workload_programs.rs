@@ -3,7 +3,7 @@
 
 use sardonyx::line::Logical;
 use sardonyx::machine::{Batch, OpKind};
-use sardonyx::workload::{self, DurabilityKind, Flat, Memory, ProgramRun, ProgramSpec};
+use sardonyx::workload::{self, DurabilityKind, Flat, Memory, ProgramRun, ProgramSpec, Sharing};
 
 fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
     ProgramSpec {
@@ -13,6 +13,7 @@ fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
         transactions,
         seed: 7,
         durability: DurabilityKind::default(),
+        sharing: Sharing::Apart,
     }
 }
 

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sardonyx::line::{Line, Logical, ZERO_LINE};
 use sardonyx::machine::{Batch, Op, OpKind, Phase};
-use sardonyx::workload::{self, DurabilityKind, Flat, Memory, Mutant, ProgramRun, ProgramSpec};
+use sardonyx::workload::{
+    self, DurabilityKind, Flat, Memory, Mutant, ProgramRun, ProgramSpec, Sharing,
+};
 
 struct Random(u64);
 
@@ -51,7 +53,7 @@ struct Machine {
 
 impl Machine {
     fn new(run: &ProgramRun, seed: u64) -> Machine {
-        let data = (0..run.lines()).map(|line| (line, (*run.memory().line(line), 0)));
+        let data = (0..run.region().count).map(|line| (line, (*run.memory().line(line), 0)));
         Machine {
             random: Random(seed),
             cached: BTreeMap::new(),
@@ -189,7 +191,7 @@ fn noise(line: &Line, counter: u64) -> Line {
 /// What the first wrong cut looks like; `None` if all are right.
 fn explore(spec: &ProgramSpec, seed: u64, cuts: &mut u64) -> Option<String> {
     let mut run = ProgramRun::new(spec, Logical(0)).unwrap();
-    let lines = run.lines();
+    let lines = run.region().count;
     let log: BTreeSet<u64> = run.workload().log_bytes().map(|byte| byte / 64).collect();
     let mut machine = Machine::new(&run, seed);
     let snapshot = |run: &ProgramRun| {
@@ -236,8 +238,8 @@ fn explore(spec: &ProgramSpec, seed: u64, cuts: &mut u64) -> Option<String> {
 }
 
 fn copy_of(run: &ProgramRun) -> Flat {
-    let mut flat = Flat::new(run.lines() * 64);
-    for line in 0..run.lines() {
+    let mut flat = Flat::new(run.region().count * 64);
+    for line in 0..run.region().count {
         flat.store(line * 64, run.memory().line(line));
     }
     assert_ne!(flat.line(run.set_up_lines() - 1), &ZERO_LINE);
@@ -252,6 +254,7 @@ fn spec(name: &str, mutant: Option<Mutant>) -> ProgramSpec {
         transactions: 40,
         seed: 3,
         durability: DurabilityKind::SoftwareUndo { mutant },
+        sharing: Sharing::Apart,
     }
 }
 

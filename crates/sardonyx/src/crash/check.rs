@@ -239,7 +239,7 @@ impl<'h> Checker<'h> {
         let mut lines = self.affected();
         self.stored.clear();
         if full {
-            let regions = self.history.programs.iter().map(|p| p.region.clone());
+            let regions = self.history.programs.iter().map(|p| p.region.iter());
             lines.extend(regions.flatten());
         }
         // A mapping's change may be about anybody's line.
@@ -251,8 +251,8 @@ impl<'h> Checker<'h> {
             self.every_line(&mut controller, &lines);
         }
         for core in 0..self.cores.len() {
-            let region = self.history.programs[core].region.clone();
-            if anybody || lines.range(region).next().is_some() {
+            let region = &self.history.programs[core].region;
+            if anybody || lines.iter().any(|line| region.contains(*line)) {
                 self.program(core, &mut controller, &lines, full);
             }
         }
@@ -273,10 +273,16 @@ impl<'h> Checker<'h> {
     ) {
         let golden = &self.history.programs[index];
         let (region, log) = (&golden.region, &golden.log);
+        let own = || {
+            affected
+                .iter()
+                .copied()
+                .filter(|line| region.contains(*line))
+        };
         let core = &mut self.cores[index];
         let position = self.survivors.position();
         let untimed = &mut self.survivors.untimed;
-        let mut view = UntimedMemory::new(untimed, controller, region.start, log.clone());
+        let mut view = UntimedMemory::new(untimed, controller, region, log);
         let drawn = mix(position).checked_rem(self.options.recovery_cuts) == Some(0);
         if drawn {
             view.record();
@@ -288,20 +294,20 @@ impl<'h> Checker<'h> {
                 core.fault = Some((Kind::Unrecoverable, fault));
                 core.not_compared
                     .append(&mut core.restored.drain(..).collect());
-                core.not_compared.extend(affected.range(region.clone()));
+                core.not_compared.extend(own());
                 return;
             }
         };
         let Recovered { visible, restored } = recovered;
         let stored = view.stored();
-        let mut compared: BTreeSet<u64> = affected.range(region.clone()).copied().collect();
+        let mut compared: BTreeSet<u64> = own().collect();
         compared.extend(&core.restored);
         compared.extend(&stored);
         compared.extend(&core.wrong);
         compared.append(&mut core.not_compared);
         compared.extend(golden.between(core.visible, visible));
         core.wrong.clear();
-        for line in compared.into_iter().filter(|line| !log.contains(line)) {
+        for line in compared.into_iter().filter(|line| !log.contains(*line)) {
             if view.line(line) != *golden.content(line, visible) {
                 core.wrong.insert(line);
             }

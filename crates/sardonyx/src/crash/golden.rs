@@ -1,12 +1,10 @@
 //! What a program's lines hold after each of its transactions: the answer that a recovery is held
 //! against. It comes from running the program on plain memory, once.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
 use super::violation::Kind;
-use crate::line::{Class, Line, Logical};
+use crate::line::{Class, Line, Lines, Logical};
 use crate::machine::{Batch, OpSource, RunError};
 use crate::plan::journal::Mark;
 use crate::units::Time;
@@ -56,9 +54,11 @@ pub struct Expected {
     /// The program's specification.
     pub spec: ProgramSpec,
     /// The region's lines in the machine.
-    pub region: Range<u64>,
+    pub region: Lines,
     /// Those that hold the undo log.
-    pub log: Range<u64>,
+    pub log: Lines,
+    /// The byte of the region at which the log's header begins.
+    pub header: u64,
     /// The region as setup leaves it.
     pub initial: Vec<Line>,
     /// Of each line that changed: after which transaction it holds what, oldest first.
@@ -68,7 +68,7 @@ pub struct Expected {
 }
 
 impl Golden {
-    /// The program of `spec`, set up in a region that begins at line `base`.
+    /// The program of `spec`, set up in a region whose first line is `base`.
     ///
     /// # Errors
     /// What is wrong with `spec`, and the remedy.
@@ -77,7 +77,8 @@ impl Golden {
         let memory = run.memory();
         let expected = Expected {
             spec: spec.clone(),
-            region: base.0..base.0 + run.lines(),
+            region: run.region(),
+            header: run.workload().log_bytes().start,
             log: run.log_lines(),
             initial: (0..memory.lines()).map(|line| *memory.line(line)).collect(),
             versions: FxHashMap::default(),
@@ -96,13 +97,13 @@ impl Expected {
         });
         match newest {
             Some((_, line)) => line,
-            None => &self.initial[(line - self.region.start) as usize],
+            None => &self.initial[self.region.index_of(line).expect("a line of it") as usize],
         }
     }
 
     /// Log or data.
     pub fn class_of(&self, line: u64) -> Class {
-        match self.log.contains(&line) {
+        match self.log.contains(line) {
             true => Class::Log,
             false => Class::Data,
         }
@@ -126,18 +127,19 @@ impl OpSource for Golden {
             return Ok(false);
         }
         let changed = self.run.transaction_with_changes(batch);
-        let (base, number) = (self.run.base().0, self.run.done());
-        let expected = &mut self.expected;
-        for line in &changed {
-            let versions = expected.versions.entry(base + line).or_default();
-            versions.push((number, *self.run.memory().line(*line)));
+        let (expected, number) = (&mut self.expected, self.run.done());
+        let mut lines = Vec::new();
+        for index in changed {
+            let line = expected.region.at(index);
+            let versions = expected.versions.entry(line).or_default();
+            versions.push((number, *self.run.memory().line(index)));
+            lines.push(line);
         }
-        let changed = changed.into_iter().map(|line| base + line);
-        expected.changes.push(changed.collect());
+        expected.changes.push(lines);
         Ok(true)
     }
 
-    fn log_lines(&self) -> Range<u64> {
+    fn log_lines(&self) -> Lines {
         self.run.log_lines()
     }
 

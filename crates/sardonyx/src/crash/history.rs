@@ -19,7 +19,7 @@ use crate::plan::At;
 use crate::plan::journal::{Journal, Sealed};
 use crate::plan::untimed::Untimed;
 use crate::settings::Settings;
-use crate::workload::{ProgramSpec, SpecError};
+use crate::workload::{ProgramSpec, Sharing, SpecError};
 
 /// Regions of different cores lie so far apart at least: a page, and lines of counters.
 const APART: u64 = 64;
@@ -87,15 +87,19 @@ impl History {
         seed: u64,
     ) -> Result<History, HistoryError> {
         let stack = Stack::named(design)?;
-        let mut base = 0;
+        let mut end = 0;
         let mut programs = Vec::new();
-        for spec in specs {
+        for (core, spec) in specs.iter().enumerate() {
+            let base = match spec.sharing {
+                Sharing::Interleaved { .. } => core as u64,
+                Sharing::Apart | Sharing::Packed => end,
+            };
             let golden = Golden::new(spec, Logical(base))?;
-            base = golden.expected.region.end.next_multiple_of(APART);
+            end = end.max(golden.expected.region.end().next_multiple_of(APART));
             programs.push(golden);
         }
         let mut machine = machine.with_cores(specs.len());
-        shrink(&mut machine, base * 2); // a deduplicating design writes out of place
+        shrink(&mut machine, end * 2); // a deduplicating design writes out of place
         let (image, setup) = set_up(&machine, &stack, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         let controller = stack.build(&machine.settings, &mut layout);
@@ -138,7 +142,7 @@ impl History {
     /// What each line held after setup.
     pub fn initial(&self, line: u64) -> &Line {
         let program = &self.programs[self.core_of(line).expect("a line of a program")];
-        &program.initial[(line - program.region.start) as usize]
+        &program.initial[program.region.index_of(line).expect("a line of it") as usize]
     }
 
     /// A controller that knows nothing yet, with small caches: how large they are does not change
@@ -200,7 +204,7 @@ impl History {
 
     /// The core whose region `line` is in.
     pub fn core_of(&self, line: u64) -> Option<usize> {
-        self.programs.iter().position(|p| p.region.contains(&line))
+        self.programs.iter().position(|p| p.region.contains(line))
     }
 }
 
@@ -272,7 +276,7 @@ fn set_up(
     let mut untimed = Untimed::new(Image::new());
     untimed.plan(|plan| {
         for program in programs.iter().map(|program| &program.expected) {
-            for (line, data) in program.region.clone().zip(&program.initial) {
+            for (line, data) in program.region.iter().zip(&program.initial) {
                 let class = program.class_of(line);
                 let write = Write::new(Logical(line), At::past(data));
                 controller.write(Write { class, ..write }, plan);

@@ -6,6 +6,7 @@ use super::history::{History, adverse};
 use super::platform::{Platform, Survivors, recover_over};
 use super::secrecy::Pads;
 use super::violation::{Kind, Tally, Violation};
+use crate::line::Lines;
 use crate::machine::{Batch, OpSource, RunError, UntimedMemory};
 use crate::medium::image::Image;
 use crate::plan::journal::Sealed;
@@ -16,7 +17,7 @@ use crate::workload::Workload;
 /// Operations that are there already.
 struct Once {
     batch: Option<Batch>,
-    log: std::ops::Range<u64>,
+    log: Lines,
 }
 
 impl OpSource for Once {
@@ -32,7 +33,7 @@ impl OpSource for Once {
         Ok(true)
     }
 
-    fn log_lines(&self) -> std::ops::Range<u64> {
+    fn log_lines(&self) -> Lines {
         self.log.clone()
     }
 }
@@ -139,11 +140,11 @@ impl Recovery<'_> {
         };
         let mut controller = survivors.recover(self.history);
         let untimed = &mut survivors.untimed;
-        let mut view = UntimedMemory::new(untimed, &mut controller, region.start, log.clone());
+        let mut view = UntimedMemory::new(untimed, &mut controller, region, log);
         let visible = match self.workload.recover(&mut view) {
             Ok(recovered) => recovered.visible,
             Err(fault) => {
-                let line = region.start + fault.at / 64;
+                let line = region.at(fault.at / 64);
                 return wrong(Kind::Unrecoverable, Some(line), fault.what);
             }
         };
@@ -155,8 +156,9 @@ impl Recovery<'_> {
         // The lines that this recovery, or the one that was cut, may have touched.
         let mut lines = view.stored();
         lines.extend(golden.between(required, allowed + 1));
-        let differs =
-            |line: &u64| !log.contains(line) && view.line(*line) != *golden.content(*line, visible);
+        let differs = |line: &u64| {
+            !log.contains(*line) && view.line(*line) != *golden.content(*line, visible)
+        };
         let line = lines.into_iter().find(differs)?;
         let what = format!("line {line} is not what transaction {visible} left");
         wrong(Kind::WrongLine, Some(line), what)

@@ -9,7 +9,6 @@
 use super::golden::{Expected, Window};
 use super::history::History;
 use super::platform::{Platform, Survivors};
-use crate::line::LINE_BYTES;
 use crate::machine::UntimedMemory;
 use crate::plan::journal::{Event, Mark};
 use crate::workload::{Header, Memory, Workload};
@@ -132,8 +131,8 @@ fn follow(history: &History, cores: &mut [Core], event: Event) -> bool {
             {
                 let log = &history.programs[index].log;
                 cores[index].stage = match line {
-                    _ if line == log.start => Stage::Validate,
-                    _ if log.contains(&line) => Stage::Prepare,
+                    _ if line == log.first => Stage::Validate,
+                    _ if log.contains(line) => Stage::Prepare,
                     _ => Stage::Mutate,
                 };
             }
@@ -193,14 +192,13 @@ fn recover(
     let (region, log) = (&expected.region, &expected.log);
     let mut controller = survivors.recover(history);
     let untimed = &mut survivors.untimed;
-    let mut view = UntimedMemory::new(untimed, &mut controller, region.start, log.clone());
+    let mut view = UntimedMemory::new(untimed, &mut controller, region, log);
     if let Some(header) = header {
-        let at = (log.start - region.start) * LINE_BYTES as u64;
-        view.store(at, &header.bytes());
+        view.store(expected.header, &header.bytes());
     }
     let recovered = core.workload.recover(&mut view);
     let mut is_of = |visible: u64| {
-        let mut data = region.clone().filter(|line| !log.contains(line));
+        let mut data = region.iter().filter(|line| !log.contains(*line));
         data.all(|line| view.line(line) == *expected.content(line, visible))
     };
     let result = match recovered {

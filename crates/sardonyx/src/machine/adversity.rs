@@ -6,6 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Batch, OpSource, RunError};
+use crate::line::Lines;
 use crate::units::Time;
 
 /// Operations between two evictions, in the mean.
@@ -68,7 +69,7 @@ impl OpSource for Pausing<'_> {
         Ok(more)
     }
 
-    fn log_lines(&self) -> std::ops::Range<u64> {
+    fn log_lines(&self) -> Lines {
         self.source.log_lines()
     }
 

@@ -2,7 +2,7 @@
 //! bytes lie side by side. Recorded traces and persistent programs make the same stream.
 
 use super::RunError;
-use crate::line::{LINE_BYTES, Line, Virtual};
+use crate::line::{LINE_BYTES, Line, Lines, Virtual};
 use crate::units::Time;
 
 /// Where a transaction is.
@@ -177,8 +177,8 @@ pub trait OpSource: Send {
     fn refill(&mut self, now: Time, batch: &mut Batch) -> Result<bool, RunError>;
 
     /// Lines that hold logs.
-    fn log_lines(&self) -> std::ops::Range<u64> {
-        0..0
+    fn log_lines(&self) -> Lines {
+        Lines::NONE
     }
 
     /// 4 KiB pages that it uses, if each of its lines lies at its own number.
@@ -196,7 +196,7 @@ impl<S: OpSource + ?Sized> OpSource for &mut S {
         (**self).refill(now, batch)
     }
 
-    fn log_lines(&self) -> std::ops::Range<u64> {
+    fn log_lines(&self) -> Lines {
         (**self).log_lines()
     }
 

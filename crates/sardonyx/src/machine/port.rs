@@ -4,7 +4,6 @@
 
 use crate::planted::{Fault, planted};
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use super::untimed::noise;
 use super::{
@@ -14,7 +13,7 @@ use super::{
 use crate::controller::{self, Class, Controller, Persist};
 use crate::engine::{Engine, Request};
 use crate::latency::Latencies;
-use crate::line::{Line, Logical, Virtual, ZERO_LINE};
+use crate::line::{Line, Lines, Logical, Virtual, ZERO_LINE};
 use crate::plan::{At, Step, Stored, journal};
 use crate::stats::Kind;
 use crate::units::Time;
@@ -60,7 +59,7 @@ pub struct Port {
     writing: Vec<Write>,
     free_writes: Vec<u64>,
     victims: VecDeque<Victim>,
-    pub(super) logs: Vec<Range<u64>>,
+    pub(super) logs: Vec<Lines>,
     pub(super) counted: bool,
     pub(super) admitted: u64,
     pub(super) reads: Latencies,
@@ -397,7 +396,7 @@ impl Port {
     }
 
     fn class(&self, line: Logical) -> Class {
-        match self.logs.iter().any(|log| log.contains(&line.0)) {
+        match self.logs.iter().any(|log| log.contains(line.0)) {
             true => Class::Log,
             false => Class::Data,
         }

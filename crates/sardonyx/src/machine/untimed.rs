@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::memory::pieces;
 use super::{Batch, Memory, OpKind};
 use crate::controller::{Class, Controller, Persist, Write};
-use crate::line::{LINE_BYTES, Line, Logical, Virtual};
+use crate::line::{LINE_BYTES, Line, Lines, Logical, Virtual};
 use crate::plan::untimed::Untimed;
 use crate::plan::{At, Step};
 use crate::splitmix::mix;
@@ -23,25 +23,25 @@ struct Cached {
 pub struct UntimedMemory<'v> {
     untimed: &'v mut Untimed,
     controller: &'v mut Controller,
-    base: u64,
-    log: std::ops::Range<u64>,
+    region: &'v Lines,
+    log: &'v Lines,
     cache: FxHashMap<u64, Cached>,
     /// What has been done, for a timed run that does it again.
     batch: Option<Batch>,
 }
 
 impl<'v> UntimedMemory<'v> {
-    /// The region that begins at line `base`; lines of `log` are log lines.
+    /// The lines of `region`; those of `log` are log lines.
     pub fn new(
         untimed: &'v mut Untimed,
         controller: &'v mut Controller,
-        base: u64,
-        log: std::ops::Range<u64>,
+        region: &'v Lines,
+        log: &'v Lines,
     ) -> UntimedMemory<'v> {
         UntimedMemory {
             untimed,
             controller,
-            base,
+            region,
             log,
             cache: FxHashMap::default(),
             batch: None,
@@ -106,7 +106,7 @@ impl<'v> UntimedMemory<'v> {
     }
 
     fn line_at(&self, at: u64) -> u64 {
-        self.base + at / LINE_BYTES as u64
+        self.region.at(at / LINE_BYTES as u64)
     }
 }
 
@@ -152,7 +152,7 @@ impl Memory for UntimedMemory<'_> {
             return;
         }
         let (data, order) = (cached.line, std::mem::take(&mut cached.persist));
-        let class = match self.log.contains(&line) {
+        let class = match self.log.contains(line) {
             true => Class::Log,
             false => Class::Data,
         };

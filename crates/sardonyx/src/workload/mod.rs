@@ -7,6 +7,7 @@ mod flat;
 mod programs;
 pub(crate) mod random;
 mod run;
+mod sharing;
 mod spec;
 pub mod timed;
 
@@ -16,6 +17,7 @@ pub use durability::{Durability, DurabilityKind, Mutant, Recovered, Transaction}
 pub use flat::Flat;
 pub use programs::{Program, ProgramFile};
 pub use run::ProgramRun;
+pub use sharing::Sharing;
 pub use spec::{Fault, ProgramSpec, SpecError, Workload};
 
 /// Every program.

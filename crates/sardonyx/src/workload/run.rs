@@ -2,7 +2,7 @@
 //! operations that a core will play, and on demand what it changed.
 
 use super::{Flat, Mark, Memory, ProgramSpec, SpecError, Workload};
-use crate::line::{LINE_BYTES, Logical, Virtual};
+use crate::line::{LINE_BYTES, Lines, Logical, Virtual};
 use crate::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError, pieces};
 use crate::units::Time;
 
@@ -13,13 +13,13 @@ pub struct ProgramRun {
     spec: ProgramSpec,
     workload: Workload,
     flat: Flat,
-    base: u64,
+    region: Lines,
     set_up: u64,
     done: u64,
 }
 
 impl ProgramRun {
-    /// Sets up the program of `spec` in a region that begins at line `base` of the machine.
+    /// Sets up the program of `spec` in a region whose first line is `base` of the machine.
     ///
     /// # Errors
     /// What is wrong with `spec`, and the remedy.
@@ -35,8 +35,12 @@ impl ProgramRun {
             spec: spec.clone(),
             workload,
             set_up: used.map_or(0, |line| line + 1),
+            region: Lines {
+                first: base.0,
+                stride: spec.sharing.stride(),
+                count: flat.lines(),
+            },
             flat,
-            base: base.0,
             done: 0,
         })
     }
@@ -56,14 +60,9 @@ impl ProgramRun {
         &self.flat
     }
 
-    /// Where the region begins.
-    pub fn base(&self) -> Logical {
-        Logical(self.base)
-    }
-
-    /// Lines of the region.
-    pub fn lines(&self) -> u64 {
-        self.flat.lines()
+    /// The region's lines in the machine.
+    pub fn region(&self) -> Lines {
+        self.region.clone()
     }
 
     /// Lines, from the first, that setup has written or that lie between those.
@@ -95,7 +94,7 @@ impl ProgramRun {
         self.done += 1;
         let mut recorder = Recorder {
             flat: &mut self.flat,
-            base: self.base,
+            region: &self.region,
             batch,
             changed,
         };
@@ -117,9 +116,9 @@ impl OpSource for ProgramRun {
         Ok(true)
     }
 
-    fn log_lines(&self) -> std::ops::Range<u64> {
+    fn log_lines(&self) -> Lines {
         let log = self.workload.log_bytes();
-        self.base + log.start / LINE..self.base + log.end.div_ceil(LINE)
+        self.region.part(log.start / LINE, log.end.div_ceil(LINE))
     }
 
     fn pages(&self) -> u64 {
@@ -130,7 +129,7 @@ impl OpSource for ProgramRun {
 /// Executes on flat memory and writes down what a core has to do.
 struct Recorder<'r> {
     flat: &'r mut Flat,
-    base: u64,
+    region: &'r Lines,
     batch: &'r mut Batch,
     /// The lines stored to.
     changed: Option<&'r mut Vec<u64>>,
@@ -138,7 +137,7 @@ struct Recorder<'r> {
 
 impl Recorder<'_> {
     fn line(&self, at: u64) -> Virtual {
-        Virtual(self.base + at / LINE)
+        Virtual(self.region.at(at / LINE))
     }
 
     fn write(&mut self, at: u64, bytes: &[u8], atomic: bool) {

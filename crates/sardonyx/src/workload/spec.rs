@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::durability::{Durability, DurabilityKind, Recovered};
 use super::programs::{PROGRAMS, Program};
-use super::{COUNTER_SPAN, Memory};
+use super::{Memory, Sharing};
 use crate::line::LINE_BYTES;
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -27,6 +27,8 @@ pub struct ProgramSpec {
     pub seed: u64,
     /// What makes its transactions durable.
     pub durability: DurabilityKind,
+    /// Who shares lines of counters.
+    pub sharing: Sharing,
 }
 
 /// A program and what makes its transactions durable.
@@ -145,7 +147,7 @@ impl ProgramSpec {
             let problem = format!("{} transactions", self.transactions);
             return fail(problem, "give 1 to 2^32".into());
         }
-        let durability = self.durability.build(COUNTER_SPAN, self.most_lines());
+        let durability = self.durability.build(self.sharing, self.most_lines());
         let (heap, program) = (file.build)(self.clone(), durability.log_bytes().end);
         Ok(Workload {
             program,

@@ -96,7 +96,7 @@ pub fn prefilled(
     let mut memory = Prefilled::new(machine, design)?;
     for program in programs {
         for line in 0..program.set_up_lines() {
-            let place = Logical(program.base().0 + line);
+            let place = Logical(program.region().at(line));
             memory.write(place, program.memory().line(line));
         }
     }

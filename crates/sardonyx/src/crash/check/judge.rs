@@ -56,7 +56,7 @@ impl Checker<'_> {
         for (index, core) in self.cores.iter().enumerate() {
             let visible = core.visible;
             if let Some((kind, fault)) = &core.fault {
-                let line = self.history.programs[index].region.start + fault.at / 64;
+                let line = self.history.programs[index].region.at(fault.at / 64);
                 report(*kind, Some(index), Some(line), fault.what.clone());
                 continue;
             }

@@ -60,7 +60,7 @@ impl Checker<'_> {
             };
             let (expected, core) = (&self.history.programs[core], &mut self.cores[core]);
             if core.fault.is_none()
-                && !expected.log.contains(&line)
+                && !expected.log.contains(line)
                 && read_untimed(controller, untimed, line) != *expected.content(line, core.visible)
             {
                 core.wrong.insert(line);

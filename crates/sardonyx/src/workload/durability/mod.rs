@@ -6,7 +6,8 @@ mod software_undo;
 
 use std::ops::Range;
 
-use super::{Fault, Memory};
+use super::{COUNTER_SPAN, Fault, Memory, Sharing};
+use crate::line::LINE_BYTES;
 pub use mutant::Mutant;
 pub(crate) use software_undo::Header;
 use software_undo::SoftwareUndo;
@@ -65,11 +66,15 @@ impl DurabilityKind {
         mutant
     }
 
-    /// For transactions that change up to `lines` lines; what it keeps begins at byte `start`.
-    pub(super) fn build(self, start: u64, lines: u64) -> Box<dyn Durability> {
+    /// For transactions that change up to `lines` lines; what it keeps follows the root line.
+    pub(super) fn build(self, sharing: Sharing, lines: u64) -> Box<dyn Durability> {
         match self {
             DurabilityKind::SoftwareUndo { mutant } => Box::new(SoftwareUndo {
-                start,
+                start: match sharing.is_apart() {
+                    true => COUNTER_SPAN,
+                    false => LINE_BYTES as u64,
+                },
+                sharing,
                 capacity: lines,
                 mutant,
             }),

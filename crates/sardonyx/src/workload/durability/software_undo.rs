@@ -2,9 +2,9 @@
 //! log, mutate in place, commit by invalidating the log; and recovery from it.
 //!
 //! A header line, which alone decides what recovery sees and alone is written counter-atomically; then
-//! blocks of a line of addresses and the seven old lines that they are for (ATOM's record). Header
-//! and blocks each begin a line of counters, so one write-back serves seven entries. Stores are kept until
-//! commit, which then knows all lines to log. Fresh lines are logged like any other.
+//! blocks of a line of addresses and the seven old lines that they are for (ATOM's record). Where nothing is
+//! shared, header and blocks each begin a line of counters, so one write-back serves seven entries. Stores are
+//! kept until commit, which then knows all lines to log. Fresh lines are logged like any other.
 
 use crate::planted::{self, planted};
 use std::ops::Range;
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::{Durability, Mutant, Recovered, Transaction};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 use crate::machine::pieces;
-use crate::workload::{COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, Phase};
+use crate::workload::{COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, Phase, Sharing};
 
 const LINE: u64 = LINE_BYTES as u64;
 /// Old lines in a block.
@@ -28,8 +28,10 @@ const ENTRIES: u64 = 16;
 /// Where the log lies, and what is wrong with its transactions.
 #[derive(Clone, Copy)]
 pub struct SoftwareUndo {
-    /// The header's first byte, which begins a line of counters.
+    /// The header's first byte.
     pub start: u64,
+    /// Which lines share a line of counters.
+    pub sharing: Sharing,
     /// Lines that it has room for.
     pub capacity: u64,
     /// What is wrong with its transactions, or done beyond need.
@@ -57,8 +59,16 @@ impl Header {
 }
 
 impl SoftwareUndo {
+    /// What the header takes.
+    fn header_bytes(&self) -> u64 {
+        match self.sharing.is_apart() {
+            true => COUNTER_SPAN,
+            false => LINE,
+        }
+    }
+
     fn block(&self, index: u64) -> u64 {
-        self.start + (1 + index / PER_BLOCK) * COUNTER_SPAN
+        self.start + self.header_bytes() + index / PER_BLOCK * COUNTER_SPAN
     }
 
     /// Where the address of entry `index` stands.
@@ -107,7 +117,7 @@ impl SoftwareUndo {
 impl Durability for SoftwareUndo {
     fn log_bytes(&self) -> Range<u64> {
         let blocks = self.capacity.div_ceil(PER_BLOCK);
-        self.start..self.start + (1 + blocks) * COUNTER_SPAN
+        self.start..self.start + self.header_bytes() + blocks * COUNTER_SPAN
     }
 
     fn begin<'m>(&self, number: u64, memory: &'m mut dyn Memory) -> Box<dyn Transaction + 'm> {
@@ -158,7 +168,7 @@ impl Durability for SoftwareUndo {
             }
         }
         if !planted(planted::Fault::UndoWithoutCounters) {
-            write_back_counters(memory, &homes);
+            write_back_counters(memory, &homes, self.sharing.span());
         }
         if !planted(planted::Fault::UndoWithoutFence) {
             memory.fence();
@@ -187,13 +197,14 @@ fn store(memory: &mut dyn Memory, at: u64, bytes: &[u8], atomic: bool) {
     }
 }
 
-/// `counter_cache_writeback()` once for each counter line that covers one of `lines`.
-fn write_back_counters(memory: &mut dyn Memory, lines: &[u64]) {
-    let mut spans: Vec<u64> = lines.iter().map(|line| line / COUNTER_SPAN).collect();
+/// `counter_cache_writeback()` once for each counter line that covers one of `lines`, of which it
+/// covers `span` bytes.
+fn write_back_counters(memory: &mut dyn Memory, lines: &[u64], span: u64) {
+    let mut spans: Vec<u64> = lines.iter().map(|line| line / span).collect();
     spans.sort_unstable();
     spans.dedup();
-    for span in spans {
-        memory.counter_cache_writeback(span * COUNTER_SPAN);
+    for index in spans {
+        memory.counter_cache_writeback(index * span);
     }
 }
 
@@ -324,7 +335,7 @@ impl UndoTransaction<'_> {
             self.memory.flush(*line);
         }
         if !self.is(counters) {
-            write_back_counters(self.memory, lines);
+            write_back_counters(self.memory, lines, self.log.sharing.span());
         }
     }
 
