@@ -19,6 +19,7 @@ pub mod mechanisms;
 pub mod medium;
 pub mod names;
 pub mod plan;
+pub mod planted;
 pub mod settings;
 mod splitmix;
 pub mod stats;

@@ -2,6 +2,7 @@
 //! Requests are handled when their operation executes, in the order of operations; what memory does not take
 //! at once waits in one line, and until that is empty no operation that needs memory goes on.
 
+use crate::planted::{Fault, planted};
 use std::collections::VecDeque;
 
 use super::untimed::noise;
@@ -77,7 +78,7 @@ pub struct Port {
 impl Port {
     /// Whether memory takes a request now.
     pub fn takes(&self) -> bool {
-        self.victims.is_empty() && self.engine.admits()
+        (self.victims.is_empty() || planted(Fault::RequestsPassVictims)) && self.engine.admits()
     }
 
     /// The present: never after the operation that asks, unless that has waited for memory.
@@ -175,7 +176,11 @@ impl Port {
         let writing = writing.filter(|write| write.line == Some(line));
         let victims = self.victims.iter_mut();
         let victims = victims.filter(|victim| victim.written.line == line);
+        let victims = victims.filter(|_| !planted(Fault::WriteBackIgnoresVictims));
         let mut joined = 0;
+        if planted(Fault::WriteBackIgnoresFlight) {
+            return joined;
+        }
         for cores in writing
             .map(|write| &mut write.cores)
             .chain(victims.map(|victim| &mut victim.waiting))
@@ -376,7 +381,10 @@ impl Port {
                 waiting,
                 written,
                 arrival,
-            } = self.victims.pop_front().expect("there is one");
+            } = match planted(Fault::VictimsOutOfOrder) {
+                true => self.victims.pop_back().expect("there is one"),
+                false => self.victims.pop_front().expect("there is one"),
+            };
             self.admit_write(core, waiting, &written, arrival);
         }
     }
@@ -387,10 +395,13 @@ impl Port {
     }
 
     /// Sends a dirty line that had to leave the caches to memory, as soon as that takes it.
-    fn evict(&mut self, core: usize, written: WriteBack, arrival: Time) {
+    fn evict(&mut self, core: usize, mut written: WriteBack, arrival: Time) {
         self.exercise(Mechanism::DirtyEviction);
         if written.atomic {
             self.exercise(Mechanism::MarkedEviction);
+        }
+        if planted(Fault::EvictedMarkLost) {
+            written.atomic = false;
         }
         self.victims.push_back(Victim {
             core,

@@ -12,6 +12,7 @@ pub(crate) mod overlay;
 pub mod steps;
 pub mod untimed;
 
+use crate::planted::{Fault, planted};
 use std::ops::{Deref, DerefMut};
 
 use smallvec::SmallVec;
@@ -189,6 +190,12 @@ impl Plan {
         let (writer, readers, newest) = (flight.writer, flight.readers, flight.payload);
         let value = match writer {
             Step::PAST => self.contents.image.read(place),
+            _ if planted(Fault::StaleForward) => self.contents.image.read(place),
+            _ if planted(Fault::ForwardOwnWordsOnly) => {
+                let (newest, old) = (self.contents.overlay.payload(newest), &self.contents.image);
+                let old = old.read(place).unwrap_or(ZERO_LINE);
+                Some(merged(old, &newest.line, newest.words))
+            }
             _ => Some(self.contents.overlay.payload(newest).line),
         };
         let order = match self.contents.forwarding {
@@ -312,11 +319,16 @@ impl Plan {
         let payload = self.contents.overlay.keep(Payload {
             line: *data.value,
             words,
-            sideband: sideband.or(older.flatten()),
+            sideband: match planted(Fault::SidebandOfOlder) {
+                true => older.flatten().or(sideband),
+                false => sideband.or(older.flatten()),
+            },
         });
         // Accepted in the order of handling, after the reads handled before: a write that holds a
         // slot waits for nothing that might need one.
-        let order = if self.steps.is_finished(readers) {
+        let order = if planted(Fault::AcceptOutOfOrder) {
+            readers
+        } else if self.steps.is_finished(readers) {
             before
         } else if self.steps.is_finished(before) {
             readers

@@ -8,11 +8,12 @@ use super::pad::Pads;
 use crate::controller::designs::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::MetadataCache;
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
-use crate::line::{LINE_BYTES, Line, Logical, Place};
+use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::planted::{Fault, planted};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
@@ -241,6 +242,7 @@ impl CounterMode {
     /// When a counter just changed may leave the chip: after its data, or whenever it likes.
     fn ripe(&self, stored: Stored, known: Step) -> Step {
         let waits = self.siblings == Siblings::Accepted && self.atomicity != Atomicity::Never;
+        let waits = waits && !planted(Fault::CounterBeforeData);
         if waits { stored.accepted } else { known }
     }
 
@@ -303,7 +305,10 @@ impl Layer for CounterMode {
         let cached = self
             .cache
             .get(place, after, &mut plan.because(Cause::Counter));
-        let counter = self.counter(self.cache.line(cached), a, plan);
+        let mut counter = self.counter(self.cache.line(cached), a, plan);
+        if planted(Fault::StaleCounterRead) {
+            counter = self.counter(&plan.peek(place).unwrap_or(ZERO_LINE), a, plan);
+        }
         let Some(line) = stored.value.filter(|_| counter != 0) else {
             return At::new(None, plan.both(stored.at, cached.at));
         };
@@ -318,9 +323,11 @@ impl Layer for CounterMode {
             data,
             gate,
             order,
+            class,
             ..
         } = write;
         let place = self.counter_line(a);
+        let in_flight = plan.under_way(place) != Stored::at(Step::PAST);
         let cached = self
             .cache
             .get(place, data.at, &mut plan.because(Cause::Counter));
@@ -349,7 +356,9 @@ impl Layer for CounterMode {
         let (from, drained) = (word * 8, stored.accepted);
         self.cache
             .set_bytes_drained(cached, from, &bytes, ripe, drained, &mut plan);
-        if !self.is_paired(order) {
+        let unpaired = planted(Fault::LogsNotPaired) && class == Class::Log
+            || planted(Fault::PairSkippedInFlight) && in_flight;
+        if !self.is_paired(order) || unpaired {
             plan.sealed(stored, a, counter, data.value, None);
             return stored;
         }
@@ -359,7 +368,14 @@ impl Layer for CounterMode {
         };
         let line = At::new(self.cache.line(cached), cached.at);
         let paired = plan.write_words(place, line, words, None, gate, Queue::Counter);
-        self.cache.clean(cached, words);
+        let forgotten = planted(Fault::SiblingsForgotten)
+            || planted(Fault::SiblingsForgottenInFlight) && in_flight;
+        self.cache
+            .clean(cached, if forgotten { 0xff } else { words });
+        if planted(Fault::PairNotGrouped) || planted(Fault::PairNotGroupedOnMiss) && !cached.hit {
+            plan.sealed(stored, a, counter, data.value, None);
+            return stored;
+        }
         plan.group(&[stored, paired]);
         plan.sealed(stored, a, counter, data.value, Some(paired));
         Stored {
@@ -382,8 +398,13 @@ impl Layer for CounterMode {
             return Stored::at(after);
         }
         let place = self.counter_line(a);
-        self.cache
-            .persist(place, after, &mut plan.because(Cause::Counter))
+        let stored = self
+            .cache
+            .persist(place, after, &mut plan.because(Cause::Counter));
+        if planted(Fault::CounterWriteBackNotAwaited) {
+            return Stored::at(after);
+        }
+        stored
     }
 
     fn hint(&self, a: Place, plan: &Plan) {

@@ -2,6 +2,7 @@
 //! then the data region from its top down. Source: none of the papers says (*assumed*, on chip).
 //! Left out: why a place is free; the mapping's counts say.
 
+use crate::planted::{Fault, planted};
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
@@ -102,7 +103,7 @@ impl Allocator {
     fn another(&mut self) -> Option<Place> {
         while let Some(place) = self.freed.pop_front() {
             self.queued.put(place, false);
-            if !self.used.has(place) {
+            if !self.used.has(place) || planted(Fault::FreedGivenTwice) {
                 return Some(place);
             }
         }
@@ -128,6 +129,7 @@ impl Allocator {
             return;
         }
         let all = match self.unmapped.get(&place.0) {
+            Some(_) if planted(Fault::LetGoForgotten) => unmapped,
             Some(earlier) => plan.both(*earlier, unmapped),
             None => unmapped,
         };

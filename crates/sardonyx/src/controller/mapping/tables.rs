@@ -14,6 +14,7 @@ use crate::line::Place;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
+use crate::planted::{Fault, planted};
 use crate::settings::CacheParams;
 use crate::stats::Cause;
 
@@ -97,7 +98,10 @@ impl Tables {
     fn leave(&mut self, entry: &Entry, when: When, plan: &mut Plan) -> Step {
         let order = self.demand(Persist::Relaxed);
         let mapped = Stored::at(when.ripe);
-        let ripe = self.amt.persist(entry.line, mapped, order, plan).accepted;
+        let mut ripe = self.amt.persist(entry.line, mapped, order, plan).accepted;
+        if planted(Fault::FreedBeforeMapped) {
+            ripe = when.decided;
+        }
         if let Some(old) = entry.place {
             self.unrefer(old, When { ripe, ..when }, plan);
         }

@@ -17,6 +17,7 @@ use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::planted::{Fault, planted};
 use crate::settings::{Settings, keys};
 use crate::stats::Cause;
 
@@ -160,7 +161,10 @@ impl Layer for ZeroLines {
             return kept;
         }
         let mut plan = plan.because(Cause::Mapping);
-        let ripe = plan.both(cached.at, kept.accepted);
+        let mut ripe = plan.both(cached.at, kept.accepted);
+        if planted(Fault::ZeroBitBeforeLine) {
+            ripe = cached.at;
+        }
         if is_zero != was_zero {
             let (byte, mask) = bit(line);
             let new = [self.cache.line(cached)[byte] ^ mask];
@@ -168,6 +172,7 @@ impl Layer for ZeroLines {
         }
         let stored = match write.order {
             Persist::Relaxed => Stored::at(ripe),
+            _ if planted(Fault::ZeroBitNotMarked) => Stored::at(ripe),
             Persist::CounterAtomic => self.cache.persist(table, ripe, &mut plan),
         };
         let accepted = ripe;
@@ -177,7 +182,10 @@ impl Layer for ZeroLines {
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
         let table = self.table_line(a);
         let mut mapping = plan.because(Cause::Mapping);
-        let bits = self.cache.persist(table, after, &mut mapping);
+        let bits = match planted(Fault::ZeroBitsNotWrittenBack) {
+            true => Stored::at(after),
+            false => self.cache.persist(table, after, &mut mapping),
+        };
         drop(mapping);
         let below = self.below.persist_metadata(Place(a.0), after, plan);
         bits.and(below, plan)
