@@ -163,16 +163,18 @@ pub fn explore(
         all.covered.add(piece.covered);
         all.tally.append(piece.tally);
     }
-    if !matches!(options.cuts, Cuts::One(_)) {
-        whole_run(history, options.platform, &mut all.tally);
-    }
+    whole_run(history, options, &mut all.tally);
     Some(all)
 }
 
-/// What the run as a whole shows, without any cut.
-fn whole_run(history: &History, platform: Platform, tally: &mut Tally) {
-    for violation in audit::pairs(history, platform) {
-        tally.add(violation);
+/// What the run as a whole shows, without any cut; of one cut, what is first seen there.
+fn whole_run(history: &History, options: &Options, tally: &mut Tally) {
+    let mut add = |violation: Violation| match options.cuts {
+        Cuts::One(position) if position != violation.position => {}
+        _ => tally.add(violation),
+    };
+    for violation in audit::pairs(history, options.platform) {
+        add(violation);
     }
     let reused = history.pads.reused.iter().map(|pad| {
         let what = format!("counter {} covers two contents within the run", pad.counter);
@@ -184,7 +186,7 @@ fn whole_run(history: &History, platform: Platform, tally: &mut Tally) {
         (Kind::Plaintext, place, what)
     });
     for (kind, place, what) in reused.chain(plain) {
-        tally.add(Violation {
+        add(Violation {
             place: Some(place),
             ..Violation::new(kind, history.positions() - 1, what)
         });

@@ -17,6 +17,7 @@ mod platform;
 mod report;
 pub mod secrecy;
 mod stages;
+mod trial;
 mod violation;
 
 pub use check::{Checker, Covered};
@@ -27,4 +28,5 @@ pub use history::{History, HistoryError};
 pub use platform::Platform;
 pub use report::Question;
 pub use stages::{Shown, Stage, stages};
+pub use trial::Trial;
 pub use violation::{Kind, Tally, Violation};
