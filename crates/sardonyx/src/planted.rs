@@ -106,8 +106,8 @@ faults! {
     StaleForward = "stale-forward",
     /// A read of a line in flight has the newest write's words over the array's, and no other write's.
     ForwardOwnWordsOnly = "forward-own-words-only",
-    /// A write may be accepted before an older one of its line.
-    AcceptOutOfOrder = "accept-out-of-order",
+    /// A write may reach the array before an older one of its line.
+    ArrayOutOfOrder = "array-out-of-order",
     /// A write that is merged in its queue does not bring its words to the array.
     MergeLosesWords = "merge-loses-words",
     /// The members of a group are accepted one after the other.
@@ -120,7 +120,7 @@ faults! {
     EsdComparesHalf = "esd-compares-half",
     /// A place is freed while one line still refers to it.
     SharedFreedEarly = "shared-freed-early",
-    /// A count that is full is counted down.
+    /// A count that would be full begins anew at one.
     CountWraps = "count-wraps",
     /// The fingerprint table still names a place that has been freed.
     EfitKeepsFreed = "efit-keeps-freed",
@@ -148,7 +148,7 @@ faults! {
     FullComparisonSkipped = "full-comparison-skipped",
     /// A line encrypted ahead that turns out to be a duplicate is written to its own place.
     WastedEncryptionWritten = "wasted-encryption-written",
-    /// A count of the index that is full is counted down.
+    /// A count of the index that would be full begins anew at one.
     IndexCountWraps = "index-count-wraps",
     /// The first entry of a bucket loses the reference, whosever it is.
     UnreferFirstSlot = "unrefer-first-slot",
@@ -164,8 +164,6 @@ faults! {
     // Zero lines.
     /// A bit is cleared before its line is accepted.
     ZeroBitBeforeLine = "zero-bit-before-line",
-    /// The bit of a marked write does not persist with it.
-    ZeroBitNotMarked = "zero-bit-not-marked",
     /// Bits are not written back on demand.
     ZeroBitsNotWrittenBack = "zero-bits-not-written-back",
 
