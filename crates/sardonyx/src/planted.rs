@@ -170,16 +170,12 @@ faults! {
     // The processor's caches, and what stands between them and memory.
     /// An evicted line forgets that it was stored to by a marked store.
     EvictedMarkLost = "evicted-mark-lost",
-    /// A plain store to a line forgets the marked one before.
-    MarkLostByPlainStore = "mark-lost-by-plain-store",
+    /// A line that was stored to by a marked store is not written when it is evicted.
+    EvictedMarkedDropped = "evicted-marked-dropped",
     /// A write-back of a clean line does not wait for the write of it in flight.
     WriteBackIgnoresFlight = "write-back-ignores-flight",
     /// The same, but only for evictions that memory has not taken yet.
     WriteBackIgnoresVictims = "write-back-ignores-victims",
-    /// Evictions that wait for memory reach it in the wrong order.
-    VictimsOutOfOrder = "victims-out-of-order",
-    /// Requests overtake evictions that wait for memory.
-    RequestsPassVictims = "requests-pass-victims",
     /// A fence passes while one write is not accepted.
     FenceOneShort = "fence-one-short",
 

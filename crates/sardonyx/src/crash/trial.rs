@@ -274,7 +274,10 @@ impl Trial {
             ..Found::default()
         });
         let told = || match self.thorough {
-            Some(time) => progress(started.elapsed().as_secs().min(time.as_secs()), time.as_secs()),
+            Some(time) => progress(
+                started.elapsed().as_secs().min(time.as_secs()),
+                time.as_secs(),
+            ),
             None => progress(done.load(Ordering::Relaxed) as u64, passes.len() as u64),
         };
         let over = |number: usize| match self.thorough {
@@ -298,7 +301,11 @@ impl Trial {
                     }
                     Ok(None) => cancelled.store(true, Ordering::Relaxed),
                     Err(error) => {
-                        if found.error.as_ref().is_none_or(|(first, _)| *first > number) {
+                        if found
+                            .error
+                            .as_ref()
+                            .is_none_or(|(first, _)| *first > number)
+                        {
                             found.error = Some((number, error));
                         }
                     }
@@ -325,7 +332,9 @@ impl Trial {
             return Ok(None);
         }
         let required = self.required(&stack, &machine);
-        Ok(Some(self.describe(&stack, &passes, &found, &required, started)))
+        Ok(Some(
+            self.describe(&stack, &passes, &found, &required, started),
+        ))
     }
 
     /// The mechanisms that a verdict has to rest on.
