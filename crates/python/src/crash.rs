@@ -141,6 +141,18 @@ pub fn crash(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -
     Ok(answer.ok_or_else(|| bad("cancelled"))?.to_string())
 }
 
+/// Bytes of memory that the largest run of a trial needs, about.
+#[pyfunction]
+pub fn crash_trial_memory(question_json: &str) -> PyResult<u64> {
+    read::<TrialQuestion>(question_json)?.trial()?.memory().map_err(bad)
+}
+
+/// The same of one run.
+#[pyfunction]
+pub fn crash_memory(question_json: &str) -> PyResult<u64> {
+    read::<CrashQuestion>(question_json)?.question()?.memory().map_err(bad)
+}
+
 /// Tries a design under a program by a plan of passes.
 #[pyfunction]
 pub fn crash_trial(

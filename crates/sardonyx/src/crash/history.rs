@@ -42,6 +42,18 @@ pub enum HistoryError {
     /// The machine, or a setting of a pass, is wrong.
     #[error(transparent)]
     Machine(#[from] ConfigError),
+    /// It does not fit in the host's memory.
+    #[error(
+        "the run needs about {:.1} GiB of memory, and {:.1} GiB are free; give a smaller footprint, or \
+         fewer transactions or cores",
+        *needed as f64 / (1u64 << 30) as f64, *free as f64 / (1u64 << 30) as f64
+    )]
+    Memory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes free.
+        free: u64,
+    },
     /// The cuts asked for are not in the run.
     #[error("{0}")]
     Cuts(String),

@@ -37,6 +37,7 @@ impl Question {
         &self,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<Option<(History, Explored)>, HistoryError> {
+        self.check_memory()?;
         let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
         self.options.cuts.check(&history)?;
         let cuts = self.options.cuts.count(&history);

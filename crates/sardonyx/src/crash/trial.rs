@@ -194,6 +194,7 @@ impl Trial {
                     caches: Caches::Machine,
                     short_queues: false,
                     mark_stride: 8,
+                    footprint: 32_768, // so that counts of eight bits saturate
                     transactions: 60,
                     ..Pass::of(DUPLICATES)
                 },
@@ -250,6 +251,17 @@ impl Trial {
         })
     }
 
+    /// Bytes of the host's memory that its largest runs need, about.
+    ///
+    /// # Errors
+    /// As [`Trial::answer`].
+    pub fn memory(&self) -> Result<u64, HistoryError> {
+        let passes = self.passes(true).into_iter().enumerate();
+        let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
+        let most = each.collect::<Result<Vec<u64>, HistoryError>>()?;
+        Ok(most.into_iter().max().unwrap_or(0))
+    }
+
     /// Makes the runs of the plan, cuts the power in them, and says what was found; `None` if
     /// `progress`, told the passes done and in all, or of a thorough trial the seconds, has ended it.
     ///
@@ -274,7 +286,10 @@ impl Trial {
             ..Found::default()
         });
         let told = || match self.thorough {
-            Some(time) => progress(started.elapsed().as_secs().min(time.as_secs()), time.as_secs()),
+            Some(time) => progress(
+                started.elapsed().as_secs().min(time.as_secs()),
+                time.as_secs(),
+            ),
             None => progress(done.load(Ordering::Relaxed) as u64, passes.len() as u64),
         };
         let over = |number: usize| match self.thorough {
@@ -298,7 +313,11 @@ impl Trial {
                     }
                     Ok(None) => cancelled.store(true, Ordering::Relaxed),
                     Err(error) => {
-                        if found.error.as_ref().is_none_or(|(first, _)| *first > number) {
+                        if found
+                            .error
+                            .as_ref()
+                            .is_none_or(|(first, _)| *first > number)
+                        {
                             found.error = Some((number, error));
                         }
                     }
@@ -325,7 +344,9 @@ impl Trial {
             return Ok(None);
         }
         let required = self.required(&stack, &machine);
-        Ok(Some(self.describe(&stack, &passes, &found, &required, started)))
+        Ok(Some(
+            self.describe(&stack, &passes, &found, &required, started),
+        ))
     }
 
     /// The mechanisms that a verdict has to rest on.
