@@ -246,7 +246,7 @@ impl<'h> Checker<'h> {
         let anybody =
             full || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
         let mut controller = self.survivors.recover(self.history);
-        let sealed_before = self.survivors.untimed.sealed().len();
+        let drained = self.survivors.untimed.next_order();
         if self.history.guarantee == Guarantee::EveryLine {
             self.every_line(&mut controller, &lines);
         }
@@ -256,8 +256,8 @@ impl<'h> Checker<'h> {
                 self.program(core, &mut controller, &lines, full);
             }
         }
-        self.overwritten(sealed_before, &mut controller);
-        self.secrets(sealed_before);
+        self.overwritten(drained, &mut controller);
+        self.secrets();
         self.survivors.untimed.forget();
         self.cut_recoveries();
         self.survivors.mend(torn);

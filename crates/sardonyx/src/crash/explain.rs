@@ -55,12 +55,8 @@ fn sealed_of(history: &History, line: u64) -> Vec<&Sealed> {
     let sealed = requests.filter_map(|index| {
         let request = &journal.handled[*index as usize];
         let from = journal.sealed.partition_point(|s| s.order < request.order);
-        let next = journal.handled.get(*index as usize + 1);
-        let until = next.map_or(u64::MAX, |next| next.order);
-        let mut own = journal.sealed[from..]
-            .iter()
-            .take_while(|s| s.order < until);
-        own.find(|sealed| sealed.plain == request.data)
+        let own = journal.sealed.get(from)?;
+        (journal.request_of(own.order) == Some(*index as usize)).then_some(own)
     });
     sealed.collect()
 }

@@ -13,7 +13,7 @@ use super::check::{Checker, Covered};
 use super::history::{History, HistoryError};
 use super::platform::Platform;
 use super::secrecy;
-use super::violation::{Kind, Tally, Violation};
+use super::violation::Tally;
 
 /// Positions of a piece.
 const PIECE: u64 = 4096;
@@ -174,20 +174,8 @@ fn whole_run(history: &History, platform: Platform, tally: &mut Tally) {
     for violation in audit::pairs(history, platform) {
         tally.add(violation);
     }
-    let reused = history.pads.reused.iter().map(|pad| {
-        let what = format!("counter {} covers two contents within the run", pad.counter);
-        (Kind::PadReused, pad.place, what)
-    });
-    let plain = secrecy::plaintext_in(&history.journal).into_iter();
-    let plain = plain.map(|place| {
-        let what = "a content, or its check bits, as they are".to_owned();
-        (Kind::Plaintext, place, what)
-    });
-    for (kind, place, what) in reused.chain(plain) {
-        tally.add(Violation {
-            place: Some(place),
-            ..Violation::new(kind, history.positions() - 1, what)
-        });
+    for violation in secrecy::within(history) {
+        tally.add(violation);
     }
 }
 

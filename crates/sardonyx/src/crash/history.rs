@@ -1,22 +1,25 @@
 //! One timed run of programs on a design, with all that a power cut could leave of it: the medium
 //! as setup left it, the journal, and what every line should hold.
 
+use std::sync::Arc;
+
 use super::golden::{Expected, Golden};
 use super::jitter::Jitter;
-use super::secrecy::Pads;
+use super::secrecy::{self, Encrypted, Pads};
 use rustc_hash::FxHashMap;
 
 use crate::config::Machine;
 use crate::controller::designs::{self, Counters, Guarantee, Placement, Stack, UnknownDesign};
+use crate::controller::encryption::{ENABLED, pad::OTHER_KEY};
 use crate::controller::{Class, Controller, Write};
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line, Logical, Place};
-use crate::machine::{Adversity, OpSource, Prefilled, RunError, System, Warmup};
+use crate::machine::{Adversity, OpSource, Prefilled, RunError, System, Warmup, write_untimed};
 use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::CacheLevel;
 use crate::plan::At;
-use crate::plan::journal::{Journal, Sealed};
+use crate::plan::journal::Journal;
 use crate::plan::untimed::Untimed;
 use crate::settings::Settings;
 use crate::workload::{ProgramSpec, Sharing, SpecError};
@@ -64,7 +67,7 @@ pub struct History {
     /// What each core's lines should hold.
     pub programs: Vec<Expected>,
     /// Which pads were used when.
-    pub pads: Pads,
+    pub pads: Arc<Pads>,
     /// The write requests of each line, in the order of handling.
     pub requests: FxHashMap<u64, Vec<u32>>,
     /// Where lines lie.
@@ -100,7 +103,8 @@ impl History {
         }
         let mut machine = machine.with_cores(specs.len());
         shrink(&mut machine, end * 2); // a deduplicating design writes out of place
-        let (image, setup) = set_up(&machine, &stack, &programs)?;
+        let expected = programs.iter().map(|program| &program.expected);
+        let (image, setup) = set_up(&machine, &machine.settings, &stack, expected)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         let controller = stack.build(&machine.settings, &mut layout);
         let placement = (stack.mapping.placement)(&machine.settings, &layout);
@@ -116,13 +120,13 @@ impl History {
                 .or_default()
                 .push(index as u32);
         }
-        let global = stack.policy.counters == Counters::Global;
+        let data = machine.engine.medium.geometry.lines();
         Ok(History {
             design: design.to_owned(),
             guarantee: stack.guarantee(),
             seed,
             image,
-            pads: Pads::new(&setup, &journal, global),
+            pads: Arc::new(Pads::new(setup, &journal, data, None)),
             journal,
             programs: programs.iter().map(|p| p.expected.clone()).collect(),
             requests,
@@ -148,7 +152,7 @@ impl History {
     /// A controller that knows nothing yet, with small caches: how large they are does not change
     /// what is read, and one is built for every cut.
     pub fn controller(&self) -> Controller {
-        let mut layout = Layout::new(self.machine.engine.medium.geometry.lines());
+        let mut layout = Layout::new(self.data_lines());
         self.stack.build(&self.small, &mut layout)
     }
 
@@ -164,8 +168,7 @@ impl History {
         if !matches!(self.placement, Placement::Home) {
             return None;
         }
-        let data = self.machine.engine.medium.geometry.lines();
-        if place.0 < data {
+        if place.0 < self.data_lines() {
             return Some(vec![place.0]);
         }
         let covered = self.covered(place, words);
@@ -193,7 +196,41 @@ impl History {
 
     /// Whether lines are encrypted.
     pub fn is_encrypted(&self) -> bool {
-        self.stack.policy.counters != Counters::None
+        self.stack.policy.counters != Counters::None && self.machine.settings.get(&ENABLED)
+    }
+
+    /// Whether all lines draw from one counter.
+    pub fn has_global_counter(&self) -> bool {
+        self.stack.policy.counters == Counters::Global
+    }
+
+    /// Lines of the data region, which begins memory.
+    pub fn data_lines(&self) -> u64 {
+        self.machine.engine.medium.geometry.lines()
+    }
+
+    /// What setup and the run's first `most` write requests encrypt under the key, or the other one.
+    pub fn encrypted_under(&self, other: bool, most: usize) -> Vec<Encrypted> {
+        let mut settings = self.machine.settings.clone();
+        settings.set(&OTHER_KEY, other);
+        let programs = self.programs.iter();
+        let Ok((image, mut all)) = set_up(&self.machine, &settings, &self.stack, programs) else {
+            return Vec::new();
+        };
+        let mut layout = Layout::new(self.data_lines());
+        let mut controller = self.stack.build(&settings, &mut layout);
+        let mut untimed = Untimed::new(image);
+        untimed.plan(|plan| controller.recover(plan));
+        for handled in self.journal.handled.iter().take(most) {
+            let write = Write {
+                class: handled.class,
+                order: handled.persist,
+                ..Write::new(handled.line, At::past(&handled.data))
+            };
+            write_untimed(&mut controller, &mut untimed, write);
+        }
+        all.extend(secrecy::written(&untimed, 0, self.data_lines()));
+        all
     }
 
     /// Log or data.
@@ -266,27 +303,28 @@ fn fresh(settings: &Settings) -> Settings {
 }
 
 /// The medium after all programs' setup and an orderly shutdown, and what was encrypted.
-fn set_up(
+fn set_up<'p>(
     machine: &Machine,
+    settings: &Settings,
     stack: &Stack,
-    programs: &[Golden],
-) -> Result<(Image, Vec<Sealed>), HistoryError> {
-    let mut layout = Layout::new(machine.engine.medium.geometry.lines());
-    let mut controller = stack.build(&machine.settings, &mut layout);
+    programs: impl Iterator<Item = &'p Expected>,
+) -> Result<(Image, Vec<Encrypted>), HistoryError> {
+    let data_lines = machine.engine.medium.geometry.lines();
+    let mut layout = Layout::new(data_lines);
+    let mut controller = stack.build(settings, &mut layout);
     let mut untimed = Untimed::new(Image::new());
-    untimed.plan(|plan| {
-        for program in programs.iter().map(|program| &program.expected) {
-            for (line, data) in program.region.iter().zip(&program.initial) {
-                let class = program.class_of(line);
-                let write = Write::new(Logical(line), At::past(data));
-                controller.write(Write { class, ..write }, plan);
-            }
+    for program in programs {
+        for (line, data) in program.region.iter().zip(&program.initial) {
+            let class = program.class_of(line);
+            let write = Write::new(Logical(line), At::past(data));
+            write_untimed(&mut controller, &mut untimed, Write { class, ..write });
         }
-        controller.flush(plan);
-    });
+    }
+    untimed.plan(|plan| controller.flush(plan));
     if let Some(why) = untimed.failure() {
         return Err(why.into());
     }
-    let sealed = untimed.settle();
-    Ok((untimed.into_image(), sealed))
+    let encrypted = secrecy::written(&untimed, 0, data_lines);
+    untimed.settle();
+    Ok((untimed.into_image(), encrypted))
 }

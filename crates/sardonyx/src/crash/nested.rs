@@ -4,12 +4,11 @@
 use super::golden::Window;
 use super::history::{History, adverse};
 use super::platform::{Platform, Survivors, recover_over};
-use super::secrecy::Pads;
+use super::secrecy::{self, Encrypted, Pads};
 use super::violation::{Kind, Tally, Violation};
 use crate::line::Lines;
 use crate::machine::{Batch, OpSource, RunError, UntimedMemory};
 use crate::medium::image::Image;
-use crate::plan::journal::Sealed;
 use crate::plan::untimed::Untimed;
 use crate::units::Time;
 use crate::workload::Workload;
@@ -40,7 +39,7 @@ impl OpSource for Once {
 
 /// What recovery begins with after a cut: reserve power has written the processors' caches to it,
 /// if it drains them, through the controller; and what was encrypted to that end.
-pub fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Sealed>) {
+pub fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Encrypted>) {
     let (image, lines) = (survivors.untimed.image().copy(), survivors.drained());
     if lines.is_empty() {
         return (image, Vec::new());
@@ -48,8 +47,9 @@ pub fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Sealed>)
     let mut untimed = Untimed::new(image);
     let mut controller = recover_over(history, &mut untimed, &lines);
     untimed.plan(|plan| controller.flush(plan));
-    let sealed = untimed.settle();
-    (untimed.into_image(), sealed)
+    let encrypted = secrecy::written(&untimed, 0, history.data_lines());
+    untimed.settle();
+    (untimed.into_image(), encrypted)
 }
 
 /// The recovery of one core's program, to be cut itself.
@@ -63,7 +63,7 @@ pub struct Recovery<'a> {
     /// What recovery begins with.
     pub image: &'a Image,
     /// What was encrypted to that end.
-    pub sealed: &'a [Sealed],
+    pub sealed: &'a [Encrypted],
     /// The core.
     pub core: usize,
     /// Its program.
@@ -86,7 +86,9 @@ impl Recovery<'_> {
         let sources: Vec<Box<dyn OpSource>> = vec![Box::new(once)];
         let journal = adverse(&history.machine, controller, image.copy(), sources, seed)
             .expect("a recovery was run before, without time");
-        let pads = Pads::new(self.sealed, &journal, false);
+        let before = Some((history.pads.clone(), position));
+        let data = history.data_lines();
+        let pads = Pads::new(self.sealed.to_vec(), &journal, data, before);
         let mut survivors = Survivors::new(&journal, image.copy(), self.platform, seed);
         let mut changed = Vec::new();
         let mut standing: Option<Violation> = None;
@@ -97,18 +99,14 @@ impl Recovery<'_> {
             if !changed.is_empty() {
                 let torn = survivors.tear();
                 let wrong = self.verify(&mut survivors);
-                let reused = survivors.untimed.sealed().iter().find(|s| {
-                    history.pads.is_reused(s, position) || pads.is_reused(s, recovery_cut)
-                });
-                let reused = reused.map(|s| {
-                    let what = format!(
-                        "a second recovery encrypts place {} under counter {}, used before",
-                        s.place.0, s.counter
-                    );
-                    Violation {
-                        place: Some(s.place),
+                let written = secrecy::written(&survivors.untimed, 0, data);
+                let encrypted = written.iter().filter(|_| history.is_encrypted());
+                let reused = encrypted.into_iter().find_map(|new| {
+                    let what = pads.clash(new, recovery_cut)?;
+                    Some(Violation {
+                        place: Some(new.place),
                         ..Violation::new(Kind::PadReused, position, what)
-                    }
+                    })
                 });
                 standing = wrong.or(reused).map(|found| Violation {
                     core: Some(self.core),

@@ -27,6 +27,8 @@ crate::names::named! {
         PadWithinReach = "pad-within-reach",
         /// A content, or its check bits, in the medium as they are.
         Plaintext = "plaintext",
+        /// A ciphertext that is the same under another key.
+        KeyIgnored = "key-ignored",
     }
 }
 
@@ -35,7 +37,7 @@ impl Kind {
     pub fn is_secrecy(self) -> bool {
         matches!(
             self,
-            Kind::PadReused | Kind::PadWithinReach | Kind::Plaintext
+            Kind::PadReused | Kind::PadWithinReach | Kind::Plaintext | Kind::KeyIgnored
         )
     }
 }

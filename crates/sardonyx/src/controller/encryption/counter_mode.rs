@@ -180,7 +180,7 @@ impl CounterMode {
     fn per_line(settings: &Settings, layout: &mut Layout) -> CounterMode {
         let lines = layout.data_lines().div_ceil(PER_LINE);
         CounterMode {
-            pads: Pads::new(),
+            pads: Pads::new(settings),
             region: layout.reserve("counters", lines),
             cache: MetadataCache::new(
                 settings.cache(&COUNTER_CACHE),
@@ -327,7 +327,7 @@ impl Layer for CounterMode {
         self.cache
             .set_bytes_drained(cached, from, &bytes, ripe, drained, &mut plan);
         if !self.is_paired(order) {
-            plan.sealed(stored, a, counter, data.value, None);
+            plan.sealed(stored, a, counter, None);
             return stored;
         }
         let words = match self.siblings {
@@ -338,7 +338,7 @@ impl Layer for CounterMode {
         let paired = plan.write_words(place, line, words, None, gate, Queue::Counter);
         self.cache.clean(cached, words);
         plan.group(&[stored, paired]);
-        plan.sealed(stored, a, counter, data.value, Some(paired));
+        plan.sealed(stored, a, counter, Some(paired));
         Stored {
             accepted: stored.accepted,
             done: plan.both(stored.done, paired.done),
