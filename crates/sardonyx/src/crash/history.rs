@@ -103,8 +103,7 @@ impl History {
         }
         let mut machine = machine.with_cores(specs.len());
         shrink(&mut machine, end * 2); // a deduplicating design writes out of place
-        let expected = programs.iter().map(|program| &program.expected);
-        let (image, setup) = set_up(&machine, &machine.settings, &stack, expected)?;
+        let (image, setup) = set_up(&machine, &stack, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         let controller = stack.build(&machine.settings, &mut layout);
         let placement = (stack.mapping.placement)(&machine.settings, &layout);
@@ -209,28 +208,27 @@ impl History {
         self.machine.engine.medium.geometry.lines()
     }
 
-    /// What setup and the run's first `most` write requests encrypt under the key, or the other one.
-    pub fn encrypted_under(&self, other: bool, most: usize) -> Vec<Encrypted> {
+    /// What the first `most` write requests put into an empty medium under the key or the other one, each
+    /// line being the one whose number differs in the bits of `moved`; `None` if there is no such line.
+    pub fn encrypted(&self, other_key: bool, moved: u64, most: usize) -> Option<Vec<Encrypted>> {
         let mut settings = self.machine.settings.clone();
-        settings.set(&OTHER_KEY, other);
-        let programs = self.programs.iter();
-        let Ok((image, mut all)) = set_up(&self.machine, &settings, &self.stack, programs) else {
-            return Vec::new();
-        };
+        settings.set(&OTHER_KEY, other_key);
         let mut layout = Layout::new(self.data_lines());
         let mut controller = self.stack.build(&settings, &mut layout);
-        let mut untimed = Untimed::new(image);
-        untimed.plan(|plan| controller.recover(plan));
+        let mut untimed = Untimed::new(Image::new());
         for handled in self.journal.handled.iter().take(most) {
+            let line = Logical(handled.line.0 ^ moved);
+            if line.0 >= self.data_lines() {
+                return None;
+            }
             let write = Write {
                 class: handled.class,
                 order: handled.persist,
-                ..Write::new(handled.line, At::past(&handled.data))
+                ..Write::new(line, At::past(&handled.data))
             };
             write_untimed(&mut controller, &mut untimed, write);
         }
-        all.extend(secrecy::written(&untimed, 0, self.data_lines()));
-        all
+        Some(secrecy::written(&untimed, 0, self.data_lines()))
     }
 
     /// Log or data.
@@ -303,17 +301,16 @@ fn fresh(settings: &Settings) -> Settings {
 }
 
 /// The medium after all programs' setup and an orderly shutdown, and what was encrypted.
-fn set_up<'p>(
+fn set_up(
     machine: &Machine,
-    settings: &Settings,
     stack: &Stack,
-    programs: impl Iterator<Item = &'p Expected>,
+    programs: &[Golden],
 ) -> Result<(Image, Vec<Encrypted>), HistoryError> {
     let data_lines = machine.engine.medium.geometry.lines();
     let mut layout = Layout::new(data_lines);
-    let mut controller = stack.build(settings, &mut layout);
+    let mut controller = stack.build(&machine.settings, &mut layout);
     let mut untimed = Untimed::new(Image::new());
-    for program in programs {
+    for program in programs.iter().map(|program| &program.expected) {
         for (line, data) in program.region.iter().zip(&program.initial) {
             let class = program.class_of(line);
             let write = Write::new(Logical(line), At::past(data));

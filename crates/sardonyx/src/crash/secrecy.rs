@@ -20,8 +20,8 @@ use crate::plan::untimed::Untimed;
 
 /// Encryptions from which on a pad's bit that has always been the same is no accident.
 const ENOUGH: usize = 128;
-/// Write requests that are encrypted under another key.
-const UNDER_ANOTHER_KEY: usize = 1024;
+/// Write requests that are encrypted again under another key, and at other places.
+const AGAIN: usize = 256;
 
 /// What a write request put into the data region: its content under a pad.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -274,7 +274,7 @@ pub fn within(history: &History) -> Vec<Violation> {
     }
     let mut found = history.pads.within();
     found.extend(plaintext_in(history));
-    found.extend(without_key(history));
+    found.extend(with_less(history));
     found
 }
 
@@ -306,22 +306,26 @@ fn plaintext_in(history: &History) -> Vec<Violation> {
     shown.map(violation).collect()
 }
 
-/// The first encryption, of setup and of the run's first requests, that another key would not change.
-fn without_key(history: &History) -> Option<Violation> {
-    let [these, others] =
-        [false, true].map(|other| history.encrypted_under(other, UNDER_ANOTHER_KEY));
-    these.iter().zip(&others).find_map(|(this, other)| {
-        let same =
-            (this.place, this.counter, this.plain) == (other.place, other.counter, other.plain);
-        let word = (0..8).find(|word| same && this.pad[*word] == other.pad[*word])?;
-        let what = format!(
-            "place {}, bytes {} to {}: the same under another key",
-            this.place.0,
-            word * 8,
-            word * 8 + 7
-        );
-        Some(this.violation(Kind::KeyIgnored, 0, what))
-    })
+/// The first requests, handled again under another key, and for other lines: the places are others then,
+/// the counters are not. Nothing may be encrypted as it was.
+fn with_less(history: &History) -> Vec<Violation> {
+    let these = history.encrypted(false, 0, AGAIN).unwrap_or_default();
+    let find = |kind, other_key, moved, what: &str| {
+        let others = history.encrypted(other_key, moved, AGAIN)?;
+        these.iter().zip(&others).find_map(|(this, other)| {
+            let here = other_key || this.place != other.place;
+            let same = here && (this.counter, this.plain) == (other.counter, other.plain);
+            let word = (0..8).find(|word| same && this.pad[*word] == other.pad[*word])?;
+            let bytes = format!("bytes {} to {}", word * 8, word * 8 + 7);
+            let what = format!("place {}, {bytes}: the same {what}", this.place.0);
+            Some(this.violation(kind, 0, what))
+        })
+    };
+    let key = find(Kind::KeyIgnored, true, 0, "under another key");
+    let bits = (0..64).map(|bit| 1 << bit);
+    let mut moved = bits.take_while(|bit| *bit < history.data_lines());
+    let place = moved.find_map(|bit| find(Kind::PadReused, false, bit, "at another place"));
+    key.into_iter().chain(place).collect()
 }
 
 fn numbers(line: &Line) -> [u64; 8] {
