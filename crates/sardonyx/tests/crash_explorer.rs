@@ -277,7 +277,7 @@ fn recoveries_are_cut_on_every_platform() {
         ..on(Platform::None)
     };
     let whole = explored(&history, &whole);
-    assert!(none.covered.recovery_cuts > 1000 && whole.covered.recovery_cuts == 0);
+    assert!(none.covered.recovery_cuts > 0 && whole.covered.recovery_cuts == 0);
     assert!(none.tally.count(false) > whole.tally.count(false));
 }
 

@@ -40,7 +40,7 @@ PLATFORMS = ("adr", "eadr", "none")
 
 def crash(
     workload: Annotated[
-        str, typer.Argument(help="The program: array-swap, queue, hash, btree or rbtree.")
+        str, typer.Argument(help="The program: array-swap, queue, hash, btree, rbtree or duplicates.")
     ],
     designs: Annotated[
         str,

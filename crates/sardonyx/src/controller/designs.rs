@@ -6,6 +6,7 @@
 use super::encryption::{self, ENABLED, none};
 use super::mapping::amt::Entries;
 use super::{Controller, Encryption, Top, logging, mapping};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::names::did_you_mean;
@@ -85,6 +86,8 @@ pub struct About {
     pub units: &'static [Unit],
     /// What a power cut does to what it keeps, and what a recovery rebuilds.
     pub cut: &'static str,
+    /// The mechanisms that it has, and not every stack: a run that has not used them proves nothing.
+    pub tries: &'static [Mechanism],
 }
 
 /// A hardware log of old or new lines, over a mapping.
@@ -236,6 +239,12 @@ impl Stack {
     /// What it promises.
     pub fn guarantee(&self) -> Guarantee {
         (self.logging.guarantee)((self.mapping.guarantee)(self.policy.guarantee))
+    }
+
+    /// The mechanisms that its layers have, and not every stack.
+    pub fn tries(&self) -> impl Iterator<Item = Mechanism> {
+        let own = [&self.logging.about, &self.mapping.about, &self.policy.about];
+        own.into_iter().flat_map(|about| about.tries).copied()
     }
 
     /// Whether the parameter named `key` matters to it: one that a layer declares, or of a unit that a

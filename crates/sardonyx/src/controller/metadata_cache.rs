@@ -2,9 +2,11 @@
 //! says otherwise. It holds the real bytes that the controller's SRAM would; what a line means is its
 //! owner's. Left out: any persistence but the write-back.
 
+use crate::planted::{Fault, planted};
 use sardonyx_prefetch::prefetch;
 
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::medium::params::Unit;
 use crate::plan::journal::Domain;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -132,6 +134,21 @@ impl MetadataCache {
             };
         }
         let slot = self.victim(first);
+        if self.dirty[slot] != 0 {
+            plan.exercise(Mechanism::MetadataEviction);
+        }
+        let counters = self.queue == Queue::Counter;
+        if planted(Fault::EvictedCounterDropped) && counters
+            || planted(Fault::EvictedMappingDropped) && !counters
+        {
+            self.dirty[slot] = 0;
+        }
+        if planted(Fault::EvictionOneWord) {
+            self.dirty[slot] &= self.dirty[slot].wrapping_neg();
+        }
+        if planted(Fault::EvictionUnripe) {
+            self.times[slot].ripe = self.times[slot].fetched;
+        }
         self.write_back(slot, Step::PAST, plan);
         let read = plan.read(place, look);
         self.tags[slot] = place.0 + 1;
@@ -180,6 +197,9 @@ impl MetadataCache {
         line[from..from + bytes.len()].copy_from_slice(bytes);
         let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
         self.dirty[cached.slot] |= words;
+        if planted(Fault::SecondWordForgotten) {
+            self.dirty[cached.slot] &= !words | 1 << (from / 8);
+        }
         let times = &mut self.times[cached.slot];
         times.ripe = plan.both(times.ripe, ripe);
         let place = Place(self.tags[cached.slot] - 1);
@@ -225,7 +245,11 @@ impl MetadataCache {
     pub fn persist(&mut self, place: Place, after: Step, plan: &mut Plan) -> Stored {
         let slot = self.find(self.set(place), place);
         match slot.filter(|slot| self.dirty[*slot] != 0) {
-            Some(slot) => self.write_back(slot, after, plan),
+            Some(slot) => {
+                plan.exercise(Mechanism::MetadataWriteBack);
+                self.write_back(slot, after, plan)
+            }
+            None if planted(Fault::PersistIgnoresFlight) => Stored::at(after),
             None => {
                 let under_way = plan.under_way(place);
                 under_way.and(Stored::at(after), plan)

@@ -162,11 +162,6 @@ impl Controller {
         Controller { top }
     }
 
-    /// The same stack with another layer on it.
-    pub fn under(self, layer: impl FnOnce(Top) -> Top) -> Controller {
-        Controller::new(layer(self.top))
-    }
-
     /// See [`Layer::read`].
     pub fn read(
         &mut self,

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use super::golden::{Expected, Golden};
-use super::jitter::Jitter;
 use super::secrecy::{self, Encrypted, Pads};
 use rustc_hash::FxHashMap;
 
@@ -26,9 +25,6 @@ use crate::workload::{ProgramSpec, Sharing, SpecError};
 
 /// Regions of different cores lie so far apart at least: a page, and lines of counters.
 const APART: u64 = 64;
-
-/// Lines that the caches hold for each core.
-const CACHED_LINES: usize = 256;
 
 /// Why there is no run to cut.
 #[derive(Debug, thiserror::Error)]
@@ -208,16 +204,22 @@ impl History {
         self.machine.engine.medium.geometry.lines()
     }
 
-    /// What the first `most` write requests put into an empty medium under the key or the other one, each
-    /// line being the one whose number differs in the bits of `moved`; `None` if there is no such line.
-    pub fn encrypted(&self, other_key: bool, moved: u64, most: usize) -> Option<Vec<Encrypted>> {
+    /// What `count` of its write requests, from the first on and round again, put into an empty medium
+    /// under the key or the other one, if each line is the one that `moved` says; `None` if there is no
+    /// such line.
+    pub fn encrypted(
+        &self,
+        other_key: bool,
+        moved: impl Fn(u64) -> u64,
+        count: usize,
+    ) -> Option<Vec<Encrypted>> {
         let mut settings = self.machine.settings.clone();
         settings.set(&OTHER_KEY, other_key);
         let mut layout = Layout::new(self.data_lines());
         let mut controller = self.stack.build(&settings, &mut layout);
         let mut untimed = Untimed::new(Image::new());
-        for handled in self.journal.handled.iter().take(most) {
-            let line = Logical(handled.line.0 ^ moved);
+        for handled in self.journal.handled.iter().cycle().take(count) {
+            let line = Logical(moved(handled.line.0));
             if line.0 >= self.data_lines() {
                 return None;
             }
@@ -254,17 +256,17 @@ pub fn adverse<'s>(
 ) -> Result<Box<Journal>, RunError> {
     let mut adversity = Adversity::new(seed);
     let delays = adversity.seed();
-    let controller = controller.under(|top| Box::new(Jitter::new(top, delays)));
     let mut machine = machine.clone();
     let level = |lines: usize, ways| CacheLevel {
         bytes: (lines * LINE_BYTES) as u64,
         ways,
         ..CacheLevel::default()
     };
-    machine.caches.l1 = level(CACHED_LINES / 4, 4);
+    let lines = adversity.cached_lines;
+    machine.caches.l1 = level(lines / 4, 4);
     machine.caches.l2 = CacheLevel::default();
-    machine.caches.llc = level(CACHED_LINES * sources.len(), 8);
-    let memory = Prefilled::recovering(&machine, design, controller, image);
+    machine.caches.llc = level(lines * sources.len(), 8);
+    let memory = Prefilled::recovering(&machine, design, controller, image, delays);
     let sources = sources.into_iter();
     let sources = sources.map(|source| adversity.pausing(source)).collect();
     let system = System::of_programs(&machine, memory, sources, Warmup::Requests(0))?;

@@ -11,7 +11,6 @@ mod explain;
 mod explore;
 mod golden;
 mod history;
-mod jitter;
 mod mapped;
 mod nested;
 mod platform;

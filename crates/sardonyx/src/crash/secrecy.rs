@@ -20,8 +20,9 @@ use crate::plan::untimed::Untimed;
 
 /// Encryptions from which on a pad's bit that has always been the same is no accident.
 const ENOUGH: usize = 128;
-/// Write requests that are encrypted again under another key, and at other places.
-const AGAIN: usize = 256;
+/// Write requests that are encrypted again under another key, at other places and at one place: more
+/// than a byte counts.
+const AGAIN: usize = 300;
 
 /// What a write request put into the data region: its content under a pad.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -306,26 +307,37 @@ fn plaintext_in(history: &History) -> Vec<Violation> {
     shown.map(violation).collect()
 }
 
-/// The first requests, handled again under another key, and for other lines: the places are others then,
-/// the counters are not. Nothing may be encrypted as it was.
+/// The run's first requests, handled again by a fresh controller: under another key; for other lines, so
+/// that places are others and counters are not; and all for one line, so that only counters change.
 fn with_less(history: &History) -> Vec<Violation> {
-    let these = history.encrypted(false, 0, AGAIN).unwrap_or_default();
-    let find = |kind, other_key, moved, what: &str| {
-        let others = history.encrypted(other_key, moved, AGAIN)?;
+    let again = |other_key, moved: &dyn Fn(u64) -> u64| history.encrypted(other_key, moved, AGAIN);
+    let these = again(false, &|line| line).unwrap_or_default();
+    let alike = |kind, others: Vec<Encrypted>, what: &str| {
         these.iter().zip(&others).find_map(|(this, other)| {
-            let here = other_key || this.place != other.place;
+            let here = kind == Kind::KeyIgnored || this.place != other.place;
             let same = here && (this.counter, this.plain) == (other.counter, other.plain);
             let word = (0..8).find(|word| same && this.pad[*word] == other.pad[*word])?;
             let bytes = format!("bytes {} to {}", word * 8, word * 8 + 7);
-            let what = format!("place {}, {bytes}: the same {what}", this.place.0);
+            let what = format!("place {}, {bytes}: the same pad {what}", this.place.0);
             Some(this.violation(kind, 0, what))
         })
     };
-    let key = find(Kind::KeyIgnored, true, 0, "under another key");
+    let other_key = again(true, &|line| line);
+    let key = other_key.and_then(|others| alike(Kind::KeyIgnored, others, "under another key"));
     let bits = (0..64).map(|bit| 1 << bit);
-    let mut moved = bits.take_while(|bit| *bit < history.data_lines());
-    let place = moved.find_map(|bit| find(Kind::PadReused, false, bit, "at another place"));
-    key.into_iter().chain(place).collect()
+    let mut bits = bits.take_while(|bit| *bit < history.data_lines());
+    let place = bits.find_map(|bit: u64| {
+        let others = again(false, &|line| line ^ bit)?;
+        alike(Kind::PadReused, others, "at another place")
+    });
+    let first = history.journal.handled.first();
+    let all = first.and_then(|first| again(false, &|_| first.line.0));
+    let mut one_line = Pads::default();
+    for what in all.unwrap_or_default() {
+        one_line.add(what, 0);
+    }
+    let counter = one_line.within().into_iter().next();
+    [key, place, counter].into_iter().flatten().collect()
 }
 
 fn numbers(line: &Line) -> [u64; 8] {

@@ -4,6 +4,7 @@
 use super::channel::{Slots, Transaction};
 use super::{Acceptance, Engine};
 use crate::line::Place;
+use crate::mechanisms::Mechanism;
 use crate::plan::steps::{Action, Critical, Notify, State, Step};
 use crate::stats::{Kind, Purpose};
 use crate::units::Time;
@@ -182,6 +183,7 @@ impl Engine {
         let now = self.now;
         self.plan.steps.get_mut(step).begun = now;
         self.service[Kind::Read as usize].short_cuts += 1;
+        self.plan.exercise(Mechanism::Forward);
         let done = now + self.params.medium.queues.forwarding_cycles * self.clock;
         self.result(self.results.len() - 1, done, step);
     }

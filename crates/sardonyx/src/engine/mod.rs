@@ -19,6 +19,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::exhausted::Exhausted;
 use crate::medium::image::Image;
 use crate::medium::params::{EngineParams, Unit};
+use crate::plan::delays::Delays;
 use crate::plan::journal::Journal;
 use crate::plan::steps::{Action, Notify, Step};
 use crate::plan::{Plan, Stored, Timer};
@@ -285,6 +286,11 @@ impl Engine {
         value
     }
 
+    /// Holds some writes back from now on, for a while each, drawn from `seed`.
+    pub fn hold_back(&mut self, seed: u64) {
+        self.plan.delays = Some(Box::new(Delays::new(seed)));
+    }
+
     /// Shows `hint` a plan that it can only read, to prefetch what a request will need.
     pub fn look(&self, hint: impl FnOnce(&Plan)) {
         hint(&self.plan);
@@ -316,6 +322,10 @@ impl Engine {
         if self.next_timer() < next {
             let Reverse((time, timer)) = self.timers.pop()?;
             self.now = self.now.max(time.ps());
+            if self.plan.release(timer) {
+                self.start_fresh();
+                return None;
+            }
             return Some(timer);
         }
         if next != NEVER {
@@ -355,6 +365,7 @@ impl Engine {
     /// its own until `limit` if no other source has one before.
     #[inline]
     fn execute(&mut self, next: u64, limit: u64) {
+        debug_assert!(next >= self.now, "time goes back");
         self.now = next;
         match self.heads.head() {
             Head::Channel(channel) => self.channel_acts(channel, limit),

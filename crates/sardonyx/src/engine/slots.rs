@@ -2,6 +2,7 @@
 //! reserved. A group takes all of its slots at one instant or none. A write may instead be merged with
 //! the queued write of its line.
 
+use crate::planted::{Fault, planted};
 use std::collections::VecDeque;
 
 use smallvec::SmallVec;
@@ -202,14 +203,15 @@ impl Engine {
 
     /// Accepts each member, all at one instant.
     fn accept_group(&mut self, group: u32, accept: impl Fn(&mut Engine, Step)) {
-        if let Some(journal) = &mut self.plan.journal {
+        let whole = !planted(Fault::GroupTakenApart);
+        if let Some(journal) = self.plan.journal.as_mut().filter(|_| whole) {
             journal.open_group();
         }
         for member in std::mem::take(&mut self.plan.groups[group as usize - 1]) {
             accept(self, member);
         }
         let now = self.now();
-        if let Some(journal) = &mut self.plan.journal {
+        if let Some(journal) = self.plan.journal.as_mut().filter(|_| whole) {
             journal.close_group(now);
         }
     }
@@ -264,8 +266,13 @@ impl Engine {
         let new = *self.plan.contents.overlay.payload(from);
         let kept = self.plan.contents.overlay.payload_mut(to);
         kept.line = merged(kept.line, &new.line, new.words);
-        kept.words |= new.words;
-        kept.sideband = new.sideband.or(kept.sideband);
+        if !planted(Fault::MergeLosesWords) {
+            kept.words |= new.words;
+        }
+        kept.sideband = match planted(Fault::SidebandLostOnMerge) {
+            true => kept.sideband.or(new.sideband),
+            false => new.sideband.or(kept.sideband),
+        };
         let flight = self.plan.contents.overlay.get_mut(Place(record.place));
         let flight = flight.expect("its write is in flight");
         if flight.payload == from {

@@ -2,6 +2,7 @@
 //! Requests are handled when their operation executes, in the order of operations; what memory does not take
 //! at once waits in one line, and until that is empty no operation that needs memory goes on.
 
+use crate::planted::{Fault, planted};
 use std::collections::VecDeque;
 
 use super::untimed::noise;
@@ -13,6 +14,7 @@ use crate::controller::{self, Class, Controller, Persist};
 use crate::engine::{Engine, Request};
 use crate::latency::Latencies;
 use crate::line::{Line, Lines, Logical, Virtual, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::plan::{At, Step, Stored, journal};
 use crate::stats::Kind;
 use crate::units::Time;
@@ -52,6 +54,8 @@ pub struct Port {
     pub(super) caches: Caches,
     pub(super) pages: PageTable,
     pub(super) adversity: Option<Adversity>,
+    /// The last operation has left a counter-atomic variable in a dirty line.
+    marked_store: bool,
     /// Reads by name less one, and names that are free.
     reading: Vec<Read>,
     free_reads: Vec<u32>,
@@ -74,7 +78,7 @@ pub struct Port {
 impl Port {
     /// Whether memory takes a request now.
     pub fn takes(&self) -> bool {
-        self.victims.is_empty() && self.engine.admits()
+        (self.victims.is_empty() || planted(Fault::RequestsPassVictims)) && self.engine.admits()
     }
 
     /// The present: never after the operation that asks, unless that has waited for memory.
@@ -172,13 +176,20 @@ impl Port {
         let writing = writing.filter(|write| write.line == Some(line));
         let victims = self.victims.iter_mut();
         let victims = victims.filter(|victim| victim.written.line == line);
+        let victims = victims.filter(|_| !planted(Fault::WriteBackIgnoresVictims));
         let mut joined = 0;
+        if planted(Fault::WriteBackIgnoresFlight) {
+            return joined;
+        }
         for cores in writing
             .map(|write| &mut write.cores)
             .chain(victims.map(|victim| &mut victim.waiting))
         {
             joined += usize::from(*cores & 1 << core == 0);
             *cores |= 1 << core;
+        }
+        if joined > 0 {
+            self.exercise(Mechanism::JoinedEviction);
         }
         joined
     }
@@ -201,7 +212,8 @@ impl Port {
     #[inline]
     pub fn stored(&mut self, line: Logical, hit: Hit, at: Time) {
         if let Some(journal) = self.engine.journal() {
-            let persist = match self.caches.is_atomic(hit) {
+            self.marked_store = self.caches.is_atomic(hit);
+            let persist = match self.marked_store {
                 true => Persist::CounterAtomic,
                 false => Persist::Relaxed,
             };
@@ -242,17 +254,22 @@ impl Port {
         }
     }
 
-    /// `core` has done an operation: a disobliging machine may evict a line now.
+    /// `core` has done an operation: a disobliging machine may evict a line now. Whether memory was asked
+    /// to write one.
     #[inline]
-    pub fn operation_done(&mut self, core: usize, at: Time) {
+    pub fn operation_done(&mut self, core: usize, at: Time) -> bool {
         let Some(adversity) = &mut self.adversity else {
-            return;
+            return false;
         };
-        if adversity.evicts()
-            && let Some(written) = self.caches.evict_drawn(|end| adversity.below(end))
-        {
-            self.evict(core, written, at);
+        let marked = std::mem::take(&mut self.marked_store);
+        if !adversity.evicts(marked) {
+            return false;
         }
+        let written = self.caches.evict_drawn(|end| adversity.below(end));
+        if let Some(written) = &written {
+            self.evict(core, *written, at);
+        }
+        written.is_some()
     }
 
     /// An operation on `line` is some way off: what the host needs to look it up in the caches is fetched
@@ -291,6 +308,7 @@ impl Port {
             caches,
             pages,
             adversity: None,
+            marked_store: false,
             reading: Vec::new(),
             free_reads: Vec::new(),
             writing: Vec::new(),
@@ -363,7 +381,10 @@ impl Port {
                 waiting,
                 written,
                 arrival,
-            } = self.victims.pop_front().expect("there is one");
+            } = match planted(Fault::VictimsOutOfOrder) {
+                true => self.victims.pop_back().expect("there is one"),
+                false => self.victims.pop_front().expect("there is one"),
+            };
             self.admit_write(core, waiting, &written, arrival);
         }
     }
@@ -374,7 +395,14 @@ impl Port {
     }
 
     /// Sends a dirty line that had to leave the caches to memory, as soon as that takes it.
-    fn evict(&mut self, core: usize, written: WriteBack, arrival: Time) {
+    fn evict(&mut self, core: usize, mut written: WriteBack, arrival: Time) {
+        self.exercise(Mechanism::DirtyEviction);
+        if written.atomic {
+            self.exercise(Mechanism::MarkedEviction);
+        }
+        if planted(Fault::EvictedMarkLost) {
+            written.atomic = false;
+        }
         self.victims.push_back(Victim {
             core,
             waiting: 0,
@@ -382,6 +410,12 @@ impl Port {
             arrival,
         });
         self.send_victims();
+    }
+
+    fn exercise(&mut self, mechanism: Mechanism) {
+        if let Some(journal) = self.engine.journal() {
+            journal.exercised.count(mechanism);
+        }
     }
 
     fn class(&self, line: Logical) -> Class {

@@ -32,15 +32,17 @@ impl Prefilled {
     }
 
     /// What a power cut left, as `image`, under a fresh `controller` that recovers from it in time; a
-    /// journal is kept from then on.
+    /// journal is kept from then on, and some writes are held back, as `delays` draws.
     pub fn recovering(
         machine: &Machine,
         design: &str,
         mut controller: Controller,
         image: Image,
+        delays: u64,
     ) -> Prefilled {
         let mut engine = Engine::with_image(&machine.engine, image);
         engine.keep_journal();
+        engine.hold_back(delays);
         engine.background(|plan| controller.recover(plan));
         Prefilled {
             engine,

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::overlay::Payload;
 use super::steps::Step;
 use crate::line::{Class, Line, Logical, Persist, Place};
+use crate::mechanisms::Exercised;
 use crate::units::Time;
 
 /// A write of the medium, or a change of an on-chip line that has a place in it.
@@ -160,6 +161,8 @@ pub struct Journal {
     pub handled: Vec<Handled>,
     /// Stores of the cores.
     pub stores: Vec<Stored>,
+    /// What was used how often, of what is counted while the run goes on.
+    pub exercised: Exercised,
     /// The `order` of the newest write merged with a queued one.
     merged: FxHashMap<u64, u64>,
     begun: FxHashMap<u64, u32>,

@@ -6,23 +6,27 @@
 //! would. The engine times the graph afterwards; a plan needs no clock.
 
 pub(crate) mod contents;
+pub(crate) mod delays;
 pub mod journal;
 pub(crate) mod overlay;
 pub mod steps;
 pub mod untimed;
 
+use crate::planted::{Fault, planted};
 use std::ops::{Deref, DerefMut};
 
 use smallvec::SmallVec;
 
 use crate::exhausted::Exhausted;
 use crate::line::{Class, Line, Logical, Persist, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::medium::image::Image;
 use crate::medium::layout::Region;
 use crate::medium::params::Unit;
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
 use contents::Contents;
+use delays::Delays;
 use journal::{Domain, Handled, Journal, OnChip, Sealed, Write};
 use overlay::Payload;
 pub use steps::Step;
@@ -107,6 +111,8 @@ pub struct Plan {
     next_timer: u64,
     pub(crate) failure: Option<Exhausted>,
     pub(crate) journal: Option<Box<Journal>>,
+    /// Which writes are held back: none but for the crash explorer.
+    pub(crate) delays: Option<Box<Delays>>,
     pub(crate) now: Time,
     purpose: Purpose,
 }
@@ -122,6 +128,7 @@ impl Plan {
             next_timer: 0,
             failure: None,
             journal: None,
+            delays: None,
             now: Time::ZERO,
             purpose: Purpose::of(Cause::Data),
         }
@@ -183,6 +190,12 @@ impl Plan {
         let (writer, readers, newest) = (flight.writer, flight.readers, flight.payload);
         let value = match writer {
             Step::PAST => self.contents.image.read(place),
+            _ if planted(Fault::StaleForward) => self.contents.image.read(place),
+            _ if planted(Fault::ForwardOwnWordsOnly) => {
+                let (newest, old) = (self.contents.overlay.payload(newest), &self.contents.image);
+                let old = old.read(place).unwrap_or(ZERO_LINE);
+                Some(merged(old, &newest.line, newest.words))
+            }
             _ => Some(self.contents.overlay.payload(newest).line),
         };
         let order = match self.contents.forwarding {
@@ -297,6 +310,7 @@ impl Plan {
             image.write(place, data.value, words, sideband);
             return Stored::at(Step::PAST);
         }
+        let gate = self.held_back(gate);
         self.contents.image.touch_page_ahead(place);
         let flight = self.contents.overlay.enter(place);
         let (before, readers, older) = (flight.writer, flight.readers, flight.payload);
@@ -305,11 +319,16 @@ impl Plan {
         let payload = self.contents.overlay.keep(Payload {
             line: *data.value,
             words,
-            sideband: sideband.or(older.flatten()),
+            sideband: match planted(Fault::SidebandOfOlder) {
+                true => older.flatten().or(sideband),
+                false => sideband.or(older.flatten()),
+            },
         });
         // Accepted in the order of handling, after the reads handled before: a write that holds a
         // slot waits for nothing that might need one.
-        let order = if self.steps.is_finished(readers) {
+        let order = if planted(Fault::AcceptOutOfOrder) {
+            readers
+        } else if self.steps.is_finished(readers) {
             before
         } else if self.steps.is_finished(before) {
             readers
@@ -338,6 +357,38 @@ impl Plan {
         (record.place, record.link) = (place.0, u64::from(payload));
         debug_assert_eq!(done.0, accepted.0 + 1);
         Stored { accepted, done }
+    }
+
+    /// `gate`, or some time after it.
+    fn held_back(&mut self, gate: Step) -> Step {
+        let drawn = self.delays.as_mut().and_then(|delays| delays.draw());
+        let Some(wait) = drawn else { return gate };
+        let promise = self.promise();
+        let timer = self.wake_at(self.now + wait);
+        let delays = self.delays.as_mut().expect("it has drawn");
+        delays.hold(timer, promise);
+        self.both(gate, promise.step())
+    }
+
+    /// Lets a write go that has been held back until `timer` runs out; whether there was one.
+    pub(crate) fn release(&mut self, timer: Timer) -> bool {
+        let released = self.delays.as_mut().and_then(|d| d.release(timer));
+        if let Some(promise) = released {
+            self.keep(promise, Step::PAST);
+        }
+        released.is_some()
+    }
+
+    /// Whether a journal is kept.
+    pub fn keeps_journal(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// For the journal: `mechanism` has been used once more.
+    pub fn exercise(&mut self, mechanism: Mechanism) {
+        if let Some(journal) = &mut self.journal {
+            journal.exercised.count(mechanism);
+        }
     }
 
     /// Makes writes of this plan one group: all their slots at one instant or none.

@@ -28,7 +28,7 @@ impl Random {
 }
 
 /// The bytes of item `id`: its number, then words that follow from it.
-fn item(id: u64, len: u64) -> Vec<u8> {
+pub fn item(id: u64, len: u64) -> Vec<u8> {
     let word = |i| match i {
         0 => id,
         _ => mix(id.wrapping_add(STEP.wrapping_mul(i))),

@@ -9,9 +9,11 @@ use super::pad::Pads;
 use crate::controller::designs::{Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::line::{Line, Logical, Place};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::planted::{Fault, planted};
 use crate::settings::Settings;
 use crate::stats::Cause;
 
@@ -26,6 +28,7 @@ pub static FILE: File<Policy> = File {
             |settings, layout| CoLocated::build(settings, None, layout),
             Guarantee::EveryLine,
             CUT,
+            &[Mechanism::CounterMark],
         ),
         global(
             "co-located-cc",
@@ -35,6 +38,7 @@ pub static FILE: File<Policy> = File {
             },
             Guarantee::EveryLine,
             CUT,
+            &[Mechanism::CounterMark],
         ),
     ],
     designs: &[
@@ -135,7 +139,10 @@ impl Layer for CoLocated {
             at: a, data, gate, ..
         } = write;
         self.counted += u64::from(plan.peek_sideband(a).is_none());
-        let next = self.global.next(&mut plan.because(Cause::Counter));
+        let mut next = self.global.next(&mut plan.because(Cause::Counter));
+        if planted(Fault::CounterKeptInFlight) && plan.under_way(a) != Stored::at(Step::PAST) {
+            next.value = plan.peek_sideband(a).map_or(next.value, u64::from_le_bytes);
+        }
         if let Some(cache) = &mut self.cache {
             let look = plan.because(Cause::Counter).unit(Unit::Counters, data.at);
             cache.insert(a, look);

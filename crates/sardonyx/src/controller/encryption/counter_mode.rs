@@ -8,10 +8,12 @@ use super::pad::Pads;
 use crate::controller::designs::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::MetadataCache;
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
-use crate::line::{LINE_BYTES, Line, Logical, Place};
+use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::planted::{Fault, planted};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
@@ -44,6 +46,21 @@ keys! {
 const ON_DEMAND: &str =
     "counters not yet written back are lost; those of marked writes are atomic with their lines";
 
+const ON_DEMAND_TRIES: &[Mechanism] = &[
+    Mechanism::MetadataEviction,
+    Mechanism::MetadataWriteBack,
+    Mechanism::MixedCounterLine,
+    Mechanism::SharedCounterLine,
+];
+
+const MARKED_TRIES: &[Mechanism] = &[
+    Mechanism::CounterMark,
+    Mechanism::MetadataEviction,
+    Mechanism::MetadataWriteBack,
+    Mechanism::MixedCounterLine,
+    Mechanism::SharedCounterLine,
+];
+
 const KEYS: &[&dyn AnyKey] = &[
     &ENABLED,
     &SIBLINGS,
@@ -59,6 +76,7 @@ pub(super) const fn global(
     build: fn(&Settings, &mut Layout) -> Encryption,
     guarantee: Guarantee,
     cut: &'static str,
+    tries: &'static [Mechanism],
 ) -> Policy {
     Policy {
         about: About {
@@ -66,6 +84,7 @@ pub(super) const fn global(
             keys: KEYS,
             units: &[Unit::Aes],
             cut,
+            tries,
         },
         build,
         guarantee,
@@ -82,6 +101,7 @@ pub static FILE: File<Policy> = File {
                 keys: &[&ENABLED, &SIBLINGS, &COUNTER_CACHE, &COUNTER_CACHE_PER_CORE],
                 units: &[Unit::Aes],
                 cut: ON_DEMAND,
+                tries: ON_DEMAND_TRIES,
             },
             build: |settings, layout| Box::new(CounterMode::per_line(settings, layout)),
             guarantee: Guarantee::AfterProgramRecovery,
@@ -92,24 +112,28 @@ pub static FILE: File<Policy> = File {
             |settings, layout| CounterMode::global(settings, Atomicity::Free, layout),
             Guarantee::EveryLine,
             "counters survive by fiat",
+            &[Mechanism::CounterMark, Mechanism::MetadataEviction],
         ),
         global(
             "fca",
             |settings, layout| CounterMode::global(settings, Atomicity::Every, layout),
             Guarantee::EveryLine,
             "every counter is atomic with its line",
+            &[Mechanism::CounterMark, Mechanism::SharedCounterLine],
         ),
         global(
             "sca",
             |settings, layout| CounterMode::global(settings, Atomicity::Marked, layout),
             Guarantee::AfterProgramRecovery,
             ON_DEMAND,
+            MARKED_TRIES,
         ),
         global(
             "no-atomicity",
             |settings, layout| CounterMode::global(settings, Atomicity::Never, layout),
             Guarantee::Nothing,
             "counters that the cache has not evicted are lost",
+            &[Mechanism::CounterMark, Mechanism::MetadataEviction],
         ),
     ],
     designs: &[
@@ -218,6 +242,7 @@ impl CounterMode {
     /// When a counter just changed may leave the chip: after its data, or whenever it likes.
     fn ripe(&self, stored: Stored, known: Step) -> Step {
         let waits = self.siblings == Siblings::Accepted && self.atomicity != Atomicity::Never;
+        let waits = waits && !planted(Fault::CounterBeforeData);
         if waits { stored.accepted } else { known }
     }
 
@@ -280,7 +305,10 @@ impl Layer for CounterMode {
         let cached = self
             .cache
             .get(place, after, &mut plan.because(Cause::Counter));
-        let counter = self.counter(self.cache.line(cached), a, plan);
+        let mut counter = self.counter(self.cache.line(cached), a, plan);
+        if planted(Fault::StaleCounterRead) {
+            counter = self.counter(&plan.peek(place).unwrap_or(ZERO_LINE), a, plan);
+        }
         let Some(line) = stored.value.filter(|_| counter != 0) else {
             return At::new(None, plan.both(stored.at, cached.at));
         };
@@ -295,9 +323,11 @@ impl Layer for CounterMode {
             data,
             gate,
             order,
+            class,
             ..
         } = write;
         let place = self.counter_line(a);
+        let in_flight = plan.under_way(place) != Stored::at(Step::PAST);
         let cached = self
             .cache
             .get(place, data.at, &mut plan.because(Cause::Counter));
@@ -326,7 +356,9 @@ impl Layer for CounterMode {
         let (from, drained) = (word * 8, stored.accepted);
         self.cache
             .set_bytes_drained(cached, from, &bytes, ripe, drained, &mut plan);
-        if !self.is_paired(order) {
+        let unpaired = planted(Fault::LogsNotPaired) && class == Class::Log
+            || planted(Fault::PairSkippedInFlight) && in_flight;
+        if !self.is_paired(order) || unpaired {
             plan.sealed(stored, a, counter, None);
             return stored;
         }
@@ -336,7 +368,14 @@ impl Layer for CounterMode {
         };
         let line = At::new(self.cache.line(cached), cached.at);
         let paired = plan.write_words(place, line, words, None, gate, Queue::Counter);
-        self.cache.clean(cached, words);
+        let forgotten = planted(Fault::SiblingsForgotten)
+            || planted(Fault::SiblingsForgottenInFlight) && in_flight;
+        self.cache
+            .clean(cached, if forgotten { 0xff } else { words });
+        if planted(Fault::PairNotGrouped) || planted(Fault::PairNotGroupedOnMiss) && !cached.hit {
+            plan.sealed(stored, a, counter, None);
+            return stored;
+        }
         plan.group(&[stored, paired]);
         plan.sealed(stored, a, counter, Some(paired));
         Stored {
@@ -359,8 +398,13 @@ impl Layer for CounterMode {
             return Stored::at(after);
         }
         let place = self.counter_line(a);
-        self.cache
-            .persist(place, after, &mut plan.because(Cause::Counter))
+        let stored = self
+            .cache
+            .persist(place, after, &mut plan.because(Cause::Counter));
+        if planted(Fault::CounterWriteBackNotAwaited) {
+            return Stored::at(after);
+        }
+        stored
     }
 
     fn hint(&self, a: Place, plan: &Plan) {

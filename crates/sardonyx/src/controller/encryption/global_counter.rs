@@ -4,8 +4,10 @@
 //! Left out: where each line's counter is kept.
 
 use crate::line::ZERO_LINE;
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Queue, Step};
+use crate::planted::{Fault, planted};
 use crate::settings::{Settings, keys, words};
 
 /// How the global counter survives a power cut, which SCA does not say.
@@ -75,13 +77,22 @@ impl GlobalCounter {
         if self.value + self.stride / 2 >= self.marks[1].limit {
             let limit = self.value + self.stride;
             let mut line = ZERO_LINE;
-            line[..8].copy_from_slice(&limit.to_le_bytes());
+            let low = if planted(Fault::MarkTooLow) {
+                self.stride / 2
+            } else {
+                0
+            };
+            line[..8].copy_from_slice(&(limit - low).to_le_bytes());
             let (place, data) = (self.region.line(0), At::past(&line));
+            plan.exercise(Mechanism::CounterMark);
             let mark = plan.write_words(place, data, 1, None, Step::PAST, Queue::Counter);
             let written = mark.accepted;
             self.marks = [self.marks[1], Mark { limit, written }];
         }
-        let older = self.value <= self.marks[0].limit;
+        if planted(Fault::MarkNotAwaited) {
+            return At::past(self.value);
+        }
+        let older = self.value <= self.marks[0].limit || planted(Fault::MarkBeforeAwaited);
         At::new(self.value, self.marks[usize::from(!older)].written)
     }
 
@@ -94,7 +105,15 @@ impl GlobalCounter {
                 u64::from_le_bytes(mark[..8].try_into().expect("8 bytes"))
             }
         };
-        self.marks = [Mark::past(self.value); 2];
+        if planted(Fault::MarkRecoveredLow) {
+            self.value = self.value.saturating_sub(self.stride);
+        }
+        let renewed = if planted(Fault::MarkNotRenewed) {
+            self.stride
+        } else {
+            0
+        };
+        self.marks = [Mark::past(self.value + renewed); 2];
     }
 }
 

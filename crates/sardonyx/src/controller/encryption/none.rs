@@ -15,6 +15,7 @@ pub static FILE: File<Policy> = File {
             keys: &[],
             units: &[],
             cut: "keeps nothing",
+            tries: &[],
         },
         build: |_, _| build(),
         guarantee: Guarantee::EveryLine,

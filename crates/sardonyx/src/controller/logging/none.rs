@@ -13,6 +13,7 @@ pub static FILE: File<Logging> = File {
             keys: &[],
             units: &[],
             cut: "keeps nothing",
+            tries: &[],
         },
         build: |_, mapping, _| mapping,
         guarantee: |below| below,

@@ -2,6 +2,7 @@
 //! is read and compared before it is shared. Source: ESD (HPCA 2023) Sec. III.
 //! Left out: a persistent fingerprint table, which is the point of the design.
 
+use super::SHARING;
 use super::amt::{Amt, ENTRY, Entry, SATURATED, When, placement};
 use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
 use super::places::{Allocator, Paged};
@@ -13,9 +14,11 @@ use crate::controller::{
 use crate::ecc::{self, Matrix};
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line, Logical, Place};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::planted::{Fault, planted};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
@@ -91,6 +94,7 @@ const fn mapping(
             keys: KEYS,
             units: &[Unit::Fingerprints, Unit::Compare, Unit::Metadata],
             cut,
+            tries: &SHARING,
         },
         build,
         guarantee,
@@ -243,12 +247,23 @@ impl Esd {
                 let after = plan.both(known, hit.at);
                 let stored = self.below.read(hit.place, Class::Data, after, &mut plan);
                 known = plan.unit(Unit::Compare, stored.at);
-                if stored.value.as_ref() == Some(data.value) {
+                let mut same = stored.value.as_ref() == Some(data.value);
+                if planted(Fault::EsdComparisonSkipped) {
+                    same = true;
+                }
+                if planted(Fault::EsdComparesHalf) {
+                    same = stored
+                        .value
+                        .is_some_and(|line| line[..32] == data.value[..32]);
+                }
+                if same {
                     self.efit.refer(hit);
                     self.counts.duplicates += 1;
+                    plan.exercise(Mechanism::Duplicate);
                     return At::new(Found::Duplicate(hit.place), known);
                 }
                 self.counts.collisions += 1;
+                plan.exercise(Mechanism::Collision);
                 last = Some(hit);
             }
             similar = self.efit.find(check, Some(hit));
@@ -313,13 +328,16 @@ impl Esd {
     fn unrefer(&mut self, place: Place, after: Step, unmapped: Step, plan: &mut Plan) {
         let count = self.amt.count(place, after, plan);
         // A count of 0 is one that a power cut took: the place stays used.
-        if count.refer == SATURATED || count.refer == 0 {
+        let full = count.refer == SATURATED && !planted(Fault::CountWraps);
+        if full || count.refer == 0 {
             return;
         }
         let less = count.refer - 1;
         self.amt.set_count(count, less, unmapped, plan);
-        if less == 0 {
-            self.efit.forget(place);
+        if less == u8::from(planted(Fault::SharedFreedEarly)) {
+            if !planted(Fault::EfitKeepsFreed) {
+                self.efit.forget(place);
+            }
             self.places.free(place, unmapped, plan);
         } else {
             self.places.let_go(place, unmapped, plan);
@@ -351,7 +369,7 @@ impl Storey for Esd {
             places.take(place);
             *lines_at.at(place.0) += 1;
         });
-        if self.reclaim == Reclaim::Counted {
+        if self.reclaim == Reclaim::Counted && !planted(Fault::CountsTrusted) {
             self.amt.recount(&self.lines_at, plan);
         }
         Vec::new()
@@ -404,22 +422,29 @@ impl Layer for Esd {
             // The demand moves to the mapping.
             let ripe = plan.both(decided, write.gate);
             let when = When { decided, ripe };
+            let mapping = match planted(Fault::DuplicateNotPersisted) {
+                true => Persist::Relaxed,
+                false => mapping,
+            };
             return self.remap(entry, place, false, when, mapping, plan);
         }
         let home = Place(line.0);
-        let mut free = self.places.allocate(home);
+        let mut free = self.places.allocate(home, plan);
         if let (None, Some(place), Reclaim::Counted) = (free, entry.place, self.reclaim) {
             self.unrefer(place, decided, decided, plan);
-            free = self.places.allocate(home);
+            free = self.places.allocate(home, plan);
             let table = self.amt.table_line(line);
             let mut plan = plan.because(Cause::Mapping);
             entry.cached = self.amt.cache.revisit(table, decided, &mut plan);
             entry.place = None;
         }
-        let (place, unmapped) = free.unwrap_or_else(|| {
+        let (place, mut unmapped) = free.unwrap_or_else(|| {
             plan.fail(Exhausted::medium_full(self.remedy()));
             (home, Step::PAST)
         });
+        if planted(Fault::PlaceNotAwaited) {
+            unmapped = Step::PAST;
+        }
         let gate = plan.both(write.gate, unmapped);
         let below = Write {
             data: At::new(data.value, decided),
@@ -433,7 +458,10 @@ impl Layer for Esd {
             Found::New(check) => self.efit.insert(check, place, decided),
             Found::Instead(hit) => self.efit.replace(hit, place, decided),
         }
-        let ripe = kept.accepted;
+        let ripe = match planted(Fault::MappingBeforeLine) {
+            true => decided,
+            false => kept.accepted,
+        };
         let when = When { decided, ripe };
         let mapped = self.remap(entry, place, true, when, mapping, plan);
         Stored {

@@ -2,15 +2,18 @@
 //! knows every content there; the line is written if its content is new. Which fingerprint, and what
 //! is done before the verdict, a [`Fingerprint`] says. Source: ESD (HPCA 2023) Sec. II, of its rivals.
 
+use super::SHARING;
 use super::amt::{When, placement};
 use super::index::{Digest, Match};
 use super::tables::Tables;
 use crate::controller::designs::{About, Guarantee, Mapping};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Top, Write, stands_on_below};
 use crate::line::{Line, Logical, Place};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Step, Stored};
+use crate::planted::{Fault, planted};
 use crate::settings::{AnyKey, Settings};
 use crate::stats::Cause;
 
@@ -88,6 +91,7 @@ const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
         keys: F::KEYS,
         units: const { &[F::UNIT, Unit::Compare, Unit::Fingerprints, Unit::Metadata] },
         cut,
+        tries: &SHARING,
     }
 }
 
@@ -125,7 +129,7 @@ impl<F: Fingerprint> FullDedup<F> {
             if !self.fingerprint.may_share(&found) {
                 continue;
             }
-            if self.fingerprint.compares() {
+            if self.fingerprint.compares() && !planted(Fault::FullComparisonSkipped) {
                 let mut plan = plan.because(Cause::Compare);
                 let stored = self
                     .below
@@ -133,9 +137,11 @@ impl<F: Fingerprint> FullDedup<F> {
                 search.at = plan.unit(Unit::Compare, stored.at);
                 if stored.value.as_ref() != Some(data) {
                     self.counts.collisions += 1;
+                    plan.exercise(Mechanism::Collision);
                     continue;
                 }
             }
+            plan.exercise(Mechanism::Duplicate);
             match found.cached.hit {
                 true => self.counts.in_cache += 1,
                 false => self.counts.in_medium += 1,
@@ -213,6 +219,9 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
             (digest, known) = (Some(fingerprint), found.at);
             self.fingerprint.learn(ahead, found.value.is_some());
             if let Some(found) = found.value {
+                if ahead && planted(Fault::WastedEncryptionWritten) {
+                    self.below.write(write.to(Place(line.0)), plan);
+                }
                 if ahead {
                     self.below.discard_encryption(Place(line.0), data.at, plan);
                 }

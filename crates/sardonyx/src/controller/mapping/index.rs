@@ -9,6 +9,7 @@ use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step};
+use crate::planted::{Fault, planted};
 use crate::settings::CacheParams;
 use crate::stats::Cause;
 
@@ -212,14 +213,19 @@ impl Index {
             .cache
             .revisit(self.region.line(bucket), when.decided, &mut plan);
         let (line, ripe) = (*self.cache.line(cached), when.ripe);
-        let Some(slot) = self.slot_of(&line, place) else {
+        let Some(mut slot) = self.slot_of(&line, place) else {
             // Its count was full, and its entry has moved to a fresh copy; or a power cut took it.
             let may_be = self.moves || self.recovered;
             assert!(may_be, "the inverse table knows where the entry lies");
             return false;
         };
+        if planted(Fault::UnreferFirstSlot) {
+            slot = (0..slot)
+                .find(|s| line[self.count(*s)] != 0)
+                .unwrap_or(slot);
+        }
         let count = line[self.count(slot)];
-        if count == SATURATED {
+        if count == SATURATED && !planted(Fault::IndexCountWraps) {
             return false;
         }
         if count > 1 {

@@ -10,5 +10,16 @@ pub mod places;
 pub mod tables;
 
 use super::designs::{Mapping, files};
+use crate::mechanisms::Mechanism;
+
+/// What every mapping does that lets lines share places.
+const SHARING: [Mechanism; 6] = [
+    Mechanism::Duplicate,
+    Mechanism::Collision,
+    Mechanism::Freed,
+    Mechanism::Reused,
+    Mechanism::MetadataEviction,
+    Mechanism::MetadataWriteBack,
+];
 
 files! { Mapping: identity esd dedup_sha1 dewrite zero_lines }

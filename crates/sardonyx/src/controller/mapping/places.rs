@@ -2,11 +2,13 @@
 //! then the data region from its top down. Source: none of the papers says (*assumed*, on chip).
 //! Left out: why a place is free; the mapping's counts say.
 
+use crate::planted::{Fault, planted};
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
 use crate::line::Place;
+use crate::mechanisms::Mechanism;
 use crate::plan::{Plan, Step};
 
 const PAGE: usize = 4096;
@@ -85,12 +87,15 @@ impl Allocator {
     }
 
     /// A free place, `home` if it is one, and the step before which it must not be written.
-    pub fn allocate(&mut self, home: Place) -> Option<(Place, Step)> {
+    pub fn allocate(&mut self, home: Place, plan: &mut Plan) -> Option<(Place, Step)> {
         let place = match self.used.has(home) {
             false => home,
             true => self.another()?,
         };
         self.take(place);
+        if plan.keeps_journal() && plan.peek(place).is_some() {
+            plan.exercise(Mechanism::Reused);
+        }
         let unmapped = self.unmapped.remove(&place.0);
         Some((place, unmapped.unwrap_or(Step::PAST)))
     }
@@ -98,7 +103,7 @@ impl Allocator {
     fn another(&mut self) -> Option<Place> {
         while let Some(place) = self.freed.pop_front() {
             self.queued.put(place, false);
-            if !self.used.has(place) {
+            if !self.used.has(place) || planted(Fault::FreedGivenTwice) {
                 return Some(place);
             }
         }
@@ -124,6 +129,7 @@ impl Allocator {
             return;
         }
         let all = match self.unmapped.get(&place.0) {
+            Some(_) if planted(Fault::LetGoForgotten) => unmapped,
             Some(earlier) => plan.both(*earlier, unmapped),
             None => unmapped,
         };
@@ -139,6 +145,7 @@ impl Allocator {
     pub fn free(&mut self, place: Place, unmapped: Step, plan: &mut Plan) {
         self.in_use -= u64::from(self.used.has(place));
         self.used.put(place, false);
+        plan.exercise(Mechanism::Freed);
         if !self.queued.has(place) {
             self.queued.put(place, true);
             self.freed.push_back(place);
@@ -166,14 +173,16 @@ mod tests {
     fn home_then_freed_then_the_top() {
         let mut plan = Plan::new(Image::new(), true);
         let mut places = Allocator::new(4);
-        let at = |p: &mut Allocator, home| p.allocate(Place(home)).map(|(place, _)| place.0);
-        assert_eq!(at(&mut places, 1), Some(1));
-        assert_eq!(at(&mut places, 1), Some(3));
+        let at = |p: &mut Allocator, home, plan: &mut Plan| {
+            p.allocate(Place(home), plan).map(|(place, _)| place.0)
+        };
+        assert_eq!(at(&mut places, 1, &mut plan), Some(1));
+        assert_eq!(at(&mut places, 1, &mut plan), Some(3));
         places.free(Place(1), Step::PAST, &mut plan);
-        assert_eq!(at(&mut places, 3), Some(1));
-        assert_eq!(at(&mut places, 3), Some(2));
-        assert_eq!(at(&mut places, 3), Some(0));
-        assert_eq!(at(&mut places, 3), None);
+        assert_eq!(at(&mut places, 3, &mut plan), Some(1));
+        assert_eq!(at(&mut places, 3, &mut plan), Some(2));
+        assert_eq!(at(&mut places, 3, &mut plan), Some(0));
+        assert_eq!(at(&mut places, 3, &mut plan), None);
         assert_eq!(places.in_use(), 4);
     }
 
@@ -181,22 +190,22 @@ mod tests {
     fn a_freed_place_is_gated_by_its_unmapping() {
         let mut plan = Plan::new(Image::new(), true);
         let mut places = Allocator::new(4);
-        places.allocate(Place(0));
+        places.allocate(Place(0), &mut plan);
         let step = plan.unit(crate::medium::params::Unit::Metadata, Step::PAST);
         places.free(Place(0), step, &mut plan);
-        assert_eq!(places.allocate(Place(0)), Some((Place(0), step)));
+        assert_eq!(places.allocate(Place(0), &mut plan), Some((Place(0), step)));
     }
 
     #[test]
     fn a_place_that_was_shared_waits_for_all_who_let_it_go() {
         let mut plan = Plan::new(Image::new(), true);
         let mut places = Allocator::new(4);
-        places.allocate(Place(0));
+        places.allocate(Place(0), &mut plan);
         let unit = crate::medium::params::Unit::Metadata;
         let (first, last) = (plan.unit(unit, Step::PAST), plan.unit(unit, Step::PAST));
         places.let_go(Place(0), first, &mut plan);
         places.free(Place(0), last, &mut plan);
-        let (_, gate) = places.allocate(Place(0)).unwrap();
+        let (_, gate) = places.allocate(Place(0), &mut plan).unwrap();
         assert!(gate != first && gate != last && gate != Step::PAST, "both");
     }
 }

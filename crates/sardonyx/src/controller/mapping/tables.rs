@@ -14,6 +14,7 @@ use crate::line::Place;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
+use crate::planted::{Fault, planted};
 use crate::settings::CacheParams;
 use crate::stats::Cause;
 
@@ -97,7 +98,10 @@ impl Tables {
     fn leave(&mut self, entry: &Entry, when: When, plan: &mut Plan) -> Step {
         let order = self.demand(Persist::Relaxed);
         let mapped = Stored::at(when.ripe);
-        let ripe = self.amt.persist(entry.line, mapped, order, plan).accepted;
+        let mut ripe = self.amt.persist(entry.line, mapped, order, plan).accepted;
+        if planted(Fault::FreedBeforeMapped) {
+            ripe = when.decided;
+        }
         if let Some(old) = entry.place {
             self.unrefer(old, When { ripe, ..when }, plan);
         }
@@ -107,12 +111,12 @@ impl Tables {
     /// A free place for the line of `entry`; in a full medium the line gives its old place up first.
     pub fn allocate(&mut self, mut entry: Entry, decided: Step, plan: &mut Plan) -> Room {
         let home = Place(entry.line.0);
-        let mut free = self.places.allocate(home);
+        let mut free = self.places.allocate(home, plan);
         if free.is_none() {
             if let Some(old) = entry.place {
                 self.unrefer(old, When::at(decided), plan);
             }
-            free = self.places.allocate(home);
+            free = self.places.allocate(home, plan);
             let (table, mut plan) = (
                 self.amt.table_line(entry.line),
                 plan.because(Cause::Mapping),

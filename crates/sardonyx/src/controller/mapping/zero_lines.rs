@@ -13,9 +13,11 @@ use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Write, stands_on_below,
 };
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::planted::{Fault, planted};
 use crate::settings::{Settings, keys};
 use crate::stats::Cause;
 
@@ -43,6 +45,7 @@ pub static FILE: File<Mapping> = File {
             keys: &[&LOGS, &CACHE],
             units: &[Unit::Metadata],
             cut: "bits not written back on demand are lost; nothing has to be rebuilt",
+            tries: &[Mechanism::MetadataEviction, Mechanism::MetadataWriteBack],
         },
         build: |settings, below, layout| Box::new(ZeroLines::new(settings, below, layout)),
         guarantee: Guarantee::on_demand,
@@ -158,7 +161,10 @@ impl Layer for ZeroLines {
             return kept;
         }
         let mut plan = plan.because(Cause::Mapping);
-        let ripe = plan.both(cached.at, kept.accepted);
+        let mut ripe = plan.both(cached.at, kept.accepted);
+        if planted(Fault::ZeroBitBeforeLine) {
+            ripe = cached.at;
+        }
         if is_zero != was_zero {
             let (byte, mask) = bit(line);
             let new = [self.cache.line(cached)[byte] ^ mask];
@@ -166,6 +172,7 @@ impl Layer for ZeroLines {
         }
         let stored = match write.order {
             Persist::Relaxed => Stored::at(ripe),
+            _ if planted(Fault::ZeroBitNotMarked) => Stored::at(ripe),
             Persist::CounterAtomic => self.cache.persist(table, ripe, &mut plan),
         };
         let accepted = ripe;
@@ -175,7 +182,10 @@ impl Layer for ZeroLines {
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
         let table = self.table_line(a);
         let mut mapping = plan.because(Cause::Mapping);
-        let bits = self.cache.persist(table, after, &mut mapping);
+        let bits = match planted(Fault::ZeroBitsNotWrittenBack) {
+            true => Stored::at(after),
+            false => self.cache.persist(table, after, &mut mapping),
+        };
         drop(mapping);
         let below = self.below.persist_metadata(Place(a.0), after, plan);
         bits.and(below, plan)

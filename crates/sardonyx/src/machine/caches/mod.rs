@@ -10,15 +10,13 @@
 mod private;
 mod shared;
 
+use crate::planted::{Fault, planted};
 use private::Private;
 use shared::Shared;
 
 use crate::line::{Line, Logical};
 use crate::medium::params::CachesParams;
 use crate::plan::Step;
-
-/// Slots among which a drawn eviction chooses.
-const DRAWN: usize = 8;
 
 /// Most cores: the last level has a bit for each.
 pub const MAX_CORES: usize = 64;
@@ -179,6 +177,9 @@ impl Caches {
         let state = self.llc.state_mut(hit.slot);
         state.dirty = true;
         state.atomic |= atomic;
+        if planted(Fault::MarkLostByPlainStore) {
+            state.atomic = atomic;
+        }
         if state.sharers != 1 << core {
             let line = self.llc.tag(hit.slot).expect("a hit is a line");
             self.leave_private(hit.slot, line, 1 << core);
@@ -235,24 +236,26 @@ impl Caches {
         Some(written)
     }
 
-    /// Evicts one of a few lines that `draw` chooses: a counter-atomic one if there is any, else a dirty one;
-    /// gives its bytes if it was dirty. A line that is still on its way stays.
+    /// Evicts a line that `draw` chooses: three times in four one of the most urgent, which are counter-atomic
+    /// ones if there are any, else dirty ones; gives its bytes if it was dirty. A line that is still on its
+    /// way stays.
     pub fn evict_drawn(&mut self, mut draw: impl FnMut(usize) -> usize) -> Option<WriteBack> {
-        let slots = self.llc.slots();
-        let drawn: Vec<u32> = (0..DRAWN).map(|_| draw(slots) as u32).collect();
-        let evictable = |slot: &u32| {
-            let filling = self.llc.state(*slot).filling;
-            self.llc.tag(*slot).filter(|_| filling == 0)
-        };
-        let urgency = |slot: &u32| {
-            let state = self.llc.state(*slot);
+        let here = self.llc.occupied();
+        let mut lines: Vec<(u32, u64)> = here
+            .filter(|(slot, _)| self.llc.state(*slot).filling == 0)
+            .collect();
+        let urgency = |slot: u32| {
+            let state = self.llc.state(slot);
             (state.atomic, state.dirty)
         };
-        let slot = drawn
-            .into_iter()
-            .filter(|slot| evictable(slot).is_some())
-            .max_by_key(urgency)?;
-        let line = self.llc.tag(slot)?;
+        if draw(4) > 0 {
+            let most = lines.iter().map(|(slot, _)| urgency(*slot)).max()?;
+            lines.retain(|(slot, _)| urgency(*slot) == most);
+        }
+        if lines.is_empty() {
+            return None;
+        }
+        let (_, line) = lines[draw(lines.len())];
         self.flush(Logical(line))
     }
 

@@ -54,11 +54,6 @@ impl Shared {
         }
     }
 
-    /// How many lines there is room for.
-    pub fn slots(&self) -> usize {
-        self.tags.len()
-    }
-
     /// Where `line` is, and nothing else.
     #[inline]
     pub fn peek(&self, line: u64) -> Option<u32> {

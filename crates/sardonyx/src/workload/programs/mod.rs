@@ -21,6 +21,7 @@ programs! {
     hash_table
     b_tree
     red_black_tree
+    duplicates
 }
 
 /// A data structure and what one transaction does to it. Its few own numbers stand in the root line,

@@ -78,8 +78,8 @@ impl Player<'_> {
             self.touch_ahead(port);
         }
         self.settle();
-        port.operation_done(self.core, self.time(fetch));
-        Ok(asked)
+        let evicted = port.operation_done(self.core, self.time(fetch));
+        Ok(asked || evicted)
     }
 
     /// Where `line` lies.

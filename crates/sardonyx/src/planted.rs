@@ -1,0 +1,233 @@
+//! Faults that a test plants in the simulator, one at a time, to see whether the crash explorer
+//! catches it. Only with the feature `planted`, which tests alone turn on; without it [`planted`] is
+//! false when the program is compiled, and nothing of a fault is in it. `docs/crash-mutants.md` has what
+//! caught each. Left out: mistakes in programs, which are [`crate::workload::Mutant`]s.
+
+macro_rules! faults {
+    ($($(#[doc = $wrong:literal])+ $variant:ident = $name:literal,)+) => {
+        /// One thing that is wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Fault {
+            $($(#[doc = $wrong])+ $variant,)+
+        }
+
+        impl Fault {
+            /// All, in order.
+            pub const ALL: &'static [Fault] = &[$(Fault::$variant),+];
+
+            /// Its name in reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Fault::$variant => $name,)+
+                }
+            }
+
+            /// What is wrong.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Fault::$variant => concat!($($wrong),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+faults! {
+    // Pads.
+    /// One pad for all.
+    PadConstant = "pad-constant",
+    /// The pad does not depend on the place.
+    PadWithoutPlace = "pad-without-place",
+    /// The pad does not depend on the counter.
+    PadWithoutCounter = "pad-without-counter",
+    /// The pad does not depend on the key: what would be encrypted is the pad.
+    PadWithoutKey = "pad-without-key",
+    /// The four blocks of a pad are the same.
+    PadBlocksAlike = "pad-blocks-alike",
+    /// Of the counter, the low byte goes into the pad.
+    PadCounterTruncated = "pad-counter-truncated",
+
+    // Counters in lines of their own.
+    /// A marked write drops its siblings' dirty bits.
+    SiblingsForgotten = "siblings-forgotten",
+    /// The same, but only while the line of counters is on its way to memory.
+    SiblingsForgottenInFlight = "siblings-forgotten-in-flight",
+    /// A counter write-back is not awaited.
+    CounterWriteBackNotAwaited = "counter-write-back-not-awaited",
+    /// A counter may leave the chip before its line is accepted.
+    CounterBeforeData = "counter-before-data",
+    /// A marked write and its counter are no group.
+    PairNotGrouped = "pair-not-grouped",
+    /// The same, but only if the counter has missed the cache.
+    PairNotGroupedOnMiss = "pair-not-grouped-on-miss",
+    /// Log lines are not counter-atomic.
+    LogsNotPaired = "logs-not-paired",
+    /// A marked write does not write its counter if the line of counters is on its way already.
+    PairSkippedInFlight = "pair-skipped-in-flight",
+    /// A read decrypts with the counter that the medium has, not with the cache's.
+    StaleCounterRead = "stale-counter-read",
+
+    // The global counter and its mark.
+    /// A counter is used before its mark is written.
+    MarkNotAwaited = "mark-not-awaited",
+    /// A counter beyond a mark waits for the mark before that.
+    MarkBeforeAwaited = "mark-before-awaited",
+    /// The mark is half a stride lower than the counters that are used under it.
+    MarkTooLow = "mark-too-low",
+    /// Recovery goes on a stride below the mark.
+    MarkRecoveredLow = "mark-recovered-low",
+    /// Recovery takes a new mark for written.
+    MarkNotRenewed = "mark-not-renewed",
+
+    // Counters beside their lines.
+    /// A line that is written again while it is in flight keeps the counter beside it.
+    SidebandOfOlder = "sideband-of-older",
+    /// A write that is merged in its queue leaves the older counter beside the line.
+    SidebandLostOnMerge = "sideband-lost-on-merge",
+    /// A line that is written again while it is in flight is encrypted under the counter that it has.
+    CounterKeptInFlight = "counter-kept-in-flight",
+
+    // Caches of metadata.
+    /// A dirty line of counters that is evicted is dropped.
+    EvictedCounterDropped = "evicted-counter-dropped",
+    /// A dirty line of mappings that is evicted is dropped.
+    EvictedMappingDropped = "evicted-mapping-dropped",
+    /// An eviction writes the first dirty word and forgets the others.
+    EvictionOneWord = "eviction-one-word",
+    /// An eviction does not wait for what its line points at.
+    EvictionUnripe = "eviction-unripe",
+    /// A write-back of a clean line does not wait for the eviction in flight.
+    PersistIgnoresFlight = "persist-ignores-flight",
+    /// Of a change that spans two words only the first is dirty.
+    SecondWordForgotten = "second-word-forgotten",
+
+    // The engine.
+    /// A read of a line in flight has the array's bytes.
+    StaleForward = "stale-forward",
+    /// A read of a line in flight has the newest write's words over the array's, and no other write's.
+    ForwardOwnWordsOnly = "forward-own-words-only",
+    /// A write may be accepted before an older one of its line.
+    AcceptOutOfOrder = "accept-out-of-order",
+    /// A write that is merged in its queue does not bring its words to the array.
+    MergeLosesWords = "merge-loses-words",
+    /// The members of a group are accepted one after the other.
+    GroupTakenApart = "group-taken-apart",
+
+    // ESD, and what the mapping designs share.
+    /// A similar line is taken for the same.
+    EsdComparisonSkipped = "esd-comparison-skipped",
+    /// Of a similar line the first half is compared.
+    EsdComparesHalf = "esd-compares-half",
+    /// A place is freed while one line still refers to it.
+    SharedFreedEarly = "shared-freed-early",
+    /// A count that is full is counted down.
+    CountWraps = "count-wraps",
+    /// The fingerprint table still names a place that has been freed.
+    EfitKeepsFreed = "efit-keeps-freed",
+    /// Recovery trusts the reference counts.
+    CountsTrusted = "counts-trusted",
+    /// Recovery overlooks the last entry of each line of the mapping table.
+    RecoveryForgetsEntry = "recovery-forgets-entry",
+    /// A mapping may leave the chip before its line is accepted.
+    MappingBeforeLine = "mapping-before-line",
+    /// The mapping of a duplicate does not persist with it.
+    DuplicateNotPersisted = "duplicate-not-persisted",
+    /// A place is written again before its old line's mapping has persisted.
+    PlaceNotAwaited = "place-not-awaited",
+    /// A place that was shared waits for the last unmapping and not for those before.
+    LetGoForgotten = "let-go-forgotten",
+    /// A freed place that its own line has taken is given to another as well.
+    FreedGivenTwice = "freed-given-twice",
+    /// A write-back of mappings stops at the end of a line of the table.
+    SpanOneTable = "span-one-table",
+    /// A write-back of counters takes the lines' own places for those where they lie.
+    SpanCountersOfHome = "span-counters-of-home",
+
+    // Full deduplication.
+    /// Equal fingerprints are taken for equal contents.
+    FullComparisonSkipped = "full-comparison-skipped",
+    /// A line encrypted ahead that turns out to be a duplicate is written to its own place.
+    WastedEncryptionWritten = "wasted-encryption-written",
+    /// A count of the index that is full is counted down.
+    IndexCountWraps = "index-count-wraps",
+    /// The first entry of a bucket loses the reference, whosever it is.
+    UnreferFirstSlot = "unrefer-first-slot",
+    /// A place is free once its line is mapped elsewhere, be it persistent or not.
+    FreedBeforeMapped = "freed-before-mapped",
+    /// Recovery counts one line at every place.
+    RebuildCountsOne = "rebuild-counts-one",
+    /// Recovery leaves what is in the index there.
+    RebuildKeepsIndex = "rebuild-keeps-index",
+    /// Recovery takes the places of lines that share with nobody for free.
+    RebuildForgetsUnshared = "rebuild-forgets-unshared",
+
+    // Zero lines.
+    /// A bit is cleared before its line is accepted.
+    ZeroBitBeforeLine = "zero-bit-before-line",
+    /// The bit of a marked write does not persist with it.
+    ZeroBitNotMarked = "zero-bit-not-marked",
+    /// Bits are not written back on demand.
+    ZeroBitsNotWrittenBack = "zero-bits-not-written-back",
+
+    // The processor's caches, and what stands between them and memory.
+    /// An evicted line forgets that it was stored to by a marked store.
+    EvictedMarkLost = "evicted-mark-lost",
+    /// A plain store to a line forgets the marked one before.
+    MarkLostByPlainStore = "mark-lost-by-plain-store",
+    /// A write-back of a clean line does not wait for the write of it in flight.
+    WriteBackIgnoresFlight = "write-back-ignores-flight",
+    /// The same, but only for evictions that memory has not taken yet.
+    WriteBackIgnoresVictims = "write-back-ignores-victims",
+    /// Evictions that wait for memory reach it in the wrong order.
+    VictimsOutOfOrder = "victims-out-of-order",
+    /// Requests overtake evictions that wait for memory.
+    RequestsPassVictims = "requests-pass-victims",
+    /// A fence passes while one write is not accepted.
+    FenceOneShort = "fence-one-short",
+
+    // The programs' recovery.
+    /// The last entry of the log is not put back.
+    UndoForgetsEntry = "undo-forgets-entry",
+    /// Lines that are put back are not flushed.
+    UndoNotFlushed = "undo-not-flushed",
+    /// The counters of lines that are put back are not written back.
+    UndoWithoutCounters = "undo-without-counters",
+    /// No fence between the lines that are put back and the log's header.
+    UndoWithoutFence = "undo-without-fence",
+    /// The log's header is cleared by a plain store.
+    UndoHeaderPlain = "undo-header-plain",
+}
+
+/// Whether `fault` is planted: never, and known when the program is compiled.
+#[cfg(not(feature = "planted"))]
+#[inline(always)]
+pub const fn planted(_fault: Fault) -> bool {
+    false
+}
+
+#[cfg(feature = "planted")]
+mod setting {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::Fault;
+
+    /// The fault that the process has, plus one; 0 for none.
+    static FAULT: AtomicUsize = AtomicUsize::new(0);
+
+    /// Plants `fault` in the whole process in the place of the one before, or none.
+    pub fn plant(fault: Option<Fault>) {
+        FAULT.store(
+            fault.map_or(0, |fault| fault as usize + 1),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Whether `fault` is planted.
+    #[inline]
+    pub fn planted(fault: Fault) -> bool {
+        FAULT.load(Ordering::Relaxed) == fault as usize + 1
+    }
+}
+
+#[cfg(feature = "planted")]
+pub use setting::{plant, planted};
