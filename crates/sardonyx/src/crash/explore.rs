@@ -65,7 +65,7 @@ pub struct Options {
     pub platform: Platform,
     /// Which cuts.
     pub cuts: Cuts,
-    /// Of states whose recovery puts something back, one in so many has its recovery cut; 0: none.
+    /// From one state in so many life goes on, and is cut at every position as well; 0: from none.
     pub recovery_cuts: u64,
     /// One position in so many is looked at in full, whatever the cut has changed; 1 for each.
     pub full_one_in: u64,
@@ -78,7 +78,7 @@ impl Default for Options {
         Options {
             platform: Platform::Adr,
             cuts: Cuts::All,
-            recovery_cuts: 64,
+            recovery_cuts: 256,
             full_one_in: 509,
             threads: 0,
         }
@@ -170,7 +170,7 @@ pub fn explore(
 }
 
 /// What the run as a whole shows, without any cut.
-fn whole_run(history: &History, platform: Platform, tally: &mut Tally) {
+pub fn whole_run(history: &History, platform: Platform, tally: &mut Tally) {
     for violation in audit::pairs(history, platform) {
         tally.add(violation);
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::golden::{Expected, Golden};
-use super::secrecy::{self, Encrypted, Pads};
+use super::secrecy::{self, Before, Encrypted, Pads};
 use rustc_hash::FxHashMap;
 
 use crate::config::Machine;
@@ -53,10 +53,12 @@ pub struct History {
     /// What it promises.
     pub guarantee: Guarantee,
     /// The machine, its medium cut down to what the programs need.
-    pub machine: Machine,
+    pub machine: Arc<Machine>,
+    /// Which life of the programs it is, the first being 1: one more for each cut before.
+    pub life: u32,
     /// The seed of evictions and delays.
     pub seed: u64,
-    /// The medium as setup left it.
+    /// The medium as setup, or the cut before, left it.
     pub image: Image,
     /// What happened.
     pub journal: Box<Journal>,
@@ -68,10 +70,28 @@ pub struct History {
     pub requests: FxHashMap<u64, Vec<u32>>,
     /// Where lines lie.
     pub placement: Placement,
+    /// What the lines of each core read as at first, if that is not what setup wrote.
+    found: Vec<Vec<Line>>,
     stack: Stack,
     /// The machine's settings, with small caches on chip.
-    small: Settings,
+    small: Arc<Settings>,
     counters: Option<Region>,
+}
+
+/// What a life of the programs begins with.
+pub struct Life {
+    /// The medium.
+    pub image: Image,
+    /// What was encrypted last before it began.
+    pub encrypted: Vec<Encrypted>,
+    /// What the lines of each core read as, if anybody is going to ask.
+    pub found: Vec<Vec<Line>>,
+    /// What the cores will do.
+    pub programs: Vec<Golden>,
+    /// The seed of evictions and delays.
+    pub seed: u64,
+    /// The pads of the life before.
+    pub before: Option<Before>,
 }
 
 impl History {
@@ -99,15 +119,52 @@ impl History {
         }
         let mut machine = machine.with_cores(specs.len());
         shrink(&mut machine, end * 2); // a deduplicating design writes out of place
-        let (image, setup) = set_up(&machine, &stack, &programs)?;
+        let (image, encrypted) = set_up(&machine, &stack, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         let controller = stack.build(&machine.settings, &mut layout);
-        let placement = (stack.mapping.placement)(&machine.settings, &layout);
-        let sources = programs.iter_mut();
-        let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
-        let (copy, sources) = (image.copy(), sources.collect());
-        let journal = adverse(&machine, (design, controller), copy, sources, seed)?;
         let region = |name| layout.regions().iter().find(|r| r.name == name).cloned();
+        let nothing = History {
+            design: design.to_owned(),
+            guarantee: stack.guarantee(),
+            life: 0,
+            seed,
+            image: Image::new(),
+            journal: Box::default(),
+            programs: Vec::new(),
+            pads: Arc::default(),
+            requests: FxHashMap::default(),
+            placement: (stack.mapping.placement)(&machine.settings, &layout),
+            found: Vec::new(),
+            stack,
+            small: Arc::new(fresh(&machine.settings)),
+            counters: region("counters"),
+            machine: Arc::new(machine),
+        };
+        let life = Life {
+            image,
+            encrypted,
+            found: Vec::new(),
+            programs,
+            seed,
+            before: None,
+        };
+        Ok(nothing.live(life, controller)?)
+    }
+
+    /// The life after a cut of this one, with small caches on chip.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub fn next_life(&self, life: Life) -> Result<History, RunError> {
+        self.live(life, self.controller())
+    }
+
+    fn live(&self, mut life: Life, controller: Controller) -> Result<History, RunError> {
+        let sources = life.programs.iter_mut();
+        let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
+        let (copy, sources) = (life.image.copy(), sources.collect());
+        let named = (&*self.design, controller);
+        let journal = adverse(&self.machine, named, copy, sources, life.seed)?;
         let mut requests: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         for (index, handled) in journal.handled.iter().enumerate() {
             requests
@@ -115,21 +172,26 @@ impl History {
                 .or_default()
                 .push(index as u32);
         }
-        let data = machine.engine.medium.geometry.lines();
+        let pads = match self.is_encrypted() {
+            true => Pads::new(life.encrypted, &journal, self.data_lines(), life.before),
+            false => Pads::default(),
+        };
         Ok(History {
-            design: design.to_owned(),
-            guarantee: stack.guarantee(),
-            seed,
-            image,
-            pads: Arc::new(Pads::new(setup, &journal, data, None)),
+            design: self.design.clone(),
+            guarantee: self.guarantee,
+            machine: self.machine.clone(),
+            life: self.life + 1,
+            seed: life.seed,
+            image: life.image,
             journal,
-            programs: programs.iter().map(|p| p.expected.clone()).collect(),
+            programs: life.programs.into_iter().map(|p| p.expected).collect(),
+            pads: Arc::new(pads),
             requests,
-            placement,
-            small: fresh(&machine.settings),
-            counters: region("counters"),
-            stack,
-            machine,
+            placement: self.placement.clone(),
+            found: life.found,
+            stack: self.stack,
+            small: self.small.clone(),
+            counters: self.counters.clone(),
         })
     }
 
@@ -138,10 +200,12 @@ impl History {
         self.journal.events.len() as u64 + 1
     }
 
-    /// What each line held after setup.
-    pub fn initial(&self, line: u64) -> &Line {
-        let program = &self.programs[self.core_of(line).expect("a line of a program")];
-        &program.initial[program.region.index_of(line).expect("a line of it") as usize]
+    /// What each line held at first; `None` if no program's region has it.
+    pub fn initial(&self, line: u64) -> Option<&Line> {
+        let core = self.core_of(line)?;
+        let program = &self.programs[core];
+        let lines = self.found.get(core).unwrap_or(&program.initial);
+        lines.get(program.region.index_of(line)? as usize)
     }
 
     /// A controller that knows nothing yet, with small caches: how large they are does not change
@@ -247,7 +311,7 @@ impl History {
 
 /// The journal of a run of `sources`, one a core, on a machine that is as disobliging as its instructions
 /// allow: over `image`, under the fresh `controller`.
-pub fn adverse<'s>(
+fn adverse<'s>(
     machine: &Machine,
     (design, controller): (&str, Controller),
     image: Image,

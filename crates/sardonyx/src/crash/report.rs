@@ -127,7 +127,7 @@ fn violations(history: &History, tally: &Tally) -> Value {
             "count": count,
             "seed": history.seed,
             "cut": violation.position,
-            "recovery_cut": violation.recovery_cut,
+            "recovery_cut": violation.later_cuts.first(),
             "core": violation.core,
             "line": violation.line,
             "place": violation.place.map(|place| place.0),

@@ -19,6 +19,8 @@ crate::names::named! {
         LineLost = "line-lost",
         /// After the program's recovery the structure's invariants do not hold.
         Broken = "broken-structure",
+        /// A run could not go on: an error, or an assertion of the simulator's own.
+        RunEnded = "run-ended",
         /// A counter persists before the line that it is for, or one half of a pair without the other.
         HalfAPair = "half-a-pair",
         /// Two contents under one pad.
@@ -49,8 +51,8 @@ pub struct Violation {
     pub kind: Kind,
     /// The cut.
     pub position: u64,
-    /// The cut within the recovery from that cut, if it was recovery that was cut.
-    pub recovery_cut: Option<u64>,
+    /// The cut within the life after that cut, and so on, if that is where it shows.
+    pub later_cuts: Vec<u64>,
     /// The core whose program it is about.
     pub core: Option<usize>,
     /// The line it is about, as the processor knows it.
@@ -59,6 +61,8 @@ pub struct Violation {
     pub place: Option<Place>,
     /// In words.
     pub what: String,
+    /// What led to it in later lives, a line of text each.
+    pub story: Vec<String>,
 }
 
 impl Violation {
@@ -67,11 +71,12 @@ impl Violation {
         Violation {
             kind,
             position,
-            recovery_cut: None,
+            later_cuts: Vec::new(),
             core: None,
             line: None,
             place: None,
             what,
+            story: Vec::new(),
         }
     }
 }
@@ -89,7 +94,8 @@ impl Tally {
         self.add_cuts(1, violation);
     }
 
-    fn add_cuts(&mut self, cuts: u64, first: Violation) {
+    /// So many more, of which `first` is the first.
+    pub fn add_cuts(&mut self, cuts: u64, first: Violation) {
         let (count, _) = self.kinds.entry(first.kind).or_insert((0, first));
         *count += cuts;
     }

@@ -42,7 +42,7 @@ impl Checker<'_> {
         let mut late = late.take_while(|index| accepted.is_none_or(|a| *index >= a));
         match late.find(|index| handled[*index as usize].data == *content) {
             Some(index) => Some(Some(index)),
-            None if accepted.is_none() && self.history.initial(line) == content => Some(None),
+            None if accepted.is_none() && self.history.initial(line) == Some(content) => Some(None),
             None => None,
         }
     }
