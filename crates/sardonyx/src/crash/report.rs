@@ -161,7 +161,7 @@ pub fn violation(history: &History, count: u64, violation: &Violation) -> Value 
         "count": count,
         "seed": history.seed,
         "cut": violation.position,
-        "recovery_cut": violation.recovery_cut,
+        "recovery_cut": violation.later_cuts.first(),
         "core": violation.core,
         "line": violation.line,
         "place": violation.place.map(|place| place.0),

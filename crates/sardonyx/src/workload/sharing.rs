@@ -33,7 +33,11 @@ impl Sharing {
     /// That of the name, for so many cores.
     pub fn named(name: &str, cores: usize) -> Option<Sharing> {
         let cores = cores.next_power_of_two() as u64;
-        let all = [Sharing::Apart, Sharing::Packed, Sharing::Interleaved { cores }];
+        let all = [
+            Sharing::Apart,
+            Sharing::Packed,
+            Sharing::Interleaved { cores },
+        ];
         all.into_iter().find(|sharing| sharing.name() == name)
     }
 
