@@ -38,8 +38,7 @@ impl CrashQuestion {
         let mutant = self.mutant.as_deref().map(mutant_named).transpose()?;
         let platform = platform_named(&self.platform)?;
         let sharing = Sharing::named(&self.sharing, self.cores as usize);
-        let sharing =
-            sharing.ok_or_else(|| bad("--sharing: give apart, packed or interleaved"))?;
+        let sharing = sharing.ok_or_else(|| bad("--sharing: give apart, packed or interleaved"))?;
         let Source::Program(program) = self.program else {
             return Err(bad("only a program's power can be cut"));
         };
@@ -139,6 +138,24 @@ pub fn crash(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -
     let tell = Progress::listener(progress);
     let answer = py.detach(|| question.answer(&tell)).map_err(bad)?;
     Ok(answer.ok_or_else(|| bad("cancelled"))?.to_string())
+}
+
+/// Bytes of memory that the largest run of a trial needs, about.
+#[pyfunction]
+pub fn crash_trial_memory(question_json: &str) -> PyResult<u64> {
+    read::<TrialQuestion>(question_json)?
+        .trial()?
+        .memory()
+        .map_err(bad)
+}
+
+/// The same of one run.
+#[pyfunction]
+pub fn crash_memory(question_json: &str) -> PyResult<u64> {
+    read::<CrashQuestion>(question_json)?
+        .question()?
+        .memory()
+        .map_err(bad)
 }
 
 /// Tries a design under a program by a plan of passes.

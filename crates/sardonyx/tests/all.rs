@@ -14,6 +14,7 @@ mod cpu_latency;
 mod cpu_stream;
 mod crash_explorer;
 mod crash_stages;
+mod crash_trial;
 mod engine_audit;
 mod engine_rules;
 mod nvmain;

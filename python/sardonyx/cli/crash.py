@@ -43,6 +43,8 @@ PLATFORMS = ("adr", "eadr", "none")
 SHARINGS = ("apart", "packed", "interleaved")
 #: What a run has that is no pass of a plan.
 ONCE = {"cores": 1, "transactions": 200, "item_bytes": 64, "footprint": 16_384}
+#: Bytes of memory that are worth a word.
+NOTABLE = 2**30
 UNITS = {"s": 1, "m": 60, "h": 3600}
 VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercised": "red"}
 
@@ -194,6 +196,7 @@ def crash(
                 )
                 for program, design in pairs
             ]
+            _say_cost(max(_core.crash_memory(q.model_dump_json()) for q in questions))
             runs = explore(questions, watch, stages=stages)
         else:
             plans = [
@@ -207,6 +210,7 @@ def crash(
                 )
                 for program, design in pairs
             ]
+            _say_cost(max(_core.crash_trial_memory(q.model_dump_json()) for q in plans))
             runs = trials(plans, watch)
     people = for_people(json_to)
     if stages:
@@ -216,6 +220,15 @@ def crash(
     write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
     if any(run.get("fails") for run in runs):
         raise typer.Exit(CHECK_FAILED)
+
+
+def _say_cost(memory: int) -> None:
+    """What a large run will need, before it starts."""
+    if memory >= NOTABLE:
+        err.print(
+            f"a run needs about {memory / 2**30:.1f} GiB of memory, and some minutes for each "
+            "GiB; a smaller --footprint or fewer --transactions need less"
+        )
 
 
 def _count(cuts: str) -> int | None:

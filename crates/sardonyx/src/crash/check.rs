@@ -22,10 +22,10 @@ use super::platform::{Changed, Platform, Survivors};
 use super::violation::{Kind, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
-use crate::machine::{Batch, UntimedMemory};
+use crate::machine::UntimedMemory;
 use crate::plan::journal::Event;
 use crate::splitmix::mix;
-use crate::workload::{Fault, Recovered, Workload};
+use crate::workload::{Fault, Workload};
 
 /// Lines written of late that are compared where it is not known which lines a place is about.
 const LATE: usize = 48;
@@ -39,7 +39,7 @@ pub struct Covered {
     pub states: u64,
     /// Of those, looked at in full.
     pub full: u64,
-    /// Cuts within recovery.
+    /// Cuts within the lives that follow: of recoveries, and of transactions after them.
     pub recovery_cuts: u64,
 }
 
@@ -90,8 +90,6 @@ pub struct Checker<'h> {
     mapped: Option<Mapped>,
     /// The lines that the last event may have changed, by the table.
     about: Vec<u64>,
-    /// Recoveries that are to be cut themselves.
-    due: Vec<(usize, Batch)>,
     changed: Vec<Changed>,
     /// `eadr`: lines stored to since the last state.
     stored: Vec<u64>,
@@ -105,8 +103,11 @@ impl<'h> Checker<'h> {
         let platform = options.platform;
         let core = |program: &Expected| Core {
             workload: program.spec.build().expect("it has been run"),
-            window: Window::default(),
-            visible: 0,
+            window: Window {
+                required: program.first,
+                allowed: program.first,
+            },
+            visible: program.first,
             restored: Vec::new(),
             wrong: BTreeSet::new(),
             not_compared: BTreeSet::new(),
@@ -130,11 +131,23 @@ impl<'h> Checker<'h> {
             pending: BTreeSet::new(),
             mapped,
             about: Vec::new(),
-            due: Vec::new(),
             changed: Vec::new(),
             stored: Vec::new(),
             explored: Explored::default(),
         }
+    }
+
+    /// Looks at every cut of a life after the first: to begin with at what recovery puts back, and
+    /// at the last cut in full.
+    pub fn live(&mut self) {
+        self.verify(false);
+        self.judge();
+        let last = self.history.positions() - 1;
+        for _ in 1..last {
+            self.step();
+        }
+        self.skip_to(last);
+        self.look();
     }
 
     /// Lets events happen up to `position` without looking.
@@ -243,10 +256,11 @@ impl<'h> Checker<'h> {
             lines.extend(regions.flatten());
         }
         // A mapping's change may be about anybody's line.
-        let anybody =
-            full || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
+        let anybody = full
+            || self.survivors.position() == 0
+            || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
         let mut controller = self.survivors.recover(self.history);
-        let sealed_before = self.survivors.untimed.sealed().len();
+        let drained = self.survivors.untimed.next_order();
         if self.history.guarantee == Guarantee::EveryLine {
             self.every_line(&mut controller, &lines);
         }
@@ -256,10 +270,10 @@ impl<'h> Checker<'h> {
                 self.program(core, &mut controller, &lines, full);
             }
         }
-        self.overwritten(sealed_before, &mut controller);
-        self.secrets(sealed_before);
+        self.overwritten(drained, &mut controller);
+        self.secrets();
         self.survivors.untimed.forget();
-        self.cut_recoveries();
+        self.live_on();
         self.survivors.mend(torn);
     }
 
@@ -280,13 +294,8 @@ impl<'h> Checker<'h> {
                 .filter(|line| region.contains(*line))
         };
         let core = &mut self.cores[index];
-        let position = self.survivors.position();
         let untimed = &mut self.survivors.untimed;
         let mut view = UntimedMemory::new(untimed, controller, region, log);
-        let drawn = mix(position).checked_rem(self.options.recovery_cuts) == Some(0);
-        if drawn {
-            view.record();
-        }
         core.fault = None;
         let recovered = match core.workload.recover(&mut view) {
             Ok(recovered) => recovered,
@@ -298,7 +307,7 @@ impl<'h> Checker<'h> {
                 return;
             }
         };
-        let Recovered { visible, restored } = recovered;
+        let visible = recovered.visible;
         let stored = view.stored();
         let mut compared: BTreeSet<u64> = own().collect();
         compared.extend(&core.restored);
@@ -317,33 +326,28 @@ impl<'h> Checker<'h> {
             let broken = core.workload.check(&mut view).err();
             core.fault = broken.map(|fault| (Kind::Broken, fault));
         }
-        if let Some(batch) = view.take_record().filter(|_| restored > 0) {
-            self.due.push((index, batch));
-        }
     }
 
-    /// Cuts the recoveries that are due.
-    fn cut_recoveries(&mut self) {
-        let due = std::mem::take(&mut self.due);
-        if due.is_empty() {
+    /// From one state in so many, if nothing is wrong there, life goes on, and is cut itself.
+    fn live_on(&mut self) {
+        let dice = mix(self.survivors.position() ^ mix(self.history.seed));
+        let is_sound = |core: &Core| {
+            let visible = core.window.broken_by(core.visible).is_none();
+            visible && core.fault.is_none() && core.wrong.is_empty()
+        };
+        let drawn = dice.checked_rem(self.options.recovery_cuts) == Some(0);
+        if !drawn || !self.lost.is_empty() || !self.cores.iter().all(is_sound) {
             return;
         }
-        let (image, sealed) = nested::drained(self.history, &self.survivors);
-        for (core, batch) in due {
-            let Core {
-                workload, window, ..
-            } = &self.cores[core];
-            let recovery = nested::Recovery {
-                history: self.history,
-                platform: self.options.platform,
-                position: self.survivors.position(),
-                image: &image,
-                sealed: &sealed,
-                core,
-                workload,
-                window: *window,
-            };
-            self.explored.covered.recovery_cuts += recovery.cut(batch, &mut self.explored.tally);
-        }
+        let workloads: Vec<&Workload> = self.cores.iter().map(|core| &core.workload).collect();
+        let tally = &mut self.explored.tally;
+        let cuts = nested::live(
+            self.history,
+            &self.survivors,
+            &workloads,
+            &self.options,
+            tally,
+        );
+        self.explored.covered.recovery_cuts += cuts;
     }
 }

@@ -15,6 +15,7 @@ const MARKS: usize = 8;
 /// What led to `violation`, a line of text each.
 pub fn explain(history: &History, violation: &Violation) -> Vec<String> {
     let mut story = vec![headline(history, violation)];
+    story.extend(violation.story.iter().map(|line| format!("  {line}")));
     let line = violation.line.or(violation.place.map(|place| place.0));
     story.extend(line.and_then(|line| counters(history, violation.position, line)));
     story.extend(events(history, violation, line));
@@ -36,8 +37,8 @@ fn headline(history: &History, violation: &Violation) -> String {
         history.seed,
         violation.position
     );
-    if let Some(cut) = violation.recovery_cut {
-        text += &format!(", and recovery cut at its {cut}");
+    for cut in &violation.later_cuts {
+        text += &format!(", then cut {cut} of the life after that");
     }
     if let Some(core) = violation.core {
         text += &format!(", core {core}");
@@ -55,12 +56,8 @@ fn sealed_of(history: &History, line: u64) -> Vec<&Sealed> {
     let sealed = requests.filter_map(|index| {
         let request = &journal.handled[*index as usize];
         let from = journal.sealed.partition_point(|s| s.order < request.order);
-        let next = journal.handled.get(*index as usize + 1);
-        let until = next.map_or(u64::MAX, |next| next.order);
-        let mut own = journal.sealed[from..]
-            .iter()
-            .take_while(|s| s.order < until);
-        own.find(|sealed| sealed.plain == request.data)
+        let own = journal.sealed.get(from)?;
+        (journal.request_of(own.order) == Some(*index as usize)).then_some(own)
     });
     sealed.collect()
 }

@@ -13,7 +13,7 @@ use super::check::{Checker, Covered};
 use super::history::{History, HistoryError};
 use super::platform::Platform;
 use super::secrecy;
-use super::violation::{Kind, Tally, Violation};
+use super::violation::Tally;
 
 /// Positions of a piece.
 const PIECE: u64 = 4096;
@@ -65,7 +65,7 @@ pub struct Options {
     pub platform: Platform,
     /// Which cuts.
     pub cuts: Cuts,
-    /// Of states whose recovery puts something back, one in so many has its recovery cut; 0: none.
+    /// From one state in so many life goes on, and is cut at every position as well; 0: from none.
     pub recovery_cuts: u64,
     /// One position in so many is looked at in full, whatever the cut has changed; 1 for each.
     pub full_one_in: u64,
@@ -78,7 +78,7 @@ impl Default for Options {
         Options {
             platform: Platform::Adr,
             cuts: Cuts::All,
-            recovery_cuts: 64,
+            recovery_cuts: 256,
             full_one_in: 509,
             threads: 0,
         }
@@ -168,28 +168,13 @@ pub fn explore(
 }
 
 /// What the run as a whole shows, without any cut; of one cut, what is first seen there.
-fn whole_run(history: &History, options: &Options, tally: &mut Tally) {
-    let mut add = |violation: Violation| match options.cuts {
-        Cuts::One(position) if position != violation.position => {}
-        _ => tally.add(violation),
-    };
-    for violation in audit::pairs(history, options.platform) {
-        add(violation);
-    }
-    let reused = history.pads.reused.iter().map(|pad| {
-        let what = format!("counter {} covers two contents within the run", pad.counter);
-        (Kind::PadReused, pad.place, what)
-    });
-    let plain = secrecy::plaintext_in(&history.journal).into_iter();
-    let plain = plain.map(|place| {
-        let what = "a content, or its check bits, as they are".to_owned();
-        (Kind::Plaintext, place, what)
-    });
-    for (kind, place, what) in reused.chain(plain) {
-        add(Violation {
-            place: Some(place),
-            ..Violation::new(kind, history.positions() - 1, what)
-        });
+pub fn whole_run(history: &History, options: &Options, tally: &mut Tally) {
+    let found = audit::pairs(history, options.platform).into_iter();
+    for violation in found.chain(secrecy::within(history)) {
+        match options.cuts {
+            Cuts::One(position) if position != violation.position => {}
+            _ => tally.add(violation),
+        }
     }
 }
 

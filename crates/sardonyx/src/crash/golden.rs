@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::violation::Kind;
-use crate::line::{Class, Line, Lines, Logical};
+use crate::line::{Class, Line, Lines, Logical, ZERO_LINE};
 use crate::machine::{Batch, OpSource, RunError};
 use crate::plan::journal::Mark;
 use crate::units::Time;
@@ -13,6 +13,10 @@ use crate::workload::{ProgramRun, ProgramSpec, SpecError};
 /// One core's program for the timed run, which writes down what its lines hold.
 pub struct Golden {
     run: ProgramRun,
+    /// What recovery does, before anything else.
+    recovery: Option<Batch>,
+    /// The last transaction.
+    last: u64,
     /// What has been written down.
     pub expected: Expected,
 }
@@ -59,11 +63,13 @@ pub struct Expected {
     pub log: Lines,
     /// The byte of the region at which the log's header begins.
     pub header: u64,
-    /// The region as setup leaves it.
+    /// The last transaction that was visible at first.
+    pub first: u64,
+    /// The region as that, or setup, leaves it.
     pub initial: Vec<Line>,
     /// Of each line that changed: after which transaction it holds what, oldest first.
     versions: FxHashMap<u64, Vec<(u64, Line)>>,
-    /// The lines that each transaction changes, the first being 1.
+    /// The lines that each transaction after `first` changes.
     pub changes: Vec<Vec<u64>>,
 }
 
@@ -80,11 +86,57 @@ impl Golden {
             region: run.region(),
             header: run.workload().log_bytes().start,
             log: run.log_lines(),
+            first: 0,
             initial: (0..memory.lines()).map(|line| *memory.line(line)).collect(),
             versions: FxHashMap::default(),
             changes: Vec::new(),
         };
-        Ok(Golden { run, expected })
+        Ok(Golden {
+            run,
+            recovery: None,
+            last: spec.transactions,
+            expected,
+        })
+    }
+
+    /// The program of `before` after a power cut: `recovery` has left transaction `visible` as the last;
+    /// up to `transactions` more follow, with keys and choices by another seed. `None` if that many
+    /// could never be visible.
+    pub fn again(
+        before: &Expected,
+        visible: u64,
+        recovery: Batch,
+        transactions: u64,
+        seed: u64,
+    ) -> Option<Golden> {
+        let spec = ProgramSpec {
+            seed,
+            ..before.spec.clone()
+        };
+        let last = spec.transactions.min(visible.checked_add(transactions)?);
+        let lines = before.region.iter();
+        let now = |line| match before.log.contains(line) {
+            true => ZERO_LINE,
+            false => *before.content(line, visible),
+        };
+        let initial: Vec<Line> = lines.map(now).collect();
+        let run = ProgramRun::again(&spec, &before.region, &initial, visible).ok()?;
+        let expected = Expected {
+            spec,
+            region: before.region.clone(),
+            header: before.header,
+            log: before.log.clone(),
+            first: visible,
+            initial,
+            versions: FxHashMap::default(),
+            changes: Vec::new(),
+        };
+        Some(Golden {
+            run,
+            recovery: Some(recovery),
+            last: last.max(visible),
+            expected,
+        })
     }
 }
 
@@ -111,7 +163,8 @@ impl Expected {
 
     /// Lines whose content differs between two transactions.
     pub fn between(&self, a: u64, b: u64) -> impl Iterator<Item = u64> + '_ {
-        let (from, to) = (a.min(b) as usize, a.max(b) as usize);
+        let index = |number: u64| number.saturating_sub(self.first) as usize;
+        let (from, to) = (index(a.min(b)), index(a.max(b)));
         let to = to.min(self.changes.len());
         self.changes[from.min(to)..to].iter().flatten().copied()
     }
@@ -123,7 +176,11 @@ impl OpSource for Golden {
     }
 
     fn refill(&mut self, _now: Time, batch: &mut Batch) -> Result<bool, RunError> {
-        if self.run.done() == self.run.spec().transactions {
+        if let Some(recovery) = self.recovery.take() {
+            *batch = recovery;
+            return Ok(true);
+        }
+        if self.run.done() == self.last {
             return Ok(false);
         }
         let changed = self.run.transaction_with_changes(batch);

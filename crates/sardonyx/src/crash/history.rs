@@ -1,22 +1,25 @@
 //! One timed run of programs on a design, with all that a power cut could leave of it: the medium
 //! as setup left it, the journal, and what every line should hold.
 
+use std::sync::Arc;
+
 use super::golden::{Expected, Golden};
-use super::secrecy::Pads;
+use super::secrecy::{self, Before, Encrypted, Pads};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::config::{ConfigError, Machine};
 use crate::controller::designs::{self, Counters, Guarantee, Placement, Stack, UnknownDesign};
+use crate::controller::encryption::{ENABLED, pad::OTHER_KEY};
 use crate::controller::{Class, Controller, Write};
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line, Logical, Persist, Place, SPAN};
-use crate::machine::{Adversity, OpSource, Prefilled, RunError, System, Warmup};
+use crate::machine::{Adversity, OpSource, Prefilled, RunError, System, Warmup, write_untimed};
 use crate::mechanisms::{Exercised, Mechanism};
 use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::CacheLevel;
 use crate::plan::At;
-use crate::plan::journal::{Journal, Sealed};
+use crate::plan::journal::Journal;
 use crate::plan::untimed::Untimed;
 use crate::settings::Settings;
 use crate::workload::{ProgramSpec, Sharing, SpecError};
@@ -42,6 +45,18 @@ pub enum HistoryError {
     /// The machine, or a setting of a pass, is wrong.
     #[error(transparent)]
     Machine(#[from] ConfigError),
+    /// It does not fit in the host's memory.
+    #[error(
+        "the run needs about {:.1} GiB of memory, and {:.1} GiB are free; give a smaller footprint, or \
+         fewer transactions or cores",
+        *needed as f64 / (1u64 << 30) as f64, *free as f64 / (1u64 << 30) as f64
+    )]
+    Memory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes free.
+        free: u64,
+    },
     /// The cuts asked for are not in the run.
     #[error("{0}")]
     Cuts(String),
@@ -54,25 +69,45 @@ pub struct History {
     /// What it promises.
     pub guarantee: Guarantee,
     /// The machine, its medium cut down to what the programs need.
-    pub machine: Machine,
+    pub machine: Arc<Machine>,
+    /// Which life of the programs it is, the first being 1: one more for each cut before.
+    pub life: u32,
     /// The seed of evictions and delays.
     pub seed: u64,
-    /// The medium as setup left it.
+    /// The medium as setup, or the cut before, left it.
     pub image: Image,
     /// What happened.
     pub journal: Box<Journal>,
     /// What each core's lines should hold.
     pub programs: Vec<Expected>,
     /// Which pads were used when.
-    pub pads: Pads,
+    pub pads: Arc<Pads>,
     /// The write requests of each line, in the order of handling.
     pub requests: FxHashMap<u64, Vec<u32>>,
     /// Where lines lie.
     pub placement: Placement,
+    /// What the lines of each core read as at first, if that is not what setup wrote.
+    found: Vec<Vec<Line>>,
     stack: Stack,
     /// The machine's settings, with small caches on chip.
-    small: Settings,
+    small: Arc<Settings>,
     counters: Option<Region>,
+}
+
+/// What a life of the programs begins with.
+pub struct Life {
+    /// The medium.
+    pub image: Image,
+    /// What was encrypted last before it began.
+    pub encrypted: Vec<Encrypted>,
+    /// What the lines of each core read as, if anybody is going to ask.
+    pub found: Vec<Vec<Line>>,
+    /// What the cores will do.
+    pub programs: Vec<Golden>,
+    /// The seed of evictions and delays.
+    pub seed: u64,
+    /// The pads of the life before.
+    pub before: Option<Before>,
 }
 
 impl History {
@@ -100,15 +135,52 @@ impl History {
         }
         let mut machine = machine.with_cores(specs.len());
         shrink(&mut machine, end * 2); // a deduplicating design writes out of place
-        let (image, setup) = set_up(&machine, &stack, &programs)?;
+        let (image, encrypted) = set_up(&machine, &stack, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         let controller = stack.build(&machine.settings, &mut layout);
-        let placement = (stack.mapping.placement)(&machine.settings, &layout);
-        let sources = programs.iter_mut();
-        let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
-        let (copy, sources) = (image.copy(), sources.collect());
-        let journal = adverse(&machine, (design, controller), copy, sources, seed)?;
         let region = |name| layout.regions().iter().find(|r| r.name == name).cloned();
+        let nothing = History {
+            design: design.to_owned(),
+            guarantee: stack.guarantee(),
+            life: 0,
+            seed,
+            image: Image::new(),
+            journal: Box::default(),
+            programs: Vec::new(),
+            pads: Arc::default(),
+            requests: FxHashMap::default(),
+            placement: (stack.mapping.placement)(&machine.settings, &layout),
+            found: Vec::new(),
+            stack,
+            small: Arc::new(fresh(&machine.settings)),
+            counters: region("counters"),
+            machine: Arc::new(machine),
+        };
+        let life = Life {
+            image,
+            encrypted,
+            found: Vec::new(),
+            programs,
+            seed,
+            before: None,
+        };
+        Ok(nothing.live(life, controller)?)
+    }
+
+    /// The life after a cut of this one, with small caches on chip.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub fn next_life(&self, life: Life) -> Result<History, RunError> {
+        self.live(life, self.controller())
+    }
+
+    fn live(&self, mut life: Life, controller: Controller) -> Result<History, RunError> {
+        let sources = life.programs.iter_mut();
+        let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
+        let (copy, sources) = (life.image.copy(), sources.collect());
+        let named = (&*self.design, controller);
+        let journal = adverse(&self.machine, named, copy, sources, life.seed)?;
         let mut requests: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         for (index, handled) in journal.handled.iter().enumerate() {
             requests
@@ -116,21 +188,26 @@ impl History {
                 .or_default()
                 .push(index as u32);
         }
-        let global = stack.policy.counters == Counters::Global;
+        let pads = match self.is_encrypted() {
+            true => Pads::new(life.encrypted, &journal, self.data_lines(), life.before),
+            false => Pads::default(),
+        };
         Ok(History {
-            design: design.to_owned(),
-            guarantee: stack.guarantee(),
-            seed,
-            image,
-            pads: Pads::new(&setup, &journal, global),
+            design: self.design.clone(),
+            guarantee: self.guarantee,
+            machine: self.machine.clone(),
+            life: self.life + 1,
+            seed: life.seed,
+            image: life.image,
             journal,
-            programs: programs.iter().map(|p| p.expected.clone()).collect(),
+            programs: life.programs.into_iter().map(|p| p.expected).collect(),
+            pads: Arc::new(pads),
             requests,
-            placement,
-            small: fresh(&machine.settings),
-            counters: region("counters"),
-            stack,
-            machine,
+            placement: self.placement.clone(),
+            found: life.found,
+            stack: self.stack,
+            small: self.small.clone(),
+            counters: self.counters.clone(),
         })
     }
 
@@ -139,16 +216,18 @@ impl History {
         self.journal.events.len() as u64 + 1
     }
 
-    /// What each line held after setup.
-    pub fn initial(&self, line: u64) -> &Line {
-        let program = &self.programs[self.core_of(line).expect("a line of a program")];
-        &program.initial[program.region.index_of(line).expect("a line of it") as usize]
+    /// What each line held at first; `None` if no program's region has it.
+    pub fn initial(&self, line: u64) -> Option<&Line> {
+        let core = self.core_of(line)?;
+        let program = &self.programs[core];
+        let lines = self.found.get(core).unwrap_or(&program.initial);
+        lines.get(program.region.index_of(line)? as usize)
     }
 
     /// A controller that knows nothing yet, with small caches: how large they are does not change
     /// what is read, and one is built for every cut.
     pub fn controller(&self) -> Controller {
-        let mut layout = Layout::new(self.machine.engine.medium.geometry.lines());
+        let mut layout = Layout::new(self.data_lines());
         self.stack.build(&self.small, &mut layout)
     }
 
@@ -164,8 +243,7 @@ impl History {
         if !matches!(self.placement, Placement::Home) {
             return None;
         }
-        let data = self.machine.engine.medium.geometry.lines();
-        if place.0 < data {
+        if place.0 < self.data_lines() {
             return Some(vec![place.0]);
         }
         let covered = self.covered(place, words);
@@ -220,7 +298,46 @@ impl History {
 
     /// Whether lines are encrypted.
     pub fn is_encrypted(&self) -> bool {
-        self.stack.policy.counters != Counters::None
+        self.stack.policy.counters != Counters::None && self.machine.settings.get(&ENABLED)
+    }
+
+    /// Whether all lines draw from one counter.
+    pub fn has_global_counter(&self) -> bool {
+        self.stack.policy.counters == Counters::Global
+    }
+
+    /// Lines of the data region, which begins memory.
+    pub fn data_lines(&self) -> u64 {
+        self.machine.engine.medium.geometry.lines()
+    }
+
+    /// What `count` of its write requests, from the first on and round again, put into an empty medium
+    /// under the key or the other one, if each line is the one that `moved` says; `None` if there is no
+    /// such line.
+    pub fn encrypted(
+        &self,
+        other_key: bool,
+        moved: impl Fn(u64) -> u64,
+        count: usize,
+    ) -> Option<Vec<Encrypted>> {
+        let mut settings = self.machine.settings.clone();
+        settings.set(&OTHER_KEY, other_key);
+        let mut layout = Layout::new(self.data_lines());
+        let mut controller = self.stack.build(&settings, &mut layout);
+        let mut untimed = Untimed::new(Image::new());
+        for handled in self.journal.handled.iter().cycle().take(count) {
+            let line = Logical(moved(handled.line.0));
+            if line.0 >= self.data_lines() {
+                return None;
+            }
+            let write = Write {
+                class: handled.class,
+                order: handled.persist,
+                ..Write::new(line, At::past(&handled.data))
+            };
+            write_untimed(&mut controller, &mut untimed, write);
+        }
+        Some(secrecy::written(&untimed, 0, self.data_lines()))
     }
 
     /// Log or data.
@@ -237,7 +354,7 @@ impl History {
 
 /// The journal of a run of `sources`, one a core, on a machine that is as disobliging as its instructions
 /// allow: over `image`, under the fresh `controller`.
-pub fn adverse<'s>(
+fn adverse<'s>(
     machine: &Machine,
     (design, controller): (&str, Controller),
     image: Image,
@@ -297,23 +414,23 @@ fn set_up(
     machine: &Machine,
     stack: &Stack,
     programs: &[Golden],
-) -> Result<(Image, Vec<Sealed>), HistoryError> {
-    let mut layout = Layout::new(machine.engine.medium.geometry.lines());
+) -> Result<(Image, Vec<Encrypted>), HistoryError> {
+    let data_lines = machine.engine.medium.geometry.lines();
+    let mut layout = Layout::new(data_lines);
     let mut controller = stack.build(&machine.settings, &mut layout);
     let mut untimed = Untimed::new(Image::new());
-    untimed.plan(|plan| {
-        for program in programs.iter().map(|program| &program.expected) {
-            for (line, data) in program.region.iter().zip(&program.initial) {
-                let class = program.class_of(line);
-                let write = Write::new(Logical(line), At::past(data));
-                controller.write(Write { class, ..write }, plan);
-            }
+    for program in programs.iter().map(|program| &program.expected) {
+        for (line, data) in program.region.iter().zip(&program.initial) {
+            let class = program.class_of(line);
+            let write = Write::new(Logical(line), At::past(data));
+            write_untimed(&mut controller, &mut untimed, Write { class, ..write });
         }
-        controller.flush(plan);
-    });
+    }
+    untimed.plan(|plan| controller.flush(plan));
     if let Some(why) = untimed.failure() {
         return Err(why.into());
     }
-    let sealed = untimed.settle();
-    Ok((untimed.into_image(), sealed))
+    let encrypted = secrecy::written(&untimed, 0, data_lines);
+    untimed.settle();
+    Ok((untimed.into_image(), encrypted))
 }

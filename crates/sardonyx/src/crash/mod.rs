@@ -7,6 +7,7 @@
 
 pub mod audit;
 mod check;
+mod cost;
 mod explain;
 mod explore;
 mod golden;

@@ -1,46 +1,31 @@
-//! A cut within recovery: what recovery did is done again by a timed core over what survived, and
-//! the power goes once more at every position of that, on the same platform.
+//! Life goes on: over what a cut has left each core recovers once more, timed, and goes on with some
+//! transactions of its own. That is a history like the first, and is cut like it at every position.
 
-use super::golden::Window;
-use super::history::{History, adverse};
-use super::platform::{Platform, Survivors, recover_over};
-use super::secrecy::Pads;
+use super::check::{Checker, Covered};
+use super::explain::explain;
+use super::explore::{Cuts, Explored, Options, whole_run};
+use super::golden::Golden;
+use super::history::{History, Life};
+use super::platform::{Survivors, recover_over};
+use super::secrecy::{self, Encrypted};
 use super::violation::{Kind, Tally, Violation};
-use crate::line::Lines;
-use crate::machine::{Batch, OpSource, RunError, UntimedMemory};
+use crate::controller::designs::Guarantee;
+use crate::machine::{RunError, UntimedMemory, read_untimed};
 use crate::medium::image::Image;
-use crate::plan::journal::Sealed;
 use crate::plan::untimed::Untimed;
-use crate::units::Time;
+use crate::splitmix::mix;
 use crate::workload::Workload;
 
-/// Operations that are there already.
-struct Once {
-    batch: Option<Batch>,
-    log: Lines,
-}
-
-impl OpSource for Once {
-    fn name(&self) -> &str {
-        "recovery"
-    }
-
-    fn refill(&mut self, _now: Time, batch: &mut Batch) -> Result<bool, RunError> {
-        let Some(once) = self.batch.take() else {
-            return Ok(false);
-        };
-        *batch = once;
-        Ok(true)
-    }
-
-    fn log_lines(&self) -> Lines {
-        self.log.clone()
-    }
-}
+/// Transactions of a core in a life after the first, at most.
+const MOST_TRANSACTIONS: u64 = 3;
+/// Lives that a run may have.
+const MOST_LIVES: u32 = 3;
+/// Cuts of a later life are followed by another so many times more rarely than cuts of the first.
+const RARER: u64 = 16;
 
 /// What recovery begins with after a cut: reserve power has written the processors' caches to it,
 /// if it drains them, through the controller; and what was encrypted to that end.
-pub fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Sealed>) {
+fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Encrypted>) {
     let (image, lines) = (survivors.untimed.image().copy(), survivors.drained());
     if lines.is_empty() {
         return (image, Vec::new());
@@ -48,119 +33,114 @@ pub fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Sealed>)
     let mut untimed = Untimed::new(image);
     let mut controller = recover_over(history, &mut untimed, &lines);
     untimed.plan(|plan| controller.flush(plan));
-    let sealed = untimed.settle();
-    (untimed.into_image(), sealed)
+    let encrypted = secrecy::written(&untimed, 0, history.data_lines());
+    untimed.settle();
+    (untimed.into_image(), encrypted)
 }
 
-/// The recovery of one core's program, to be cut itself.
-pub struct Recovery<'a> {
-    /// The run.
-    pub history: &'a History,
-    /// What reserve power drains at either cut.
-    pub platform: Platform,
-    /// Where the run was cut.
-    pub position: u64,
-    /// What recovery begins with.
-    pub image: &'a Image,
-    /// What was encrypted to that end.
-    pub sealed: &'a [Sealed],
-    /// The core.
-    pub core: usize,
-    /// Its program.
-    pub workload: &'a Workload,
-    /// Transactions that must and may be visible.
-    pub window: Window,
+/// The life after the cut at which `survivors` stand; nothing if a program does not recover from it,
+/// which is for others to say.
+fn next(
+    history: &History,
+    survivors: &Survivors,
+    workloads: &[&Workload],
+) -> Result<Option<History>, RunError> {
+    let position = survivors.position();
+    let seed = mix(history.seed ^ mix(position));
+    let (image, encrypted) = drained(history, survivors);
+    let mut untimed = Untimed::new(image);
+    let mut controller = history.recover(&mut untimed);
+    let mut found = Vec::new();
+    if history.guarantee == Guarantee::EveryLine {
+        for program in &history.programs {
+            let lines = program.region.iter();
+            let lines = lines.map(|line| read_untimed(&mut controller, &mut untimed, line));
+            found.push(lines.collect());
+        }
+    }
+    let mut programs = Vec::new();
+    for (core, program) in history.programs.iter().enumerate() {
+        let (region, log) = (&program.region, &program.log);
+        let mut view = UntimedMemory::new(&mut untimed, &mut controller, region, log);
+        view.record();
+        let Ok(recovered) = workloads[core].recover(&mut view) else {
+            return Ok(None);
+        };
+        let recovery = view.take_record().expect("it is recorded");
+        let transactions = 1 + mix(seed ^ core as u64) % MOST_TRANSACTIONS;
+        let program = Golden::again(program, recovered.visible, recovery, transactions, seed);
+        let Some(program) = program else {
+            return Ok(None);
+        };
+        programs.push(program);
+    }
+    untimed.forget();
+    let life = Life {
+        image: untimed.into_image(),
+        encrypted,
+        found,
+        programs,
+        seed,
+        before: Some((history.pads.clone(), position)),
+    };
+    history.next_life(life).map(Some)
 }
 
-impl Recovery<'_> {
-    /// Plays the operations of `batch`, which are the recovery's, and cuts it at each position.
-    /// Returns how many cuts that were, and adds to `tally` at most one violation a cut.
-    pub fn cut(&self, batch: Batch, tally: &mut Tally) -> u64 {
-        let (history, image, position) = (self.history, self.image, self.position);
-        let once = Once {
-            batch: Some(batch),
-            log: history.programs[self.core].log.clone(),
-        };
-        let seed = history.seed ^ position;
-        let controller = (&*history.design, history.controller());
-        let sources: Vec<Box<dyn OpSource>> = vec![Box::new(once)];
-        let journal = adverse(&history.machine, controller, image.copy(), sources, seed)
-            .expect("a recovery was run before, without time");
-        let pads = Pads::new(self.sealed, &journal, false);
-        let mut survivors = Survivors::new(&journal, image.copy(), self.platform, seed);
-        let mut changed = Vec::new();
-        let mut standing: Option<Violation> = None;
-        for _ in &journal.events {
-            changed.clear();
-            survivors.advance(&mut changed);
-            let recovery_cut = survivors.position();
-            if !changed.is_empty() {
-                let torn = survivors.tear();
-                let wrong = self.verify(&mut survivors);
-                let reused = survivors.untimed.sealed().iter().find(|s| {
-                    history.pads.is_reused(s, position) || pads.is_reused(s, recovery_cut)
-                });
-                let reused = reused.map(|s| {
-                    let what = format!(
-                        "a second recovery encrypts place {} under counter {}, used before",
-                        s.place.0, s.counter
-                    );
-                    Violation {
-                        place: Some(s.place),
-                        ..Violation::new(Kind::PadReused, position, what)
-                    }
-                });
-                standing = wrong.or(reused).map(|found| Violation {
-                    core: Some(self.core),
-                    what: format!("after a cut within recovery: {}", found.what),
-                    ..found
-                });
-                survivors.untimed.forget();
-                survivors.mend(torn);
-            }
-            if let Some(violation) = &standing {
-                tally.add(Violation {
-                    recovery_cut: Some(recovery_cut),
-                    ..violation.clone()
-                });
-            }
+/// Lives the life after the cut at which `survivors` stand, and cuts it at every position; says how much
+/// that was.
+pub fn live(
+    history: &History,
+    survivors: &Survivors,
+    workloads: &[&Workload],
+    options: &Options,
+    tally: &mut Tally,
+) -> u64 {
+    let position = survivors.position();
+    let life = match next(history, survivors, workloads) {
+        Ok(Some(life)) => life,
+        Ok(None) => return 0,
+        Err(why) => {
+            let what = format!("the life after this cut ends early: {why}");
+            tally.add(Violation::new(Kind::RunEnded, position, what));
+            return 0;
         }
-        journal.events.len() as u64
+    };
+    let options = Options {
+        cuts: Cuts::All,
+        recovery_cuts: match life.life {
+            MOST_LIVES.. => 0,
+            _ => options.recovery_cuts.saturating_mul(RARER),
+        },
+        ..*options
+    };
+    let mut checker = Checker::new(&life, &options);
+    checker.live();
+    let Explored {
+        covered,
+        tally: mut found,
+    } = std::mem::take(&mut checker.explored);
+    whole_run(&life, &options, &mut found);
+    tally.lost.count += found.lost.count;
+    tally.secret.count += found.secret.count;
+    for (count, violation) in found.kinds.into_values() {
+        let mut later_cuts = vec![violation.position];
+        later_cuts.extend(&violation.later_cuts);
+        let story = match tally.kinds.contains_key(&violation.kind) {
+            true => Vec::new(),
+            false => explain(&life, &violation),
+        };
+        let violation = Violation {
+            position,
+            later_cuts,
+            story,
+            ..violation
+        };
+        tally.add_times(count, violation);
     }
-
-    /// Recovers once more, and compares the lines of every transaction in question.
-    fn verify(&self, survivors: &mut Survivors) -> Option<Violation> {
-        let golden = &self.history.programs[self.core];
-        let (region, log) = (&golden.region, &golden.log);
-        let wrong = |kind, line, what| {
-            Some(Violation {
-                line,
-                ..Violation::new(kind, self.position, what)
-            })
-        };
-        let mut controller = survivors.recover(self.history);
-        let untimed = &mut survivors.untimed;
-        let mut view = UntimedMemory::new(untimed, &mut controller, region, log);
-        let visible = match self.workload.recover(&mut view) {
-            Ok(recovered) => recovered.visible,
-            Err(fault) => {
-                let line = region.at(fault.at / 64);
-                return wrong(Kind::Unrecoverable, Some(line), fault.what);
-            }
-        };
-        let Window { required, allowed } = self.window;
-        if let Some(kind) = self.window.broken_by(visible) {
-            let what = format!("transaction {visible} is the last, of {required} to {allowed}");
-            return wrong(kind, None, what);
-        }
-        // The lines that this recovery, or the one that was cut, may have touched.
-        let mut lines = view.stored();
-        lines.extend(golden.between(required, allowed + 1));
-        let differs = |line: &u64| {
-            !log.contains(*line) && view.line(*line) != *golden.content(*line, visible)
-        };
-        let line = lines.into_iter().find(differs)?;
-        let what = format!("line {line} is not what transaction {visible} left");
-        wrong(Kind::WrongLine, Some(line), what)
-    }
+    let Covered {
+        cuts,
+        recovery_cuts,
+        ..
+    } = covered;
+    cuts + recovery_cuts
 }

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::history::History;
 use crate::controller::{Controller, Persist, Write};
 use crate::line::{Line, Logical, Place};
+use crate::machine::write_untimed;
 use crate::medium::image::Image;
 use crate::plan::At;
 use crate::plan::journal::{self, Domain, Event, Journal};
@@ -221,7 +222,7 @@ pub fn recover_over(
             order: *order,
             ..Write::new(*line, data)
         };
-        untimed.plan(|plan| controller.write(write, plan));
+        write_untimed(&mut controller, untimed, write);
     }
     controller
 }

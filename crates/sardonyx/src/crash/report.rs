@@ -37,6 +37,7 @@ impl Question {
         &self,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<Option<(History, Explored)>, HistoryError> {
+        self.check_memory()?;
         let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
         self.options.cuts.check(&history)?;
         let cuts = self.options.cuts.count(&history);
@@ -160,7 +161,7 @@ pub fn violation(history: &History, count: u64, violation: &Violation) -> Value 
         "count": count,
         "seed": history.seed,
         "cut": violation.position,
-        "recovery_cut": violation.recovery_cut,
+        "recovery_cut": violation.later_cuts.first(),
         "core": violation.core,
         "line": violation.line,
         "place": violation.place.map(|place| place.0),

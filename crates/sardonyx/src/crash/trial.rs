@@ -194,6 +194,7 @@ impl Trial {
                     caches: Caches::Machine,
                     short_queues: false,
                     mark_stride: 8,
+                    footprint: 32_768, // so that counts of eight bits saturate
                     transactions: 60,
                     ..Pass::of(DUPLICATES)
                 },
@@ -248,6 +249,17 @@ impl Trial {
                 ..self.options
             },
         })
+    }
+
+    /// Bytes of the host's memory that its largest runs need, about.
+    ///
+    /// # Errors
+    /// As [`Trial::answer`].
+    pub fn memory(&self) -> Result<u64, HistoryError> {
+        let passes = self.passes(true).into_iter().enumerate();
+        let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
+        let most = each.collect::<Result<Vec<u64>, HistoryError>>()?;
+        Ok(most.into_iter().max().unwrap_or(0))
     }
 
     /// Makes the runs of the plan, cuts the power in them, and says what was found; `None` if

@@ -19,6 +19,8 @@ crate::names::named! {
         LineLost = "line-lost",
         /// After the program's recovery the structure's invariants do not hold.
         Broken = "broken-structure",
+        /// A run could not go on: an error, or an assertion of the simulator's own.
+        RunEnded = "run-ended",
         /// A counter persists before the line that it is for, or one half of a pair without the other.
         HalfAPair = "half-a-pair",
         /// Two contents under one pad.
@@ -27,6 +29,8 @@ crate::names::named! {
         PadWithinReach = "pad-within-reach",
         /// A content, or its check bits, in the medium as they are.
         Plaintext = "plaintext",
+        /// A ciphertext that is the same under another key.
+        KeyIgnored = "key-ignored",
     }
 }
 
@@ -35,7 +39,7 @@ impl Kind {
     pub fn is_secrecy(self) -> bool {
         matches!(
             self,
-            Kind::PadReused | Kind::PadWithinReach | Kind::Plaintext
+            Kind::PadReused | Kind::PadWithinReach | Kind::Plaintext | Kind::KeyIgnored
         )
     }
 }
@@ -47,8 +51,8 @@ pub struct Violation {
     pub kind: Kind,
     /// The cut.
     pub position: u64,
-    /// The cut within the recovery from that cut, if it was recovery that was cut.
-    pub recovery_cut: Option<u64>,
+    /// The cut within the life after that cut, and so on, if that is where it shows.
+    pub later_cuts: Vec<u64>,
     /// The core whose program it is about.
     pub core: Option<usize>,
     /// The line it is about, as the processor knows it.
@@ -57,6 +61,8 @@ pub struct Violation {
     pub place: Option<Place>,
     /// In words.
     pub what: String,
+    /// What led to it in later lives, a line of text each.
+    pub story: Vec<String>,
 }
 
 impl Violation {
@@ -65,11 +71,12 @@ impl Violation {
         Violation {
             kind,
             position,
-            recovery_cut: None,
+            later_cuts: Vec::new(),
             core: None,
             line: None,
             place: None,
             what,
+            story: Vec::new(),
         }
     }
 }
@@ -97,7 +104,7 @@ pub struct Tally {
 impl Tally {
     /// One more `violation`; those of one cut follow each other.
     pub fn add(&mut self, violation: Violation) {
-        let at = Some((violation.position, violation.recovery_cut));
+        let at = Some((violation.position, violation.later_cuts.first().copied()));
         let cuts = match violation.kind.is_secrecy() {
             true => &mut self.secret,
             false => &mut self.lost,
@@ -108,7 +115,8 @@ impl Tally {
         self.add_times(1, violation);
     }
 
-    fn add_times(&mut self, times: u64, first: Violation) {
+    /// So many more, of cuts that are counted already; `first` is the first.
+    pub fn add_times(&mut self, times: u64, first: Violation) {
         let (count, _) = self.kinds.entry(first.kind).or_insert((0, first));
         *count += times;
     }

@@ -34,4 +34,4 @@ pub use port::Port;
 pub use prefilled::Prefilled;
 pub use streams::{Access, Copies, Kind, LOOK_AHEAD, Stream, TraceOps};
 pub use system::{System, Warmup};
-pub use untimed::{UntimedMemory, noise, read_untimed};
+pub use untimed::{UntimedMemory, noise, read_untimed, write_untimed};

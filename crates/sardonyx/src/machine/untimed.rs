@@ -110,6 +110,14 @@ impl<'v> UntimedMemory<'v> {
     }
 }
 
+/// Has the controller carry `write` out.
+pub fn write_untimed(controller: &mut Controller, untimed: &mut Untimed, write: Write<Logical>) {
+    untimed.plan(|plan| {
+        plan.handled(write.at, write.data.value, write.class, write.order);
+        controller.write(write, plan);
+    });
+}
+
 /// What `line` reads as. One that the controller takes for never written has whatever content the
 /// cells have: noise, the same for the same line.
 pub fn read_untimed(controller: &mut Controller, untimed: &mut Untimed, line: u64) -> Line {
@@ -156,13 +164,12 @@ impl Memory for UntimedMemory<'_> {
             true => Class::Log,
             false => Class::Data,
         };
-        let controller = &mut *self.controller;
         let write = Write {
             class,
             order,
             ..Write::new(Logical(line), At::past(&data))
         };
-        self.untimed.plan(|plan| controller.write(write, plan));
+        write_untimed(self.controller, self.untimed, write);
     }
 
     fn fence(&mut self) {

@@ -30,7 +30,7 @@ pub struct Write {
 }
 
 impl Write {
-    fn new(order: u64, place: Place, payload: &Payload) -> Write {
+    pub(super) fn new(order: u64, place: Place, payload: &Payload) -> Write {
         Write {
             order,
             place,
@@ -60,7 +60,7 @@ pub struct OnChip {
     pub write: Write,
 }
 
-/// A line that was encrypted: what the oracle of secrecy and the auditor of pairs need to know.
+/// A line that was encrypted, as the design says: what the auditor of pairs needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// The write's [`Write::order`].
@@ -69,8 +69,6 @@ pub struct Sealed {
     pub place: Place,
     /// Under which counter.
     pub counter: u64,
-    /// The content before encryption.
-    pub plain: Line,
     /// The order of the counter's own write, if the two were to be one.
     pub paired_with: Option<u64>,
 }
@@ -177,6 +175,20 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// The write request that the write numbered `order` was planned for; none before the first.
+    pub fn request_of(&self, order: u64) -> Option<usize> {
+        let next = self
+            .handled
+            .partition_point(|handled| handled.order <= order);
+        next.checked_sub(1)
+    }
+
+    /// The counter under which the write numbered `order` was encrypted, as the design says.
+    pub fn counter_of(&self, order: u64) -> Option<u64> {
+        let index = self.sealed.binary_search_by_key(&order, |s| s.order);
+        Some(self.sealed[index.ok()?].counter)
+    }
+
     /// The writes that `event` accepts.
     pub fn accepted_by(&self, event: Event) -> &[Write] {
         match event {

@@ -428,22 +428,14 @@ impl Plan {
         }
     }
 
-    /// For the journal: `stored` carries `plain`, encrypted under `counter`; `paired` is the
-    /// counter's own write if the two are one group.
-    pub fn sealed(
-        &mut self,
-        stored: Stored,
-        place: Place,
-        counter: u64,
-        plain: &Line,
-        paired: Option<Stored>,
-    ) {
+    /// For the journal: `stored` is encrypted under `counter`; `paired` is the counter's own write if
+    /// the two are one group.
+    pub fn sealed(&mut self, stored: Stored, place: Place, counter: u64, paired: Option<Stored>) {
         if let Some(journal) = &mut self.journal {
             journal.sealed.push(Sealed {
                 order: stored.accepted.0,
                 place,
                 counter,
-                plain: *plain,
                 paired_with: paired.map(|counter| counter.accepted.0),
             });
         }

@@ -244,10 +244,14 @@ impl Steps {
 
     /// Unfinished steps, for the message of a deadlock.
     pub fn unfinished(&self) -> impl Iterator<Item = (Step, &Record)> {
-        (self.base..self.next)
-            .map(Step)
-            .map(|step| (step, self.get(step)))
+        self.since(self.base)
             .filter(|(_, record)| record.state != State::Finished)
+    }
+
+    /// Steps from number `from` on, if they are not before the base.
+    pub fn since(&self, from: u64) -> impl Iterator<Item = (Step, &Record)> {
+        let steps = (from.max(self.base)..self.next).map(Step);
+        steps.map(|step| (step, self.get(step)))
     }
 
     fn make_room(&mut self) {

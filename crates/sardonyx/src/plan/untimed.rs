@@ -5,7 +5,8 @@
 //! it or forgotten.
 
 use super::Plan;
-use super::journal::{Journal, Sealed};
+use super::journal::{Journal, Write};
+use super::steps::Action;
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Place};
 use crate::medium::image::Image;
@@ -58,12 +59,24 @@ impl Untimed {
         self.plan.contents.newest(place)
     }
 
-    /// Lines encrypted since they were last forgotten or settled.
-    pub fn sealed(&self) -> &[Sealed] {
-        self.plan
-            .journal
-            .as_ref()
-            .map_or(&[], |journal| &journal.sealed)
+    /// Requests, and what was encrypted, since they were last forgotten or settled.
+    pub fn asked(&self) -> &Journal {
+        self.plan.journal.as_ref().expect("it is always kept")
+    }
+
+    /// The number of the next write.
+    pub fn next_order(&self) -> u64 {
+        self.plan.steps.upcoming().0
+    }
+
+    /// What lies over the image, write by write, from the one numbered `from` on.
+    pub fn writes(&self, from: u64) -> impl Iterator<Item = Write> {
+        let writes = self.plan.steps.since(from);
+        let writes = writes.filter(|(_, record)| record.action == Action::Accept);
+        writes.map(|(step, record)| {
+            let payload = self.plan.contents.overlay.payload(record.link as u32);
+            Write::new(step.0, Place(record.place), payload)
+        })
     }
 
     /// Forgets what lies over the image, as a power cut would that nothing survives.
@@ -72,12 +85,14 @@ impl Untimed {
         self.plan.contents.overlay.forget();
         self.plan.groups.clear();
         self.plan.timers.clear();
-        self.journal().sealed.clear();
-        self.journal().pending.clear();
+        let journal = self.journal();
+        journal.handled.clear();
+        journal.sealed.clear();
+        journal.pending.clear();
     }
 
-    /// Writes what lies over the image into it, and gives what was encrypted.
-    pub fn settle(&mut self) -> Vec<Sealed> {
+    /// Writes what lies over the image into it.
+    pub fn settle(&mut self) {
         let mut places: Vec<Place> = self.plan.contents.overlay.written().collect();
         places.sort_unstable();
         for place in places {
@@ -85,8 +100,6 @@ impl Untimed {
             let beside = self.plan.contents.newest_sideband(place);
             self.plan.contents.image.write(place, &line, 0xff, beside);
         }
-        let sealed = std::mem::take(&mut self.journal().sealed);
         self.forget();
-        sealed
     }
 }

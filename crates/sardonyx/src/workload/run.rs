@@ -2,7 +2,7 @@
 //! operations that a core will play, and on demand what it changed.
 
 use super::{Flat, Mark, Memory, ProgramSpec, SpecError, Workload};
-use crate::line::{LINE_BYTES, Lines, Logical, Virtual};
+use crate::line::{LINE_BYTES, Line, Lines, Logical, Virtual};
 use crate::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError, pieces};
 use crate::units::Time;
 
@@ -42,6 +42,32 @@ impl ProgramRun {
             },
             flat,
             done: 0,
+        })
+    }
+
+    /// The program of `spec` in a `region` with those lines, after a recovery: `done` is its last
+    /// transaction, and what the log holds does not matter.
+    ///
+    /// # Errors
+    /// What is wrong with `spec`, and the remedy.
+    pub fn again(
+        spec: &ProgramSpec,
+        region: &Lines,
+        lines: &[Line],
+        done: u64,
+    ) -> Result<ProgramRun, SpecError> {
+        let workload = spec.build()?;
+        let mut flat = Flat::new(workload.region_bytes());
+        for (index, line) in (0..).zip(lines) {
+            *flat.line_mut(index) = *line;
+        }
+        Ok(ProgramRun {
+            spec: spec.clone(),
+            workload,
+            set_up: lines.len() as u64,
+            region: region.clone(),
+            flat,
+            done,
         })
     }
 

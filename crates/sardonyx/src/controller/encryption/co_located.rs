@@ -71,7 +71,7 @@ impl CoLocated {
     /// Without a counter cache (Fig. 5(a)), or with one (Fig. 5(b)).
     fn build(settings: &Settings, cache: Option<CounterTags>, layout: &mut Layout) -> Encryption {
         Box::new(CoLocated {
-            pads: Pads::new(),
+            pads: Pads::new(settings),
             global: GlobalCounter::new(settings, layout),
             cache,
             counted: 0,
@@ -153,7 +153,7 @@ impl Layer for CoLocated {
         let line = self.pads.crypt(a, next.value, data.value);
         let (line, beside) = (At::new(&line, at), Some(next.value.to_le_bytes()));
         let stored = plan.write_words(a, line, 0xff, beside, gate, Queue::Data);
-        plan.sealed(stored, a, next.value, data.value, None);
+        plan.sealed(stored, a, next.value, None);
         stored
     }
 

@@ -204,7 +204,7 @@ impl CounterMode {
     fn per_line(settings: &Settings, layout: &mut Layout) -> CounterMode {
         let lines = layout.data_lines().div_ceil(PER_LINE);
         CounterMode {
-            pads: Pads::new(),
+            pads: Pads::new(settings),
             region: layout.reserve("counters", lines),
             cache: MetadataCache::new(
                 settings.cache(&COUNTER_CACHE),
@@ -359,7 +359,7 @@ impl Layer for CounterMode {
         let unpaired = planted(Fault::LogsNotPaired) && class == Class::Log
             || planted(Fault::PairSkippedInFlight) && in_flight;
         if !self.is_paired(order) || unpaired {
-            plan.sealed(stored, a, counter, data.value, None);
+            plan.sealed(stored, a, counter, None);
             return stored;
         }
         let words = match self.siblings {
@@ -373,11 +373,11 @@ impl Layer for CounterMode {
         self.cache
             .clean(cached, if forgotten { 0xff } else { words });
         if planted(Fault::PairNotGrouped) || planted(Fault::PairNotGroupedOnMiss) && !cached.hit {
-            plan.sealed(stored, a, counter, data.value, None);
+            plan.sealed(stored, a, counter, None);
             return stored;
         }
         plan.group(&[stored, paired]);
-        plan.sealed(stored, a, counter, data.value, Some(paired));
+        plan.sealed(stored, a, counter, Some(paired));
         Stored {
             accepted: stored.accepted,
             done: plan.both(stored.done, paired.done),

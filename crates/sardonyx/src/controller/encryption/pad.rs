@@ -7,9 +7,17 @@ use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
 use crate::line::{Line, Place};
+use crate::settings::{Settings, keys};
 
 /// The processor's key. A simulator keeps no secrets: it is fixed so that results repeat.
 pub const KEY: [u8; 16] = *b"sardonyx-aes-128";
+
+// No layer lists it: no machine sets it, the crash explorer does.
+keys! {
+    OTHER_KEY: bool = flag("encryption.other_key", false),
+        Source("what the crash explorer compares with"),
+        "Encrypt under another key, so that whatever does not depend on the key shows";
+}
 
 /// Makes pads.
 #[derive(Clone)]
@@ -18,10 +26,11 @@ pub struct Pads {
 }
 
 impl Pads {
-    /// Pads under [`KEY`].
-    pub fn new() -> Pads {
+    /// Pads under [`KEY`], or another one.
+    pub fn new(settings: &Settings) -> Pads {
+        let flip = u8::from(settings.get(&OTHER_KEY));
         Pads {
-            cipher: Aes128::new(&Array::from(KEY)),
+            cipher: Aes128::new(&Array::from(KEY.map(|byte| byte ^ flip))),
         }
     }
 
@@ -37,12 +46,6 @@ impl Pads {
             counter &= 0xff;
         }
         crypt(&self.cipher, initial_value(a, counter), line)
-    }
-}
-
-impl Default for Pads {
-    fn default() -> Pads {
-        Pads::new()
     }
 }
 

@@ -2,17 +2,19 @@
 
 use super::Checker;
 use crate::crash::golden::Window;
+use crate::crash::secrecy::{self, Encrypted};
 use crate::crash::violation::{Kind, Violation};
 
 impl Checker<'_> {
-    /// What recovery has written must not be covered by a pad that covers something else.
-    pub(super) fn secrets(&mut self, from: usize) {
+    /// What draining and recovery have written must not be covered by a pad that covers something else.
+    pub(super) fn secrets(&mut self) {
         self.secrets.clear();
-        let position = self.survivors.position();
-        let sealed = &self.survivors.untimed.sealed();
-        let Some(sealed) = sealed.get(from..).filter(|sealed| !sealed.is_empty()) else {
+        if !self.history.is_encrypted() {
             return;
-        };
+        }
+        let position = self.survivors.position();
+        let untimed = &self.survivors.untimed;
+        let written = secrecy::written(untimed, 0, self.history.data_lines());
         let mut report = |kind, place, what| {
             self.secrets.push(Violation {
                 place: Some(place),
@@ -20,21 +22,25 @@ impl Checker<'_> {
             });
         };
         let pads = &self.history.pads;
-        if let Some(reused) = sealed.iter().find(|s| pads.is_reused(s, position)) {
-            let what = format!(
-                "recovery encrypts place {} under counter {}, whose pad covers another content",
-                reused.place.0, reused.counter
-            );
-            report(Kind::PadReused, reused.place, what);
+        let clash = |new: &Encrypted| Some((new.place, pads.clash(new, position)?));
+        if let Some((place, what)) = written.iter().find_map(clash) {
+            report(Kind::PadReused, place, format!("after the cut, {what}"));
         }
-        let first = &sealed[0];
-        let within_reach = pads.within_reach(first.counter, position);
-        if within_reach > 0 {
-            let what = format!(
-                "the counter goes on at {}, {within_reach} below what the array shows",
-                first.counter
-            );
-            report(Kind::PadWithinReach, first.place, what);
+        let bare = |new: &Encrypted| Some((new.place, new.bare()?));
+        if let Some((place, what)) = written.iter().find_map(bare) {
+            report(Kind::Plaintext, place, format!("after the cut, {what}"));
+        }
+        let first = written
+            .first()
+            .and_then(|first| Some((first.place, first.counter?)));
+        if let Some((place, next)) = first.filter(|_| self.history.has_global_counter()) {
+            let within_reach = pads.within_reach(next, position);
+            if within_reach > 0 {
+                let what = format!(
+                    "the counter goes on at {next}, {within_reach} below what the array shows"
+                );
+                report(Kind::PadWithinReach, place, what);
+            }
         }
     }
 

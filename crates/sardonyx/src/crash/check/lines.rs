@@ -42,17 +42,17 @@ impl Checker<'_> {
         let mut late = late.take_while(|index| accepted.is_none_or(|a| *index >= a));
         match late.find(|index| handled[*index as usize].data == *content) {
             Some(index) => Some(Some(index)),
-            None if accepted.is_none() && self.history.initial(line) == content => Some(None),
+            None if accepted.is_none() && self.history.initial(line) == Some(content) => Some(None),
             None => None,
         }
     }
 
     /// Lines that lie where a recovery has written: a place that it took for free, and is not.
-    pub(super) fn overwritten(&mut self, from: usize, controller: &mut Controller) {
+    pub(super) fn overwritten(&mut self, from: u64, controller: &mut Controller) {
         let Some(mapped) = &self.mapped else { return };
         let untimed = &mut self.survivors.untimed;
-        let sealed = &untimed.sealed()[from..];
-        let at = sealed.iter().flat_map(|sealed| mapped.at(sealed.place));
+        let writes = untimed.writes(from);
+        let at = writes.flat_map(|write| mapped.at(write.place));
         let lines: BTreeSet<u64> = at.copied().collect();
         for line in lines {
             let Some(core) = self.history.core_of(line) else {
