@@ -336,6 +336,9 @@ impl<'h> Checker<'h> {
             visible && core.fault.is_none() && core.wrong.is_empty()
         };
         let drawn = dice.checked_rem(self.options.recovery_cuts) == Some(0);
+        let covered = &self.explored.covered;
+        // Later lives take no more cuts than the first.
+        let drawn = drawn && covered.recovery_cuts <= covered.cuts;
         if !drawn || !self.lost.is_empty() || !self.cores.iter().all(is_sound) {
             return;
         }
