@@ -101,7 +101,12 @@ impl Question {
 /// What was run.
 pub fn run(history: &History) -> Value {
     let programs = &history.programs;
-    facts(&history.design, &programs[0].spec, programs.len(), history.seed)
+    facts(
+        &history.design,
+        &programs[0].spec,
+        programs.len(),
+        history.seed,
+    )
 }
 
 fn facts(design: &str, spec: &ProgramSpec, cores: usize, seed: u64) -> Value {

@@ -473,10 +473,10 @@ impl Found {
             "run": facts,
             "pass": index,
         });
-        let (count, earliest, story) = self
-            .kinds
-            .entry(Kind::RunEnded)
-            .or_insert((0, usize::MAX, Value::Null));
+        let (count, earliest, story) =
+            self.kinds
+                .entry(Kind::RunEnded)
+                .or_insert((0, usize::MAX, Value::Null));
         *count += 1;
         if number < *earliest {
             (*earliest, *story) = (number, told);
