@@ -203,7 +203,8 @@ impl MetadataCache {
         let times = &mut self.times[cached.slot];
         times.ripe = plan.both(times.ripe, ripe);
         let place = Place(self.tags[cached.slot] - 1);
-        plan.on_chip(place, line, words, drained, Domain::Cache);
+        let bytes = from..from + bytes.len();
+        plan.on_chip(place, line, bytes, drained, Domain::Cache);
     }
 
     /// The words of a line just looked up that differ from the medium's.

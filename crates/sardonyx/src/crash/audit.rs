@@ -71,15 +71,13 @@ fn apply(to: &mut Bytes, write: &Write) {
     to.1 = write.sideband.or(to.1);
 }
 
-/// Goes through the journal and asserts that draining the queues over the array always gives the
-/// same bytes, whether an array write is done or not.
-///
-/// # Panics
-/// If not: a bug in Sardonyx.
-pub fn array_writes_change_nothing(history: &History) {
+/// Array writes after which draining the queues over the array does not give the bytes that it gave before,
+/// and those that nobody had accepted.
+pub fn array_writes(history: &History) -> Vec<Violation> {
     let mut lines: FxHashMap<u64, Twice> = FxHashMap::default();
     let journal = &history.journal;
-    for (at, event) in &journal.events {
+    let mut found = Vec::new();
+    for ((_, event), at) in journal.events.iter().zip(1..) {
         for write in journal.accepted_by(*event) {
             let line = lines.entry(write.place.0).or_insert_with(|| {
                 let now = history.image.read(write.place).unwrap_or(ZERO_LINE);
@@ -93,22 +91,32 @@ pub fn array_writes_change_nothing(history: &History) {
             apply(&mut line.drained, write);
             line.queued.push_back(write.clone());
         }
-        if let Event::Done(index) = event {
-            let write = &journal.array[*index as usize];
-            let line = lines.get_mut(&write.place.0).expect("it was accepted");
-            apply(&mut line.array, write);
-            while line.queued.front().is_some_and(|w| w.order <= write.order) {
-                line.queued.pop_front();
-            }
-            let mut drained = line.array;
-            for write in &line.queued {
-                apply(&mut drained, write);
-            }
-            assert!(
-                drained == line.drained,
-                "an array write at {at:?} changed what a cut leaves at {:?}",
-                write.place
-            );
+        let Event::Done(index) = event else { continue };
+        let write = &journal.array[*index as usize];
+        let mut report = |what: &str| {
+            let place = Some(write.place);
+            let what = format!("the array write of place {} {what}", write.place.0);
+            found.push(Violation {
+                place,
+                ..Violation::new(Kind::ArrayWrite, at, what)
+            });
+        };
+        let Some(line) = lines.get_mut(&write.place.0) else {
+            report("is of a write that was never accepted");
+            continue;
+        };
+        apply(&mut line.array, write);
+        while line.queued.front().is_some_and(|w| w.order <= write.order) {
+            line.queued.pop_front();
+        }
+        let mut drained = line.array;
+        for write in &line.queued {
+            apply(&mut drained, write);
+        }
+        if drained != line.drained {
+            report("changes what a cut leaves");
+            line.drained = drained;
         }
     }
+    found
 }

@@ -6,6 +6,7 @@
 //! then or now, or if another transaction is the last visible one. Those lines are compared. In
 //! full, by reading all and checking the structure, only a sample of cuts is.
 
+mod evidence;
 mod judge;
 mod lines;
 
@@ -13,12 +14,13 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use super::caught::caught;
 use super::explore::{Explored, Options};
 use super::golden::{Expected, Window};
 use super::history::History;
 use super::mapped::Mapped;
 use super::nested;
-use super::platform::{Changed, Platform, Survivors};
+use super::platform::{Changed, Platform, Survivors, Tear, Whole};
 use super::violation::{Kind, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
@@ -91,6 +93,10 @@ pub struct Checker<'h> {
     /// The lines that the last event may have changed, by the table.
     about: Vec<u64>,
     changed: Vec<Changed>,
+    /// What the lines that are torn at this cut are without that.
+    torn: Vec<Whole>,
+    /// Why the last state could not be looked at.
+    ended: Option<String>,
     /// `eadr`: lines stored to since the last state.
     stored: Vec<u64>,
     /// What has been looked at, and what was wrong.
@@ -114,14 +120,13 @@ impl<'h> Checker<'h> {
             fault: None,
         };
         let image = history.image.copy();
-        let mapped = match platform {
-            Platform::None => None,
-            _ => Mapped::new(history, &image),
-        };
+        let is_torn = platform == Platform::None || options.tear == Tear::Words;
+        let mapped = (!is_torn).then(|| Mapped::new(history, &image)).flatten();
         Checker {
             history,
             options: *options,
-            survivors: Survivors::new(&history.journal, image, platform, history.seed),
+            survivors: Survivors::new(&history.journal, image, platform, history.seed)
+                .tearing(options.tear),
             cores: history.programs.iter().map(core).collect(),
             accepted: FxHashMap::default(),
             seen: FxHashMap::default(),
@@ -132,6 +137,8 @@ impl<'h> Checker<'h> {
             mapped,
             about: Vec::new(),
             changed: Vec::new(),
+            torn: Vec::new(),
+            ended: None,
             stored: Vec::new(),
             explored: Explored::default(),
         }
@@ -245,8 +252,33 @@ impl<'h> Checker<'h> {
         lines
     }
 
+    /// Looks at the present state. After one that could not be looked at, all is looked at.
     fn verify(&mut self, full: bool) {
-        let torn = self.survivors.tear();
+        let full = full || self.ended.take().is_some();
+        self.torn = self.survivors.tear();
+        if let Err(what) = caught(|| self.recover_and_compare(full)) {
+            self.ended = Some(what);
+            self.lost.clear();
+            self.secrets.clear();
+            for core in &mut self.cores {
+                core.fault = None;
+                core.wrong.clear();
+            }
+        }
+        self.survivors.untimed.forget();
+        if self.ended.is_none() {
+            self.live_on();
+        }
+        self.settle();
+    }
+
+    /// Forgets what a recovery has done, and makes torn lines whole.
+    fn settle(&mut self) {
+        self.survivors.untimed.forget();
+        self.survivors.mend(std::mem::take(&mut self.torn));
+    }
+
+    fn recover_and_compare(&mut self, full: bool) {
         self.explored.covered.states += 1;
         self.explored.covered.full += u64::from(full);
         let mut lines = self.affected();
@@ -272,9 +304,7 @@ impl<'h> Checker<'h> {
         }
         self.overwritten(drained, &mut controller);
         self.secrets();
-        self.survivors.untimed.forget();
-        self.live_on();
-        self.survivors.mend(torn);
+        self.ended = (self.survivors.untimed.failure()).map(|why| why.to_string());
     }
 
     /// Runs the recovery of one core's program and compares its lines.
@@ -336,6 +366,9 @@ impl<'h> Checker<'h> {
             visible && core.fault.is_none() && core.wrong.is_empty()
         };
         let drawn = dice.checked_rem(self.options.recovery_cuts) == Some(0);
+        let covered = &self.explored.covered;
+        // Later lives take no more cuts than the first.
+        let drawn = drawn && covered.recovery_cuts <= covered.cuts;
         if !drawn || !self.lost.is_empty() || !self.cores.iter().all(is_sound) {
             return;
         }

@@ -9,13 +9,21 @@ use crate::line::Place;
 use crate::plan::journal::{Event, Mark, Sealed, Write};
 
 /// Events that are shown of a line, and marks where it is about no line: the last before the cut.
-const EVENTS: usize = 24;
+const EVENTS: usize = 12;
 const MARKS: usize = 8;
+/// The same where a later life has more to tell.
+const EVENTS_BEFORE: usize = 4;
 
 /// What led to `violation`, a line of text each.
 pub fn explain(history: &History, violation: &Violation) -> Vec<String> {
     let mut story = vec![headline(history, violation)];
-    story.extend(violation.story.iter().map(|line| format!("  {line}")));
+    story.extend(violation.evidence.iter().map(|line| format!("  {line}")));
+    if !violation.story.is_empty() {
+        let life = history.life + 1;
+        story.push(format!("  in life {life} of the programs:"));
+        story.extend(violation.story.iter().map(|line| format!("  {line}")));
+        story.push("  before:".to_owned());
+    }
     let line = violation.line.or(violation.place.map(|place| place.0));
     story.extend(line.and_then(|line| counters(history, violation.position, line)));
     story.extend(events(history, violation, line));
@@ -30,13 +38,14 @@ fn headline(history: &History, violation: &Violation) -> String {
             format!("{:.1} ns", time.ns())
         }
     };
-    let mut text = format!(
-        "{} on {}, seed {}, cut {} ({at})",
-        violation.kind.name(),
-        history.design,
-        history.seed,
-        violation.position
-    );
+    let (kind, cut) = (violation.kind.name(), violation.position);
+    let mut text = match history.life {
+        1 => {
+            let (design, seed) = (&history.design, history.seed);
+            format!("{kind} on {design}, seed {seed}, cut {cut} ({at})")
+        }
+        life => format!("{kind} in life {life}, cut {cut} ({at})"),
+    };
     for cut in &violation.later_cuts {
         text += &format!(", then cut {cut} of the life after that");
     }
@@ -155,7 +164,11 @@ fn events(history: &History, violation: &Violation, line: Option<u64>) -> Vec<St
             _ => {}
         }
     }
-    let most = line.map_or(MARKS, |_| EVENTS);
+    let most = match line {
+        _ if !violation.story.is_empty() => EVENTS_BEFORE,
+        Some(_) => EVENTS,
+        None => MARKS,
+    };
     shown.split_off(shown.len().saturating_sub(most))
 }
 

@@ -9,11 +9,12 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::audit;
+use super::caught::caught;
 use super::check::{Checker, Covered};
 use super::history::{History, HistoryError};
-use super::platform::Platform;
+use super::platform::{Platform, Tear};
 use super::secrecy;
-use super::violation::Tally;
+use super::violation::{Kind, Tally, Violation};
 
 /// Positions of a piece.
 const PIECE: u64 = 4096;
@@ -69,6 +70,8 @@ pub struct Options {
     pub recovery_cuts: u64,
     /// One position in so many is looked at in full, whatever the cut has changed; 1 for each.
     pub full_one_in: u64,
+    /// What of a line that is being accepted is atomic.
+    pub tear: Tear,
     /// Threads; 0 for one a processor.
     pub threads: usize,
 }
@@ -80,6 +83,7 @@ impl Default for Options {
             cuts: Cuts::All,
             recovery_cuts: 256,
             full_one_in: 509,
+            tear: Tear::Lines,
             threads: 0,
         }
     }
@@ -101,7 +105,6 @@ pub fn explore(
     options: &Options,
     progress: &(dyn Fn(u64) -> bool + Sync),
 ) -> Option<Explored> {
-    audit::array_writes_change_nothing(history);
     let pieces = options.cuts.count(history).div_ceil(PIECE);
     let sample = match options.cuts {
         Cuts::All => Vec::new(),
@@ -169,11 +172,21 @@ pub fn explore(
 
 /// What the run as a whole shows, without any cut; of one cut, what is first seen there.
 pub fn whole_run(history: &History, options: &Options, tally: &mut Tally) {
-    let found = audit::pairs(history, options.platform).into_iter();
-    for violation in found.chain(secrecy::within(history)) {
-        match options.cuts {
-            Cuts::One(position) if position != violation.position => {}
-            _ => tally.add(violation),
+    let audits: [&dyn Fn() -> Vec<Violation>; 3] = [
+        &|| audit::array_writes(history),
+        &|| audit::pairs(history, options.platform),
+        &|| secrecy::within(history),
+    ];
+    for audit in audits {
+        let found = caught(audit).unwrap_or_else(|what| {
+            let at = history.positions() - 1;
+            vec![Violation::new(Kind::RunEnded, at, what)]
+        });
+        for violation in found {
+            match options.cuts {
+                Cuts::One(position) if position != violation.position => {}
+                _ => tally.add(violation),
+            }
         }
     }
 }

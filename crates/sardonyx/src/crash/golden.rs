@@ -153,6 +153,17 @@ impl Expected {
         }
     }
 
+    /// The last transaction that has left `line` as `content`; 0 for setup, or what came before.
+    pub fn left_by(&self, line: u64, content: &Line) -> Option<u64> {
+        let versions = self.versions.get(&line).into_iter().flatten();
+        let left = versions.rev().find(|(_, line)| line == content);
+        let initial = || {
+            let initial = &self.initial[self.region.index_of(line)? as usize];
+            (initial == content).then_some(self.first)
+        };
+        left.map(|(number, _)| *number).or_else(initial)
+    }
+
     /// Log or data.
     pub fn class_of(&self, line: u64) -> Class {
         match self.log.contains(line) {

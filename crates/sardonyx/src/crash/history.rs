@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::caught::caught;
 use super::golden::{Expected, Golden};
 use super::secrecy::{self, Before, Encrypted, Pads};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -57,6 +58,9 @@ pub enum HistoryError {
         /// Bytes free.
         free: u64,
     },
+    /// An assertion fails in the run itself.
+    #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
+    Broken(String),
     /// The cuts asked for are not in the run.
     #[error("{0}")]
     Cuts(String),
@@ -164,7 +168,8 @@ impl History {
             seed,
             before: None,
         };
-        Ok(nothing.live(life, controller)?)
+        let life = caught(|| nothing.live(life, controller));
+        Ok(life.map_err(HistoryError::Broken)??)
     }
 
     /// The life after a cut of this one, with small caches on chip.

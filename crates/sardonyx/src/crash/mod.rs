@@ -6,6 +6,7 @@
 //! reserve power, not an attacker who writes.
 
 pub mod audit;
+mod caught;
 mod check;
 mod cost;
 mod explain;
@@ -26,7 +27,7 @@ pub use explain::explain;
 pub use explore::{Cuts, Explored, Options, explore};
 pub use golden::Expected;
 pub use history::{History, HistoryError};
-pub use platform::Platform;
+pub use platform::{Platform, Tear};
 pub use report::Question;
 pub use stages::{Shown, Stage, stages};
 pub use trial::Trial;

@@ -1,6 +1,7 @@
 //! Life goes on: over what a cut has left each core recovers once more, timed, and goes on with some
 //! transactions of its own. That is a history like the first, and is cut like it at every position.
 
+use super::caught::caught;
 use super::check::{Checker, Covered};
 use super::explain::explain;
 use super::explore::{Cuts, Explored, Options, whole_run};
@@ -96,7 +97,8 @@ pub fn live(
     tally: &mut Tally,
 ) -> u64 {
     let position = survivors.position();
-    let life = match next(history, survivors, workloads) {
+    let life = caught(|| next(history, survivors, workloads).map_err(|why| why.to_string()));
+    let life = match life.and_then(|life| life) {
         Ok(Some(life)) => life,
         Ok(None) => return 0,
         Err(why) => {
@@ -132,6 +134,7 @@ pub fn live(
         let violation = Violation {
             position,
             later_cuts,
+            evidence: Vec::new(),
             story,
             ..violation
         };

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::history::History;
 use crate::controller::{Controller, Persist, Write};
-use crate::line::{Line, Logical, Place};
+use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::machine::write_untimed;
 use crate::medium::image::Image;
 use crate::plan::At;
@@ -30,6 +30,21 @@ crate::names::named! {
     }
 }
 
+crate::names::named! {
+    /// What of a line survives whole if the power goes while it is being accepted.
+    #[derive(Default)]
+    Tear {
+        /// All of it: a line is accepted or not.
+        #[default]
+        Lines = "lines",
+        /// Each of its 8-byte words, and what lies beside it, by itself.
+        Words = "words",
+    }
+}
+
+/// What a torn line is without that, and what lies beside it.
+pub type Whole = (Place, Line, Option<[u8; 8]>);
+
 /// A place whose bytes differ from what they were a position before, and which of its words.
 pub type Changed = (Place, u8);
 
@@ -43,14 +58,17 @@ pub struct Survivors<'h> {
     pub untimed: Untimed,
     /// `eadr`: events whose effect on the image is in it already.
     drained_until: usize,
-    /// What is on chip is drained: its words may be newer than those of a write that comes later.
+    /// What is on chip is drained: its bytes may be newer than those of a write that comes later.
     drains_chip: bool,
-    /// How new the words of lines are, where it is.
-    versions: FxHashMap<u64, [u64; 8]>,
+    /// How new the bytes of lines are, where it is.
+    versions: FxHashMap<u64, Box<[u64; LINE_BYTES]>>,
     /// `eadr`: dirty lines of the processors' caches.
     cached: BTreeMap<Logical, (Line, Persist)>,
     /// `none`: array writes that have begun.
     programming: Vec<u32>,
+    tear: Tear,
+    /// Where words are torn: what the last event accepts, and what was there before.
+    accepting: Vec<(u32, Whole)>,
 }
 
 impl<'h> Survivors<'h> {
@@ -71,7 +89,18 @@ impl<'h> Survivors<'h> {
             versions: FxHashMap::default(),
             cached: BTreeMap::new(),
             programming: Vec::new(),
+            tear: Tear::Lines,
+            accepting: Vec::new(),
         }
+    }
+
+    /// The same on a medium that tears lines like that, where queues are drained and caches are not.
+    #[must_use]
+    pub fn tearing(mut self, tear: Tear) -> Survivors<'h> {
+        if self.platform == Platform::Adr {
+            self.tear = tear;
+        }
+        self
     }
 
     /// How many events have happened.
@@ -84,6 +113,18 @@ impl<'h> Survivors<'h> {
         let journal = self.journal;
         let (now, event) = journal.events[self.position as usize];
         self.position += 1;
+        for (index, (place, ..)) in self.accepting.drain(..) {
+            changed.push((place, journal.writes[index as usize].words));
+        }
+        if let (Event::Ready { from, count }, Tear::Words) = (event, self.tear) {
+            let image = self.untimed.image();
+            let old = |index: u32| {
+                let place = journal.writes[index as usize].place;
+                let line = image.read(place).unwrap_or(ZERO_LINE);
+                (index, (place, line, image.sideband(place)))
+            };
+            self.accepting.extend((from..from + count).map(old));
+        }
         if self.platform == Platform::Eadr {
             self.drain_instant(now, changed);
         }
@@ -109,7 +150,7 @@ impl<'h> Survivors<'h> {
             (Event::OnChip(index), Platform::Adr) => {
                 let change = &journal.on_chip[index as usize];
                 if is_register(change) {
-                    self.apply(&change.write, changed);
+                    self.apply_newest(&change.write, change.bytes, changed);
                 }
             }
             (Event::Begun(index), Platform::None) => {
@@ -138,27 +179,39 @@ impl<'h> Survivors<'h> {
                 self.apply(write, changed);
             }
             if let Event::OnChip(index) = event {
-                self.apply(&journal.on_chip[*index as usize].write, changed);
+                let change = &journal.on_chip[*index as usize];
+                self.apply_newest(&change.write, change.bytes, changed);
             }
         }
     }
 
-    /// Makes the write's words the image's, if they are newer.
+    /// Makes the write's words the image's.
     fn apply(&mut self, write: &journal::Write, changed: &mut Vec<Changed>) {
-        let mut words = write.words;
         if self.drains_chip {
-            let versions = self.versions.entry(write.place.0).or_default();
-            for (word, version) in versions.iter_mut().enumerate() {
-                let carried = words >> word & 1 == 1;
-                if carried && write.order >= *version {
-                    *version = write.order;
-                } else {
-                    words &= !(1 << word);
-                }
-            }
+            let bytes = (0..8).filter(|word| write.words >> word & 1 == 1);
+            let bytes = bytes.fold(0, |all, word| all | 0xff << (word * 8));
+            return self.apply_newest(write, bytes, changed);
         }
         let image = self.untimed.image_mut();
-        image.write(write.place, &write.line, words, write.sideband);
+        image.write(write.place, &write.line, write.words, write.sideband);
+        changed.push((write.place, write.words));
+    }
+
+    /// Makes those of the write's `bytes` the image's that are newer.
+    fn apply_newest(&mut self, write: &journal::Write, bytes: u64, changed: &mut Vec<Changed>) {
+        let versions = self.versions.entry(write.place.0);
+        let versions = versions.or_insert_with(|| Box::new([0; LINE_BYTES]));
+        let image = self.untimed.image_mut();
+        let mut line = image.read(write.place).unwrap_or(ZERO_LINE);
+        let mut words = 0;
+        for (byte, version) in versions.iter_mut().enumerate() {
+            if bytes >> byte & 1 == 1 && write.order >= *version {
+                *version = write.order;
+                line[byte] = write.line[byte];
+                words |= 1 << (byte / 8);
+            }
+        }
+        image.write(write.place, &line, words, write.sideband);
         changed.push((write.place, words));
     }
 
@@ -181,9 +234,30 @@ impl<'h> Survivors<'h> {
         recover_over(history, &mut self.untimed, &drained)
     }
 
-    /// Tears the lines that are being programmed; gives what [`Survivors::mend`] needs.
-    pub fn tear(&mut self) -> Vec<(Place, Line, Option<[u8; 8]>)> {
+    /// Whether the last event accepts a write of `line`, which is torn.
+    pub fn is_torn(&self, line: u64) -> bool {
+        self.accepting.iter().any(|(index, _)| {
+            let order = self.journal.writes[*index as usize].order;
+            let request = self.journal.request_of(order);
+            request.is_some_and(|request| self.journal.handled[request].line.0 == line)
+        })
+    }
+
+    /// Tears the lines that are being programmed, or accepted; gives what [`Survivors::mend`] needs.
+    pub fn tear(&mut self) -> Vec<Whole> {
         let mut whole = Vec::new();
+        for (index, (place, old, beside)) in &self.accepting {
+            let write = &self.journal.writes[*index as usize];
+            let image = self.untimed.image_mut();
+            let new = image.read(*place).unwrap_or(ZERO_LINE);
+            whole.push((*place, new, image.sideband(*place)));
+            let dice = mix(self.seed ^ mix(self.position) ^ u64::from(*index) << 40);
+            let lost = write.words & dice as u8;
+            // Beside a line that had nothing there a lost counter leaves zeros.
+            let lost_beside = write.sideband.filter(|_| dice >> 8 & 1 == 1);
+            let beside = lost_beside.map(|_| beside.unwrap_or_default());
+            image.write(*place, old, lost, beside);
+        }
         for index in &self.programming {
             let write = &self.journal.array[*index as usize];
             let image = self.untimed.image_mut();
@@ -197,7 +271,7 @@ impl<'h> Survivors<'h> {
     }
 
     /// Makes torn lines what they were.
-    pub fn mend(&mut self, whole: Vec<(Place, Line, Option<[u8; 8]>)>) {
+    pub fn mend(&mut self, whole: Vec<Whole>) {
         for (place, line, beside) in whole.into_iter().rev() {
             self.untimed.image_mut().write(place, &line, 0xff, beside);
         }
@@ -248,7 +322,12 @@ mod tests {
             let event = Event::OnChip(journal.on_chip.len() as u32);
             journal.events.push((Time::from_ps(1), event));
             let write = write(10, place, 7);
-            journal.on_chip.push(journal::OnChip { domain, write });
+            let bytes = u64::MAX;
+            journal.on_chip.push(journal::OnChip {
+                domain,
+                write,
+                bytes,
+            });
         }
         journal.writes.push(write(9, register, 6)); // older, and accepted later
         let ready = Event::Ready { from: 0, count: 1 };

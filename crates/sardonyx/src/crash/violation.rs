@@ -21,6 +21,8 @@ crate::names::named! {
         Broken = "broken-structure",
         /// A run could not go on: an error, or an assertion of the simulator's own.
         RunEnded = "run-ended",
+        /// What a cut would leave changes when a write is done in the array.
+        ArrayWrite = "array-write",
         /// A counter persists before the line that it is for, or one half of a pair without the other.
         HalfAPair = "half-a-pair",
         /// Two contents under one pad.
@@ -61,6 +63,8 @@ pub struct Violation {
     pub place: Option<Place>,
     /// In words.
     pub what: String,
+    /// What there was to see at the cut, a line of text each.
+    pub evidence: Vec<String>,
     /// What led to it in later lives, a line of text each.
     pub story: Vec<String>,
 }
@@ -76,6 +80,7 @@ impl Violation {
             line: None,
             place: None,
             what,
+            evidence: Vec::new(),
             story: Vec::new(),
         }
     }

@@ -51,13 +51,16 @@ pub enum Domain {
     Registers,
 }
 
-/// Words of an on-chip line that changed.
+/// Bytes of an on-chip line that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnChip {
     /// Where on the chip.
     pub domain: Domain,
-    /// What draining it would write.
+    /// What draining it would write: of its words these bytes, as others may describe what is not
+    /// accepted yet.
     pub write: Write,
+    /// Which bytes of the line.
+    pub bytes: u64,
 }
 
 /// A line that was encrypted, as the design says: what the auditor of pairs needs to know.
@@ -116,7 +119,7 @@ pub enum Event {
     Begun(u32),
     /// The array has changed: write `.0` of [`Journal::array`].
     Done(u32),
-    /// Words of an on-chip line changed, and all that they describe is accepted: number `.0` of
+    /// Bytes of an on-chip line changed, and all that they describe is accepted: number `.0` of
     /// [`Journal::on_chip`].
     OnChip(u32),
     /// Write request `.0` of [`Journal::handled`] is accepted: a fence need not wait for it.

@@ -13,7 +13,7 @@ pub mod steps;
 pub mod untimed;
 
 use crate::planted::{Fault, planted};
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 use smallvec::SmallVec;
 
@@ -441,9 +441,16 @@ impl Plan {
         }
     }
 
-    /// For the journal: the words `words` of an on-chip copy of the line at `place` are those of
-    /// `line`, and a platform that drains the copy's `domain` may do so after `ripe`.
-    pub fn on_chip(&mut self, place: Place, line: &Line, words: u8, ripe: Step, domain: Domain) {
+    /// For the journal: the bytes `bytes` of an on-chip copy of the line at `place` are those of `line`,
+    /// and a platform that drains the copy's `domain` may do so after `ripe`.
+    pub fn on_chip(
+        &mut self,
+        place: Place,
+        line: &Line,
+        bytes: Range<usize>,
+        ripe: Step,
+        domain: Domain,
+    ) {
         if self.journal.is_none() {
             return;
         }
@@ -454,11 +461,17 @@ impl Plan {
                 order: step.0,
                 place,
                 line: *line,
-                words,
+                words: (bytes.start / 8..=(bytes.end - 1) / 8).fold(0, |all, word| all | 1 << word),
                 sideband: None,
                 merged_into: None,
             };
-            journal.pending.insert(step.0, OnChip { domain, write });
+            let bytes = bytes.fold(0, |all, byte| all | 1 << byte);
+            let change = OnChip {
+                domain,
+                write,
+                bytes,
+            };
+            journal.pending.insert(step.0, change);
         }
     }
 

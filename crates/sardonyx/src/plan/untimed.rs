@@ -85,6 +85,7 @@ impl Untimed {
         self.plan.contents.overlay.forget();
         self.plan.groups.clear();
         self.plan.timers.clear();
+        self.plan.failure = None;
         let journal = self.journal();
         journal.handled.clear();
         journal.sealed.clear();

@@ -13,7 +13,7 @@ pub mod timed;
 
 pub use crate::machine::{COUNTER_SPAN, Mark, Memory, MemoryExt, Phase};
 pub(crate) use durability::Header;
-pub use durability::{Durability, DurabilityKind, Mutant, Recovered, Transaction};
+pub use durability::{Durability, DurabilityKind, Logged, Mutant, Recovered, Transaction};
 pub use flat::Flat;
 pub use programs::{Program, ProgramFile};
 pub use run::ProgramRun;

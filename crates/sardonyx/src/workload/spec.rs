@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::durability::{Durability, DurabilityKind, Recovered};
+use super::durability::{Durability, DurabilityKind, Logged, Recovered};
 use super::programs::{PROGRAMS, Program};
 use super::{Memory, Sharing};
 use crate::line::LINE_BYTES;
@@ -69,6 +69,11 @@ impl Workload {
     /// They make no sense.
     pub fn recover(&self, memory: &mut dyn Memory) -> Result<Recovered, Fault> {
         self.durability.recover(memory, 0..self.region_bytes())
+    }
+
+    /// What the undo log holds.
+    pub fn log(&self, memory: &mut dyn Memory) -> Logged {
+        self.durability.log(memory)
     }
 
     /// Whether the structure's invariants hold, from the bytes alone; reads all of it.

@@ -1,6 +1,7 @@
 //! What is wrong at a cut, from what the last state has shown, and how it is counted.
 
 use super::Checker;
+use crate::crash::caught::caught;
 use crate::crash::golden::Window;
 use crate::crash::secrecy::{self, Encrypted};
 use crate::crash::violation::{Kind, Violation};
@@ -44,17 +45,33 @@ impl Checker<'_> {
         }
     }
 
-    /// Counts what is wrong at this cut.
+    /// Counts what is wrong at this cut; what is the first of its kind is told with the evidence.
     pub(super) fn judge(&mut self) {
         self.explored.covered.cuts += 1;
+        for mut violation in self.wrong() {
+            if !self.explored.tally.kinds.contains_key(&violation.kind) {
+                let evidence = caught(|| self.evidence(&violation));
+                self.settle();
+                violation.evidence = evidence.unwrap_or_default();
+            }
+            self.explored.tally.add(violation);
+        }
+    }
+
+    fn wrong(&self) -> Vec<Violation> {
+        let mut found = Vec::new();
         let position = self.survivors.position();
         let mut report = |kind, core, line, what| {
-            self.explored.tally.add(Violation {
+            found.push(Violation {
                 core,
                 line,
                 ..Violation::new(kind, position, what)
             });
         };
+        if let Some(what) = &self.ended {
+            let what = format!("a recovery ends early: {what}");
+            report(Kind::RunEnded, None, None, what);
+        }
         if let Some(line) = self.lost.first().copied() {
             let what = format!("line {line} reads as no accepted write of it");
             report(Kind::LineLost, self.history.core_of(line), Some(line), what);
@@ -86,11 +103,8 @@ impl Checker<'_> {
                 report(Kind::WrongLine, Some(index), Some(*line), what);
             }
         }
-        for secret in &self.secrets {
-            self.explored.tally.add(Violation {
-                position,
-                ..secret.clone()
-            });
-        }
+        let secrets = self.secrets.iter().cloned();
+        found.extend(secrets.map(|secret| Violation { position, ..secret }));
+        found
     }
 }

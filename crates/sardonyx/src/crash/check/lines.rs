@@ -11,8 +11,8 @@ impl Checker<'_> {
     /// Each of `lines` must read as the newest accepted write of it, or a later one.
     pub(super) fn every_line(&mut self, controller: &mut Controller, lines: &BTreeSet<u64>) {
         for line in lines.iter().chain(&self.lost.clone()) {
-            // What a processor's cache drained need not be a write request's.
-            let drained = self.survivors.is_cached(*line);
+            // What a processor's cache drained need not be a write request's, nor a torn line anybody's.
+            let drained = self.survivors.is_cached(*line) || self.survivors.is_torn(*line);
             if drained || self.history.core_of(*line).is_none() {
                 self.seen.remove(line);
                 self.lost.remove(line);

@@ -7,7 +7,7 @@ mod software_undo;
 use std::ops::Range;
 
 use super::{COUNTER_SPAN, Fault, Memory, Sharing};
-use crate::line::LINE_BYTES;
+use crate::line::{LINE_BYTES, Line};
 pub use mutant::Mutant;
 pub(crate) use software_undo::Header;
 use software_undo::SoftwareUndo;
@@ -26,12 +26,28 @@ pub trait Durability: Send {
     /// # Errors
     /// The bytes make no sense; nothing has been changed then.
     fn recover(&self, memory: &mut dyn Memory, region: Range<u64>) -> Result<Recovered, Fault>;
+
+    /// What the log holds, be it sensible or not: for who has to explain a failure.
+    fn log(&self, memory: &mut dyn Memory) -> Logged;
 }
 
 /// A transaction under way: a structure's code loads from it and stores to it as if there were none.
 pub trait Transaction: Memory {
     /// Makes all that was stored persistent, or after a power cut nothing.
     fn commit(self: Box<Self>);
+}
+
+/// An undo log's content, as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Logged {
+    /// The word that says whether the entries are to be put back: 0 or 1.
+    pub valid: u64,
+    /// The transaction that it is of, or the last visible one.
+    pub transaction: u64,
+    /// How many entries there are.
+    pub entries: u64,
+    /// The entries that there can be: the byte of the region, and its line as it was.
+    pub lines: Vec<(u64, Line)>,
 }
 
 /// What recovery found.

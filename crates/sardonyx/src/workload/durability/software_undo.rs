@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::{Durability, Mutant, Recovered, Transaction};
+use super::{Durability, Logged, Mutant, Recovered, Transaction};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 use crate::machine::pieces;
 use crate::workload::{COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, Phase, Sharing};
@@ -115,6 +115,22 @@ impl SoftwareUndo {
 }
 
 impl Durability for SoftwareUndo {
+    fn log(&self, memory: &mut dyn Memory) -> Logged {
+        let entries = memory.load_u64(self.start + ENTRIES);
+        let lines = (0..entries.min(self.capacity)).map(|index| {
+            let mut old = ZERO_LINE;
+            memory.load(self.old_line(index), &mut old);
+            (memory.load_u64(self.address(index)), old)
+        });
+        let lines = lines.collect();
+        Logged {
+            valid: memory.load_u64(self.start + VALID),
+            transaction: memory.load_u64(self.start + TRANSACTION),
+            entries,
+            lines,
+        }
+    }
+
     fn log_bytes(&self) -> Range<u64> {
         let blocks = self.capacity.div_ceil(PER_BLOCK);
         self.start..self.start + self.header_bytes() + blocks * COUNTER_SPAN

@@ -1,0 +1,49 @@
+//! An assertion of the simulator's own that fails under a design is a finding like another: it ends what
+//! was being tried, not the explorer.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+thread_local! {
+    static CATCHING: Cell<bool> = const { Cell::new(false) };
+    static CAUGHT: RefCell<String> = const { RefCell::new(String::new()) };
+}
+static HOOK: Once = Once::new();
+
+/// What `act` gives, or what it panics with, and where; nothing is printed then.
+pub fn caught<T>(act: impl FnOnce() -> T) -> Result<T, String> {
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| match CATCHING.get() {
+            false => before(info),
+            true => {
+                let place = info
+                    .location()
+                    .map_or(String::new(), |at| format!("{}:{}: ", at.file(), at.line()));
+                let what = info.payload_as_str().unwrap_or("a panic");
+                CAUGHT.set(place + what);
+            }
+        }));
+    });
+    let before = CATCHING.replace(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(act));
+    CATCHING.set(before);
+    result.map_err(|_| CAUGHT.take())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_panic_says_is_given_and_where() {
+        assert_eq!(caught(|| 3), Ok(3));
+        let inner = caught(|| caught(|| panic!("number {}", 7)).unwrap_err());
+        let told = inner.expect("the inner one was caught");
+        assert!(
+            told.ends_with(": number 7") && told.contains("caught.rs:"),
+            "{told}"
+        );
+    }
+}
