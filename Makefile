@@ -37,6 +37,7 @@ test: lint test-rust test-python
 
 test-rust: qemu
 	cargo test $(CARGO_FLAGS)
+	cargo test --release --locked --package sardonyx --features planted --test planted
 
 # The simulator's tests with its debug assertions and with overflow as an error; `make test` has neither.
 CHECKED := profile.release.package.sardonyx

@@ -188,6 +188,14 @@ faults! {
     UndoWithoutFence = "undo-without-fence",
     /// The log's header is cleared by a plain store.
     UndoHeaderPlain = "undo-header-plain",
+
+    // The explorer, obliging: what it finds then shows what it needs its evictions and delays for.
+    /// No line is evicted but for want of room.
+    NoEvictions = "no-evictions",
+    /// No write is held back, and instructions take the times that they take.
+    NoDelays = "no-delays",
+    /// Neither evictions nor delays.
+    Obliging = "obliging",
 }
 
 /// Whether `fault` is planted: never, and known when the program is compiled.

@@ -1,0 +1,361 @@
+//! Every fault of [`sardonyx::planted`] is caught by the plan of the crash explorer, with at least one of
+//! three seeds, under a design and a program for which it is one; and without any the same trials hold.
+//! Prints what caught each (`--nocapture`): `docs/crash-mutants.md` is made of it.
+
+use std::sync::{Mutex, MutexGuard};
+
+use serde_json::Value;
+
+use sardonyx::crash::{Options, Trial};
+use sardonyx::planted::{Fault, plant};
+use sardonyx::workload::{DurabilityKind, Mutant};
+
+/// One setting for the whole process: the tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A design and a program, with so many bytes of structure if it is not what the plan says.
+#[derive(Clone, Copy)]
+struct Tried {
+    design: &'static str,
+    program: &'static str,
+    footprint: Option<u64>,
+}
+
+const fn on(design: &'static str, program: &'static str) -> Tried {
+    Tried {
+        design,
+        program,
+        footprint: None,
+    }
+}
+
+/// Large enough for counts that are full.
+const fn many(design: &'static str) -> Tried {
+    Tried {
+        footprint: Some(32_768),
+        ..on(design, "duplicates")
+    }
+}
+
+const SCA: &[Tried] = &[on("sca", "btree")];
+const SCA_OR_QUEUE: &[Tried] = &[
+    on("sca", "queue"),
+    on("fca", "queue"),
+    on("co-located", "queue"),
+];
+const FCA: &[Tried] = &[on("fca", "btree")];
+const BESIDE: &[Tried] = &[on("co-located", "btree")];
+const ESD: &[Tried] = &[on("esd-sound", "btree"), on("esd+sca", "btree")];
+const ESD_ON_DEMAND: &[Tried] = &[on("esd+sca", "btree")];
+const FULL_INDEX: &[Tried] = &[many("dedup-sha1-sound")];
+const CRC: &[Tried] = &[on("dewrite-sound", "queue")];
+const SHA1: &[Tried] = &[on("dedup-sha1-sound", "queue")];
+const ZEROS: &[Tried] = &[on("zero-lines", "duplicates")];
+/// Nothing else waits for a line here: counters that are written back wait for theirs.
+const ZEROS_ALONE: &[Tried] = &[on("zero-lines+co-located", "duplicates")];
+
+/// What is wrong after a cut: lines, transactions, pairs.
+const LOST: &[&str] = &[
+    "unrecoverable",
+    "lost-transaction",
+    "early-transaction",
+    "wrong-line",
+    "line-lost",
+    "broken-structure",
+    "half-a-pair",
+];
+/// Pads and plaintext.
+const SECRETS: &[&str] = &["pad-reused", "pad-within-reach", "plaintext"];
+
+/// One recovery in so many is cut where each is a pass over memory.
+const REBUILDS: u64 = 1024;
+
+fn trial(tried: Tried, mutant: Option<Mutant>, seed: u64) -> Trial {
+    let rebuilds = tried.design.starts_with("de");
+    Trial {
+        machine: "sca".into(),
+        overrides: Vec::new(),
+        design: tried.design.into(),
+        program: tried.program.into(),
+        durability: DurabilityKind::SoftwareUndo { mutant },
+        seed,
+        cores: None,
+        transactions: None,
+        item_bytes: None,
+        footprint: tried.footprint,
+        options: Options {
+            recovery_cuts: if rebuilds { REBUILDS } else { 64 },
+            ..Options::default()
+        },
+        thorough: None,
+    }
+}
+
+fn answer(tried: Tried, seed: u64) -> Value {
+    let answer = trial(tried, None, seed).answer(&|_, _| true);
+    answer.expect("a plan").expect("nobody ends it")
+}
+
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The kinds of violations that a trial has found, with the passes that were broken.
+fn found(answer: &Value) -> (Vec<&str>, Vec<usize>) {
+    let violations = answer["violations"].as_array().expect("a list");
+    let kinds = violations
+        .iter()
+        .map(|v| v["kind"].as_str().expect("a name"));
+    let passes = answer["passes"].as_array().expect("a list").iter();
+    let cuts = |pass: &Value, key| pass[key].as_u64().expect("a number");
+    let broken = passes
+        .map(|pass| cuts(pass, "lost_cuts") + cuts(pass, "secret_cuts") > 0)
+        .enumerate();
+    let broken = broken.filter(|(_, broken)| *broken).map(|(index, _)| index);
+    (kinds.collect(), broken.collect())
+}
+
+/// Plants each of `faults` in turn and says which were not caught by a violation of `kinds`.
+fn catch(faults: &[Fault], places: &[Tried], kinds: &[&str]) -> Vec<String> {
+    let mut missed = Vec::new();
+    for fault in faults {
+        let _turn = turn();
+        let mut tries = (1..=3).flat_map(|seed| places.iter().map(move |tried| (*tried, seed)));
+        let caught = tries.find_map(|(tried, seed)| {
+            plant(Some(*fault));
+            let answer = answer(tried, seed);
+            plant(None);
+            let (all, passes) = found(&answer);
+            let by = all.iter().any(|kind| kinds.contains(kind));
+            by.then(|| {
+                let Tried {
+                    design, program, ..
+                } = tried;
+                let (name, meaning) = (fault.name(), fault.meaning());
+                let (all, passes) = (all.join(", "), format!("{passes:?}"));
+                format!("| `{name}` | {meaning} | `{design}` | {all} | {program}, seed {seed}, passes {passes} |")
+            })
+        });
+        match caught {
+            Some(row) => println!("{row}"),
+            None => missed.push(fault.name().to_owned()),
+        }
+    }
+    missed
+}
+
+fn all_caught(cases: &[(&[Fault], &[Tried], &[&str])]) {
+    let missed = cases
+        .iter()
+        .flat_map(|(faults, places, kinds)| catch(faults, places, kinds));
+    let missed: Vec<String> = missed.collect();
+    assert!(missed.is_empty(), "not caught: {missed:?}");
+}
+
+use Fault::*;
+
+#[test]
+fn without_a_fault_all_of_it_holds() {
+    let all = [
+        SCA,
+        SCA_OR_QUEUE,
+        FCA,
+        BESIDE,
+        ESD,
+        ZEROS_ALONE,
+        CRC,
+        SHA1,
+        ZEROS,
+    ];
+    for tried in all.into_iter().flatten() {
+        let _turn = turn();
+        let answer = answer(*tried, 1);
+        let (kinds, _) = found(&answer);
+        assert!(kinds.is_empty(), "{}: {kinds:?}", tried.design);
+    }
+}
+
+#[test]
+fn pads() {
+    all_caught(&[(
+        &[
+            PadConstant,
+            PadWithoutPlace,
+            PadWithoutCounter,
+            PadWithoutKey,
+            PadBlocksAlike,
+            PadCounterTruncated,
+        ],
+        SCA,
+        SECRETS,
+    )]);
+}
+
+#[test]
+fn counters() {
+    let on_sca = [
+        SiblingsForgotten,
+        SiblingsForgottenInFlight,
+        CounterWriteBackNotAwaited,
+        CounterBeforeData,
+        PairNotGrouped,
+        PairNotGroupedOnMiss,
+        PairSkippedInFlight,
+        StaleCounterRead,
+    ];
+    all_caught(&[(&on_sca, SCA, LOST), (&[LogsNotPaired], FCA, LOST)]);
+}
+
+#[test]
+fn marks() {
+    let all = [MarkNotAwaited, MarkTooLow, MarkRecoveredLow, MarkNotRenewed];
+    let cases: [(&[Fault], &[Tried], &[&str]); 2] = [
+        (&all, SCA, SECRETS),
+        (&[MarkBeforeAwaited], SCA_OR_QUEUE, SECRETS),
+    ];
+    all_caught(&cases);
+}
+
+#[test]
+fn counters_beside_their_lines() {
+    all_caught(&[
+        (&[SidebandOfOlder, SidebandLostOnMerge], BESIDE, LOST),
+        (&[CounterKeptInFlight], BESIDE, SECRETS),
+    ]);
+}
+
+#[test]
+fn caches_of_metadata() {
+    let counters = [
+        EvictedCounterDropped,
+        EvictionOneWord,
+        EvictionUnripe,
+        PersistIgnoresFlight,
+    ];
+    let mappings = [EvictedMappingDropped, SecondWordForgotten];
+    all_caught(&[(&counters, SCA, LOST), (&mappings, ESD_ON_DEMAND, LOST)]);
+}
+
+#[test]
+fn the_engine() {
+    let all = [
+        StaleForward,
+        ForwardOwnWordsOnly,
+        ArrayOutOfOrder,
+        MergeLosesWords,
+        GroupTakenApart,
+    ];
+    all_caught(&[(&all, SCA, LOST)]);
+}
+
+#[test]
+fn mappings_and_places() {
+    let all = [
+        EsdComparisonSkipped,
+        EsdComparesHalf,
+        SharedFreedEarly,
+        EfitKeepsFreed,
+        CountsTrusted,
+        RecoveryForgetsEntry,
+        MappingBeforeLine,
+        DuplicateNotPersisted,
+        PlaceNotAwaited,
+        LetGoForgotten,
+        FreedGivenTwice,
+    ];
+    all_caught(&[
+        (&all, ESD, LOST),
+        (&[SpanOneTable, SpanCountersOfHome], ESD_ON_DEMAND, LOST),
+    ]);
+}
+
+#[test]
+fn full_deduplication() {
+    let either = [
+        WastedEncryptionWritten,
+        UnreferFirstSlot,
+        FreedBeforeMapped,
+        RebuildCountsOne,
+        RebuildKeepsIndex,
+        RebuildForgetsUnshared,
+    ];
+    all_caught(&[
+        (&[FullComparisonSkipped], SHA1, LOST),
+        (&[FullComparisonSkipped], CRC, LOST),
+        (&either, CRC, LOST),
+        (&[IndexCountWraps], FULL_INDEX, LOST),
+    ]);
+}
+
+#[test]
+fn zero_lines() {
+    all_caught(&[
+        (&[ZeroBitsNotWrittenBack], ZEROS, LOST),
+        (&[ZeroBitBeforeLine], ZEROS_ALONE, LOST),
+    ]);
+}
+
+#[test]
+fn the_processors_caches() {
+    let all = [
+        EvictedMarkLost,
+        EvictedMarkedDropped,
+        WriteBackIgnoresFlight,
+        WriteBackIgnoresVictims,
+        FenceOneShort,
+    ];
+    all_caught(&[(&all, SCA, LOST)]);
+}
+
+#[test]
+fn the_programs_recovery() {
+    let all = [
+        UndoForgetsEntry,
+        UndoNotFlushed,
+        UndoWithoutCounters,
+        UndoWithoutFence,
+        UndoHeaderPlain,
+    ];
+    all_caught(&[(&all, SCA, LOST)]);
+}
+
+/// Whether a mistake in a program is caught with at least one of three seeds, by an explorer that is
+/// obliging or is not.
+fn is_caught(mutant: Mutant, obliging: Option<Fault>) -> bool {
+    let _turn = turn();
+    plant(obliging);
+    let mut seeds = 1..=3;
+    let caught = seeds.any(|seed| {
+        let trial = trial(on("sca", "btree"), Some(mutant), seed);
+        let answer = trial.answer(&|_, _| true).expect("a plan");
+        !found(&answer.expect("nobody ends it")).0.is_empty()
+    });
+    plant(None);
+    caught
+}
+
+/// No mistake in the undo log needs evictions or delays to be caught by the whole plan, whose short queues,
+/// small caches and second core order writes in ways enough. Faults of designs do (the tests above).
+#[test]
+fn mistakes_of_programs_are_caught_without_evictions_and_delays_too() {
+    for mutant in Mutant::ALL {
+        for obliging in [None, Some(NoEvictions), Some(NoDelays), Some(Obliging)] {
+            let caught = is_caught(*mutant, obliging);
+            assert!(caught, "{} {obliging:?}", mutant.name());
+        }
+    }
+    for mutant in Mutant::EQUIVALENT {
+        assert!(!is_caught(*mutant, None), "{}", mutant.name());
+    }
+}
+
+#[test]
+fn no_fault_is_left_out() {
+    let here = include_str!("planted.rs");
+    for fault in Fault::ALL {
+        let variant = format!("{fault:?}");
+        let named = |word: &str| word == variant;
+        let mut words = here.split(|c: char| !c.is_alphanumeric());
+        assert!(words.any(named), "{variant} is planted nowhere");
+    }
+}
