@@ -251,10 +251,10 @@ impl Trial {
         })
     }
 
-    /// Bytes of the host's memory that its largest runs need, about.
+    /// Bytes of the host's memory that its largest run needs, about.
     ///
     /// # Errors
-    /// As [`Trial::answer`].
+    /// It does not fit; and as [`Trial::answer`].
     pub fn memory(&self) -> Result<u64, HistoryError> {
         let passes = self.passes(true).into_iter().enumerate();
         let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
@@ -425,6 +425,7 @@ impl Trial {
             "mutant": self.durability.mutant().map(|mutant| mutant.name()),
             "seed": self.seed,
             "platform": self.options.platform.name(),
+            "tear": self.options.tear.name(),
             "guarantee": guarantee.name(),
             "runs": all.runs,
             "positions": all.positions,
