@@ -21,6 +21,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "tests" / "golden"
 SEEDS = ("1", "2", "3")
+#: What `crash` counts of each kind of violation.
+CUTS = {"recoverability": "lost_cuts", "secrecy": "secret_cuts"}
 #: What a line of causes holds for each of them, in this order.
 QUANTITIES = ["latency_ns", "write_latency_ns", "read_latency_ns", "wait_ns", "energy_nj"]
 QUANTITIES += ["medium_reads", "medium_writes"]
@@ -99,10 +101,10 @@ def verdicts(sardonyx: str, words: Sequence[str]) -> Lines:
     for seed in SEEDS:
         for run in ask(sardonyx, [*words, "--jobs", "1", "--seed", seed])["runs"]:
             lines.setdefault(f"{run['design']} promises", run["guarantee"])
-            for kind in ("recoverability", "secrecy"):
+            for kind in CUTS:
                 if kind == "secrecy" and run["mutant"]:
                     continue
-                if run[f"{kind}_violations"]:
+                if run[CUTS[kind]]:
                     lines[f"{run['design']} {kind}"] = "violated"
                 lines.setdefault(f"{run['design']} {kind}", "holds")
         if "--mutant" in words and "violated" in lines.values():

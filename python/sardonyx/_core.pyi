@@ -84,6 +84,17 @@ def crash(question_json: str, progress: Progress | None) -> str:
     ``violations``. Progress counts cuts.
     """
 
+def crash_trial(question_json: str, progress: Progress | None) -> str:
+    """What a ``runs.crashes.TrialQuestion`` shows: counts over all passes and by pass, ``verdict``,
+    ``fails`` and ``violations``. Progress counts passes, or seconds of a thorough trial.
+    """
+
+def crash_memory(question_json: str) -> int:
+    """Bytes of memory that the run of a ``CrashQuestion`` needs, about."""
+
+def crash_trial_memory(question_json: str) -> int:
+    """Bytes of memory that the largest run of a ``TrialQuestion`` needs, about."""
+
 def crash_stages(question_json: str, progress: Progress | None) -> str:
     """What each stage of a transaction has shown, the power cut likewise (SCA Table 1).
 

@@ -2,8 +2,10 @@
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs;
-use sardonyx::crash::{Cuts, Options, Platform, Question};
-use sardonyx::workload::{self, Mutant, ProgramSpec};
+use std::time::Duration;
+
+use sardonyx::crash::{Cuts, Options, Platform, Question, Tear, Trial};
+use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -22,7 +24,9 @@ struct CrashQuestion {
     overrides: Vec<(String, String)>,
     cores: u64,
     mutant: Option<String>,
+    sharing: String,
     platform: String,
+    tear: String,
     cuts: Option<u64>,
     cut: Option<u64>,
     recovery_cuts: u64,
@@ -33,15 +37,16 @@ struct CrashQuestion {
 impl CrashQuestion {
     fn question(self) -> PyResult<Question> {
         let mutant = self.mutant.as_deref().map(mutant_named).transpose()?;
-        let mut platforms = Platform::ALL.into_iter();
-        let platform = platforms.find(|platform| platform.name() == self.platform);
-        let platform = platform.ok_or_else(|| bad("--platform: give adr, eadr or none"))?;
+        let platform = platform_named(&self.platform)?;
+        let sharing = Sharing::named(&self.sharing, self.cores as usize);
+        let sharing = sharing.ok_or_else(|| bad("--sharing: give apart, packed or interleaved"))?;
         let Source::Program(program) = self.program else {
             return Err(bad("only a program's power can be cut"));
         };
         let seed = program.seed;
         let spec = |core| ProgramSpec {
             seed: seed.wrapping_mul(1024).wrapping_add(core),
+            sharing,
             ..program.spec(mutant)
         };
         Ok(Question {
@@ -58,10 +63,72 @@ impl CrashQuestion {
                 },
                 recovery_cuts: self.recovery_cuts,
                 full_one_in: self.full_one_in,
+                tear: tear_named(&self.tear)?,
                 threads: self.threads,
             },
         })
     }
+}
+
+/// A design under a program, tried by a plan of passes, as `python/sardonyx/runs/crashes.py` states it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TrialQuestion {
+    program: String,
+    design: String,
+    machine: String,
+    overrides: Vec<(String, String)>,
+    seed: u64,
+    cores: Option<usize>,
+    transactions: Option<u64>,
+    item_bytes: Option<u64>,
+    footprint: Option<u64>,
+    mutant: Option<String>,
+    platform: String,
+    tear: String,
+    cuts: Option<u64>,
+    recovery_cuts: u64,
+    full_one_in: u64,
+    threads: usize,
+    thorough_seconds: Option<f64>,
+}
+
+impl TrialQuestion {
+    fn trial(self) -> PyResult<Trial> {
+        let mutant = self.mutant.as_deref().map(mutant_named).transpose()?;
+        Ok(Trial {
+            machine: self.machine,
+            overrides: self.overrides,
+            design: self.design,
+            program: self.program,
+            durability: DurabilityKind::SoftwareUndo { mutant },
+            seed: self.seed,
+            cores: self.cores,
+            transactions: self.transactions,
+            item_bytes: self.item_bytes,
+            footprint: self.footprint,
+            options: Options {
+                platform: platform_named(&self.platform)?,
+                cuts: self.cuts.map_or(Cuts::All, Cuts::Sample),
+                recovery_cuts: self.recovery_cuts,
+                full_one_in: self.full_one_in,
+                tear: tear_named(&self.tear)?,
+                threads: self.threads,
+            },
+            thorough: self.thorough_seconds.map(Duration::from_secs_f64),
+        })
+    }
+}
+
+fn platform_named(name: &str) -> PyResult<Platform> {
+    let mut platforms = Platform::ALL.into_iter();
+    let platform = platforms.find(|platform| platform.name() == name);
+    platform.ok_or_else(|| bad("--platform: give adr, eadr or none"))
+}
+
+fn tear_named(name: &str) -> PyResult<Tear> {
+    let tear = Tear::ALL.into_iter().find(|tear| tear.name() == name);
+    tear.ok_or_else(|| bad("--tear: give lines or words"))
 }
 
 fn mutant_named(name: &str) -> PyResult<Mutant> {
@@ -79,6 +146,37 @@ pub fn crash(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -
     let question = read::<CrashQuestion>(question_json)?.question()?;
     let tell = Progress::listener(progress);
     let answer = py.detach(|| question.answer(&tell)).map_err(bad)?;
+    Ok(answer.ok_or_else(|| bad("cancelled"))?.to_string())
+}
+
+/// Bytes of memory that the largest run of a trial needs, about.
+#[pyfunction]
+pub fn crash_trial_memory(question_json: &str) -> PyResult<u64> {
+    read::<TrialQuestion>(question_json)?
+        .trial()?
+        .memory()
+        .map_err(bad)
+}
+
+/// The same of one run.
+#[pyfunction]
+pub fn crash_memory(question_json: &str) -> PyResult<u64> {
+    read::<CrashQuestion>(question_json)?
+        .question()?
+        .memory()
+        .map_err(bad)
+}
+
+/// Tries a design under a program by a plan of passes.
+#[pyfunction]
+pub fn crash_trial(
+    py: Python<'_>,
+    question_json: &str,
+    progress: Option<&Progress>,
+) -> PyResult<String> {
+    let trial = read::<TrialQuestion>(question_json)?.trial()?;
+    let tell = Progress::listener(progress);
+    let answer = py.detach(|| trial.answer(&tell)).map_err(bad)?;
     Ok(answer.ok_or_else(|| bad("cancelled"))?.to_string())
 }
 

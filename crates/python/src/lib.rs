@@ -34,7 +34,9 @@ mod _core {
     #[pymodule_export]
     use super::SardonyxError;
     #[pymodule_export]
-    use super::crash::{crash, crash_stages, guarantee, programs};
+    use super::crash::{
+        crash, crash_memory, crash_stages, crash_trial, crash_trial_memory, guarantee, programs,
+    };
     #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]

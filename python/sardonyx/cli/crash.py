@@ -1,6 +1,7 @@
 """``sardonyx crash``: cut the power everywhere and look; a thin call of the native explorer.
 
-Each design is one timed run and all its cuts. Exit status 1 if a design breaks its promise.
+Without ``--once`` each design is tried by a plan of passes (``docs/crash.md``). Exit status 1 if a
+design breaks its promise, or if the plan has not exercised what the verdict has to rest on.
 Left out: everything that computes.
 """
 
@@ -27,20 +28,34 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.options import JsonTo, Machine, Set
 from sardonyx.cli.progress import Watcher
-from sardonyx.runs.crashes import CrashQuestion, explore
+from sardonyx.runs.crashes import CrashQuestion, TrialQuestion, explore, trials
 from sardonyx.runs.jobs import check_designs, parse_settings
-from sardonyx.runs.sources import ProgramSource, unknown
+from sardonyx.runs.sources import ProgramSource, known_programs, unknown
 
 #: The designs of the SCA paper that promise something, and the one that promises nothing.
 DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"
 #: What the table's columns count.
-LEGEND = "states: cuts with bytes of their own; nested: cuts within recovery; lost, secrets: cuts"
+LEGEND = (
+    "states: cuts with bytes of their own; nested: cuts after a recovery; lost, secrets: cuts at "
+    "which data or a secret were lost"
+)
 PLATFORMS = ("adr", "eadr", "none")
+TEARS = ("lines", "words")
+SHARINGS = ("apart", "packed", "interleaved")
+#: What a run has that is no pass of a plan.
+ONCE = {"cores": 1, "transactions": 200, "item_bytes": 64, "footprint": 16_384}
+#: Bytes of memory that are worth a word.
+NOTABLE = 2**30
+UNITS = {"s": 1, "m": 60, "h": 3600}
+VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercised": "red"}
 
 
 def crash(
-    workload: Annotated[
-        str, typer.Argument(help="The program: array-swap, queue, hash, btree, rbtree or duplicates.")
+    workloads: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD..", help="Programs (see sardonyx programs), or all of them: all."
+        ),
     ],
     designs: Annotated[
         str,
@@ -49,33 +64,60 @@ def crash(
     platform: Annotated[
         str, typer.Option(help="What reserve power drains at a cut: adr, eadr or none.")
     ] = "adr",
+    tear: Annotated[
+        str, typer.Option(help="What adr accepts of a line whole: all (lines) or 8 bytes (words).")
+    ] = "lines",
+    thorough: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Go on with further seeds for so long a design: 90s, 10m or 2h."
+        ),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="One run with the settings given, not the plan.")
+    ] = False,
     cuts: Annotated[
         str, typer.Option(help="How many cuts: all, or a number of positions drawn from the seed.")
     ] = "all",
     cut: Annotated[
-        int | None, typer.Option(min=0, max=MOST, help="Replay the cut at this position only.")
+        int | None, typer.Option(min=0, max=MOST, help="Replay one run's cut at this position.")
     ] = None,
+    stages: Annotated[
+        bool,
+        typer.Option(
+            "--stages", help="Count one run's cuts by the stage of the transaction (SCA Table 1)."
+        ),
+    ] = False,
     cores: Annotated[
-        int, typer.Option(min=1, max=64, help="Cores, each with a structure of its own.")
-    ] = 1,
+        int | None,
+        typer.Option(min=1, max=64, help="Cores, each with a structure of its own: 2 in a plan."),
+    ] = None,
+    sharing: Annotated[
+        str | None,
+        typer.Option(
+            help="Lines of counters: apart, packed (log and data share), interleaved (cores too)."
+        ),
+    ] = None,
     transactions: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Transactions of each core.")
-    ] = 200,
+        int | None, typer.Option(min=1, max=1_000_000, help="Transactions of each core.")
+    ] = None,
     transaction_size: Annotated[
-        str, typer.Option(metavar="BYTES", help="Size of a transaction's item: 64 to 4K.")
-    ] = "64",
+        str | None,
+        typer.Option(metavar="BYTES", help="Size of a transaction's item: 64 to 4K."),
+    ] = None,
     footprint: Annotated[
-        str, typer.Option(metavar="BYTES", help="Size of each structure after setup: 4K to 1G.")
-    ] = "16K",
+        str | None,
+        typer.Option(metavar="BYTES", help="Size of each structure after setup: 4K to 1G."),
+    ] = None,
     mutant: Annotated[
         str | None, typer.Option(help="Plant this mistake in the program's transactions.")
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, max=2**40, help="Of keys, evictions, delays and samples.")
+        int, typer.Option(min=0, max=2**50, help="Of keys, evictions, delays and samples.")
     ] = 1,
     recovery_cuts: Annotated[
         int,
-        typer.Option(min=0, max=MOST, help="Cut one recovery in so many as well; 0 for none."),
+        typer.Option(min=0, max=MOST, help="Go on after one cut in so many and cut again; 0: none."),
     ] = 64,
     full: Annotated[
         int,
@@ -95,9 +137,14 @@ def crash(
 ) -> None:
     """Cut the power at every position of a run, recover, and look at what is left.
 
+    Each design is tried by a plan: runs with several seeds, tiny caches and queues, one core and
+    two, and who shares lines of counters. The second table says what the verdict rests on.
+
     [bold]Examples[/bold]
 
     sardonyx crash btree --designs sca,fca,no-atomicity
+
+    sardonyx crash all --designs esd+sca --platform eadr --thorough 5m
 
     sardonyx crash queue --designs sca --cores 4 --mutant no-fence-after-log
 
@@ -106,49 +153,91 @@ def crash(
     chosen = check_designs([name.strip() for name in designs.split(",") if name.strip()])
     if platform not in PLATFORMS:
         raise _core.SardonyxError(f"--platform: {unknown('platform', platform, PLATFORMS)}")
+    if tear not in TEARS:
+        raise _core.SardonyxError(f"--tear: {unknown('tear', tear, TEARS)}")
+    if tear != "lines" and platform != "adr":
+        raise _core.SardonyxError(f"--tear {tear}: is for --platform adr; {platform} says its own")
+    if sharing is not None and sharing not in SHARINGS:
+        raise _core.SardonyxError(f"--sharing: {unknown('sharing', sharing, SHARINGS)}")
     count = _count(cuts)
     if cut is not None and count is not None:
         raise _core.SardonyxError(f"--cut {cut}: is one cut, and --cuts {cuts} asks for others")
-    program = ProgramSource(
-        name=workload,
-        item_bytes=size_in_bytes("--transaction-size", transaction_size, 64, 4096),
-        footprint=size_in_bytes("--footprint", footprint, 4096, 2**30),
-        transactions=transactions,
-        seed=seed,
-    )
+    one_run = once or cut is not None or stages
+    if sharing is not None and not one_run:
+        raise _core.SardonyxError(f"--sharing {sharing}: is a run's own; add --once")
+    if thorough is not None and one_run:
+        raise _core.SardonyxError(f"--thorough {thorough}: is for the plan; leave --once out")
+    seconds = None if thorough is None else _seconds(thorough)
+    asked = {
+        "cores": cores,
+        "transactions": transactions,
+        "item_bytes": transaction_size
+        and size_in_bytes("--transaction-size", transaction_size, 64, 4096),
+        "footprint": footprint and size_in_bytes("--footprint", footprint, 4096, 2**30),
+    }
     overrides = parse_settings(settings or ())
+    programs = known_programs() if workloads == ["all"] else workloads
     check_json_target(json_to)
-    questions = [
-        CrashQuestion(
-            program=program,
-            design=design,
-            machine=machine,
-            overrides=overrides,
-            cores=cores,
-            mutant=mutant,
-            platform=platform,
-            cuts=count,
-            cut=cut,
-            recovery_cuts=recovery_cuts,
-            full_one_in=full,
-            threads=jobs,
-        )
-        for design in chosen
-    ]
-    with Watcher(err) as watch:
-        runs = explore(questions, watch)
+    shared = {
+        "machine": machine,
+        "overrides": overrides,
+        "mutant": mutant,
+        "platform": platform,
+        "tear": tear,
+        "cuts": count,
+        "recovery_cuts": recovery_cuts,
+        "full_one_in": full,
+        "threads": jobs,
+    }
+    pairs = [(program, design) for program in programs for design in chosen]
+    with Watcher(err, unit="") as watch:
+        if one_run:
+            size = ONCE | {key: value for key, value in asked.items() if value is not None}
+            own = size.pop("cores")
+            questions = [
+                CrashQuestion(
+                    program=ProgramSource(name=program, seed=seed, **size),
+                    design=design,
+                    cores=own,
+                    cut=cut,
+                    sharing=sharing or "apart",
+                    **shared,
+                )
+                for program, design in pairs
+            ]
+            _say_cost(max(_core.crash_memory(q.model_dump_json()) for q in questions))
+            runs = explore(questions, watch, stages=stages)
+        else:
+            plans = [
+                TrialQuestion(
+                    program=program,
+                    design=design,
+                    seed=seed,
+                    thorough_seconds=seconds,
+                    **asked,
+                    **shared,
+                )
+                for program, design in pairs
+            ]
+            _say_cost(max(_core.crash_trial_memory(q.model_dump_json()) for q in plans))
+            runs = trials(plans, watch)
     people = for_people(json_to)
-    people.print(_table(runs))
-    speed = sum(run["cuts"] for run in runs) / sum(
-        run["cuts"] / run["cuts_per_second"] for run in runs
-    )
-    people.print(Text(LEGEND + f"; {speed:,.0f} cuts/s", style="dim"))
-    for run in runs:
-        for violation in run["violations"]:
-            _tell(people, violation, _replay(run, violation, machine, settings or ()))
+    if stages:
+        _show_stages(people, runs)
+    else:
+        _show(people, runs, machine, settings or ())
     write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
-    if any(run["fails"] for run in runs):
+    if any(run.get("fails") for run in runs):
         raise typer.Exit(CHECK_FAILED)
+
+
+def _say_cost(memory: int) -> None:
+    """What a large run will need, before it starts."""
+    if memory >= NOTABLE:
+        err.print(
+            f"a run needs about {memory / 2**30:.1f} GiB of memory, and some minutes for each "
+            "GiB; a smaller --footprint or fewer --transactions need less"
+        )
 
 
 def _count(cuts: str) -> int | None:
@@ -159,54 +248,125 @@ def _count(cuts: str) -> int | None:
     raise _core.SardonyxError(f'--cuts {cuts}: give "all" or a number of cuts')
 
 
-def _table(runs: list[dict[str, Any]]) -> Table:
+def _seconds(text: str) -> float:
+    """Seconds from ``90s``, ``10m`` or ``2h``."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in UNITS or not number.isascii() or not number.isdigit() or len(number) > 6:
+        raise _core.SardonyxError(f"--thorough {text}: is no time; give 90s, 10m or 2h")
+    return float(int(number) * UNITS[unit])
+
+
+def _plain(title: str = "") -> Table:
+    return Table(
+        title=title or None, title_justify="left", box=None, pad_edge=False, header_style="dim"
+    )
+
+
+def _show(
+    people: Console, runs: list[dict[str, Any]], machine: str, settings: Sequence[str]
+) -> None:
+    people.print(_verdicts(runs))
+    seconds = sum(run["seconds"] for run in runs)
+    speed = sum(run["cuts"] + run["recovery_cuts"] for run in runs) / max(seconds, 1e-9)
+    people.print(Text(f"{LEGEND}; {speed:,.0f} cuts/s", style="dim"))
+    people.print()
+    people.print(_exercised(runs))
+    for run in runs:
+        if run["verdict"] == "not exercised":
+            missing = ", ".join(run["not_exercised"])
+            people.print(
+                Text(
+                    f"{run['program']}, {run['design']}: nothing was found, and these were not "
+                    f"exercised: {missing}; give more --transactions, another --seed or --thorough",
+                    style="red",
+                ),
+                soft_wrap=True,
+            )
+    for run in runs:
+        for violation in run["violations"]:
+            _tell(people, violation, _replay(run, violation, machine, settings))
+
+
+def _verdicts(runs: list[dict[str, Any]]) -> Table:
     first = runs[0]
     planted = f", mutant {first['mutant']}" if first["mutant"] else ""
-    table = Table(
-        title=f"{first['program']}, {first['cores']} core(s), {first['transactions']} "
-        f"transactions, {first['platform']}, seed {first['seed']}{planted}",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-        header_style="dim",
-    )
-    for column in ("design", "promises"):
+    passes = f", plan of {len(first['passes'])} passes" if "passes" in first else ""
+    table = _plain(f"{first['platform']}, seed {first['seed']}{passes}{planted}")
+    for column in ("program", "design", "promises"):
         table.add_column(column)
-    for column in ("cuts", "states", "nested", "lost", "secrets"):
+    for column in ("runs", "cuts", "states", "nested", "lost", "secrets"):
         table.add_column(column, justify="right")
     table.add_column("")
     for run in runs:
-        broken = run["recoverability_violations"] + run["secrecy_violations"]
-        verdict = Text("holds", style="green") if not broken else Text("broken", style="red")
-        if broken and not run["fails"]:
-            verdict = Text("caught", style="yellow")
         table.add_row(
+            Text(run["program"]),
             Text(run["design"]),
             Text(run["guarantee"].replace("program ", "")),
+            f"{run.get('runs', 1):,}",
             f"{run['cuts']:,}",
             f"{run['distinct_states']:,}",
             f"{run['recovery_cuts']:,}",
-            f"{run['recoverability_violations']:,}",
-            f"{run['secrecy_violations']:,}",
-            verdict,
+            f"{run['lost_cuts']:,}",
+            f"{run['secret_cuts']:,}",
+            Text(run["verdict"], style=VERDICTS[run["verdict"]]),
         )
     return table
+
+
+def _exercised(runs: list[dict[str, Any]]) -> Table:
+    """What the verdicts rest on: a row a mechanism; a dash where the design has none such."""
+    table = _plain("what was exercised")
+    table.add_column("mechanism")
+    several = len({run["program"] for run in runs}) > 1
+    for run in runs:
+        name = f"{run['program']}\n{run['design']}" if several else run["design"]
+        table.add_column(Text(name), justify="right")
+    for mechanism in runs[0]["exercised"]:
+        counts = [run["exercised"][mechanism] for run in runs]
+        needed = [mechanism in run.get("required", ()) for run in runs]
+        if not any(counts) and not any(needed):
+            continue
+        cells = [
+            Text(f"{count:,}", style="red" if need and not count else "")
+            if count or need
+            else Text("-", style="dim")
+            for count, need in zip(counts, needed, strict=True)
+        ]
+        table.add_row(Text(mechanism), *cells)
+    return table
+
+
+def _show_stages(people: Console, runs: list[dict[str, Any]]) -> None:
+    for run in runs:
+        table = _plain(f"{run['program']}, {run['design']}, {run['platform']}, by stage")
+        columns = [key for key in run["stages"][0] if key != "stage"]
+        table.add_column("stage")
+        for column in columns:
+            table.add_column(column.replace("_", " "), justify="right")
+        for row in run["stages"]:
+            table.add_row(row["stage"], *(f"{row[column]:,}" for column in columns))
+        people.print(table)
 
 
 def _replay(
     run: dict[str, Any], violation: dict[str, Any], machine: str, settings: Sequence[str]
 ) -> str:
     """The command that makes the violation's cut alone, and looks at it in full."""
-    words = ["sardonyx", "crash", run["program"], "--designs", run["design"]]
+    own = violation.get("run", run)
+    passes = run["passes"][violation["pass"]]["settings"] if "pass" in violation else []
+    words = ["sardonyx", "crash", own["program"], "--designs", own["design"]]
     for option, value in (
         ("--platform", run["platform"]),
-        ("--cores", run["cores"]),
-        ("--transactions", run["transactions"]),
-        ("--transaction-size", run["transaction_bytes"]),
-        ("--footprint", run["footprint_bytes"]),
-        ("--mutant", run["mutant"]),
-        ("--seed", run["seed"]),
+        ("--tear", None if run["tear"] == "lines" else run["tear"]),
+        ("--cores", own["cores"]),
+        ("--sharing", own["sharing"]),
+        ("--transactions", own["transactions"]),
+        ("--transaction-size", own["transaction_bytes"]),
+        ("--footprint", own["footprint_bytes"]),
+        ("--mutant", own["mutant"]),
+        ("--seed", own["seed"]),
         ("--machine", machine),
+        *(("--set", f"{key}={value}") for key, value in passes),
         *(("--set", setting) for setting in settings),
         ("--recovery-cuts", None if violation["recovery_cut"] is None else 1),
         ("--cut", violation["cut"]),
@@ -219,7 +379,7 @@ def _tell(people: Console, violation: dict[str, Any], again: str) -> None:
     """The first violation of a kind: how often, where, and the history that led there."""
     head, *story = violation["history"]
     people.print()
-    people.print(Text(f"{head} ({violation['count']:,} cuts)", style="bold"))
+    people.print(Text(f"{head} ({violation['count']:,} times)", style="bold"), soft_wrap=True)
     for line in story:
         people.print(Text(line), soft_wrap=True)
     if violation["cut"] is not None:

@@ -31,29 +31,33 @@ T = TypeVar("T")
 
 
 class _Rate(ProgressColumn):
-    """Requests a second."""
+    """Requests a second, or of another unit; nothing if that is empty."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
 
     def render(self, task: Bar) -> Text:
         speed = task.finished_speed or task.speed
-        if not speed or task.fields.get("whole"):
+        if not speed or not self._unit or task.fields.get("whole"):
             return Text("")
         for size, letter in ((1e6, "M"), (1e3, "k")):
             if speed >= size:
-                return Text(f"{speed / size:.1f} {letter}req/s")
-        return Text(f"{speed:.0f} req/s")
+                return Text(f"{speed / size:.1f} {letter}{self._unit}/s")
+        return Text(f"{speed:.0f} {self._unit}/s")
 
 
 class Watcher:
     """Shows the tasks that run, and of several how much of the whole is done."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, unit: str = "req") -> None:
         self._shown = console.is_terminal
         self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             _Count(),
-            _Rate(),
+            _Rate(unit),
             TimeRemainingColumn(compact=True),
             console=console,
             transient=True,

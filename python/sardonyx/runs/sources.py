@@ -66,6 +66,11 @@ Source: TypeAlias = Annotated[
 ]
 
 
+def known_programs() -> list[str]:
+    """The names of all persistent programs."""
+    return [str(program["name"]) for program in json.loads(_core.programs())["programs"]]
+
+
 def named(
     texts: Sequence[str], limit: int | None = None, program: ProgramSource | None = None
 ) -> dict[str, Source]:
@@ -75,7 +80,7 @@ def named(
     """
     if not texts:
         raise _core.SardonyxError("no trace given; name at least one file, or synth:NAME")
-    known = {str(p["name"]) for p in json.loads(_core.programs())["programs"]} if program else {}
+    known = set(known_programs()) if program else set()
     programs = {text for text in texts if text in known and not Path(text).exists()}
 
     def stem(text: str) -> str:

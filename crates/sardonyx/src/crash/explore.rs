@@ -166,17 +166,15 @@ pub fn explore(
         all.covered.add(piece.covered);
         all.tally.append(piece.tally);
     }
-    if !matches!(options.cuts, Cuts::One(_)) {
-        whole_run(history, options.platform, &mut all.tally);
-    }
+    whole_run(history, options, &mut all.tally);
     Some(all)
 }
 
-/// What the run as a whole shows, without any cut.
-pub fn whole_run(history: &History, platform: Platform, tally: &mut Tally) {
+/// What the run as a whole shows, without any cut; of one cut, what is first seen there.
+pub fn whole_run(history: &History, options: &Options, tally: &mut Tally) {
     let audits: [&dyn Fn() -> Vec<Violation>; 3] = [
         &|| audit::array_writes(history),
-        &|| audit::pairs(history, platform),
+        &|| audit::pairs(history, options.platform),
         &|| secrecy::within(history),
     ];
     for audit in audits {
@@ -185,7 +183,10 @@ pub fn whole_run(history: &History, platform: Platform, tally: &mut Tally) {
             vec![Violation::new(Kind::RunEnded, at, what)]
         });
         for violation in found {
-            tally.add(violation);
+            match options.cuts {
+                Cuts::One(position) if position != violation.position => {}
+                _ => tally.add(violation),
+            }
         }
     }
 }

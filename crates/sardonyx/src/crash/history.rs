@@ -6,15 +6,16 @@ use std::sync::Arc;
 use super::caught::caught;
 use super::golden::{Expected, Golden};
 use super::secrecy::{self, Before, Encrypted, Pads};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::config::Machine;
+use crate::config::{ConfigError, Machine};
 use crate::controller::designs::{self, Counters, Guarantee, Placement, Stack, UnknownDesign};
 use crate::controller::encryption::{ENABLED, pad::OTHER_KEY};
 use crate::controller::{Class, Controller, Write};
 use crate::exhausted::Exhausted;
-use crate::line::{LINE_BYTES, Line, Logical, Place};
+use crate::line::{LINE_BYTES, Line, Logical, Persist, Place, SPAN};
 use crate::machine::{Adversity, OpSource, Prefilled, RunError, System, Warmup, write_untimed};
+use crate::mechanisms::{Exercised, Mechanism};
 use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::CacheLevel;
@@ -45,6 +46,21 @@ pub enum HistoryError {
     /// An assertion fails in the run itself.
     #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
     Broken(String),
+    /// The machine, or a setting of a pass, is wrong.
+    #[error(transparent)]
+    Machine(#[from] ConfigError),
+    /// It does not fit in the host's memory.
+    #[error(
+        "the run needs about {:.1} GiB of memory, and {:.1} GiB are free; give a smaller footprint, or \
+         fewer transactions or cores",
+        *needed as f64 / (1u64 << 30) as f64, *free as f64 / (1u64 << 30) as f64
+    )]
+    Memory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes free.
+        free: u64,
+    },
     /// The cuts asked for are not in the run.
     #[error("{0}")]
     Cuts(String),
@@ -256,6 +272,33 @@ impl History {
     pub fn counter_place(&self, place: Place) -> Option<Place> {
         let region = self.counters.as_ref()?;
         Some(Place(region.first.0 + place.0 / 8))
+    }
+
+    /// How often the run has used each mechanism, but for those that come after a cut.
+    pub fn exercised(&self) -> Exercised {
+        let journal = &self.journal;
+        let mut exercised = journal.exercised;
+        let merged = journal.writes.iter().filter(|w| w.merged_into.is_some());
+        exercised.add(Mechanism::Merge, merged.count() as u64);
+        if self.counters.is_none() {
+            return exercised;
+        }
+        // Of each line of counters: marked and relaxed writes, and cores, that it served.
+        let mut users: FxHashMap<u64, ([bool; 2], FxHashSet<usize>)> = FxHashMap::default();
+        for sealed in &journal.sealed {
+            let next = journal.handled.partition_point(|h| h.order <= sealed.order);
+            let Some(request) = next.checked_sub(1).map(|index| &journal.handled[index]) else {
+                continue;
+            };
+            let (orders, cores) = users.entry(sealed.place.0 / SPAN).or_default();
+            orders[usize::from(request.persist == Persist::CounterAtomic)] = true;
+            cores.extend(self.core_of(request.line.0));
+        }
+        let mixed = users.values().filter(|(orders, _)| *orders == [true; 2]);
+        exercised.add(Mechanism::MixedCounterLine, mixed.count() as u64);
+        let shared = users.values().filter(|(_, cores)| cores.len() > 1);
+        exercised.add(Mechanism::SharedCounterLine, shared.count() as u64);
+        exercised
     }
 
     /// Whether lines are encrypted.

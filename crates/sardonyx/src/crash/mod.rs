@@ -8,6 +8,7 @@
 pub mod audit;
 mod caught;
 mod check;
+mod cost;
 mod explain;
 mod explore;
 mod golden;
@@ -18,6 +19,7 @@ mod platform;
 mod report;
 pub mod secrecy;
 mod stages;
+mod trial;
 mod violation;
 
 pub use check::{Checker, Covered};
@@ -28,4 +30,5 @@ pub use history::{History, HistoryError};
 pub use platform::{Platform, Tear};
 pub use report::Question;
 pub use stages::{Shown, Stage, stages};
+pub use trial::Trial;
 pub use violation::{Kind, Tally, Violation};

@@ -4,7 +4,7 @@
 use super::caught::caught;
 use super::check::{Checker, Covered};
 use super::explain::explain;
-use super::explore::{Explored, Options, whole_run};
+use super::explore::{Cuts, Explored, Options, whole_run};
 use super::golden::Golden;
 use super::history::{History, Life};
 use super::platform::{Survivors, recover_over};
@@ -108,6 +108,7 @@ pub fn live(
         }
     };
     let options = Options {
+        cuts: Cuts::All,
         recovery_cuts: match life.life {
             MOST_LIVES.. => 0,
             _ => options.recovery_cuts.saturating_mul(RARER),
@@ -120,7 +121,9 @@ pub fn live(
         covered,
         tally: mut found,
     } = std::mem::take(&mut checker.explored);
-    whole_run(&life, options.platform, &mut found);
+    whole_run(&life, &options, &mut found);
+    tally.lost.count += found.lost.count;
+    tally.secret.count += found.secret.count;
     for (count, violation) in found.kinds.into_values() {
         let mut later_cuts = vec![violation.position];
         later_cuts.extend(&violation.later_cuts);
@@ -135,7 +138,7 @@ pub fn live(
             story,
             ..violation
         };
-        tally.add_cuts(count, violation);
+        tally.add_times(count, violation);
     }
     let Covered {
         cuts,

@@ -6,9 +6,10 @@ use super::explain::explain;
 use super::explore::{Explored, Options, explore};
 use super::history::{History, HistoryError};
 use super::stages::{Stage, stages};
-use super::violation::{Tally, Violation};
+use super::violation::Violation;
 use crate::config::Machine;
 use crate::controller::designs::Guarantee;
+use crate::mechanisms::{Exercised, Mechanism};
 use crate::workload::ProgramSpec;
 
 /// A run and how to cut it.
@@ -27,27 +28,40 @@ pub struct Question {
 }
 
 impl Question {
-    /// Runs the programs, cuts the power, and says what was found; `None` if `progress`, told the
-    /// cuts done and in all, has ended it.
+    /// Runs the programs and cuts the power; `None` if `progress`, told the cuts done and in all, has
+    /// ended it.
     ///
     /// # Errors
-    /// The design or a program does not exist, or the run has no such cuts.
+    /// The design or a program does not exist, the run has no such cuts, or does not fit in memory.
+    pub fn look(
+        &self,
+        progress: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<Option<(History, Explored)>, HistoryError> {
+        self.check_memory()?;
+        let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
+        self.options.cuts.check(&history)?;
+        let cuts = self.options.cuts.count(&history);
+        let tell = |done| progress(done, cuts);
+        let explored = explore(&history, &self.options, &tell);
+        Ok(explored.map(|explored| (history, explored)))
+    }
+
+    /// The same, in JSON.
+    ///
+    /// # Errors
+    /// As [`Question::look`].
     pub fn answer(
         &self,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<Option<Value>, HistoryError> {
-        let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
-        self.options.cuts.check(&history)?;
-        let cuts = self.options.cuts.count(&history);
         let started = std::time::Instant::now();
-        let tell = |done| progress(done, cuts);
-        let Some(explored) = explore(&history, &self.options, &tell) else {
+        let Some((history, explored)) = self.look(progress)? else {
             return Ok(None);
         };
-        let took = started.elapsed().as_secs_f64();
         let mut answer = describe(&history, &explored);
         answer["platform"] = json!(self.options.platform.name());
-        answer["cuts_per_second"] = json!(explored.covered.cuts as f64 / took);
+        answer["tear"] = json!(self.options.tear.name());
+        answer["seconds"] = json!(started.elapsed().as_secs_f64());
         Ok(Some(answer))
     }
 
@@ -81,59 +95,78 @@ impl Question {
 }
 
 /// What was run.
-fn run(history: &History) -> Value {
+pub fn run(history: &History) -> Value {
     let spec = &history.programs[0].spec;
     json!({
         "design": history.design,
         "program": spec.name,
         "mutant": spec.durability.mutant().map(|mutant| mutant.name()),
         "cores": history.programs.len(),
+        "sharing": spec.sharing.name(),
         "transactions": spec.transactions,
+        "transaction_bytes": spec.item_bytes,
+        "footprint_bytes": spec.footprint,
         "seed": history.seed,
     })
 }
 
+/// How often the run has used each mechanism.
+pub fn exercised(history: &History, explored: &Explored) -> Exercised {
+    let mut exercised = history.exercised();
+    exercised.add(Mechanism::NextLife, explored.covered.recovery_cuts);
+    exercised
+}
+
+/// The same in JSON, by name.
+pub fn exercised_json(exercised: &Exercised) -> Value {
+    let each = Mechanism::ALL.iter();
+    let each = each.map(|mechanism| (mechanism.name().to_owned(), json!(exercised.of(*mechanism))));
+    Value::Object(each.collect())
+}
+
 fn describe(history: &History, explored: &Explored) -> Value {
-    let covered = explored.covered;
-    let spec = &history.programs[0].spec;
-    let recoverability = explored.tally.count(false);
-    let secrecy = explored.tally.count(true);
-    let fails = history.guarantee != Guarantee::Nothing && recoverability + secrecy > 0;
+    let (covered, tally) = (explored.covered, &explored.tally);
+    let broken = !tally.kinds.is_empty();
+    let verdict = match (broken, history.guarantee) {
+        (false, _) => "holds",
+        (true, Guarantee::Nothing) => "caught",
+        (true, _) => "broken",
+    };
+    let violations = tally.kinds.values();
+    let violations = violations.map(|(count, first)| violation(history, *count, first));
     let mut answer = run(history);
     for (key, value) in [
         ("guarantee", json!(history.guarantee.name())),
-        ("transaction_bytes", json!(spec.item_bytes)),
-        ("footprint_bytes", json!(spec.footprint)),
         ("positions", json!(history.positions())),
         ("cuts", json!(covered.cuts)),
         ("distinct_states", json!(covered.states)),
         ("checked_in_full", json!(covered.full)),
         ("recovery_cuts", json!(covered.recovery_cuts)),
-        ("recoverability_violations", json!(recoverability)),
-        ("secrecy_violations", json!(secrecy)),
-        ("fails", json!(fails)),
-        ("violations", violations(history, &explored.tally)),
+        ("lost_cuts", json!(tally.lost.count)),
+        ("secret_cuts", json!(tally.secret.count)),
+        ("exercised", exercised_json(&exercised(history, explored))),
+        ("verdict", json!(verdict)),
+        ("fails", json!(verdict == "broken")),
+        ("violations", violations.collect()),
     ] {
         answer[key] = value;
     }
     answer
 }
 
-fn violations(history: &History, tally: &Tally) -> Value {
-    let first = |(count, violation): &(u64, Violation)| {
-        json!({
-            "kind": violation.kind.name(),
-            "about": if violation.kind.is_secrecy() { "secrecy" } else { "recoverability" },
-            "count": count,
-            "seed": history.seed,
-            "cut": violation.position,
-            "recovery_cut": violation.later_cuts.first(),
-            "core": violation.core,
-            "line": violation.line,
-            "place": violation.place.map(|place| place.0),
-            "what": violation.what,
-            "history": explain(history, violation),
-        })
-    };
-    tally.kinds.values().map(first).collect()
+/// A violation that came `count` times, for programs and people.
+pub fn violation(history: &History, count: u64, violation: &Violation) -> Value {
+    json!({
+        "kind": violation.kind.name(),
+        "about": if violation.kind.is_secrecy() { "secrecy" } else { "recoverability" },
+        "count": count,
+        "seed": history.seed,
+        "cut": violation.position,
+        "recovery_cut": violation.later_cuts.first(),
+        "core": violation.core,
+        "line": violation.line,
+        "place": violation.place.map(|place| place.0),
+        "what": violation.what,
+        "history": explain(history, violation),
+    })
 }

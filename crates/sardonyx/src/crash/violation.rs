@@ -86,29 +86,52 @@ impl Violation {
     }
 }
 
+/// Cuts at which anything of one sort was wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cuts {
+    /// How many.
+    pub count: u64,
+    /// The last of them, and the cut within recovery.
+    last: Option<(u64, Option<u64>)>,
+}
+
 /// Violations by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Cuts with a violation of that kind, and the first violation.
+    /// How often there was a violation of that kind, and the first.
     pub kinds: BTreeMap<Kind, (u64, Violation)>,
+    /// Cuts with a violation of recoverability.
+    pub lost: Cuts,
+    /// Cuts with a violation of secrecy.
+    pub secret: Cuts,
 }
 
 impl Tally {
-    /// One more cut with `violation`.
+    /// One more `violation`; those of one cut follow each other.
     pub fn add(&mut self, violation: Violation) {
-        self.add_cuts(1, violation);
+        let at = Some((violation.position, violation.later_cuts.first().copied()));
+        let cuts = match violation.kind.is_secrecy() {
+            true => &mut self.secret,
+            false => &mut self.lost,
+        };
+        if cuts.last != at {
+            (cuts.count, cuts.last) = (cuts.count + 1, at);
+        }
+        self.add_times(1, violation);
     }
 
-    /// So many more, of which `first` is the first.
-    pub fn add_cuts(&mut self, cuts: u64, first: Violation) {
+    /// So many more, of cuts that are counted already; `first` is the first.
+    pub fn add_times(&mut self, times: u64, first: Violation) {
         let (count, _) = self.kinds.entry(first.kind).or_insert((0, first));
-        *count += cuts;
+        *count += times;
     }
 
     /// All of `later`, whose cuts come after these.
     pub fn append(&mut self, later: Tally) {
-        for (cuts, first) in later.kinds.into_values() {
-            self.add_cuts(cuts, first);
+        self.lost.count += later.lost.count;
+        self.secret.count += later.secret.count;
+        for (times, first) in later.kinds.into_values() {
+            self.add_times(times, first);
         }
     }
 

@@ -60,6 +60,11 @@ pub struct Key<T> {
 }
 
 impl<T> Key<T> {
+    /// Its full name, section by section.
+    pub const fn name(&self) -> &'static str {
+        self.row.name
+    }
+
     /// A parameter that every machine must give.
     pub const fn required(name: &'static str, kind: Kind, meaning: &'static str) -> Key<T> {
         Key {

@@ -21,6 +21,26 @@ pub enum Sharing {
 }
 
 impl Sharing {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Sharing::Apart => "apart",
+            Sharing::Packed => "packed",
+            Sharing::Interleaved { .. } => "interleaved",
+        }
+    }
+
+    /// That of the name, for so many cores.
+    pub fn named(name: &str, cores: usize) -> Option<Sharing> {
+        let cores = cores.next_power_of_two() as u64;
+        let all = [
+            Sharing::Apart,
+            Sharing::Packed,
+            Sharing::Interleaved { cores },
+        ];
+        all.into_iter().find(|sharing| sharing.name() == name)
+    }
+
     /// How far a line of a region lies behind the one before.
     pub fn stride(self) -> u64 {
         match self {

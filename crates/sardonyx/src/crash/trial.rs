@@ -1,0 +1,491 @@
+//! What `sardonyx crash` does unless it is told to make one run: a plan of passes over one design and one
+//! program. A pass is a run of its own and all its cuts. The passes differ in what makes a power cut
+//! dangerous: seeds, sizes of caches and queues, distances between counter marks, and who shares lines of
+//! counters. A verdict says which mechanisms of the design the plan has used; it holds for no others.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::check::Covered;
+use super::explore::{Explored, Options};
+use super::history::{History, HistoryError};
+use super::report::{Question, exercised, exercised_json, run, violation};
+use super::violation::Kind;
+use crate::config::Machine;
+use crate::controller::designs::{self, Guarantee, Placement, Stack};
+use crate::mechanisms::{Exercised, Mechanism};
+use crate::medium::layout::Layout;
+use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
+
+/// The workload of duplicates and collisions, which the plan of every mapping includes.
+const DUPLICATES: &str = "duplicates";
+
+/// Mechanisms of every stack that is written through caches.
+const EVERYWHERE: [Mechanism; 4] = [
+    Mechanism::DirtyEviction,
+    Mechanism::MarkedEviction,
+    Mechanism::JoinedEviction,
+    Mechanism::NextLife,
+];
+
+/// One design under one program, to be tried by a plan.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The machine's name or file.
+    pub machine: String,
+    /// Keys and values over it, and over what a pass sets.
+    pub overrides: Vec<(String, String)>,
+    /// The design's name.
+    pub design: String,
+    /// The program's name.
+    pub program: String,
+    /// What makes its transactions durable.
+    pub durability: DurabilityKind,
+    /// The first seed of the plan.
+    pub seed: u64,
+    /// Cores of the passes that have several: 2 unless said; 1 for none such.
+    pub cores: Option<usize>,
+    /// Transactions of each core, for all passes.
+    pub transactions: Option<u64>,
+    /// Bytes of a transaction's item, for all passes.
+    pub item_bytes: Option<u64>,
+    /// Bytes of each structure, for all passes.
+    pub footprint: Option<u64>,
+    /// How to explore; passes run on so many threads, each of them on one.
+    pub options: Options,
+    /// Goes on with further seeds for so long.
+    pub thorough: Option<Duration>,
+}
+
+/// How large the metadata caches of a pass are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Caches {
+    /// As the machine says.
+    Machine,
+    /// So many lines.
+    Lines(u64),
+}
+
+/// One pass: what it sets, and no more.
+struct Pass {
+    program: String,
+    several_cores: bool,
+    packed: bool,
+    caches: Caches,
+    /// Write queues of four entries.
+    short_queues: bool,
+    /// Counters between two marks; 0 for the machine's.
+    mark_stride: u64,
+    item_bytes: u64,
+    footprint: u64,
+    transactions: u64,
+}
+
+impl Pass {
+    fn of(program: &str) -> Pass {
+        Pass {
+            program: program.to_owned(),
+            several_cores: false,
+            packed: true,
+            caches: Caches::Lines(2),
+            short_queues: true,
+            mark_stride: 2,
+            item_bytes: 64,
+            footprint: 4096,
+            transactions: 40,
+        }
+    }
+
+    /// The settings that make it, as `--set` takes them.
+    fn settings(&self) -> Vec<(String, String)> {
+        let mut settings: Vec<(&str, u64)> = Vec::new();
+        if let Caches::Lines(lines) = self.caches {
+            for key in designs::caches() {
+                let entries = if key.is_of_lines() { lines } else { 4 * lines };
+                settings.push((key.bytes.name(), entries * key.entry_bytes));
+                settings.push((key.ways.name(), entries));
+            }
+        }
+        if self.short_queues {
+            settings.extend([
+                ("medium.queues.writes", 4),
+                ("medium.queues.counter_writes", 4),
+                ("medium.queues.high_watermark", 3),
+                ("medium.queues.low_watermark", 1),
+            ]);
+        }
+        if self.mark_stride != 0 {
+            settings.push(("encryption.mark_stride", self.mark_stride));
+        }
+        if self.program == DUPLICATES {
+            settings.push(("dedup_sha1.digest_bytes", 1)); // so that contents collide in it
+        }
+        let settings = settings.into_iter();
+        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
+        settings.collect()
+    }
+}
+
+/// What the runs of one pass have shown, whatever their seeds.
+#[derive(Clone, Default)]
+struct Shown {
+    runs: u64,
+    positions: u64,
+    covered: Covered,
+    exercised: Exercised,
+    lost_cuts: u64,
+    secret_cuts: u64,
+}
+
+/// What the plan has shown until now: each pass, and of each kind of violation how many, and the first.
+#[derive(Default)]
+struct Found {
+    passes: Vec<Shown>,
+    kinds: BTreeMap<Kind, (u64, usize, Value)>,
+    error: Option<(usize, HistoryError)>,
+}
+
+impl Trial {
+    /// The passes of the plan. A mapping's has the workload of duplicates as well.
+    fn passes(&self, shares_places: bool) -> Vec<Pass> {
+        let program = &self.program;
+        let mut passes = vec![
+            Pass {
+                packed: false,
+                caches: Caches::Machine,
+                short_queues: false,
+                mark_stride: 0,
+                footprint: 16_384,
+                transactions: 60,
+                ..Pass::of(program)
+            },
+            Pass {
+                mark_stride: 8,
+                ..Pass::of(program)
+            },
+            Pass {
+                several_cores: true,
+                ..Pass::of(program)
+            },
+            Pass {
+                several_cores: true,
+                caches: Caches::Lines(8),
+                short_queues: false,
+                mark_stride: 8,
+                item_bytes: 256,
+                footprint: 8192,
+                transactions: 24,
+                ..Pass::of(program)
+            },
+            Pass {
+                several_cores: true,
+                packed: false,
+                caches: Caches::Lines(8),
+                ..Pass::of(program)
+            },
+        ];
+        if shares_places {
+            passes.extend([
+                Pass {
+                    caches: Caches::Machine,
+                    short_queues: false,
+                    mark_stride: 8,
+                    footprint: 32_768, // so that counts of eight bits saturate
+                    transactions: 60,
+                    ..Pass::of(DUPLICATES)
+                },
+                Pass {
+                    caches: Caches::Lines(8),
+                    transactions: 60,
+                    ..Pass::of(DUPLICATES)
+                },
+                Pass {
+                    several_cores: true,
+                    ..Pass::of(DUPLICATES)
+                },
+            ]);
+        }
+        passes
+    }
+
+    /// The run of `pass` in the plan's round number `round`, whose number is `index`.
+    fn question(&self, pass: &Pass, index: usize, round: u64) -> Result<Question, HistoryError> {
+        let seed = (self.seed.wrapping_add(round)) * 100 + index as u64;
+        let several = match (round, self.cores) {
+            (_, Some(cores)) => cores,
+            (0, None) => 2,
+            (_, None) => [2, 4, 3][(round % 3) as usize],
+        };
+        let cores = if pass.several_cores { several } else { 1 };
+        let longer = if round == 0 { 1 } else { 1 + round % 4 };
+        let spec = |core: usize| ProgramSpec {
+            name: pass.program.clone(),
+            item_bytes: self.item_bytes.unwrap_or(pass.item_bytes),
+            footprint: self.footprint.unwrap_or(pass.footprint),
+            transactions: self.transactions.unwrap_or(pass.transactions * longer),
+            seed: seed.wrapping_mul(1024).wrapping_add(core as u64),
+            durability: self.durability,
+            sharing: match (pass.packed, cores) {
+                (false, _) => Sharing::Apart,
+                (true, 1) => Sharing::Packed,
+                (true, _) => Sharing::Interleaved {
+                    cores: cores.next_power_of_two() as u64,
+                },
+            },
+        };
+        let mut settings = pass.settings();
+        settings.extend(self.overrides.iter().cloned());
+        Ok(Question {
+            machine: Machine::load(&self.machine, &settings)?,
+            design: self.design.clone(),
+            specs: (0..cores).map(spec).collect(),
+            seed,
+            options: Options {
+                threads: 1,
+                ..self.options
+            },
+        })
+    }
+
+    /// Bytes of the host's memory that its largest runs need, about.
+    ///
+    /// # Errors
+    /// As [`Trial::answer`].
+    pub fn memory(&self) -> Result<u64, HistoryError> {
+        let passes = self.passes(true).into_iter().enumerate();
+        let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
+        let most = each.collect::<Result<Vec<u64>, HistoryError>>()?;
+        Ok(most.into_iter().max().unwrap_or(0))
+    }
+
+    /// Makes the runs of the plan, cuts the power in them, and says what was found; `None` if
+    /// `progress`, told the passes done and in all, or of a thorough trial the seconds, has ended it.
+    ///
+    /// # Errors
+    /// The design, the program or a setting does not exist; the first pass that says so.
+    pub fn answer(
+        &self,
+        progress: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<Option<Value>, HistoryError> {
+        let stack = Stack::named(&self.design)?;
+        let machine = Machine::load(&self.machine, &self.overrides)?;
+        let mut layout = Layout::new(machine.engine.medium.geometry.lines());
+        stack.build(&machine.settings, &mut layout);
+        let placement = (stack.mapping.placement)(&machine.settings, &layout);
+        let shares_places = matches!(placement, Placement::Table(_));
+        let passes = self.passes(shares_places || stack.tries().any(|m| m == Mechanism::Duplicate));
+        let started = Instant::now();
+        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let cancelled = AtomicBool::new(false);
+        let found = Mutex::new(Found {
+            passes: vec![Shown::default(); passes.len()],
+            ..Found::default()
+        });
+        let told = || match self.thorough {
+            Some(time) => progress(
+                started.elapsed().as_secs().min(time.as_secs()),
+                time.as_secs(),
+            ),
+            None => progress(done.load(Ordering::Relaxed) as u64, passes.len() as u64),
+        };
+        let over = |number: usize| match self.thorough {
+            Some(time) => started.elapsed() >= time && number >= passes.len(),
+            None => number >= passes.len(),
+        };
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if cancelled.load(Ordering::Relaxed) || over(number) {
+                    return;
+                }
+                let (round, index) = (number / passes.len(), number % passes.len());
+                let question = self.question(&passes[index], index, round as u64);
+                let going = |_, _| told();
+                let answer = question.and_then(|question| question.look(&going));
+                let mut found = found.lock().expect("no thread panics");
+                match answer {
+                    Ok(Some((history, explored))) => {
+                        found.add(number, index, &history, &explored);
+                    }
+                    Ok(None) => cancelled.store(true, Ordering::Relaxed),
+                    Err(error) => {
+                        if found
+                            .error
+                            .as_ref()
+                            .is_none_or(|(first, _)| *first > number)
+                        {
+                            found.error = Some((number, error));
+                        }
+                    }
+                }
+                drop(found);
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let threads = match self.options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let found = found.into_inner().expect("no thread panics");
+        if let Some((_, error)) = found.error {
+            return Err(error);
+        }
+        if cancelled.into_inner() {
+            return Ok(None);
+        }
+        let required = self.required(&stack, &machine);
+        Ok(Some(
+            self.describe(&stack, &passes, &found, &required, started),
+        ))
+    }
+
+    /// The mechanisms that a verdict has to rest on.
+    fn required(&self, stack: &Stack, machine: &Machine) -> Vec<Mechanism> {
+        let queues = &machine.engine.medium.queues;
+        let mut required = EVERYWHERE.to_vec();
+        required.extend(queues.coalescing.then_some(Mechanism::Merge));
+        required.extend(queues.forwarding.then_some(Mechanism::Forward));
+        required.extend(stack.tries());
+        if self.options.recovery_cuts == 0 {
+            required.retain(|mechanism| *mechanism != Mechanism::NextLife);
+        }
+        if self.cores == Some(1) {
+            required.retain(|mechanism| *mechanism != Mechanism::SharedCounterLine);
+        }
+        required.sort_unstable();
+        required.dedup();
+        required
+    }
+
+    fn describe(
+        &self,
+        stack: &Stack,
+        passes: &[Pass],
+        found: &Found,
+        required: &[Mechanism],
+        started: Instant,
+    ) -> Value {
+        let mut all = Shown::default();
+        for shown in &found.passes {
+            all.append(shown);
+        }
+        let guarantee = stack.guarantee();
+        let broken = all.lost_cuts + all.secret_cuts > 0;
+        let unused = |mechanism: &&Mechanism| all.exercised.of(**mechanism) == 0;
+        let missing: Vec<&str> = required.iter().filter(unused).map(|m| m.name()).collect();
+        let verdict = match (broken, guarantee) {
+            (true, Guarantee::Nothing) => "caught",
+            (true, _) => "broken",
+            (false, Guarantee::Nothing) => "holds",
+            (false, _) if missing.is_empty() => "holds",
+            (false, _) => "not exercised",
+        };
+        let rows = passes.iter().zip(&found.passes).enumerate();
+        let rows = rows.map(|(index, (pass, shown))| {
+            json!({
+                "program": pass.program,
+                "cores": match pass.several_cores { true => self.cores.unwrap_or(2), false => 1 },
+                "sharing": if pass.packed { "packed" } else { "apart" },
+                "transaction_bytes": self.item_bytes.unwrap_or(pass.item_bytes),
+                "footprint_bytes": self.footprint.unwrap_or(pass.footprint),
+                "transactions": self.transactions.unwrap_or(pass.transactions),
+                "settings": pass.settings(),
+                "seed": self.seed * 100 + index as u64,
+                "runs": shown.runs,
+                "positions": shown.positions,
+                "cuts": shown.covered.cuts,
+                "distinct_states": shown.covered.states,
+                "recovery_cuts": shown.covered.recovery_cuts,
+                "lost_cuts": shown.lost_cuts,
+                "secret_cuts": shown.secret_cuts,
+                "exercised": exercised_json(&shown.exercised),
+            })
+        });
+        let kinds = found.kinds.values();
+        let violations = kinds.map(|(count, _, violation)| {
+            let mut violation = violation.clone();
+            violation["count"] = json!(count);
+            violation
+        });
+        json!({
+            "design": self.design,
+            "program": self.program,
+            "mutant": self.durability.mutant().map(|mutant| mutant.name()),
+            "seed": self.seed,
+            "platform": self.options.platform.name(),
+            "tear": self.options.tear.name(),
+            "guarantee": guarantee.name(),
+            "runs": all.runs,
+            "positions": all.positions,
+            "cuts": all.covered.cuts,
+            "distinct_states": all.covered.states,
+            "checked_in_full": all.covered.full,
+            "recovery_cuts": all.covered.recovery_cuts,
+            "lost_cuts": all.lost_cuts,
+            "secret_cuts": all.secret_cuts,
+            "exercised": exercised_json(&all.exercised),
+            "required": required.iter().map(|m| m.name()).collect::<Vec<_>>(),
+            "not_exercised": missing,
+            "verdict": verdict,
+            "fails": matches!(verdict, "broken" | "not exercised"),
+            "violations": violations.collect::<Vec<_>>(),
+            "passes": rows.collect::<Vec<_>>(),
+            "seconds": started.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+impl Shown {
+    fn append(&mut self, other: &Shown) {
+        self.runs += other.runs;
+        self.positions += other.positions;
+        self.covered.add(other.covered);
+        self.exercised.append(&other.exercised);
+        self.lost_cuts += other.lost_cuts;
+        self.secret_cuts += other.secret_cuts;
+    }
+}
+
+impl Found {
+    /// Takes in what run `number`, of pass `index`, has shown.
+    fn add(&mut self, number: usize, index: usize, history: &History, explored: &Explored) {
+        let shown = Shown {
+            runs: 1,
+            positions: history.positions(),
+            covered: explored.covered,
+            exercised: exercised(history, explored),
+            lost_cuts: explored.tally.lost.count,
+            secret_cuts: explored.tally.secret.count,
+        };
+        self.passes[index].append(&shown);
+        for (kind, (count, first)) in &explored.tally.kinds {
+            let told = || {
+                let mut told = violation(history, *count, first);
+                told["run"] = run(history);
+                told["pass"] = json!(index);
+                told
+            };
+            match self.kinds.get_mut(kind) {
+                None => {
+                    self.kinds.insert(*kind, (*count, number, told()));
+                }
+                Some((all, earliest, story)) => {
+                    *all += count;
+                    if number < *earliest {
+                        (*earliest, *story) = (number, told());
+                    }
+                }
+            }
+        }
+    }
+}

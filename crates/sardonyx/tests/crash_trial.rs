@@ -1,0 +1,121 @@
+//! The explorer's plan: sound designs hold under it, and it says so only if it has tried what could
+//! break them.
+
+use sardonyx::crash::{Options, Platform, Trial};
+use sardonyx::workload::{self, DurabilityKind};
+use serde_json::Value;
+
+/// The designs that promise to recover and to keep their pads secret.
+const SOUND: [&str; 10] = [
+    "fca",
+    "sca",
+    "co-located",
+    "co-located-cc",
+    "no-encryption",
+    "ideal",
+    "esd-sound",
+    "dedup-sha1-sound",
+    "dewrite-sound",
+    "esd+sca",
+];
+
+fn trial(program: &str, design: &str, seed: u64) -> Trial {
+    Trial {
+        machine: "sca".into(),
+        overrides: Vec::new(),
+        design: design.into(),
+        program: program.into(),
+        durability: DurabilityKind::default(),
+        seed,
+        cores: None,
+        transactions: None,
+        item_bytes: None,
+        footprint: None,
+        options: Options::default(),
+        thorough: None,
+    }
+}
+
+fn answer(trial: &Trial) -> Value {
+    let answer = trial.answer(&|_, _| true).expect("a design and a program");
+    answer.expect("nobody cancels")
+}
+
+/// Each design on two platforms, each time under another program: over 200,000 cuts.
+#[test]
+fn sound_designs_hold_on_both_platforms_and_are_exercised() {
+    let programs = workload::all();
+    let mut cuts = 0;
+    for (number, design) in SOUND.iter().enumerate() {
+        for (turn, platform) in [Platform::Adr, Platform::Eadr].into_iter().enumerate() {
+            let program = programs[(number + 3 * turn) % programs.len()].name;
+            let mut trial = trial(program, design, 1 + number as u64);
+            trial.options.platform = platform;
+            trial.cores = (number % 4 == 1).then_some(4);
+            let told = answer(&trial);
+            assert_eq!(told["verdict"], "holds", "{program} {design}: {told:#}");
+            cuts += told["cuts"].as_u64().unwrap();
+        }
+    }
+    assert!(cuts > 200_000, "{cuts}");
+}
+
+#[test]
+fn a_plan_that_tries_too_little_says_so_and_fails() {
+    let mut trial = trial("array-swap", "sca", 1);
+    (trial.cores, trial.transactions) = (Some(1), Some(1));
+    let told = answer(&trial);
+    assert_eq!(told["verdict"], "not exercised");
+    assert_eq!(told["fails"], true);
+    let missing = told["not_exercised"].as_array().unwrap();
+    assert!(!missing.is_empty());
+    for mechanism in missing {
+        assert_eq!(told["exercised"][mechanism.as_str().unwrap()], 0);
+    }
+}
+
+#[test]
+fn a_mappings_plan_has_duplicates_collisions_and_places_used_again() {
+    let told = answer(&trial("queue", "esd+sca", 3));
+    for mechanism in ["duplicates", "collisions", "freed places", "reused places"] {
+        assert!(
+            told["exercised"][mechanism].as_u64().unwrap() > 100,
+            "{mechanism}"
+        );
+    }
+    let identity = answer(&trial("queue", "sca", 3));
+    assert_eq!(identity["exercised"]["duplicates"], 0);
+    assert!(
+        identity["required"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|m| m != "duplicates")
+    );
+}
+
+#[test]
+fn any_number_of_threads_finds_the_same() {
+    let told = |threads| {
+        let mut trial = trial("rbtree", "esd", 2); // breaks its pads
+        trial.options.threads = threads;
+        let mut told = answer(&trial);
+        told["seconds"] = Value::Null;
+        told
+    };
+    let alone = told(1);
+    assert_eq!(alone["verdict"], "broken");
+    assert_eq!(alone, told(3));
+}
+
+#[test]
+fn a_thorough_trial_goes_on_with_other_seeds() {
+    let mut trial = trial("hash", "fca", 1);
+    trial.thorough = Some(std::time::Duration::from_secs(3));
+    let told = answer(&trial);
+    assert!(
+        told["runs"].as_u64().unwrap() > 5,
+        "more than the plan's own"
+    );
+    assert_eq!(told["verdict"], "holds");
+}
