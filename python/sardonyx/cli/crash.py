@@ -65,8 +65,7 @@ def crash(
         str, typer.Option(help="What reserve power drains at a cut: adr, eadr or none.")
     ] = "adr",
     tear: Annotated[
-        str,
-        typer.Option(help="What adr writes whole or not at all at a cut: lines, or words of 8 bytes."),
+        str, typer.Option(help="What adr accepts of a line whole: all (lines) or 8 bytes (words).")
     ] = "lines",
     thorough: Annotated[
         str | None,
@@ -158,6 +157,8 @@ def crash(
         raise _core.SardonyxError(f"--platform: {unknown('platform', platform, PLATFORMS)}")
     if tear not in TEARS:
         raise _core.SardonyxError(f"--tear: {unknown('tear', tear, TEARS)}")
+    if tear != "lines" and platform != "adr":
+        raise _core.SardonyxError(f"--tear {tear}: is for --platform adr; {platform} says its own")
     if sharing is not None and sharing not in SHARINGS:
         raise _core.SardonyxError(f"--sharing: {unknown('sharing', sharing, SHARINGS)}")
     count = _count(cuts)
