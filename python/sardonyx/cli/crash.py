@@ -36,8 +36,7 @@ from sardonyx.runs.sources import ProgramSource, known_programs, unknown
 DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"
 #: What the table's columns count.
 LEGEND = (
-    "states: cuts with bytes of their own; nested: cuts after a recovery; lost, secrets: cuts at "
-    "which data or a secret were lost"
+    "nested: cuts after a recovery; lost, secrets: cuts at which data or a secret were lost"
 )
 PLATFORMS = ("adr", "eadr", "none")
 TEARS = ("lines", "words")
@@ -291,21 +290,19 @@ def _show(
 def _verdicts(runs: list[dict[str, Any]]) -> Table:
     first = runs[0]
     planted = f", mutant {first['mutant']}" if first["mutant"] else ""
-    passes = f", plan of {len(first['passes'])} passes" if "passes" in first else ""
+    runs_made = sum(run.get("runs", 1) for run in runs)
+    passes = f", {runs_made:,} runs" if "passes" in first else ""
     table = _plain(f"{first['platform']}, seed {first['seed']}{passes}{planted}")
-    for column in ("program", "design", "promises"):
-        table.add_column(column)
-    for column in ("runs", "cuts", "states", "nested", "lost", "secrets"):
-        table.add_column(column, justify="right")
-    table.add_column("")
+    for column in ("program", "design"):
+        table.add_column(column, no_wrap=True)
+    for column in ("cuts", "nested", "lost", "secrets"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
     for run in runs:
         table.add_row(
             Text(run["program"]),
             Text(run["design"]),
-            Text(run["guarantee"].replace("program ", "")),
-            f"{run.get('runs', 1):,}",
             f"{run['cuts']:,}",
-            f"{run['distinct_states']:,}",
             f"{run['recovery_cuts']:,}",
             f"{run['lost_cuts']:,}",
             f"{run['secret_cuts']:,}",

@@ -160,11 +160,13 @@ impl Trial {
                 short_queues: false,
                 mark_stride: 0,
                 footprint: 16_384,
-                transactions: 60,
+                transactions: 120,
                 ..Pass::of(program)
             },
             Pass {
                 mark_stride: 8,
+                item_bytes: 256, // more lines of counters than the cache has room for
+                footprint: 8192,
                 ..Pass::of(program)
             },
             Pass {
