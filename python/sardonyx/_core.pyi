@@ -95,5 +95,15 @@ def programs() -> str:
     """``programs`` (``name``, ``line``), ``mutants`` and ``equivalent_mutants`` (``name``,
     ``meaning``)."""
 
+def store_plan(question_json: str) -> str:
+    """What is known before a ``cli.store.estimate.Question`` is read: ``bytes`` (null of a stream),
+    ``files``, ``memory_bytes`` at most, and whether the counts will be ``exact`` in any case.
+    """
+
+def store_estimate(question_json: str, progress: Progress | None) -> str:
+    """``bytes``, ``files``, ``unreadable``, ``reads`` and ``cuttings``, each with ``kind``,
+    ``chunks``, ``unique_chunks``, ``ratio``, ``references`` and more. Progress counts bytes.
+    """
+
 def guarantee(design: str) -> str:
     """What a design, or ``MAPPING+POLICY``, promises of the lines that a power cut leaves."""

@@ -11,13 +11,14 @@ from typing import Any
 import typer
 
 from sardonyx.cli.common import add_command
-from sardonyx.cli.store import compare
+from sardonyx.cli.store import compare, estimate
 
-COMMANDS: tuple[Callable[..., None], ...] = (compare.compare,)
+COMMANDS: tuple[Callable[..., None], ...] = (compare.compare, estimate.estimate)
 
 app = typer.Typer(
     help="Block stores that keep equal blocks once: a resistive CAM and its conventional rival.",
     no_args_is_help=True,
+    rich_markup_mode="rich",
 )
 
 
