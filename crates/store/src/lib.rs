@@ -5,8 +5,18 @@
 //! Based Solid State Drive". Left out: how a store is put behind a block device.
 #![forbid(unsafe_code)]
 
+mod bits;
+mod fingerprint;
+mod ledger;
+mod made;
 mod parameters;
+mod recam;
 mod store;
 
+pub use bits::{Array, BitLevel, Match};
+pub use fingerprint::{fingerprint, sha1};
+pub use ledger::{Action, Ledger, Log, Purpose, Step, Work};
+pub use made::Made;
 pub use parameters::{Bracket, Compare, Energies, First, Parameters, ParametersError};
+pub use recam::{Contents, InMemory, Recam, Regenerated};
 pub use store::{Cost, Error, Lba, Outcome, Store, Totals};

@@ -168,6 +168,11 @@ impl Parameters {
         self.logical_blocks + self.slots()
     }
 
+    /// Bits of the short number by which an LBA's row names its PA's row.
+    pub fn link_bits(&self) -> u32 {
+        (u64::BITS - (self.slots() - 1).leading_zeros()).max(1)
+    }
+
     /// An error that says what does not fit together.
     ///
     /// # Errors

@@ -1,0 +1,2 @@
+//! The store's tests from outside.
+mod recam;
