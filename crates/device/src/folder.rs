@@ -14,8 +14,8 @@ const SHAPE: &str = "store.json";
 const LOCK: &str = "lock";
 /// The bytes of the blocks.
 pub(crate) const BLOCKS: &str = "blocks";
-/// The key-value engine's file.
-pub(crate) const TABLES: &str = "tables.redb";
+/// The key-value engine's folder.
+pub(crate) const TABLES: &str = "tables";
 /// The rival's own files, made anew with every start.
 pub(crate) const RIVAL: &str = "rival";
 
@@ -76,10 +76,7 @@ impl Folder {
         }
         let lock = locked(path)?;
         for name in [BLOCKS, TABLES] {
-            let path = path.join(name); // of a start that was broken off
-            if path.exists() {
-                fs::remove_file(&path).map_err(|error| DeviceError::io(&path, error))?;
-            }
+            remove(&path.join(name))?; // of a start that was broken off
         }
         Ok(Folder {
             path: path.to_owned(),
@@ -135,6 +132,24 @@ impl Folder {
         self.is_new = false;
         write().map_err(|error| DeviceError::io(&self.path, error))
     }
+}
+
+/// Removes a file or a folder that may be there.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    let removed = if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
+    removed
+        .or_else(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                Ok(())
+            } else {
+                Err(error)
+            }
+        })
+        .map_err(|error| DeviceError::io(path, error))
 }
 
 fn locked(path: &Path) -> Result<File> {

@@ -1,21 +1,23 @@
 //! The tables as the key-value engine keeps them: which slot has a block's content, and what is in
 //! each slot. A commit changes both together or not at all, and is on the disk when it returns.
+//!
+//! The engine is fjall, as the rival's; docs/store.md says why.
 
 use std::path::{Path, PathBuf};
 
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use crate::{DeviceError, Result};
 
 /// A content's checksum and name: BLAKE3.
 pub(crate) type Digest = [u8; 32];
 
-/// By block of the device.
-const BLOCKS: TableDefinition<u32, u32> = TableDefinition::new("slot of block");
+/// By block of the device: its slot.
+const BLOCKS: &str = "blocks";
 /// By slot: references, checksum.
-const SLOTS: TableDefinition<u32, (u32, Digest)> = TableDefinition::new("slots");
-/// Memory for the engine's pages.
-const CACHE: usize = 64 << 20;
+const SLOTS: &str = "slots";
+/// Memory for the engine's pages; the tables are read once.
+const CACHE: u64 = 8 << 20;
 
 /// What a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,35 +26,47 @@ pub(crate) struct Kept {
     pub digest: Digest,
 }
 
-#[derive(Debug)]
+struct Engine {
+    database: Database,
+    blocks: Keyspace,
+    slots: Keyspace,
+}
+
 pub(crate) struct Tables {
     path: PathBuf,
     /// `None` after a failure: the engine wants to be opened anew.
-    database: Option<Database>,
+    engine: Option<Engine>,
 }
 
 impl Tables {
     pub fn open(path: &Path) -> Result<Tables> {
         let mut tables = Tables {
             path: path.to_owned(),
-            database: None,
+            engine: None,
         };
-        tables.database()?;
+        tables.engine()?;
         Ok(tables)
     }
 
-    fn database(&mut self) -> Result<&mut Database> {
-        if self.database.is_none() {
-            let opened = Database::builder().set_cache_size(CACHE).create(&self.path);
-            self.database = Some(opened.map_err(|error| self.failed(error.into()))?);
+    fn engine(&mut self) -> Result<&Engine> {
+        if self.engine.is_none() {
+            let open = || -> fjall::Result<Engine> {
+                let database = Database::builder(&self.path).cache_size(CACHE).open()?;
+                Ok(Engine {
+                    blocks: database.keyspace(BLOCKS, KeyspaceCreateOptions::default)?,
+                    slots: database.keyspace(SLOTS, KeyspaceCreateOptions::default)?,
+                    database,
+                })
+            };
+            self.engine = Some(open().map_err(|error| self.failed(error))?);
         }
-        Ok(self.database.as_mut().expect("opened above"))
+        Ok(self.engine.as_ref().expect("opened above"))
     }
 
-    fn failed(&self, error: redb::Error) -> DeviceError {
+    fn failed(&self, error: fjall::Error) -> DeviceError {
         let path = self.path.display().to_string();
         match error {
-            redb::Error::Io(error) => DeviceError::Io(path, error),
+            fjall::Error::Io(error) => DeviceError::Io(path, error),
             error => DeviceError::Tables(path, error.to_string()),
         }
     }
@@ -63,26 +77,27 @@ impl Tables {
         block: &mut dyn FnMut(u32, u32),
         slot: &mut dyn FnMut(u32, Kept),
     ) -> Result<()> {
-        let mut load = |database: &mut Database| -> std::result::Result<(), redb::Error> {
-            let read = database.begin_read()?;
-            match read.open_table(BLOCKS) {
-                Ok(table) => {
-                    for entry in table.iter()? {
-                        let (number, slot) = entry?;
-                        block(number.value(), slot.value());
-                    }
-                }
-                Err(redb::TableError::TableDoesNotExist(_)) => return Ok(()), // nothing committed
-                Err(error) => return Err(error.into()),
-            }
-            for entry in read.open_table(SLOTS)?.iter()? {
-                let (number, kept) = entry?;
-                let (references, digest) = kept.value();
-                slot(number.value(), Kept { references, digest });
-            }
-            Ok(())
-        };
-        load(self.database()?).map_err(|error| self.failed(error))
+        let path = self.path.display().to_string();
+        let strange = || DeviceError::Tables(path.clone(), "is no table of a store's".into());
+        let engine = self.engine()?;
+        let (blocks, slots) = (engine.blocks.clone(), engine.slots.clone());
+        for entry in blocks.iter() {
+            let (key, value) = entry.into_inner().map_err(|error| self.failed(error))?;
+            block(
+                number(&key).ok_or_else(strange)?,
+                number(&value).ok_or_else(strange)?,
+            );
+        }
+        for entry in slots.iter() {
+            let (key, value) = entry.into_inner().map_err(|error| self.failed(error))?;
+            let (references, digest) = value.split_at_checked(4).ok_or_else(strange)?;
+            let kept = Kept {
+                references: number(references).ok_or_else(strange)?,
+                digest: digest.try_into().map_err(|_| strange())?,
+            };
+            slot(number(&key).ok_or_else(strange)?, kept);
+        }
+        Ok(())
     }
 
     /// Each of these blocks has this slot or none from now on, and each of these slots holds this or
@@ -92,38 +107,37 @@ impl Tables {
         blocks: impl Iterator<Item = (u32, Option<u32>)>,
         slots: impl Iterator<Item = (u32, Option<Kept>)>,
     ) -> Result<()> {
-        let commit = |database: &mut Database| -> std::result::Result<(), redb::Error> {
-            let mut write = database.begin_write()?;
-            write.set_durability(Durability::Immediate)?;
-            {
-                let mut table = write.open_table(BLOCKS)?;
-                for (number, slot) in blocks {
-                    match slot {
-                        Some(slot) => table.insert(number, slot)?,
-                        None => table.remove(number)?,
-                    };
-                }
-                let mut table = write.open_table(SLOTS)?;
-                for (number, kept) in slots {
-                    match kept {
-                        Some(kept) => table.insert(number, (kept.references, kept.digest))?,
-                        None => table.remove(number)?,
-                    };
-                }
+        let engine = self.engine()?;
+        let mut batch = engine
+            .database
+            .batch()
+            .durability(Some(PersistMode::SyncAll));
+        for (block, slot) in blocks {
+            match slot {
+                Some(slot) => batch.insert(&engine.blocks, key(block), key(slot)),
+                None => batch.remove(&engine.blocks, key(block)),
             }
-            write.commit()?;
-            Ok(())
-        };
-        let done = commit(self.database()?);
-        done.map_err(|error| {
-            self.database = None;
+        }
+        for (slot, kept) in slots {
+            match kept {
+                Some(kept) => {
+                    let value = [&key(kept.references)[..], &kept.digest].concat();
+                    batch.insert(&engine.slots, key(slot), value);
+                }
+                None => batch.remove(&engine.slots, key(slot)),
+            }
+        }
+        batch.commit().map_err(|error| {
+            self.engine = None;
             self.failed(error)
         })
     }
+}
 
-    /// Whether the engine finds its own file sound.
-    pub fn is_sound(&mut self) -> Result<bool> {
-        let checked = self.database()?.check_integrity();
-        checked.map_err(|error| self.failed(error.into()))
-    }
+fn key(number: u32) -> [u8; 4] {
+    number.to_be_bytes()
+}
+
+fn number(bytes: &[u8]) -> Option<u32> {
+    bytes.try_into().ok().map(u32::from_be_bytes)
 }

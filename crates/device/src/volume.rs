@@ -42,7 +42,6 @@ pub struct Extent {
 }
 
 /// An open volume.
-#[derive(Debug)]
 pub struct Volume {
     folder: Folder,
     path: PathBuf,
