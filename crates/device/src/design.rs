@@ -46,7 +46,9 @@ impl Design {
                     recam.map_err(|error| DeviceError::Bad(error.to_string()))?,
                 ))
             }
-            Design::Conventional => todo!(),
+            Design::Conventional => {
+                Err(DeviceError::Bad("--design conventional: is being built".into()))
+            }
         }
     }
 }

@@ -12,7 +12,8 @@ const MAGIC: &[u8] = b"sardonyx estimate 1\n";
 /// Replaces the file, whole or not at all.
 pub(super) fn save(path: &Path, question: &Question, work: &Work) -> Outcome<()> {
     let written = || -> io::Result<()> {
-        let scratch = path.with_added_extension("new");
+        let mut scratch = path.as_os_str().to_owned();
+        scratch.push(".new");
         let mut to = BufWriter::new(File::create(&scratch)?);
         to.write_all(MAGIC)?;
         put(&mut to, serde_json::to_string(question)?.as_bytes())?;

@@ -55,7 +55,7 @@ pub(super) fn count(
     let mut counted = Counted::default();
     let mut destor = Destor::Outside;
     while lines.next()? {
-        if lines.number % TELL_EVERY == 0 && !tell(lines.bytes) {
+        if lines.number.is_multiple_of(TELL_EVERY) && !tell(lines.bytes) {
             return Err(EstimateError::Lost);
         }
         if let Destor::Name(length) = destor {
