@@ -105,5 +105,10 @@ def store_estimate(question_json: str, progress: Progress | None) -> str:
     ``chunks``, ``unique_chunks``, ``ratio``, ``references`` and more. Progress counts bytes.
     """
 
+def store_check(folder: str, progress: Progress | None) -> str:
+    """``live_blocks``, ``stored_blocks`` and ``faults`` of a device's folder. Progress counts
+    distinct contents.
+    """
+
 def guarantee(design: str) -> str:
     """What a design, or ``MAPPING+POLICY``, promises of the lines that a power cut leaves."""

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 mod crash;
+mod device;
 mod estimate;
 mod machines;
 mod progress;
@@ -36,6 +37,8 @@ mod _core {
     use super::SardonyxError;
     #[pymodule_export]
     use super::crash::{crash, crash_stages, guarantee, programs};
+    #[pymodule_export]
+    use super::device::store_check;
     #[pymodule_export]
     use super::estimate::{store_estimate, store_plan};
     #[pymodule_export]

@@ -6,14 +6,18 @@ A new command is a file here and a line in ``COMMANDS``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import typer
 
 from sardonyx.cli.common import add_command
-from sardonyx.cli.store import compare, estimate
+from sardonyx.cli.store import check, compare, estimate, serve
 
-COMMANDS: tuple[Callable[..., None], ...] = (compare.compare, estimate.estimate)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    compare.compare,
+    serve.serve,
+    check.check,
+    estimate.estimate,
+)
 
 app = typer.Typer(
     help="Block stores that keep equal blocks once: a resistive CAM and its conventional rival.",
