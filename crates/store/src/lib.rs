@@ -12,6 +12,7 @@ mod made;
 mod parameters;
 mod recam;
 mod store;
+mod workload;
 
 pub use bits::{Array, BitLevel, Match};
 pub use fingerprint::{fingerprint, sha1};
@@ -20,3 +21,4 @@ pub use made::Made;
 pub use parameters::{Bracket, Compare, Energies, First, Parameters, ParametersError};
 pub use recam::{Contents, InMemory, Recam, Regenerated};
 pub use store::{Cost, Error, Lba, Outcome, Store, Totals};
+pub use workload::{Content, Operation, Stream, Workload, WorkloadError};
