@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bits;
+mod conventional;
 mod fingerprint;
 mod ledger;
 mod made;
@@ -15,6 +16,7 @@ mod store;
 mod workload;
 
 pub use bits::{Array, BitLevel, Match};
+pub use conventional::{Activity, Conventional, Draw, Options};
 pub use fingerprint::{fingerprint, sha1};
 pub use ledger::{Action, Ledger, Log, Purpose, Step, Work};
 pub use made::Made;
