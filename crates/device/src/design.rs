@@ -5,9 +5,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use sardonyx_store::{Contents, Parameters, Recam, Store};
+use sardonyx_store::{Contents, Conventional, Options, Parameters, Recam, Store};
 use serde::{Deserialize, Serialize};
 
+use crate::folder::{RIVAL, remove};
 use crate::{DeviceError, Result, Volume};
 
 /// Which one.
@@ -47,7 +48,17 @@ impl Design {
                 ))
             }
             Design::Conventional => {
-                Err(DeviceError::Bad("--design conventional: is being built".into()))
+                // It executes on files of its own, which the volume's contents fill at every start.
+                let path = volume.folder().join(RIVAL);
+                remove(&path)?;
+                let options = Options::default();
+                let changes = options.commit_every as u64 * u64::from(shape.block_bytes);
+                let options = Options {
+                    block_bytes: shape.block_bytes,
+                    capacity_bytes: shape.size_bytes + changes,
+                    ..options
+                };
+                Ok(Box::new(Conventional::open(&path, options)?))
             }
         }
     }

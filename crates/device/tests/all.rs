@@ -187,11 +187,12 @@ fn agree(design: Design, operations: Vec<Operation>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn reads_give_what_was_written_and_flushes_survive(operations in operations()) {
-        agree(Design::Recam, operations);
+        agree(Design::Recam, operations.clone());
+        agree(Design::Conventional, operations);
     }
 }
 

@@ -6,17 +6,21 @@
 #![forbid(unsafe_code)]
 
 mod bits;
+mod conventional;
 mod fingerprint;
 mod ledger;
 mod made;
 mod parameters;
 mod recam;
 mod store;
+mod workload;
 
 pub use bits::{Array, BitLevel, Match};
+pub use conventional::{Activity, Conventional, Draw, Options};
 pub use fingerprint::{fingerprint, sha1};
 pub use ledger::{Action, Ledger, Log, Purpose, Step, Work};
 pub use made::Made;
 pub use parameters::{Bracket, Compare, Energies, First, Parameters, ParametersError};
 pub use recam::{Contents, InMemory, Recam, Regenerated};
 pub use store::{Cost, Error, Lba, Outcome, Store, Totals};
+pub use workload::{Content, Operation, Stream, Workload, WorkloadError};

@@ -1,2 +1,3 @@
 //! The store's tests from outside.
+mod conventional;
 mod recam;
