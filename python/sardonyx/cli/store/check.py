@@ -17,7 +17,7 @@ from sardonyx.cli.progress import watched
 
 def check(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder of `store serve`.", **PATH)
+        Path, typer.Argument(help="The folder of `store serve`.", **PATH | {"metavar": "DIR"})
     ],
     json_to: JsonTo = None,
 ) -> None:
