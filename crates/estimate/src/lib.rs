@@ -2,9 +2,10 @@
 //! of digests, counted in memory that is said beforehand ([`plan`]), by several ways of cutting at
 //! once. docs/store-estimate.md explains the figures.
 //!
-//! Left out: what storing the chunks would cost, which the designs know.
+//! [`costs`] asks the designs what storing it would take. Left out: how it is shown.
 #![forbid(unsafe_code)]
 
+mod cost;
 mod cutting;
 mod distinct;
 mod state;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+pub use cost::{DesignCost, costs};
 use cutting::{BUFFER, ByContent, Fixed};
 pub use distinct::References;
 use distinct::{Allotment, Distinct};

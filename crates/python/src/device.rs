@@ -14,7 +14,9 @@ pub fn store_check(
     progress: Option<&Progress>,
 ) -> PyResult<String> {
     let tell = Progress::listener(progress);
-    let checked = py.detach(|| sardonyx_device::check(&folder, &tell)).map_err(bad)?;
+    let checked = py
+        .detach(|| sardonyx_device::check(&folder, &tell))
+        .map_err(bad)?;
     let checked = checked.ok_or_else(|| bad("cancelled"))?;
     serde_json::to_string(&checked).map_err(bad)
 }
