@@ -6,7 +6,6 @@ A new command is a file here and a line in ``COMMANDS``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import typer
 
