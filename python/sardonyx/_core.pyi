@@ -112,3 +112,9 @@ def store_check(folder: str, progress: Progress | None) -> str:
 
 def guarantee(design: str) -> str:
     """What a design, or ``MAPPING+POLICY``, promises of the lines that a power cut leaves."""
+
+def store(question_json: str, progress: Progress | None) -> str:
+    """``design`` and ``metrics`` of a ``runs.stores.StoreQuestion``."""
+
+def check_store(question_json: str) -> None:
+    """An error unless the question can be answered: its array can be, its workload is there."""

@@ -11,6 +11,7 @@ mod progress;
 mod recorder;
 mod simulate;
 mod sources;
+mod store;
 mod traces;
 
 create_exception!(
@@ -49,6 +50,8 @@ mod _core {
     use super::recorder::{Recording, trace_record};
     #[pymodule_export]
     use super::simulate::{check_job, designs, simulate};
+    #[pymodule_export]
+    use super::store::{check_store, store};
     #[pymodule_export]
     use super::traces::{
         ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bits;
+mod compare;
 mod conventional;
 mod fingerprint;
 mod ledger;
@@ -15,7 +16,8 @@ mod recam;
 mod store;
 mod workload;
 
-pub use bits::{Array, BitLevel, Match};
+pub use bits::BitLevel;
+pub use compare::{Array, Design, Question, RunError, Tell};
 pub use conventional::{Activity, Conventional, Draw, Options};
 pub use fingerprint::{fingerprint, sha1};
 pub use ledger::{Action, Ledger, Log, Purpose, Step, Work};

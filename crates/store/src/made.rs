@@ -38,6 +38,19 @@ impl Made {
         Made { content, pad: 0 }
     }
 
+    /// The same in as little room as there is.
+    pub(crate) fn pack(&self) -> [u64; 3] {
+        [self.content as u64, (self.content >> 64) as u64, self.pad]
+    }
+
+    /// What was packed.
+    pub(crate) fn unpack([low, high, pad]: [u64; 3]) -> Made {
+        Made {
+            content: u128::from(high) << 64 | u128::from(low),
+            pad,
+        }
+    }
+
     /// The bytes from `at` on.
     ///
     /// # Panics

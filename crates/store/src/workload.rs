@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use fastcdc::v2020::StreamCDC;
 use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
@@ -136,10 +137,13 @@ impl Workload {
         Ok(())
     }
 
-    /// Blocks that will be written; 0 if nobody knows.
-    pub fn writes(&self, block_bytes: u32) -> u64 {
+    /// Operations to come; 0 if nobody knows.
+    pub fn operations(&self, block_bytes: u32) -> u64 {
         match self {
-            Workload::Stream(stream) => stream.bytes / u64::from(block_bytes),
+            Workload::Stream(stream) => {
+                let writes = stream.bytes / u64::from(block_bytes);
+                writes + (writes as f64 * stream.reads / (1.0 - stream.reads)) as u64
+            }
             _ => 0,
         }
     }
@@ -181,6 +185,35 @@ impl Workload {
             Workload::Tree { path } => run_tree(path, block_bytes, each),
             Workload::Trace { path } => run_trace(path, each),
         }
+    }
+}
+
+impl Workload {
+    /// Writes the files of a tree as chunks cut by content (FastCDC, 2020), of so many bytes on average;
+    /// a chunk's number is its address. Nothing else has chunks.
+    ///
+    /// # Errors
+    /// The first of the file system's or of `each`.
+    pub fn run_chunks<E: From<WorkloadError>>(
+        &self,
+        average: u32,
+        each: &mut dyn FnMut(Operation<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Workload::Tree { path } = self else {
+            return Ok(());
+        };
+        let average = average as usize;
+        let mut lba = 0;
+        for file in files(path) {
+            let file = file?;
+            let bytes = File::open(&file).map_err(|e| failed(&file, e))?;
+            for chunk in StreamCDC::new(bytes, average / 4, average, average * 4) {
+                let chunk = chunk.map_err(|e| failed(&file, e.into()))?;
+                each(Operation::Write(lba, Content::Bytes(&chunk.data)))?;
+                lba += 1;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -133,11 +133,6 @@ impl Array {
         self.tag[row] = true;
     }
 
-    /// No row is tagged.
-    pub fn untag(&mut self) {
-        self.tag.fill(false);
-    }
-
     /// Writes KEY under MASK into the tagged rows; gives their number.
     pub fn write(&mut self) -> u64 {
         let mut written = 0;

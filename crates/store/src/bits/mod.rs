@@ -4,5 +4,4 @@
 mod array;
 mod controller;
 
-pub use array::{Array, Match};
 pub use controller::BitLevel;

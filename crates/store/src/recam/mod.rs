@@ -7,6 +7,7 @@
 mod contents;
 mod modules;
 mod prefixes;
+mod table;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 pub use contents::{Contents, InMemory, Regenerated};
 use modules::Modules;
 use prefixes::{Place, Prefixes, Rows, Shared};
+use table::Table;
 
 use crate::fingerprint::fingerprint;
 use crate::ledger::{Action, Ledger, Log, Purpose};
@@ -50,7 +52,7 @@ pub struct Recam<C: Contents = InMemory> {
     emptied: Vec<BinaryHeap<Reverse<u32>>>,
     /// Fingerprints of stored blocks by slot, if the array has rows for them.
     prints: FxHashMap<u32, u64>,
-    table: FxHashMap<Lba, u32>,
+    table: Table,
     turn: u32,
     shared: Vec<Shared>,
     log: Log,
@@ -205,7 +207,7 @@ impl<C: Contents> Recam<C> {
             slots: vec![Vec::new(); modules],
             emptied: vec![BinaryHeap::new(); modules],
             prints: FxHashMap::default(),
-            table: FxHashMap::default(),
+            table: Table::default(),
             turn: 0,
             shared: Vec::new(),
             log: Log::default(),
@@ -256,7 +258,7 @@ impl<C: Contents> Recam<C> {
 
     /// Whether there is a block under this address.
     pub fn is_live(&self, lba: Lba) -> bool {
-        self.table.contains_key(&lba)
+        self.table.get(lba).is_some()
     }
 
     /// Writes a block as `contents` takes it.
@@ -280,8 +282,8 @@ impl<C: Contents> Recam<C> {
     fn put_logged(&mut self, lba: Lba, block: &C::Block) -> Result<(bool, bool), Error> {
         let p = self.parameters;
         self.compare_table_for_address();
-        let old = self.table.get(&lba).copied();
-        if old.is_none() && self.table.len() as u64 == p.logical_blocks {
+        let old = self.table.get(lba);
+        if old.is_none() && self.table.len() == p.logical_blocks {
             return Err(self.full());
         }
         let print = (p.fingerprint_bits > 0).then(|| {
@@ -321,7 +323,7 @@ impl<C: Contents> Recam<C> {
         self.log.clear();
         let p = self.parameters;
         self.compare_table_for_address();
-        let slot = self.table.get(&lba).copied();
+        let slot = self.table.get(lba);
         self.log
             .cycles(Purpose::Translate, u64::from(p.address_cycles));
         match slot {
@@ -352,7 +354,7 @@ impl<C: Contents> Recam<C> {
     pub fn remove(&mut self, lba: Lba) -> Outcome {
         self.log.clear();
         self.compare_table_for_address();
-        let slot = self.table.get(&lba).copied();
+        let slot = self.table.get(lba);
         match slot {
             Some(slot) => self.delete_live(lba, slot),
             None => {
@@ -372,7 +374,7 @@ impl<C: Contents> Recam<C> {
     fn delete_live(&mut self, lba: Lba, slot: u32) {
         let p = self.parameters;
         self.counts.deletes += 1;
-        self.table.remove(&lba);
+        self.table.remove(lba);
         self.read_address();
         self.empty_table_row();
         self.compare_table(p.link_bits() + FLAGS);
@@ -628,7 +630,7 @@ impl<C: Contents> Recam<C> {
             duplicate_writes: self.counts.duplicates,
             reads: self.counts.reads,
             deletes: self.counts.deletes,
-            live_blocks: self.table.len() as u64,
+            live_blocks: self.table.len(),
             stored_blocks: u64::from(self.prefixes.blocks()),
             cost: Cost {
                 cycles: total.cycles,

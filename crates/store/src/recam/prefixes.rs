@@ -33,7 +33,7 @@ struct Node {
     first: u32,
     next: u32,
     previous: u32,
-    /// The next child of this parent whose first row has the same hash.
+    /// The next node whose key in `children` is the same.
     alike: u32,
 }
 
@@ -42,8 +42,8 @@ struct Node {
 pub struct Prefixes {
     nodes: Vec<Node>,
     unused: Vec<u32>,
-    /// By parent and hash of the first row below it: the first child that has it.
-    children: FxHashMap<(u32, u64), u32>,
+    /// By a hash of the parent and of the first row below it: the first node that has it.
+    children: FxHashMap<u64, u32>,
     /// Rows of a block.
     rows: u32,
 }
@@ -109,7 +109,12 @@ impl Prefixes {
                     return Place::Below(at);
                 }
                 let node = self.nodes[child as usize];
-                let common = rows.common(node.slot, depth, node.depth);
+                let mine = node.parent == at;
+                let common = if mine {
+                    rows.common(node.slot, depth, node.depth)
+                } else {
+                    0
+                };
                 if common > 0 {
                     shared.push(Shared {
                         rows: common,
@@ -223,11 +228,11 @@ impl Prefixes {
     }
 
     fn child(&self, parent: u32, hash: u64) -> u32 {
-        *self.children.get(&(parent, hash)).unwrap_or(&NONE)
+        *self.children.get(&key(parent, hash)).unwrap_or(&NONE)
     }
 
     fn attach(&mut self, parent: u32, child: u32, hash: u64) {
-        let alike = self.children.insert((parent, hash), child);
+        let alike = self.children.insert(key(parent, hash), child);
         let next = self.nodes[parent as usize].first;
         let node = &mut self.nodes[child as usize];
         node.alike = alike.unwrap_or(NONE);
@@ -258,9 +263,9 @@ impl Prefixes {
         let mut head = self.child(parent, hash);
         if head == child {
             if alike == NONE {
-                self.children.remove(&(parent, hash));
+                self.children.remove(&key(parent, hash));
             } else {
-                self.children.insert((parent, hash), alike);
+                self.children.insert(key(parent, hash), alike);
             }
             return;
         }
@@ -269,4 +274,8 @@ impl Prefixes {
         }
         self.nodes[head as usize].alike = alike;
     }
+}
+
+fn key(parent: u32, hash: u64) -> u64 {
+    hash ^ u64::from(parent).rotate_left(32)
 }
