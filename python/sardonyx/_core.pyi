@@ -100,9 +100,11 @@ def store_plan(question_json: str) -> str:
     ``files``, ``memory_bytes`` at most, and whether the counts will be ``exact`` in any case.
     """
 
-def store_estimate(question_json: str, progress: Progress | None) -> str:
-    """``bytes``, ``files``, ``unreadable``, ``reads`` and ``cuttings``, each with ``kind``,
-    ``chunks``, ``unique_chunks``, ``ratio``, ``references`` and more. Progress counts bytes.
+def store_estimate(question_json: str, scratch: str, progress: Progress | None) -> str:
+    """``found`` (``bytes``, ``files``, ``unreadable``, ``reads`` and ``cuttings``, each with
+    ``kind``, ``chunks``, ``unique_chunks``, ``ratio``, ``references`` and more) and ``designs``,
+    what each would take. In ``scratch``, an empty folder, the rival is measured. Progress counts
+    bytes.
     """
 
 def store_check(folder: str, progress: Progress | None) -> str:

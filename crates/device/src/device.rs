@@ -6,7 +6,7 @@ use sardonyx_store::{Store, Totals};
 use serde::Serialize;
 
 use crate::design::Writing;
-use crate::{Extent, Result, Shape, Volume, Wanted};
+use crate::{DeviceError, Extent, Result, Shape, Volume, Wanted};
 
 /// What clients have asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -58,7 +58,7 @@ impl Device {
     /// the design has been told of.
     ///
     /// # Errors
-    /// If the folder is in use or is not what is wanted, a file refuses, or a block is damaged.
+    /// If the folder is in use or is not what is wanted, or a file refuses.
     pub fn open(path: &Path, wanted: Wanted, tell: &mut dyn FnMut(u32, u32)) -> Result<Device> {
         let volume = Volume::open(path, wanted)?;
         let writing = Writing::default();
@@ -75,9 +75,14 @@ impl Device {
         let blocks = device.volume.shape().blocks();
         for block in 0..blocks {
             if let Some(slot) = device.volume.slot(block) {
-                device.volume.read(block, &mut device.scratch)?;
-                device.writing.is_in(slot);
-                device.design.write(u64::from(block), &device.scratch)?;
+                match device.volume.read(block, &mut device.scratch) {
+                    Ok(_) => {
+                        device.writing.is_in(slot);
+                        device.design.write(u64::from(block), &device.scratch)?;
+                    }
+                    Err(DeviceError::Damaged(_)) => {} // whoever reads it hears of it
+                    Err(error) => return Err(error),
+                }
             }
             if block.is_multiple_of(1 << 12) {
                 tell(block, blocks);

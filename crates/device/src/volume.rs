@@ -214,8 +214,11 @@ impl Volume {
         let digest = *blake3::hash(bytes).as_bytes();
         let old = self.slot(block);
         let slot = match self.by_digest.get(&digest) {
-            Some(&slot) if old == Some(slot) => return Ok(()),
-            Some(&slot) => slot,
+            Some(&slot) if old == Some(slot) => return self.heal(slot, bytes),
+            Some(&slot) => {
+                self.heal(slot, bytes)?;
+                slot
+            }
             None => self.store(digest, bytes)?,
         };
         self.slots[slot as usize].kept.references += 1;
@@ -261,6 +264,19 @@ impl Volume {
         }
         self.by_digest.insert(digest, slot);
         Ok(slot)
+    }
+
+    /// Compares a content that is known with what the disk has of it, and puts it there if that has
+    /// been damaged, so that no block comes to share a content that is lost.
+    fn heal(&self, slot: u32, bytes: &[u8]) -> Result<()> {
+        let at = u64::from(slot) * bytes.len() as u64;
+        let mut there = vec![0; bytes.len()];
+        if self.bytes.read_exact_at(&mut there, at).is_ok() && there == bytes {
+            return Ok(());
+        }
+        self.bytes
+            .write_all_at(bytes, at)
+            .map_err(|error| DeviceError::io(&self.path, error))
     }
 
     fn release(&mut self, slot: Option<u32>) {

@@ -1,6 +1,7 @@
 //! The device for nbdkit, which speaks the protocol: `nbdkit libsardonyx_nbd.so dir=DIR ..`, as
-//! `sardonyx store serve` starts it. Parameters: `dir`, `design`, `size`, `block`, and `counters`, a
-//! file that gets a line of JSON some times a second and one at the end.
+//! `sardonyx store serve` starts it. Parameters: `dir`, `design`, `size`, `block`; `counters`, a file
+//! that gets a line of JSON some times a second and one at the end; `life`, a pipe that ends when the
+//! server is to. (Told to end by a signal, nbdkit waits until its last client has left.)
 //!
 //! Requests are served one after the other, so that a flush on one connection covers them all.
 
@@ -28,6 +29,7 @@ static STATE: Mutex<State> = Mutex::new(State {
         block_bytes: None,
     },
     counters: None,
+    life: None,
     device: None,
     telling: None,
 });
@@ -36,6 +38,7 @@ struct State {
     directory: Option<PathBuf>,
     wanted: Wanted,
     counters: Option<File>,
+    life: Option<File>,
     device: Option<Device>,
     telling: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -78,6 +81,14 @@ impl State {
             let _ = writeln!(file, "{line}");
         }
     }
+
+    /// Flushes, says so and closes the device.
+    fn end(&mut self) {
+        let flushed = self.device.as_mut().map_or(Ok(()), Device::flush);
+        let failed = flushed.err().map(|error| error.to_string());
+        self.tell("end", json!({ "not_flushed": failed }));
+        self.device = None;
+    }
 }
 
 struct Connection;
@@ -106,10 +117,15 @@ impl Server for Connection {
                 let block = number()?.try_into();
                 state.wanted.block_bytes = Some(block.map_err(|_| bad("block: is too large"))?);
             }
-            "counters" => {
-                let file = File::options().write(true).open(value);
-                let file = file.map_err(|error| bad(format!("counters={value}: {error}")))?;
-                state.counters = Some(file);
+            "counters" | "life" => {
+                let mut options = File::options();
+                let file = options.read(key == "life").write(key != "life").open(value);
+                let file = file.map_err(|error| bad(format!("{key}={value}: {error}")))?;
+                *(if key == "life" {
+                    &mut state.life
+                } else {
+                    &mut state.counters
+                }) = Some(file);
             }
             _ => return Err(bad(format!("{key}: there is no such parameter"))),
         }
@@ -142,6 +158,9 @@ impl Server for Connection {
         state.tell("ready", json!({"process": std::process::id()}));
         let (stop, stopped) = channel();
         state.telling = Some((stop, std::thread::spawn(move || tell_on(&stopped))));
+        if let Some(life) = state.life.take() {
+            std::thread::spawn(move || live(life));
+        }
         Ok(())
     }
 
@@ -151,11 +170,7 @@ impl Server for Connection {
             let _ = stop.send(());
             let _ = thread.join();
         }
-        let mut state = state();
-        let flushed = state.device.as_mut().map_or(Ok(()), Device::flush);
-        let failed = flushed.err().map(|error| error.to_string());
-        state.tell("end", json!({ "not_flushed": failed }));
-        state.device = None;
+        state().end();
     }
 
     fn thread_model() -> Result<ThreadModel> {
@@ -244,6 +259,14 @@ fn tell_on(stopped: &Receiver<()>) {
     while stopped.recv_timeout(TELL_EVERY) == Err(RecvTimeoutError::Timeout) {
         state().tell("counters", Value::Null);
     }
+}
+
+/// Waits until whoever started the server ends or wants it to end. No request is answered after that.
+fn live(mut life: File) {
+    let _ = std::io::copy(&mut life, &mut std::io::sink());
+    let mut state = state();
+    state.end();
+    std::process::exit(0);
 }
 
 /// What nbdkit looks for in the library.

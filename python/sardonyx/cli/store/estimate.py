@@ -9,6 +9,7 @@ import json
 import time
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ from rich.table import Table
 from sardonyx import _core
 from sardonyx.cli.common import (
     PATH,
+    SUFFIXES,
     check_json_target,
     check_target,
     err,
@@ -85,22 +87,27 @@ def estimate(
     _announce(plan)
     started = time.monotonic()
     try:
-        found = json.loads(watched(err, path, partial(_core.store_estimate, question)))
+        with TemporaryDirectory(prefix="sardonyx.") as scratch:
+            call = partial(_core.store_estimate, question, scratch)
+            answer = json.loads(watched(err, path, call))
     except KeyboardInterrupt:
         if state is not None and state.exists():
             err.print(f"note: the same command goes on from {state}", soft_wrap=True)
         raise
     seconds = max(time.monotonic() - started, 1e-9)
+    found, designs = answer["found"], answer["designs"]
     people = for_people(json_to)
     people.print(_cuttings(found["cuttings"]))
     people.print(_references(found["cuttings"]))
+    if designs:
+        people.print(_designs(designs))
     if found["unreadable"]:
         err.print(f"note: {found['unreadable']:,} files could not be read, among them:")
         for reason in found["unreadable_named"]:
             err.print(f"  {reason}", soft_wrap=True)
     read = plan["bytes"] if trace else found["bytes"]
     err.print(f"{(read or 0) / 1e6:,.0f} MB in {seconds:.1f} s", style="dim")
-    write_json(json_to, {"path": path} | found)
+    write_json(json_to, {"path": path} | found | {"designs": designs})
 
 
 def _announce(plan: dict[str, Any]) -> None:
@@ -157,10 +164,39 @@ def _references(cuttings: list[dict[str, Any]]) -> RenderableType:
     return table
 
 
+def _designs(costs: list[dict[str, Any]]) -> RenderableType:
+    """What each design would take to store it."""
+    table = Table(
+        title="to store it (recam: by its model; conventional: measured here; energies assumed)",
+        title_justify="left",
+        box=None,
+        header_style="dim",
+    )
+    table.add_column("design")
+    for title in ("block", "room", "time", "energy"):
+        table.add_column(title, justify="right")
+    for one in costs:
+        table.add_row(
+            one["design"],
+            short(one["block_bytes"]),
+            short(one["capacity_bytes"]),
+            f"{one['seconds']:,.4g} s",
+            f"{one['energy_nj'] / 1e9:,.4g} J",
+        )
+    return table
+
+
+def short(size: int) -> str:
+    """``4K``, ``16M``, ``1G``; other sizes in bytes."""
+    for letter in ("G", "M", "K"):
+        if size and size % SUFFIXES[letter] == 0:
+            return f"{size // SUFFIXES[letter]:,}{letter}"
+    return f"{size:,}"
+
+
 def named(cutting: dict[str, Any]) -> str:
     """What a way of cutting is called: ``4K``, ``~8K by content``."""
     size = cutting["chunk_bytes"]
     if size is None:
         return "as recorded"
-    short = f"{size // 1024}K" if size % 1024 == 0 else f"{size}"
-    return short if cutting["kind"] == "fixed" else f"~{short} by content"
+    return short(size) if cutting["kind"] == "fixed" else f"~{short(size)} by content"

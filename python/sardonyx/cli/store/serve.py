@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import socket as sockets
 import stat
 import subprocess
@@ -170,22 +169,27 @@ class Server:
 def served(nbdkit: str, socket: Path, settings: list[str]) -> Iterator[Server]:
     """nbdkit from its start to its end; it ends with us, whatever ends us."""
     ours, its = os.pipe()
-    command = [nbdkit, "--foreground", "--exit-with-parent", "--unix", str(socket)]
-    command += ["--filter=blocksize-policy", str(PLUGIN), *settings, f"counters=/dev/fd/{its}"]
-    with open(ours, encoding="utf-8", errors="replace") as told:
+    its_life, our_life = os.pipe()  # which ends when we close it, and when we are killed
+    command = [nbdkit, "--foreground", "--unix", str(socket), "--filter=blocksize-policy"]
+    command += [str(PLUGIN), *settings, f"counters=/dev/fd/{its}", f"life=/dev/fd/{its_life}"]
+    with (
+        open(ours, encoding="utf-8", errors="replace") as told,
+        open(our_life, "wb") as life,
+    ):
         try:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                pass_fds=(its,),
+                pass_fds=(its, its_life),
                 start_new_session=True,  # Ctrl-C is for us; we end it and hear its last counters
                 text=True,
                 errors="replace",
             )
         finally:
             os.close(its)
+            os.close(its_life)
         server = Server(process, socket)
         assert process.stderr is not None
         threads = [
@@ -197,8 +201,9 @@ def served(nbdkit: str, socket: Path, settings: list[str]) -> Iterator[Server]:
         try:
             yield server
         finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
+            life.close()
+            if server.ready is None:
+                process.terminate()  # it does not look at its life yet
             process.wait()
             for thread in threads:
                 thread.join()
@@ -228,7 +233,8 @@ def watch(server: Server, console: Console) -> None:
                     live.update(_line(server), refresh=True)
                 time.sleep(LOOK_EVERY)
         except KeyboardInterrupt:
-            pass
+            if server.ready is None:
+                raise
 
 
 def _line(server: Server) -> Text:
