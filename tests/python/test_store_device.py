@@ -44,9 +44,13 @@ def ran(*command: str, where: Path) -> str:
 
 
 def await_socket(path: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until a client is served."""
     for _ in range(600):
-        if path.exists():
+        try:
+            Client(path).close()
             return
+        except (FileNotFoundError, ConnectionRefusedError):
+            pass  # not there, or bound and not listening yet
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     raise TimeoutError(path)

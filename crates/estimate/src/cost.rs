@@ -16,7 +16,7 @@ use crate::{Cutting, EstimateError};
 /// Data bits of a row (ReCAM, Sec. III-C).
 const ROW_BITS: u32 = 256;
 /// Blocks of each kind that the rival writes and reads to be measured.
-const SAMPLE: u64 = 2048;
+const SAMPLE: u64 = 512;
 /// The smallest array.
 const LEAST: u64 = 1 << 20;
 
@@ -117,8 +117,7 @@ fn array(capacity_bytes: u64, block_bytes: u32) -> Result<Each, ParametersError>
 }
 
 fn rival(block_bytes: u32, scratch: &Path) -> Result<Each, Error> {
-    let sample = (SAMPLE * 4096 / u64::from(block_bytes)).clamp(64, SAMPLE);
-    let capacity_bytes = 4 * sample * u64::from(block_bytes);
+    let capacity_bytes = 4 * SAMPLE * u64::from(block_bytes);
     let options = Options {
         block_bytes,
         capacity_bytes,
@@ -131,14 +130,14 @@ fn rival(block_bytes: u32, scratch: &Path) -> Result<Each, Error> {
         let now = rival.totals().cost;
         let each = Cost {
             cycles: 0,
-            time_ns: (now.time_ns - before.time_ns) / sample as f64,
-            energy_nj: (now.energy_nj - before.energy_nj) / sample as f64,
+            time_ns: (now.time_ns - before.time_ns) / SAMPLE as f64,
+            energy_nj: (now.energy_nj - before.energy_nj) / SAMPLE as f64,
         };
         before = now;
         each
     };
     let mut write = |rival: &mut Conventional, first: u64| -> Result<(), Error> {
-        for number in 0..sample {
+        for number in 0..SAMPLE {
             block[..8].copy_from_slice(&number.to_le_bytes());
             rival.write(first + number, &block)?;
         }
@@ -146,10 +145,10 @@ fn rival(block_bytes: u32, scratch: &Path) -> Result<Each, Error> {
     };
     write(&mut rival, 0)?;
     let distinct = since(&rival);
-    write(&mut rival, sample)?;
+    write(&mut rival, SAMPLE)?;
     let duplicate = since(&rival);
     let mut into = vec![0; block_bytes as usize];
-    for number in 0..sample {
+    for number in 0..SAMPLE {
         rival.read(number, &mut into)?;
     }
     Ok(Each {

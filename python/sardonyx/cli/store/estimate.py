@@ -6,6 +6,7 @@ The counting is native (crates/estimate); docs/store-estimate.md explains the fi
 from __future__ import annotations
 
 import json
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,8 @@ from sardonyx.cli.progress import watched
 
 TRACES = ("fiu", "destor")
 NONE = "none"
+#: Seconds that the state may take to be written after Ctrl-C.
+LONGEST_WRITE = 60.0
 
 
 def estimate(
@@ -91,6 +94,10 @@ def estimate(
             call = partial(_core.store_estimate, question, scratch)
             answer = json.loads(watched(err, path, call))
     except KeyboardInterrupt:
+        if state is not None:
+            for thread in threading.enumerate():  # the native one, which writes the state
+                if thread.name.startswith("sardonyx-"):
+                    thread.join(LONGEST_WRITE)
         if state is not None and state.exists():
             err.print(f"note: the same command goes on from {state}", soft_wrap=True)
         raise
@@ -98,8 +105,13 @@ def estimate(
     found, designs = answer["found"], answer["designs"]
     people = for_people(json_to)
     people.print(_cuttings(found["cuttings"]))
+    people.print("\ndistinct contents by how often they come", style="dim")
     people.print(_references(found["cuttings"]))
     if designs:
+        people.print(
+            "\nto store it: recam by its model, conventional measured here, energies assumed",
+            style="dim",
+        )
         people.print(_designs(designs))
     if found["unreadable"]:
         err.print(f"note: {found['unreadable']:,} files could not be read, among them:")
@@ -144,12 +156,7 @@ def _cuttings(cuttings: list[dict[str, Any]]) -> RenderableType:
 
 def _references(cuttings: list[dict[str, Any]]) -> RenderableType:
     """Distinct contents by how often they come: one column for each cutting."""
-    table = Table(
-        title="distinct contents by how often they come",
-        title_justify="left",
-        box=None,
-        header_style="dim",
-    )
+    table = Table(box=None, header_style="dim")
     table.add_column("times")
     longest = max((one["references"] for one in cuttings), key=len)
     for one in cuttings:
@@ -166,12 +173,7 @@ def _references(cuttings: list[dict[str, Any]]) -> RenderableType:
 
 def _designs(costs: list[dict[str, Any]]) -> RenderableType:
     """What each design would take to store it."""
-    table = Table(
-        title="to store it (recam: by its model; conventional: measured here; energies assumed)",
-        title_justify="left",
-        box=None,
-        header_style="dim",
-    )
+    table = Table(box=None, header_style="dim")
     table.add_column("design")
     for title in ("block", "room", "time", "energy"):
         table.add_column(title, justify="right")
