@@ -16,8 +16,8 @@ use crate::store::Lba;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Workload {
-    /// Generated, as IOzone does with its share of duplicates: each logical block is written once, in
-    /// order.
+    /// Generated, as IOzone does with its share of duplicates: logical blocks in order, each once unless
+    /// they are fewer than what is written.
     Stream(Stream),
     /// Every file below a directory, or one file, in order of names. The last block of a file is filled
     /// up with zeros.
@@ -39,6 +39,8 @@ pub enum Workload {
 pub struct Stream {
     /// Bytes written.
     pub bytes: u64,
+    /// Bytes of logical blocks that are written, again and again; 0 for as many as `bytes`.
+    pub span: u64,
     /// Share of writes whose content was written before.
     pub duplicates: f64,
     /// Share of operations that read one of the blocks written before.
@@ -117,6 +119,12 @@ impl Workload {
                     return bad(format!(
                         "bytes = {}: give at least a block of {block_bytes}",
                         stream.bytes
+                    ));
+                }
+                if stream.span > 0 && stream.span < u64::from(block_bytes) {
+                    return bad(format!(
+                        "span = {}: give 0, or at least a block of {block_bytes}",
+                        stream.span
                     ));
                 }
             }
@@ -224,6 +232,10 @@ impl Stream {
         each: &mut dyn FnMut(Operation<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let writes = self.bytes / u64::from(block_bytes);
+        let span = match self.span / u64::from(block_bytes) {
+            0 => writes,
+            blocks => blocks,
+        };
         let reads_a_write = self.reads / (1.0 - self.reads);
         let (mut unique, mut duplicates, mut reads) = (0_u64, 0_u64, 0_u64);
         for number in 0..writes {
@@ -239,11 +251,11 @@ impl Stream {
                 content: u128::from(self.seed) << 64 | u128::from(content),
                 pad: if self.encrypted { number + 1 } else { 0 },
             };
-            each(Operation::Write(number, Content::Made(made)))?;
+            each(Operation::Write(number % span, Content::Made(made)))?;
             let due = ((number + 1) as f64 * reads_a_write) as u64;
             while reads < due {
                 reads += 1;
-                let lba = mix(self.seed.wrapping_add(1) ^ mix(reads)) % (number + 1);
+                let lba = mix(self.seed.wrapping_add(1) ^ mix(reads)) % (number + 1).min(span);
                 each(Operation::Read(lba))?;
             }
         }

@@ -256,3 +256,63 @@ fn a_full_array_is_an_error_and_loses_nothing() {
     assert!(store.write(3, &a).unwrap().duplicate);
     assert!(store.write(4, &[0; 10]).is_err());
 }
+
+#[test]
+fn modules_read_at_once_and_search_together() {
+    let p = Parameters {
+        modules: 4,
+        ..Parameters::of(16 * 1024, 1024, 256)
+    };
+    let mut store = Recam::new(p, InMemory::default()).unwrap();
+    for lba in 0..4 {
+        store.write(lba, &made(u128::from(lba), 1024)).unwrap();
+    }
+    // Four unique blocks go to four modules, but each search waits for the store before it.
+    let written = store.elapsed_cycles();
+    assert_eq!(written, store.totals().cost.cycles);
+    let mut into = vec![0; 1024];
+    let cycles: Vec<u64> = (0..4)
+        .map(|lba| store.read(lba, &mut into).unwrap().cost.cycles)
+        .collect();
+    assert_eq!(cycles, [2 + 1 + 32; 4]);
+    // The last module is free only when its store is done; the others have read by then.
+    assert_eq!(store.elapsed_cycles(), written + 35);
+}
+
+#[test]
+fn a_fingerprint_row_makes_the_first_compare_narrow() {
+    let plain = Parameters::of(1 << 20, 4096, 256);
+    let p = Parameters {
+        fingerprint_bits: 40,
+        ..plain
+    };
+    assert_eq!(p.block_rows(), 129);
+    let mut store = Recam::new(p, InMemory::default()).unwrap();
+    store.write(0, &made(1, 4096)).unwrap();
+    store.write(1, &made(2, 4096)).unwrap();
+    let search = *store.log().ledger().of(Purpose::Search);
+    assert_eq!(search.compared_bits, u128::from(p.rows()) * 41);
+    assert_eq!(search.cycles, 129);
+}
+
+#[test]
+fn blocks_that_are_mostly_equal_are_told_apart_without_touching_every_row() {
+    // A thousand blocks of zeros but for one row, of which each is different.
+    let p = Parameters::of(4 << 20, 4096, 256);
+    let mut store = Recam::new(p, InMemory::default()).unwrap();
+    for lba in 0..1000_u64 {
+        let mut block = vec![0; 4096];
+        let row = (lba % 128) as usize;
+        block[32 * row] = 1 + (lba / 128) as u8;
+        assert!(!store.write(lba, &block).unwrap().duplicate);
+    }
+    let mut zeros = vec![0; 4096];
+    zeros[4095] = 255; // in the last row, where it parts from the 993 that have zeros before
+    store.write(1000, &zeros).unwrap();
+    let active = store.log().ledger().of(Purpose::Search).active_rows;
+    let counted: u64 = (1..128_u64)
+        // Blocks whose first k rows are zeros: those that differ in row k or later.
+        .map(|k| (0..1000).filter(|lba| lba % 128 >= k).count() as u64)
+        .sum();
+    assert_eq!(active, u128::from(p.rows() + counted));
+}

@@ -11,7 +11,16 @@ from collections.abc import Sequence
 
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
-from sardonyx.report import claims, endurance, page, performance, persistence, sweeps, workloads
+from sardonyx.report import (
+    claims,
+    endurance,
+    page,
+    performance,
+    persistence,
+    stores,
+    sweeps,
+    workloads,
+)
 from sardonyx.report.figure import Figure, Missing
 from sardonyx.report.page import Group
 from sardonyx.runs.comparison import Comparison
@@ -61,6 +70,8 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
 
 
 def _groups(comparison: Comparison) -> list[Group]:
+    if stores.is_stores(comparison.results):
+        return [Group("about-stores", "Deduplicating stores", stores.figures(comparison.results))]
     beside = {
         key: performance.beside_baseline(comparison, key) for key in performance.BESIDE_BASELINE
     }

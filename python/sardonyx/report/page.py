@@ -398,6 +398,7 @@ _VARIANT_METRICS = (
     ("energy (nJ)", "energy_nj", ""),
     ("EFIT hits", "efit_hit_rate", "%"),
     ("AMT hits", "amt_hit_rate", "%"),
+    ("writes/s", "writes_per_second", ""),
 )
 
 

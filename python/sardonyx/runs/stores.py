@@ -16,23 +16,27 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from sardonyx import _core
 from sardonyx.runs import scheduler
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import Value
+from sardonyx.runs.sources import Value, unknown
 
 KB, GB = 1 << 10, 1 << 30
 DESIGNS = ("recam", "conventional")
 
 
 class Stream(Value):
-    """Generated writes, a set share of them duplicates, and reads of what was written."""
+    """Generated writes, a set share of them duplicates, and reads of what was written.
+
+    ``span`` bytes of logical blocks are written again and again; 0 for each once.
+    """
 
     kind: Literal["stream"] = "stream"
     bytes: int
+    span: int = 0
     duplicates: float = 0.3
     reads: float = 0.0
     seed: int = 0
@@ -108,6 +112,40 @@ class StoreQuestion(Value):
     block_bytes: int = 4 * KB
 
 
+def overridden(design: Recam, settings: Sequence[tuple[str, str]]) -> Recam:
+    """The array with keys set as the command line has them: ``recam.row_bits=512``, or an energy
+    ``recam.compared_bit_fj=0.1-17``.
+    """
+    fields = [name for name in Recam.model_fields if name not in ("name", "energies")]
+    known = {f"recam.{name}": name for name in (*fields, *Energies.model_fields)}
+    document = design.model_dump()
+    for key, text in settings:
+        if key not in known:
+            raise _core.SardonyxError(f"--set {key}: {unknown('key', key, list(known))}")
+        name = known[key]
+        if name in Energies.model_fields:
+            document["energies"][name] = bracket(f"--set {key}", text).model_dump()
+        else:
+            document[name] = text
+    try:
+        return Recam.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place, problem = first["loc"][-1], first["msg"]
+        raise _core.SardonyxError(f"--set recam.{place}={first['input']}: {problem}") from error
+
+
+def bracket(option: str, text: str) -> Bracket:
+    """Femtojoules, or two ends as in ``0.1-17``."""
+    low, _, high = text.partition("-")
+    try:
+        return Bracket(low=float(low), high=float(high or low))
+    except ValueError as error:
+        raise _core.SardonyxError(
+            f"{option} {text}: give femtojoules, or two ends as in 0.1-17"
+        ) from error
+
+
 @dataclass(frozen=True, slots=True)
 class StorePoint:
     """A run as results name it; ``variant`` is what tells it from the plain run of its design."""
@@ -161,6 +199,20 @@ ASSUMED: dict[str, tuple[tuple[str, str, str], ...]] = {
 def free_space(folder: str | None) -> int:
     """Bytes that fit where the conventional store will be."""
     return shutil.disk_usage(folder or tempfile.gettempdir()).free
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRuns:
+    """Points to run, the conventional store's files below ``folder``."""
+
+    points: Sequence[StorePoint]
+    folder: str | None = None
+
+    def check(self) -> None:
+        check(self.points, self.folder)
+
+    def run(self, workers: int | None = None, watch: Watch | None = None) -> Results:
+        return run(self.points, workers, watch, self.folder)
 
 
 def check(points: Sequence[StorePoint], folder: str | None = None) -> None:

@@ -25,7 +25,6 @@ from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sources import unknown
 from sardonyx.runs.stores import (
     BlockTrace,
-    Bracket,
     Conventional,
     Energies,
     Recam,
@@ -34,6 +33,7 @@ from sardonyx.runs.stores import (
     Stream,
     Tree,
     Workload,
+    bracket,
 )
 
 
@@ -152,9 +152,9 @@ def compare(
         free_row_compare=free_row,
         fingerprint_bits=fingerprint if fingerprint >= 0 else _at_least_one("--fingerprint", -1),
         energies=Energies(
-            compared_bit_fj=_bracket("--compared-bit", compared_bit),
-            match_line_fj=_bracket("--match-line", match_line),
-            written_bit_fj=_bracket("--written-bit", written_bit),
+            compared_bit_fj=bracket("--compared-bit", compared_bit),
+            match_line_fj=bracket("--match-line", match_line),
+            written_bit_fj=bracket("--written-bit", written_bit),
         ),
     )
     conventional = Conventional(deduplicate=deduplicate, verify=verify, by_content=by_content)
@@ -190,16 +190,6 @@ def _at_least_one(option: str, number: int) -> int:
     if not 1 <= number < 1 << 32:
         raise _core.SardonyxError(f"{option} {number}: give a whole number of at least 1")
     return number
-
-
-def _bracket(option: str, text: str) -> Bracket:
-    low, _, high = text.partition("-")
-    try:
-        return Bracket(low=float(low), high=float(high or low))
-    except ValueError as error:
-        raise _core.SardonyxError(
-            f"{option} {text}: give femtojoules, or two ends as in 0.1-17"
-        ) from error
 
 
 def _table(results: Results) -> Table:
