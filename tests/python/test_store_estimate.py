@@ -69,7 +69,11 @@ def test_counts_are_those_of_borg(tmp_path: Path) -> None:
 
 def test_the_report_has_what_the_json_has(tmp_path: Path) -> None:
     a_tree(tmp_path)
-    ended = sardonyx("store", "estimate", "tree", "--json", "e.json", where=tmp_path)
+    options = ("--json", "e.json", "--plot", "e.html")
+    ended = sardonyx("store", "estimate", "tree", *options, where=tmp_path)
+    page = (tmp_path / "e.html").read_text()
+    for title in ("Deduplication ratio", "How often contents come", "To store it"):
+        assert title in page
     found = json.loads((tmp_path / "e.json").read_text())
     for cutting in found["cuttings"]:
         assert f"{cutting['ratio']:.2f}x" in ended.stdout

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
@@ -17,6 +18,7 @@ from sardonyx.report import (
     page,
     performance,
     persistence,
+    savings,
     stores,
     sweeps,
     workloads,
@@ -26,7 +28,14 @@ from sardonyx.report.page import Group
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Trace
 
-__all__ = ["Figure", "Missing", "figures", "write_report", "write_trace_report"]
+__all__ = [
+    "Figure",
+    "Missing",
+    "figures",
+    "write_report",
+    "write_savings_report",
+    "write_trace_report",
+]
 
 
 def figures(comparison: Comparison) -> list[Figure | Missing]:
@@ -59,6 +68,25 @@ def write_trace_report(
 ) -> None:
     """Write what traces hold (ESD Fig. 1, 3 and 8) to ``path``, complete or not at all."""
     write_text(path, page.render_traces(traces, [_about_workloads(traces)], version))
+
+
+def write_savings_report(
+    source: str,
+    names: Sequence[str],
+    found: Mapping[str, Any],
+    designs: Sequence[Mapping[str, Any]],
+    path: str | os.PathLike[str],
+    version: str = "",
+) -> None:
+    """Write what deduplication would save of ``source`` to ``path``, complete or not at all."""
+    facts = [
+        ("source", source),
+        ("bytes", f"{found['bytes']:,}"),
+        ("files", f"{found['files']:,}"),
+    ]
+    drawn = savings.figures(names, found["cuttings"], designs)
+    groups = [Group("about-savings", "What deduplication would save", drawn)]
+    write_text(path, page.render_savings(source, facts, groups, version))
 
 
 def _about_workloads(traces: Sequence[Trace]) -> Group:

@@ -77,6 +77,14 @@ def render_traces(traces: Sequence[Trace], groups: Sequence[Group], version: str
     )
 
 
+def render_savings(
+    path: str, facts: Sequence[tuple[str, str]], groups: Sequence[Group], version: str
+) -> str:
+    """A page about what deduplication would save."""
+    source = "What is there, counted in its bytes; what two designs would take to store it."
+    return _page("Savings", path, source, [*facts, ("Sardonyx", version)], groups)
+
+
 def _page(
     heading: str,
     subject: str,

@@ -30,6 +30,8 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
+from sardonyx.report import write_savings_report
+from sardonyx.report.savings import times_of
 
 TRACES = ("fiu", "destor")
 NONE = "none"
@@ -61,6 +63,9 @@ def estimate(
             help="Keep what is found here each minute and at Ctrl-C, and go on from it.", **PATH
         ),
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw ratios, references and costs as HTML.", **PATH)
+    ] = None,
     json_to: JsonTo = None,
 ) -> None:
     """Tell what deduplication would save: distinct chunks, how often each comes, and the ratio.
@@ -72,6 +77,8 @@ def estimate(
         raise _core.SardonyxError(f"--trace {trace}: give {' or '.join(TRACES)}")
     if state is not None:
         check_target(state, [path], "--state ")
+    if plot is not None:
+        check_target(plot, [path], "--plot ")
     sizes = {size_in_bytes("--block", size) for size in block or ("1K", "2K", "4K", "8K")}
     average = None
     if content_defined != NONE:
@@ -113,6 +120,10 @@ def estimate(
             style="dim",
         )
         people.print(_designs(designs))
+    if plot is not None:
+        names = [named(cutting) for cutting in found["cuttings"]]
+        write_savings_report(path, names, found, designs, plot, _core.VERSION)
+        people.print(f"plots: {plot}", soft_wrap=True)
     if found["unreadable"]:
         err.print(f"note: {found['unreadable']:,} files could not be read, among them:")
         for reason in found["unreadable_named"]:
@@ -162,10 +173,9 @@ def _references(cuttings: list[dict[str, Any]]) -> RenderableType:
     for one in cuttings:
         table.add_column(named(one), justify="right")
     for number, row in enumerate(longest):
-        least, most = row["least"], row["most"]
         counts = (one["references"][number : number + 1] for one in cuttings)
         table.add_row(
-            f"{most}" if least == most else f"{least}-{most}",
+            times_of(row),
             *(f"{count[0]['contents']:,}" if count else "-" for count in counts),
         )
     return table
