@@ -1,6 +1,7 @@
 //! One design on one workload: what `sardonyx store compare` and the reproduction run.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -161,6 +162,7 @@ impl Question {
                     capacity_bytes: self.room()?,
                     deduplicate: *deduplicate,
                     verify: *verify,
+                    sync_commits: false, // as IOzone, which asks for one flush at the end
                     ..Options::default()
                 };
                 let store = Conventional::open(folder, options)?;
@@ -266,6 +268,7 @@ impl Question {
     ) -> Result<Value, RunError> {
         let mut made = vec![0; self.block_bytes as usize];
         let mut bytes = 0;
+        let (began, waited) = (Instant::now(), seconds_in_line());
         let mut each = |operation: Operation<'_>| {
             match operation {
                 Operation::Write(lba, content) => {
@@ -294,6 +297,9 @@ impl Question {
         }
         store.flush()?;
         let (totals, done) = (store.totals(), *store.activity());
+        // The wait was for all that this thread did, of which the store's operations are the most.
+        let in_line = (seconds_in_line() - waited) / began.elapsed().as_secs_f64();
+        let alone = (done.seconds * (1.0 - in_line) - done.sync_seconds).max(0.0);
         let mut metrics = object(json!({
             "writes": totals.writes,
             "duplicate_writes": totals.duplicate_writes,
@@ -303,6 +309,9 @@ impl Question {
             "cycles": null,
             "elapsed_seconds": done.seconds,
             "hash_seconds": done.hash_seconds,
+            "sync_seconds": done.sync_seconds,
+            "share_of_time_in_line": in_line,
+            "writes_per_second_alone": rate(totals.writes, alone),
             "writes_per_second": rate(totals.writes, done.seconds),
             "operations_per_second": rate(totals.writes + totals.reads, done.seconds),
             "energy_nj": sum(&store, Bracket::middle),
@@ -357,6 +366,17 @@ impl<'a> Told<'a> {
         }
         Ok(())
     }
+}
+
+/// Seconds that this thread has stood in line for a processor that others had; 0 where the kernel does
+/// not say.
+fn seconds_in_line() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text
+        .split_whitespace()
+        .nth(1)
+        .and_then(|n| n.parse::<f64>().ok());
+    nanoseconds.unwrap_or(0.0) / 1e9
 }
 
 fn made_of(made: Made, into: &mut [u8]) -> &[u8] {

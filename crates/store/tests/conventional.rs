@@ -59,6 +59,7 @@ proptest! {
         deduplicate in prop::bool::weighted(0.8),
         commit_every in prop_oneof![Just(1_usize), Just(7), Just(1000)],
         cache_entries in prop_oneof![Just(1_usize), Just(100)],
+        sync_commits in any::<bool>(),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let options = Options {
@@ -68,6 +69,7 @@ proptest! {
             hash_bits,
             commit_every,
             cache_entries,
+            sync_commits,
             ..Options::default()
         };
         let mut store = open(folder.path(), options);

@@ -185,8 +185,8 @@ impl Index {
         self.changed_chunks.len() + self.changed_mappings.len()
     }
 
-    /// All changes at once, to the drive.
-    pub fn commit(&mut self) -> Result<(), Error> {
+    /// All changes at once, to the drive if asked, else as far as the system's memory.
+    pub fn commit(&mut self, sync: bool) -> Result<(), Error> {
         let mut batch = self.database.batch();
         for (key, chunks) in &self.changed_chunks {
             if chunks.is_empty() {
@@ -211,7 +211,12 @@ impl Index {
                 }
             }
         }
-        let written = batch.durability(Some(PersistMode::SyncData)).commit();
+        let mode = if sync {
+            PersistMode::SyncData
+        } else {
+            PersistMode::Buffer
+        };
+        let written = batch.durability(Some(mode)).commit();
         written.map_err(|e| engine(&self.path, &e))?;
         for (key, chunks) in self.changed_chunks.drain() {
             if chunks.is_empty() {

@@ -81,6 +81,9 @@ pub struct Options {
     pub bloom_bits: u32,
     /// Changes of the tables that are committed at once, unless a flush comes before. *assumed*
     pub commit_every: usize,
+    /// Commits between flushes wait for the drive too. Without, a power cut may leave a block that was
+    /// flushed and overwritten since as neither its old nor its new content.
+    pub sync_commits: bool,
     /// What the machine draws.
     pub draw: Draw,
 }
@@ -97,6 +100,7 @@ impl Default for Options {
             engine_cache_bytes: 64 << 20,
             bloom_bits: 10,
             commit_every: 1 << 15,
+            sync_commits: true,
             draw: Draw::default(),
         }
     }
@@ -109,6 +113,8 @@ pub struct Activity {
     pub seconds: f64,
     /// Seconds of these in hashing.
     pub hash_seconds: f64,
+    /// Seconds of these in waiting for the drive.
+    pub sync_seconds: f64,
     /// Bytes written to the file of chunks.
     pub bytes_written: u64,
     /// Bytes read from it, comparisons included.
@@ -413,17 +419,22 @@ impl Conventional {
     }
 
     fn commit_if_many(&mut self) -> Result<(), Error> {
-        if self.index.changes() >= self.options.commit_every {
-            self.commit()?;
+        if self.index.changes() < self.options.commit_every {
+            return Ok(());
         }
-        Ok(())
+        if self.options.sync_commits {
+            return self.commit();
+        }
+        self.index.commit(false)
     }
 
     /// Chunks first, then the tables that name them, both to the drive.
     fn commit(&mut self) -> Result<(), Error> {
+        let began = Instant::now();
         self.file.sync_data().map_err(|e| failed(&self.path, e))?;
-        self.index.commit()?;
+        self.index.commit(true)?;
         self.extents.committed();
+        self.activity.sync_seconds += began.elapsed().as_secs_f64();
         Ok(())
     }
 
