@@ -35,9 +35,7 @@ from sardonyx.runs.sources import ProgramSource, known_programs, unknown
 #: The designs of the SCA paper that promise something, and the one that promises nothing.
 DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"
 #: What the table's columns count.
-LEGEND = (
-    "nested: cuts after a recovery; lost, secrets: cuts at which data or a secret were lost"
-)
+LEGEND = "nested: cuts after a recovery; lost, secrets: cuts at which data or a secret were lost"
 PLATFORMS = ("adr", "eadr", "none")
 TEARS = ("lines", "words")
 SHARINGS = ("apart", "packed", "interleaved")
