@@ -308,6 +308,15 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
         assert wanted in ended.stderr and ended.stderr.count("\n") == 1, ended.stderr
 
 
+def test_no_nbdkit_is_one_line_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    options = ("--socket", "s", "--dir", "d", "--size", "1M")
+    ended = sardonyx("store", "serve", *options, where=tmp_path, status=2)
+    assert ended.stderr == "error: no nbdkit in PATH; on Debian: apt-get install nbdkit\n"
+
+
 def test_a_damaged_block_is_an_error_to_the_client_and_a_line_of_the_check(tmp_path: Path) -> None:
     with serving(tmp_path, "--size", "1M"):
         client = Client(tmp_path / "s")
