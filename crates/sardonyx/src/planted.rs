@@ -106,8 +106,8 @@ faults! {
     StaleForward = "stale-forward",
     /// A read of a line in flight has the newest write's words over the array's, and no other write's.
     ForwardOwnWordsOnly = "forward-own-words-only",
-    /// A write may be accepted before an older one of its line.
-    AcceptOutOfOrder = "accept-out-of-order",
+    /// A write may reach the array before an older one of its line.
+    ArrayOutOfOrder = "array-out-of-order",
     /// A write that is merged in its queue does not bring its words to the array.
     MergeLosesWords = "merge-loses-words",
     /// The members of a group are accepted one after the other.
@@ -120,7 +120,7 @@ faults! {
     EsdComparesHalf = "esd-compares-half",
     /// A place is freed while one line still refers to it.
     SharedFreedEarly = "shared-freed-early",
-    /// A count that is full is counted down.
+    /// A count that would be full begins anew at one.
     CountWraps = "count-wraps",
     /// The fingerprint table still names a place that has been freed.
     EfitKeepsFreed = "efit-keeps-freed",
@@ -148,7 +148,7 @@ faults! {
     FullComparisonSkipped = "full-comparison-skipped",
     /// A line encrypted ahead that turns out to be a duplicate is written to its own place.
     WastedEncryptionWritten = "wasted-encryption-written",
-    /// A count of the index that is full is counted down.
+    /// A count of the index that would be full begins anew at one.
     IndexCountWraps = "index-count-wraps",
     /// The first entry of a bucket loses the reference, whosever it is.
     UnreferFirstSlot = "unrefer-first-slot",
@@ -164,24 +164,18 @@ faults! {
     // Zero lines.
     /// A bit is cleared before its line is accepted.
     ZeroBitBeforeLine = "zero-bit-before-line",
-    /// The bit of a marked write does not persist with it.
-    ZeroBitNotMarked = "zero-bit-not-marked",
     /// Bits are not written back on demand.
     ZeroBitsNotWrittenBack = "zero-bits-not-written-back",
 
     // The processor's caches, and what stands between them and memory.
     /// An evicted line forgets that it was stored to by a marked store.
     EvictedMarkLost = "evicted-mark-lost",
-    /// A plain store to a line forgets the marked one before.
-    MarkLostByPlainStore = "mark-lost-by-plain-store",
+    /// A line that was stored to by a marked store is not written when it is evicted.
+    EvictedMarkedDropped = "evicted-marked-dropped",
     /// A write-back of a clean line does not wait for the write of it in flight.
     WriteBackIgnoresFlight = "write-back-ignores-flight",
     /// The same, but only for evictions that memory has not taken yet.
     WriteBackIgnoresVictims = "write-back-ignores-victims",
-    /// Evictions that wait for memory reach it in the wrong order.
-    VictimsOutOfOrder = "victims-out-of-order",
-    /// Requests overtake evictions that wait for memory.
-    RequestsPassVictims = "requests-pass-victims",
     /// A fence passes while one write is not accepted.
     FenceOneShort = "fence-one-short",
 

@@ -43,9 +43,6 @@ pub enum HistoryError {
     /// The programs do not fit.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
-    /// An assertion fails in the run itself.
-    #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
-    Broken(String),
     /// The machine, or a setting of a pass, is wrong.
     #[error(transparent)]
     Machine(#[from] ConfigError),
@@ -61,6 +58,9 @@ pub enum HistoryError {
         /// Bytes free.
         free: u64,
     },
+    /// An assertion fails in the run itself.
+    #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
+    Broken(String),
     /// The cuts asked for are not in the run.
     #[error("{0}")]
     Cuts(String),

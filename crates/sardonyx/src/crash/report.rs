@@ -28,6 +28,11 @@ pub struct Question {
 }
 
 impl Question {
+    /// What is to be run.
+    pub fn facts(&self) -> Value {
+        facts(&self.design, &self.specs[0], self.specs.len(), self.seed)
+    }
+
     /// Runs the programs and cuts the power; `None` if `progress`, told the cuts done and in all, has
     /// ended it.
     ///
@@ -96,17 +101,26 @@ impl Question {
 
 /// What was run.
 pub fn run(history: &History) -> Value {
-    let spec = &history.programs[0].spec;
+    let programs = &history.programs;
+    facts(
+        &history.design,
+        &programs[0].spec,
+        programs.len(),
+        history.seed,
+    )
+}
+
+fn facts(design: &str, spec: &ProgramSpec, cores: usize, seed: u64) -> Value {
     json!({
-        "design": history.design,
+        "design": design,
         "program": spec.name,
         "mutant": spec.durability.mutant().map(|mutant| mutant.name()),
-        "cores": history.programs.len(),
+        "cores": cores,
         "sharing": spec.sharing.name(),
         "transactions": spec.transactions,
         "transaction_bytes": spec.item_bytes,
         "footprint_bytes": spec.footprint,
-        "seed": history.seed,
+        "seed": seed,
     })
 }
 

@@ -305,9 +305,11 @@ impl Trial {
                 let (round, index) = (number / passes.len(), number % passes.len());
                 let question = self.question(&passes[index], index, round as u64);
                 let going = |_, _| told();
+                let facts = question.as_ref().map(Question::facts).unwrap_or_default();
                 let answer = question.and_then(|question| question.look(&going));
                 let mut found = found.lock().expect("no thread panics");
                 match answer {
+                    Err(HistoryError::Broken(what)) => found.ended(number, index, facts, &what),
                     Ok(Some((history, explored))) => {
                         found.add(number, index, &history, &explored);
                     }
@@ -457,6 +459,31 @@ impl Shown {
 }
 
 impl Found {
+    /// Run `number`, of pass `index`, has ended early.
+    fn ended(&mut self, number: usize, index: usize, facts: Value, what: &str) {
+        self.passes[index].lost_cuts += 1;
+        let told = json!({
+            "kind": Kind::RunEnded.name(),
+            "about": "recoverability",
+            "count": 1,
+            "seed": facts["seed"],
+            "cut": null,
+            "recovery_cut": null,
+            "what": what,
+            "history": [what],
+            "run": facts,
+            "pass": index,
+        });
+        let (count, earliest, story) =
+            self.kinds
+                .entry(Kind::RunEnded)
+                .or_insert((0, usize::MAX, Value::Null));
+        *count += 1;
+        if number < *earliest {
+            (*earliest, *story) = (number, told);
+        }
+    }
+
     /// Takes in what run `number`, of pass `index`, has shown.
     fn add(&mut self, number: usize, index: usize, history: &History, explored: &Explored) {
         let shown = Shown {

@@ -78,7 +78,7 @@ pub struct Port {
 impl Port {
     /// Whether memory takes a request now.
     pub fn takes(&self) -> bool {
-        (self.victims.is_empty() || planted(Fault::RequestsPassVictims)) && self.engine.admits()
+        self.victims.is_empty() && self.engine.admits()
     }
 
     /// The present: never after the operation that asks, unless that has waited for memory.
@@ -381,10 +381,7 @@ impl Port {
                 waiting,
                 written,
                 arrival,
-            } = match planted(Fault::VictimsOutOfOrder) {
-                true => self.victims.pop_back().expect("there is one"),
-                false => self.victims.pop_front().expect("there is one"),
-            };
+            } = self.victims.pop_front().expect("there is one");
             self.admit_write(core, waiting, &written, arrival);
         }
     }
@@ -399,6 +396,9 @@ impl Port {
         self.exercise(Mechanism::DirtyEviction);
         if written.atomic {
             self.exercise(Mechanism::MarkedEviction);
+        }
+        if planted(Fault::EvictedMarkedDropped) && written.atomic {
+            return;
         }
         if planted(Fault::EvictedMarkLost) {
             written.atomic = false;

@@ -326,9 +326,7 @@ impl Plan {
         });
         // Accepted in the order of handling, after the reads handled before: a write that holds a
         // slot waits for nothing that might need one.
-        let order = if planted(Fault::AcceptOutOfOrder) {
-            readers
-        } else if self.steps.is_finished(readers) {
+        let order = if self.steps.is_finished(readers) {
             before
         } else if self.steps.is_finished(before) {
             readers
@@ -349,6 +347,7 @@ impl Plan {
         record.sequence = before.0;
         let before_done = match before {
             Step::PAST => Step::PAST,
+            _ if planted(Fault::ArrayOutOfOrder) => Step::PAST,
             writer => Step(writer.0 + 1),
         };
         let after = [Step::PAST, Step::PAST, before_done];

@@ -312,7 +312,10 @@ impl Esd {
         }
         let count = self.amt.count(place, decided, plan);
         let others = if fresh { 0 } else { count.refer };
-        let refer = others.saturating_add(1);
+        let mut refer = others.saturating_add(1);
+        if planted(Fault::CountWraps) && refer == SATURATED {
+            refer = 1;
+        }
         if refer != count.refer {
             self.leaked += u64::from(refer == SATURATED);
             self.amt.set_count(count, refer, ripe, plan);
@@ -328,8 +331,7 @@ impl Esd {
     fn unrefer(&mut self, place: Place, after: Step, unmapped: Step, plan: &mut Plan) {
         let count = self.amt.count(place, after, plan);
         // A count of 0 is one that a power cut took: the place stays used.
-        let full = count.refer == SATURATED && !planted(Fault::CountWraps);
-        if full || count.refer == 0 {
+        if count.refer == SATURATED || count.refer == 0 {
             return;
         }
         let less = count.refer - 1;

@@ -156,7 +156,10 @@ impl Index {
 
     /// One more line refers to the place of a match just given; a full count stays.
     pub fn refer(&mut self, found: &Match, ripe: Step, plan: &mut Plan) -> u8 {
-        let count = found.count.saturating_add(1);
+        let mut count = found.count.saturating_add(1);
+        if planted(Fault::IndexCountWraps) && count == SATURATED {
+            count = 1;
+        }
         if count != found.count {
             let mut plan = plan.because(Cause::Reclaim);
             let at = self.count(found.slot);
@@ -225,7 +228,7 @@ impl Index {
                 .unwrap_or(slot);
         }
         let count = line[self.count(slot)];
-        if count == SATURATED && !planted(Fault::IndexCountWraps) {
+        if count == SATURATED {
             return false;
         }
         if count > 1 {

@@ -172,7 +172,6 @@ impl Layer for ZeroLines {
         }
         let stored = match write.order {
             Persist::Relaxed => Stored::at(ripe),
-            _ if planted(Fault::ZeroBitNotMarked) => Stored::at(ripe),
             Persist::CounterAtomic => self.cache.persist(table, ripe, &mut plan),
         };
         let accepted = ripe;

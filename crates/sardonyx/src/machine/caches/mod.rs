@@ -10,7 +10,6 @@
 mod private;
 mod shared;
 
-use crate::planted::{Fault, planted};
 use private::Private;
 use shared::Shared;
 
@@ -177,9 +176,6 @@ impl Caches {
         let state = self.llc.state_mut(hit.slot);
         state.dirty = true;
         state.atomic |= atomic;
-        if planted(Fault::MarkLostByPlainStore) {
-            state.atomic = atomic;
-        }
         if state.sharers != 1 << core {
             let line = self.llc.tag(hit.slot).expect("a hit is a line");
             self.leave_private(hit.slot, line, 1 << core);
