@@ -120,8 +120,6 @@ faults! {
     EsdComparesHalf = "esd-compares-half",
     /// A place is freed while one line still refers to it.
     SharedFreedEarly = "shared-freed-early",
-    /// A count that would be full begins anew at one.
-    CountWraps = "count-wraps",
     /// The fingerprint table still names a place that has been freed.
     EfitKeepsFreed = "efit-keeps-freed",
     /// Recovery trusts the reference counts.

@@ -312,10 +312,7 @@ impl Esd {
         }
         let count = self.amt.count(place, decided, plan);
         let others = if fresh { 0 } else { count.refer };
-        let mut refer = others.saturating_add(1);
-        if planted(Fault::CountWraps) && refer == SATURATED {
-            refer = 1;
-        }
+        let refer = others.saturating_add(1);
         if refer != count.refer {
             self.leaked += u64::from(refer == SATURATED);
             self.amt.set_count(count, refer, ripe, plan);

@@ -22,8 +22,9 @@ pub const PROGRAM: ProgramFile = ProgramFile {
 const POOL: u64 = 12;
 const ZEROS: u64 = 0;
 const FAVOURITE: u64 = 1;
-/// Lines that setup gives the favourite, if that is half of them at most: a count of one byte is full.
-const FAVOURITES: u64 = 255;
+/// Lines that setup gives the favourite, if that is half of them at most: one more, and a count of one
+/// byte is full.
+const FAVOURITES: u64 = 254;
 /// The first lines, which are overwritten most.
 const HOT: u64 = 20;
 /// Lines that a transaction overwrites for each line of an item.
