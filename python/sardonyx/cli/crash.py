@@ -156,6 +156,8 @@ def crash(
         raise _core.SardonyxError(f"--tear: {unknown('tear', tear, TEARS)}")
     if tear != "lines" and platform != "adr":
         raise _core.SardonyxError(f"--tear {tear}: is for --platform adr; {platform} says its own")
+    if tear != "lines" and stages:
+        raise _core.SardonyxError(f"--tear {tear}: --stages counts what whole lines leave")
     if sharing is not None and sharing not in SHARINGS:
         raise _core.SardonyxError(f"--sharing: {unknown('sharing', sharing, SHARINGS)}")
     count = _count(cuts)
