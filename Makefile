@@ -13,7 +13,7 @@ PYTHON_CODE := python tests/python tools
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build run test test-rust test-checked test-python golden lint fmt bench browser qemu corpus clean
+.PHONY: build run test test-rust test-checked test-python golden lint fmt bench browser qemu store-tools corpus clean
 
 build: $(BUILT)
 
@@ -45,7 +45,7 @@ test-checked:
 	cargo --config '$(CHECKED).debug-assertions=true' --config '$(CHECKED).overflow-checks=true' \
 		test --release --locked --package sardonyx
 
-test-python: build browser qemu
+test-python: build browser qemu store-tools
 	$(BIN)/python -m pytest
 	$(BIN)/python tools/golden.py --quick
 
@@ -84,6 +84,16 @@ qemu:
 	    as_root=; test "$$(id -u)" = 0 || as_root="sudo -n"; \
 	    { $$as_root apt-get update -qq && $$as_root apt-get install -qq --yes qemu-user sqlite3 libpmemobj-dev > /dev/null; } \
 	    || { echo "make: could not install them; as root: apt-get install qemu-user sqlite3 libpmemobj-dev" >&2; exit 1; }; }
+
+# The block device is served by nbdkit and tested by real clients; the estimator's counts are held against borg's.
+STORE_TOOLS := nbdkit fio qemu-utils libnbd-bin e2fsprogs borgbackup
+store-tools:
+	@{ command -v nbdkit && command -v fio && command -v qemu-img && command -v nbdcopy && command -v borg \
+	    && PATH="$$PATH:/sbin:/usr/sbin" command -v mke2fs; } > /dev/null || { \
+	    echo "make: not all of $(STORE_TOOLS), which the block store's tests need; installing them" >&2; \
+	    as_root=; test "$$(id -u)" = 0 || as_root="sudo -n"; \
+	    { $$as_root apt-get update -qq && $$as_root apt-get install -qq --yes $(STORE_TOOLS) > /dev/null; } \
+	    || { echo "make: could not install them; as root: apt-get install $(STORE_TOOLS)" >&2; exit 1; }; }
 
 # Installs and records the programs of docs/corpus.md and writes its table.
 corpus: build

@@ -1,7 +1,8 @@
-"""Builds the package's two libraries by one call of cargo, for `pip install .` and `make build`.
+"""Builds the package's three libraries by one call of cargo, for `pip install .` and `make build`.
 
-Hatchling calls it. The libraries are the native module and the recorder's plugin. QEMU loads the
-plugin and resolves every symbol at once, so it cannot be the native module, which needs Python's.
+Hatchling calls it. The libraries are the native module, the recorder's plugin and the block
+device's. QEMU and nbdkit load their plugins and resolve every symbol at once, so neither can be
+the native module, which needs Python's.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 #: Cargo's name of each library, and its file in the package.
-LIBRARIES = {"_core": "_core.abi3.so", "sardonyx_recorder": "libsardonyx_recorder.so"}
+LIBRARIES = {
+    "_core": "_core.abi3.so",
+    "sardonyx_recorder": "libsardonyx_recorder.so",
+    "sardonyx_nbd": "libsardonyx_nbd.so",
+}
 CARGO = (
     "cargo", "build", "--release", "--locked", "--message-format", "json-render-diagnostics",
-    "--package", "sardonyx-python", "--package", "sardonyx-recorder",
+    "--package", "sardonyx-python", "--package", "sardonyx-recorder", "--package", "sardonyx-nbd",
 )  # fmt: skip
 
 

@@ -106,5 +106,28 @@ def programs() -> str:
     """``programs`` (``name``, ``line``), ``mutants`` and ``equivalent_mutants`` (``name``,
     ``meaning``)."""
 
+def store_plan(question_json: str) -> str:
+    """What is known before a ``cli.store.estimate.Question`` is read: ``bytes`` (null of a stream),
+    ``files``, ``memory_bytes`` at most, and whether the counts will be ``exact`` in any case.
+    """
+
+def store_estimate(question_json: str, scratch: str, progress: Progress | None) -> str:
+    """``found`` (``bytes``, ``files``, ``unreadable``, ``reads`` and ``cuttings``, each with
+    ``kind``, ``chunks``, ``unique_chunks``, ``ratio``, ``references`` and more) and ``designs``,
+    what each would take. In ``scratch``, an empty folder, the rival is measured. Progress counts
+    bytes.
+    """
+
+def store_check(folder: str, progress: Progress | None) -> str:
+    """``live_blocks``, ``stored_blocks`` and ``faults`` of a device's folder. Progress counts
+    distinct contents.
+    """
+
 def guarantee(design: str) -> str:
     """What a design, or ``MAPPING+POLICY``, promises of the lines that a power cut leaves."""
+
+def store(question_json: str, progress: Progress | None) -> str:
+    """``design`` and ``metrics`` of a ``runs.stores.StoreQuestion``."""
+
+def check_store(question_json: str) -> None:
+    """An error unless the question can be answered: its array can be, its workload is there."""

@@ -33,56 +33,99 @@ def runs(text: str) -> list[dict[str, Any]]:
     """The runs of a document, without what depends on the host's speed."""
     found: list[dict[str, Any]] = json.loads(text)["runs"]
     for run in found:
-        assert run.pop("cuts_per_second") > 0
+        assert run.pop("seconds") > 0
     return found
 
 
-def test_what_holds_and_what_is_caught(tmp_path: Path) -> None:
+def test_the_plan_says_what_holds_what_is_caught_and_what_it_rests_on(tmp_path: Path) -> None:
     designs = "sca,fca,no-atomicity,esd+sca"
-    ended = crash("btree", "-d", designs, *QUICK, "--json", "-", where=tmp_path)
+    ended = crash("btree", "-d", designs, "--json", "-", where=tmp_path)
     found = runs(ended.stdout)
-    assert [run["design"] for run in found] == designs.split(",")
+    verdicts = {run["design"]: run["verdict"] for run in found}
+    assert verdicts == dict.fromkeys(designs.split(","), "holds") | {"no-atomicity": "caught"}
     for run in found:
         assert run["cuts"] == run["positions"] > run["distinct_states"] > 0
-        assert not run["fails"]
-        caught = run["design"] == "no-atomicity"
-        assert bool(run["recoverability_violations"]) == caught
-        assert run["secrecy_violations"] == 0
+        assert run["runs"] == len(run["passes"]) >= 5
+        assert not run["fails"] and run["not_exercised"] == []
+        assert bool(run["lost_cuts"]) == (run["verdict"] == "caught")
+        assert run["secret_cuts"] == 0
+        assert all(run["exercised"][mechanism] for mechanism in run["required"])
+    of = {run["design"]: run for run in found}
+    assert "duplicates" in of["esd+sca"]["required"] and "duplicates" not in of["sca"]["required"]
     assert ended.stderr == ""
 
 
-def test_a_mutant_fails_and_its_cut_replays(tmp_path: Path) -> None:
-    planted = ("queue", "-d", "sca", *QUICK, "--mutant", "log-not-flushed", "--seed", "4")
+def test_a_plan_that_tries_too_little_is_no_success(tmp_path: Path) -> None:
+    few = ("array-swap", "-d", "sca", "--transactions", "1", "--cores", "1")
+    ended = crash(*few, "--json", "a.json", where=tmp_path, status=1)
+    (run,) = runs((tmp_path / "a.json").read_text())
+    assert run["verdict"] == "not exercised" and run["violations"] == []
+    assert all(mechanism in ended.stdout for mechanism in run["not_exercised"])
+
+
+def replay(ended: subprocess.CompletedProcess[str], where: Path) -> dict[str, Any]:
+    """What the printed command for the first violation shows."""
+    told = next(line for line in ended.stdout.splitlines() if line.startswith("  replay: "))
+    _, _, *words = shlex.split(told.removeprefix("  replay: "))
+    (run,) = runs(crash(*words, "--json", "-", where=where, status=1).stdout)
+    return run
+
+
+@pytest.mark.parametrize("program", ["queue", "rbtree"])
+def test_a_mutant_fails_and_its_cut_replays(tmp_path: Path, program: str) -> None:
+    planted = (program, "-d", "sca", "--mutant", "log-not-flushed", "--seed", "4")
     ended = crash(*planted, "--json", "a.json", where=tmp_path, status=1)
     (run,) = runs((tmp_path / "a.json").read_text())
     first = run["violations"][0]
-    assert first["seed"] == 4 and first["count"] > 1
-    assert f"seed 4, cut {first['cut']}" in first["history"][0]
-    told = next(line for line in ended.stdout.splitlines() if line.startswith("  replay: "))
-    _, _, *replay = shlex.split(told.removeprefix("  replay: "))
-    assert replay[-2:] == ["--cut", str(first["cut"])]
-    again = crash(*replay, "--json", "-", where=tmp_path, status=1)
-    (replayed,) = runs(again.stdout)
-    assert replayed["cuts"] == 1
-    assert [v["kind"] for v in replayed["violations"]] == [first["kind"]]
-    assert replayed["violations"][0]["line"] == first["line"]
+    assert first["seed"] == 400 + first["pass"] and first["count"] > 1
+    assert f"seed {first['seed']}, cut {first['cut']}" in first["history"][0]
+    again = replay(ended, tmp_path)
+    assert again["cuts"] == 1
+    assert first["kind"] in [v["kind"] for v in again["violations"]]
+    assert again["violations"][0]["line"] == first["line"]
+
+
+def test_a_cut_of_what_the_whole_run_shows_replays_too(tmp_path: Path) -> None:
+    naive = ("btree", "-d", "sca", "--set", "encryption.siblings=ride-along", "--once")
+    ended = crash(*naive, "--transactions", "60", "--json", "a.json", where=tmp_path, status=1)
+    (run,) = runs((tmp_path / "a.json").read_text())
+    assert run["violations"][0]["kind"] in {
+        v["kind"] for v in replay(ended, tmp_path)["violations"]
+    }
+    halves = next(v for v in run["violations"] if v["kind"] == "half-a-pair")
+    words = (*naive, "--transactions", "60", "--cut", str(halves["cut"]), "--json", "-")
+    (again,) = runs(crash(*words, where=tmp_path, status=1).stdout)
+    assert "half-a-pair" in {v["kind"] for v in again["violations"]}
+
+
+def test_lost_counts_cuts(tmp_path: Path) -> None:
+    once = ("btree", "-d", "no-atomicity", "--cores", "2", "--once", *QUICK)
+    found = crash(*once, "--recovery-cuts", "0", "--json", "-", where=tmp_path)
+    (run,) = runs(found.stdout)
+    assert sum(v["count"] for v in run["violations"]) > run["lost_cuts"] <= run["cuts"]
 
 
 def test_threads_and_repetition_change_nothing(tmp_path: Path) -> None:
     command = ("hash", "-d", "sca", *QUICK, "--cores", "2", "--mutant", "no-fence-after-log")
-    answers = [
-        runs(crash(*command, "-j", jobs, "--json", "-", where=tmp_path, status=1).stdout)
-        for jobs in ("1", "2", "2")
-    ]
-    assert answers[0] == answers[1] == answers[2]
+    for once in ((), ("--once",)):
+        answers = [
+            runs(crash(*command, *once, "-j", jobs, "--json", "-", where=tmp_path, status=1).stdout)
+            for jobs in ("1", "2", "2")
+        ]
+        assert answers[0] == answers[1] == answers[2]
 
 
 def test_secrecy_fails_apart_from_recoverability(tmp_path: Path) -> None:
-    setting = ("--set", "encryption.global_counter=paper")
+    setting = ("--set", "encryption.global_counter=paper", "--once")
     ended = crash("btree", "-d", "sca", *QUICK, *setting, "--json", "-", where=tmp_path, status=1)
     (run,) = runs(ended.stdout)
-    assert run["recoverability_violations"] == 0 < run["secrecy_violations"]
+    assert run["lost_cuts"] == 0 < run["secret_cuts"]
     assert {v["about"] for v in run["violations"]} == {"secrecy"}
+
+
+def test_the_stages_of_a_transaction_are_counted(tmp_path: Path) -> None:
+    ended = crash("btree", "-d", "sca", "--stages", *QUICK, where=tmp_path)
+    assert "prepare" in ended.stdout and "backup usable" in ended.stdout
 
 
 @pytest.mark.parametrize(
@@ -100,6 +143,11 @@ def test_secrecy_fails_apart_from_recoverability(tmp_path: Path) -> None:
         (("btree", "--footprint", "4T"), "--footprint 4T"),
         (("btree", "--set", "encryption.siblings=no"), "encryption.siblings"),
         (("btree", "--json", "nowhere/x.json"), "--json"),
+        (("btree", "--thorough", "soon"), "--thorough soon"),
+        (("btree", "--thorough", "1m", "--once"), "leave --once out"),
+        (("btree", "--sharing", "apart"), "add --once"),
+        (("btree", "--once", "--sharing", "both"), "--sharing"),
+        (("btree", "--footprint", "1G"), "GiB of memory"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
@@ -112,5 +160,5 @@ def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], told:
 
 def test_every_program_and_mutant_is_listed() -> None:
     known = json.loads(_core.programs())
-    assert len(known["programs"]) == 5 and len(known["mutants"]) >= 10
+    assert len(known["programs"]) == 6 and len(known["mutants"]) >= 10
     assert _core.guarantee("fca") == "every line"

@@ -12,7 +12,7 @@ from sardonyx.papers.claims import Claim, ClaimRow, load_claims
 from sardonyx.papers.esd import METRICS, Kind, stand_ins
 from sardonyx.papers.reproduction import BesidePaper, Plan
 from sardonyx.papers.reproduction import document as whole
-from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.jobs import Point, Settings, Simulations
 from sardonyx.runs.results import Results
 from sardonyx.runs.sources import TraceSource
 from test_report_fixture import compared, invented_document
@@ -347,7 +347,7 @@ def test_the_output_names_the_stand_ins_and_is_json() -> None:
     assert "generated traces (ladder-50)" in sentence
     comparison = compared(document())
     beside = BesidePaper(tuple(esd.claims(comparison)), sentence)
-    plan = Plan(Settings(), [], sentence, esd.claims)
+    plan = Plan(Simulations(Settings(), []), sentence, esd.claims)
     written = json.loads(json.dumps(whole("esd", plan, beside, comparison)))
     assert written["stand_ins"] == sentence
     first = written["claims"][0]

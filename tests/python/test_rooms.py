@@ -31,7 +31,7 @@ def imported(path: Path) -> set[str]:
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_room_imports_a_later_one(room: str) -> None:
     later = set(ROOMS[ROOMS.index(room) + 1 :]) | (set() if room == "cli" else {"api"})
-    for path in (PACKAGE / room).glob("*.py"):
+    for path in (PACKAGE / room).rglob("*.py"):
         assert not imported(path) & later, path
 
 

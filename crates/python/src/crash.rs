@@ -4,7 +4,7 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs;
 use std::time::Duration;
 
-use sardonyx::crash::{Cuts, Options, Platform, Question, Trial};
+use sardonyx::crash::{Cuts, Options, Platform, Question, Tear, Trial};
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,6 +26,7 @@ struct CrashQuestion {
     mutant: Option<String>,
     sharing: String,
     platform: String,
+    tear: String,
     cuts: Option<u64>,
     cut: Option<u64>,
     recovery_cuts: u64,
@@ -62,6 +63,7 @@ impl CrashQuestion {
                 },
                 recovery_cuts: self.recovery_cuts,
                 full_one_in: self.full_one_in,
+                tear: tear_named(&self.tear)?,
                 threads: self.threads,
             },
         })
@@ -83,6 +85,7 @@ struct TrialQuestion {
     footprint: Option<u64>,
     mutant: Option<String>,
     platform: String,
+    tear: String,
     cuts: Option<u64>,
     recovery_cuts: u64,
     full_one_in: u64,
@@ -109,6 +112,7 @@ impl TrialQuestion {
                 cuts: self.cuts.map_or(Cuts::All, Cuts::Sample),
                 recovery_cuts: self.recovery_cuts,
                 full_one_in: self.full_one_in,
+                tear: tear_named(&self.tear)?,
                 threads: self.threads,
             },
             thorough: self.thorough_seconds.map(Duration::from_secs_f64),
@@ -120,6 +124,11 @@ fn platform_named(name: &str) -> PyResult<Platform> {
     let mut platforms = Platform::ALL.into_iter();
     let platform = platforms.find(|platform| platform.name() == name);
     platform.ok_or_else(|| bad("--platform: give adr, eadr or none"))
+}
+
+fn tear_named(name: &str) -> PyResult<Tear> {
+    let tear = Tear::ALL.into_iter().find(|tear| tear.name() == name);
+    tear.ok_or_else(|| bad("--tear: give lines or words"))
 }
 
 fn mutant_named(name: &str) -> PyResult<Mutant> {

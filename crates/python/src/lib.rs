@@ -4,11 +4,14 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 mod crash;
+mod device;
+mod estimate;
 mod machines;
 mod progress;
 mod recorder;
 mod simulate;
 mod sources;
+mod store;
 mod traces;
 
 create_exception!(
@@ -38,6 +41,10 @@ mod _core {
         crash, crash_memory, crash_stages, crash_trial, crash_trial_memory, guarantee, programs,
     };
     #[pymodule_export]
+    use super::device::store_check;
+    #[pymodule_export]
+    use super::estimate::{store_estimate, store_plan};
+    #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]
     use super::progress::Progress;
@@ -45,6 +52,8 @@ mod _core {
     use super::recorder::{Recording, trace_record};
     #[pymodule_export]
     use super::simulate::{check_job, designs, simulate};
+    #[pymodule_export]
+    use super::store::{check_store, store};
     #[pymodule_export]
     use super::traces::{
         ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,

@@ -13,6 +13,7 @@ mod cpu_core;
 mod cpu_latency;
 mod cpu_stream;
 mod crash_explorer;
+mod crash_lives;
 mod crash_stages;
 mod crash_trial;
 mod engine_audit;

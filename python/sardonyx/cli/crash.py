@@ -35,14 +35,12 @@ from sardonyx.runs.sources import ProgramSource, known_programs, unknown
 #: The designs of the SCA paper that promise something, and the one that promises nothing.
 DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"
 #: What the table's columns count.
-LEGEND = (
-    "states: cuts with bytes of their own; nested: cuts after a recovery; lost, secrets: cuts at "
-    "which data or a secret were lost"
-)
+LEGEND = "nested: cuts after a recovery; lost, secrets: cuts at which data or a secret were lost"
 PLATFORMS = ("adr", "eadr", "none")
+TEARS = ("lines", "words")
 SHARINGS = ("apart", "packed", "interleaved")
-#: What a run has that is no pass of a plan.
-ONCE = {"cores": 1, "transactions": 200, "item_bytes": 64, "footprint": 16_384}
+#: What one run is asked as a plan is.
+SHARED = set(TrialQuestion.model_fields) & set(CrashQuestion.model_fields) - {"program", "cores"}
 #: Bytes of memory that are worth a word.
 NOTABLE = 2**30
 UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -63,6 +61,9 @@ def crash(
     platform: Annotated[
         str, typer.Option(help="What reserve power drains at a cut: adr, eadr or none.")
     ] = "adr",
+    tear: Annotated[
+        str, typer.Option(help="What adr accepts of a line whole: all (lines) or 8 bytes (words).")
+    ] = "lines",
     thorough: Annotated[
         str | None,
         typer.Option(
@@ -113,7 +114,9 @@ def crash(
     ] = 1,
     recovery_cuts: Annotated[
         int,
-        typer.Option(min=0, max=MOST, help="Go on after one cut in so many and cut again; 0: none."),
+        typer.Option(
+            min=0, max=MOST, help="Go on after one cut in so many and cut again; 0: none."
+        ),
     ] = 64,
     full: Annotated[
         int,
@@ -149,6 +152,12 @@ def crash(
     chosen = check_designs([name.strip() for name in designs.split(",") if name.strip()])
     if platform not in PLATFORMS:
         raise _core.SardonyxError(f"--platform: {unknown('platform', platform, PLATFORMS)}")
+    if tear not in TEARS:
+        raise _core.SardonyxError(f"--tear: {unknown('tear', tear, TEARS)}")
+    if tear != "lines" and platform != "adr":
+        raise _core.SardonyxError(f"--tear {tear}: is for --platform adr; {platform} says its own")
+    if tear != "lines" and stages:
+        raise _core.SardonyxError(f"--tear {tear}: --stages counts what whole lines leave")
     if sharing is not None and sharing not in SHARINGS:
         raise _core.SardonyxError(f"--sharing: {unknown('sharing', sharing, SHARINGS)}")
     count = _count(cuts)
@@ -160,58 +169,58 @@ def crash(
     if thorough is not None and one_run:
         raise _core.SardonyxError(f"--thorough {thorough}: is for the plan; leave --once out")
     seconds = None if thorough is None else _seconds(thorough)
-    asked = {
-        "cores": cores,
-        "transactions": transactions,
-        "item_bytes": transaction_size
-        and size_in_bytes("--transaction-size", transaction_size, 64, 4096),
-        "footprint": footprint and size_in_bytes("--footprint", footprint, 4096, 2**30),
-    }
+    item_bytes = None
+    if transaction_size is not None:
+        item_bytes = size_in_bytes("--transaction-size", transaction_size, 64, 4096)
+    region = None if footprint is None else size_in_bytes("--footprint", footprint, 4096, 2**30)
     overrides = parse_settings(settings or ())
     programs = known_programs() if workloads == ["all"] else workloads
     check_json_target(json_to)
-    shared = {
-        "machine": machine,
-        "overrides": overrides,
-        "mutant": mutant,
-        "platform": platform,
-        "cuts": count,
-        "recovery_cuts": recovery_cuts,
-        "full_one_in": full,
-        "threads": jobs,
-    }
-    pairs = [(program, design) for program in programs for design in chosen]
-    with Watcher(err, unit="") as watch:
-        if one_run:
-            size = ONCE | {key: value for key, value in asked.items() if value is not None}
-            own = size.pop("cores")
-            questions = [
-                CrashQuestion(
-                    program=ProgramSource(name=program, seed=seed, **size),
-                    design=design,
-                    cores=own,
-                    cut=cut,
-                    sharing=sharing or "apart",
-                    **shared,
-                )
-                for program, design in pairs
-            ]
-            _say_cost(max(_core.crash_memory(q.model_dump_json()) for q in questions))
-            runs = explore(questions, watch, stages=stages)
-        else:
-            plans = [
-                TrialQuestion(
-                    program=program,
-                    design=design,
+    plan = [
+        TrialQuestion(
+            program=program,
+            design=design,
+            machine=machine,
+            overrides=overrides,
+            seed=seed,
+            cores=cores,
+            transactions=transactions,
+            item_bytes=item_bytes,
+            footprint=region,
+            mutant=mutant,
+            platform=platform,
+            tear=tear,
+            cuts=count,
+            recovery_cuts=recovery_cuts,
+            full_one_in=full,
+            threads=jobs,
+            thorough_seconds=seconds,
+        )
+        for program in programs
+        for design in chosen
+    ]
+    if one_run:
+        single = [
+            CrashQuestion(
+                program=ProgramSource(
+                    name=asked.program,
+                    item_bytes=asked.item_bytes or 64,
+                    footprint=asked.footprint or 16_384,
+                    transactions=asked.transactions or 200,
                     seed=seed,
-                    thorough_seconds=seconds,
-                    **asked,
-                    **shared,
-                )
-                for program, design in pairs
-            ]
-            _say_cost(max(_core.crash_trial_memory(q.model_dump_json()) for q in plans))
-            runs = trials(plans, watch)
+                ),
+                cut=cut,
+                cores=asked.cores or 1,
+                sharing=sharing or "apart",
+                **asked.model_dump(include=SHARED),
+            )
+            for asked in plan
+        ]
+        _say_cost(max(_core.crash_memory(q.model_dump_json()) for q in single))
+    else:
+        _say_cost(max(_core.crash_trial_memory(q.model_dump_json()) for q in plan))
+    with Watcher(err, unit="") as watch:
+        runs = explore(single, watch, stages=stages) if one_run else trials(plan, watch)
     people = for_people(json_to)
     if stages:
         _show_stages(people, runs)
@@ -281,21 +290,19 @@ def _show(
 def _verdicts(runs: list[dict[str, Any]]) -> Table:
     first = runs[0]
     planted = f", mutant {first['mutant']}" if first["mutant"] else ""
-    passes = f", plan of {len(first['passes'])} passes" if "passes" in first else ""
+    runs_made = sum(run.get("runs", 1) for run in runs)
+    passes = f", {runs_made:,} runs" if "passes" in first else ""
     table = _plain(f"{first['platform']}, seed {first['seed']}{passes}{planted}")
-    for column in ("program", "design", "promises"):
-        table.add_column(column)
-    for column in ("runs", "cuts", "states", "nested", "lost", "secrets"):
-        table.add_column(column, justify="right")
-    table.add_column("")
+    for column in ("program", "design"):
+        table.add_column(column, no_wrap=True)
+    for column in ("cuts", "nested", "lost", "secrets"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
     for run in runs:
         table.add_row(
             Text(run["program"]),
             Text(run["design"]),
-            Text(run["guarantee"].replace("program ", "")),
-            f"{run.get('runs', 1):,}",
             f"{run['cuts']:,}",
-            f"{run['distinct_states']:,}",
             f"{run['recovery_cuts']:,}",
             f"{run['lost_cuts']:,}",
             f"{run['secret_cuts']:,}",
@@ -348,6 +355,7 @@ def _replay(
     words = ["sardonyx", "crash", own["program"], "--designs", own["design"]]
     for option, value in (
         ("--platform", run["platform"]),
+        ("--tear", run["tear"]),
         ("--cores", own["cores"]),
         ("--sharing", own["sharing"]),
         ("--transactions", own["transactions"]),

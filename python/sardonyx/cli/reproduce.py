@@ -23,7 +23,6 @@ from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import print_beside, save
 from sardonyx.papers import reproductions
 from sardonyx.papers.reproduction import Asked, BesidePaper, document
-from sardonyx.runs import jobs
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.sources import unknown
@@ -81,6 +80,8 @@ def reproduce(
     sardonyx reproduce esd --quick --out results/esd
 
     sardonyx reproduce sca --quick
+
+    sardonyx reproduce recam --quick
     """
     known = reproductions()
     if paper not in known:
@@ -88,12 +89,12 @@ def reproduce(
     overrides = parse_settings(settings or ())
     asked = Asked(traces or [], machine or paper, overrides, limit, warmup, copies, quick, seed)
     plan = known[paper].plan(asked)
-    jobs.check(plan.points, plan.settings)
+    plan.runs.check()
     check_json_target(json_to, traces or ())
     target = directory or Path("results") / paper
     with output_directory(target):
         with Watcher(err) as watch:
-            comparison = Comparison(jobs.run(plan.points, plan.settings, workers, watch))
+            comparison = Comparison(plan.runs.run(workers, watch))
         with Watcher(err) as watch:
             exhibits = plan.measure(watch)
         beside = BesidePaper(tuple(plan.claims(comparison)), plan.note, exhibits)

@@ -22,7 +22,7 @@ from sardonyx.papers.reproduction import Asked, Plan, Reproduction
 from sardonyx.runs import measures as m
 from sardonyx.runs import sweeps
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.jobs import Point, Settings, Simulations
 from sardonyx.runs.measures import One, Two
 from sardonyx.runs.results import Run
 from sardonyx.runs.sources import Source, SynthSource, named
@@ -372,8 +372,10 @@ class Esd:
         kinds |= dict.fromkeys(generated, "ladder")
         copies = asked.copies or 1
         return Plan(
-            Settings(asked.machine, asked.overrides, asked.warmup or 0, copies, copies > 1),
-            points(recordings | generated, asked.quick),
+            Simulations(
+                Settings(asked.machine, asked.overrides, asked.warmup or 0, copies, copies > 1),
+                points(recordings | generated, asked.quick),
+            ),
             stand_ins(kinds, limit, copies),
             claims,
             facts={"workloads": [{"name": name, "kind": kind} for name, kind in kinds.items()]},

@@ -16,8 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from sardonyx.files import write_text
 from sardonyx.papers.claims import ClaimRow
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Settings
-from sardonyx.runs.results import ResultsError
+from sardonyx.runs.results import Results, ResultsError
 from sardonyx.runs.scheduler import Watch
 
 
@@ -127,6 +126,16 @@ NAME = "beside_paper.json"
 _ADAPTER = TypeAdapter(BesidePaper)
 
 
+class Runs(Protocol):
+    """What is to be run: simulations of a memory, or of stores."""
+
+    def check(self) -> None:
+        """An error unless all of it can be run."""
+
+    def run(self, workers: int | None = None, watch: Watch | None = None) -> Results:
+        """Run it, so many at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The runs of a reproduction, and what follows from them.
@@ -135,8 +144,7 @@ class Plan:
     ``measure`` makes what is measured beside the runs.
     """
 
-    settings: Settings
-    points: Sequence[Point]
+    runs: Runs
     note: str
     claims: Callable[[Comparison], list[ClaimRow]]
     measure: Callable[[Watch | None], tuple[Exhibit, ...]] = lambda _: ()

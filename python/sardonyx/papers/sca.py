@@ -18,7 +18,7 @@ from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion
-from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.jobs import Point, Settings, Simulations
 from sardonyx.runs.measures import Two, of_known, saved
 from sardonyx.runs.programs import (
     ACCESSES,
@@ -312,8 +312,7 @@ class Sca:
             program=cut, design="sca", machine=asked.machine, overrides=tuple(asked.overrides)
         )
         return Plan(
-            Settings(asked.machine, asked.overrides, scale.warmup),
-            points(scale),
+            Simulations(Settings(asked.machine, asked.overrides, scale.warmup), points(scale)),
             stand_ins(scale),
             claims,
             lambda watch: (sca_stages.measure(PROGRAMS, question, watch),),

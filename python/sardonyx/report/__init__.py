@@ -7,17 +7,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
-from sardonyx.report import claims, endurance, page, performance, persistence, sweeps, workloads
+from sardonyx.report import (
+    claims,
+    endurance,
+    page,
+    performance,
+    persistence,
+    savings,
+    stores,
+    sweeps,
+    workloads,
+)
 from sardonyx.report.figure import Figure, Missing
 from sardonyx.report.page import Group
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Trace
 
-__all__ = ["Figure", "Missing", "figures", "write_report", "write_trace_report"]
+__all__ = [
+    "Figure",
+    "Missing",
+    "figures",
+    "write_report",
+    "write_savings_report",
+    "write_trace_report",
+]
 
 
 def figures(comparison: Comparison) -> list[Figure | Missing]:
@@ -52,6 +70,25 @@ def write_trace_report(
     write_text(path, page.render_traces(traces, [_about_workloads(traces)], version))
 
 
+def write_savings_report(
+    source: str,
+    names: Sequence[str],
+    found: Mapping[str, Any],
+    designs: Sequence[Mapping[str, Any]],
+    path: str | os.PathLike[str],
+    version: str = "",
+) -> None:
+    """Write what deduplication would save of ``source`` to ``path``, complete or not at all."""
+    facts = [
+        ("source", source),
+        ("bytes", f"{found['bytes']:,}"),
+        ("files", f"{found['files']:,}"),
+    ]
+    drawn = savings.figures(names, found["cuttings"], designs)
+    groups = [Group("about-savings", "What deduplication would save", drawn)]
+    write_text(path, page.render_savings(source, facts, groups, version))
+
+
 def _about_workloads(traces: Sequence[Trace]) -> Group:
     return Group(
         "about-workloads",
@@ -61,6 +98,8 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
 
 
 def _groups(comparison: Comparison) -> list[Group]:
+    if stores.is_stores(comparison.results):
+        return [Group("about-stores", "Deduplicating stores", stores.figures(comparison.results))]
     beside = {
         key: performance.beside_baseline(comparison, key) for key in performance.BESIDE_BASELINE
     }

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.reproduction import Cell as PaperCell
-from sardonyx.report.figure import Cell, Figure, Missing, design_colour
+from sardonyx.report.figure import Cell, Figure, Head, Missing, design_colour
 from sardonyx.report.workloads import summary as workload_summary
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import BASELINE, MEASURES, Measure, assumed_by, plain, written
@@ -75,6 +75,14 @@ def render_traces(traces: Sequence[Trace], groups: Sequence[Group], version: str
         [("trace", names), *workload_summary(traces), ("Sardonyx", version)],
         groups,
     )
+
+
+def render_savings(
+    path: str, facts: Sequence[tuple[str, str]], groups: Sequence[Group], version: str
+) -> str:
+    """A page about what deduplication would save."""
+    source = "What is there, counted in its bytes; what two designs would take to store it."
+    return _page("Savings", path, source, [*facts, ("Sardonyx", version)], groups)
 
 
 def _page(
@@ -256,6 +264,10 @@ def _best(values: Sequence[float | None], measure: Measure) -> float | None:
     return max(known) if measure.higher_is_better else min(known)
 
 
+def _counterpart(figure: Head) -> str:
+    return f'<span class="cf">cf. {escape(figure.cf)}</span>' if figure.cf else ""
+
+
 def _dagger(names: Sequence[str]) -> str:
     if not names:
         return ""
@@ -300,7 +312,7 @@ def _figure(figure: Figure, machine: Machine | None) -> str:
     height = figure.views[0].layout["height"]
     return (
         f'<article id="{figure.key}" class="figure"><header><h3>{escape(figure.title)}'
-        f'{_dagger(figure.assumed)}</h3><span class="cf">cf. {escape(figure.cf)}</span>'
+        f"{_dagger(figure.assumed)}</h3>{_counterpart(figure)}"
         f"{chooser}</header>"
         f"<p>{escape(figure.shows)}</p>"
         f'<div class="plot" data-plot="{figure.key}" style="min-height:{height}px" role="img" '
@@ -324,7 +336,7 @@ def _figures_of(figure: Figure) -> str:
 def _missing(figure: Missing) -> str:
     return (
         f'<article id="{figure.key}" class="figure empty"><header><h3>{escape(figure.title)}</h3>'
-        f'<span class="cf">cf. {escape(figure.cf)}</span></header>'
+        f"{_counterpart(figure)}</header>"
         f'<p class="missing">{escape(figure.reason)}</p></article>'
     )
 
@@ -398,6 +410,7 @@ _VARIANT_METRICS = (
     ("energy (nJ)", "energy_nj", ""),
     ("EFIT hits", "efit_hit_rate", "%"),
     ("AMT hits", "amt_hit_rate", "%"),
+    ("writes/s", "writes_per_second", ""),
 )
 
 

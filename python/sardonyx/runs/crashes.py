@@ -15,8 +15,8 @@ from sardonyx.runs.sources import ProgramSource, Value
 
 
 class CrashQuestion(Value):
-    """One run of a program on each core under a design, its power cut at every position, at ``cuts``
-    of them, or at the one that is ``cut``.
+    """One run of a program on each core under a design, its power cut at every position, at
+    ``cuts`` of them, or at the one that is ``cut``.
 
     ``sharing`` says who shares lines of counters. One recovery in ``recovery_cuts`` is cut as well;
     one cut in ``full_one_in`` is looked at in full. ``threads`` of 0 is one a processor.
@@ -30,6 +30,7 @@ class CrashQuestion(Value):
     mutant: str | None = None
     sharing: str = "apart"
     platform: str = "adr"
+    tear: str = "lines"
     cuts: int | None = None
     cut: int | None = None
     recovery_cuts: int = 64
@@ -61,6 +62,7 @@ class TrialQuestion(Value):
     footprint: int | None = None
     mutant: str | None = None
     platform: str = "adr"
+    tear: str = "lines"
     cuts: int | None = None
     recovery_cuts: int = 64
     full_one_in: int = 509

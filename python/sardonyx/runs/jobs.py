@@ -124,6 +124,20 @@ def check(points: Sequence[Point], shared: Settings) -> None:
             _core.check_job(job.model_dump_json())
 
 
+@dataclass(frozen=True, slots=True)
+class Simulations:
+    """Points to run under settings that they share."""
+
+    settings: Settings
+    points: Sequence[Point]
+
+    def check(self) -> None:
+        check(self.points, self.settings)
+
+    def run(self, workers: int | None = None, watch: Watch | None = None) -> Results:
+        return run(self.points, self.settings, workers, watch)
+
+
 def run(
     points: Sequence[Point],
     shared: Settings,

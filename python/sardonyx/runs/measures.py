@@ -184,16 +184,18 @@ def plain(value: float) -> str:
 def assumed_by(runs: Iterable[Run], aspect: Aspect) -> list[str]:
     """Assumed parameters on which figures of this aspect rest.
 
-    Energy parameters (``_nj``) decide no time and no count; all others may decide either, since
-    the time of one request decides the order of the next. Space is decided by the designs' tables
-    alone. Endurance decides lifetimes only, of which no figure here speaks.
+    Energy parameters (``_nj``, ``_fj``, ``_w``, and which rows a CAM activates) decide no time and
+    no other count; all others may decide either, since the time of one request decides the order
+    of the next. Space is decided by the designs' tables alone. Endurance decides lifetimes only, of
+    which no figure here speaks.
     """
     names = {name for run in runs for name in run.assumed} - {"medium.endurance"}
     if aspect != "energy":
-        names = {name for name in names if not name.endswith("_nj")}
+        names = {name for name in names if not name.endswith(_ENERGY)}
     if aspect == "space":
         names = {name for name in names if not name.startswith(_NOT_SPACE)}
     return sorted(names)
 
 
+_ENERGY = ("_nj", "_fj", "_w", "_nj_per_byte", "recam.first")
 _NOT_SPACE = ("cores", "core.", "engine.", "medium.", "units.")

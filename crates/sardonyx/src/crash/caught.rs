@@ -21,8 +21,9 @@ pub fn caught<T>(act: impl FnOnce() -> T) -> Result<T, String> {
                 let place = info
                     .location()
                     .map_or(String::new(), |at| format!("{}:{}: ", at.file(), at.line()));
-                let what = info.payload_as_str().unwrap_or("a panic");
-                CAUGHT.set(place + what);
+                let text = info.payload().downcast_ref::<&str>().copied();
+                let what = text.or_else(|| Some(info.payload().downcast_ref::<String>()?));
+                CAUGHT.set(place + what.unwrap_or("a panic"));
             }
         }));
     });

@@ -367,8 +367,9 @@ impl<'h> Checker<'h> {
         };
         let drawn = dice.checked_rem(self.options.recovery_cuts) == Some(0);
         let covered = &self.explored.covered;
-        // Later lives take no more cuts than the first.
-        let drawn = drawn && covered.recovery_cuts <= covered.cuts;
+        // Later lives take no more cuts than the first. What follows a second life is rare anyway, and
+        // must be there when a cut of the first is made again alone.
+        let drawn = drawn && (self.history.life > 1 || covered.recovery_cuts <= covered.cuts);
         if !drawn || !self.lost.is_empty() || !self.cores.iter().all(is_sound) {
             return;
         }

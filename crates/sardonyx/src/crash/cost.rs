@@ -17,8 +17,16 @@ impl Question {
     /// Bytes of the host's memory that it needs, about.
     ///
     /// # Errors
-    /// There is no such design.
+    /// It does not fit, or there is no such design.
     pub fn memory(&self) -> Result<u64, HistoryError> {
+        let needed = self.needed()?;
+        match available() {
+            Some(free) if needed > free => Err(HistoryError::Memory { needed, free }),
+            _ => Ok(needed),
+        }
+    }
+
+    fn needed(&self) -> Result<u64, HistoryError> {
         let shares = Stack::named(&self.design)?
             .tries()
             .any(|m| m == Mechanism::Duplicate);
@@ -31,18 +39,6 @@ impl Question {
                 .saturating_add(transactions)
         });
         Ok(each.fold(BASE, u64::saturating_add))
-    }
-
-    /// An error if it does not fit.
-    ///
-    /// # Errors
-    /// It does not, or there is no such design.
-    pub(super) fn check_memory(&self) -> Result<(), HistoryError> {
-        let needed = self.memory()?;
-        match available() {
-            Some(free) if needed > free => Err(HistoryError::Memory { needed, free }),
-            _ => Ok(()),
-        }
     }
 }
 

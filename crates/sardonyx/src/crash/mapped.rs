@@ -21,11 +21,10 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// As `image` has it; `None` if there is no table, or nothing is encrypted: where a recovery writes is
-    /// known from what it encrypts.
+    /// As `image` has it; `None` if there is no table.
     pub fn new(history: &History, image: &Image) -> Option<Mapped> {
         let entries = match &history.placement {
-            Placement::Table(entries) if history.is_encrypted() => entries.clone(),
+            Placement::Table(entries) => entries.clone(),
             _ => return None,
         };
         let region = entries.region.clone();

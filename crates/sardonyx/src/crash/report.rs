@@ -42,7 +42,7 @@ impl Question {
         &self,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<Option<(History, Explored)>, HistoryError> {
-        self.check_memory()?;
+        self.memory()?;
         let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
         self.options.cuts.check(&history)?;
         let cuts = self.options.cuts.count(&history);
@@ -65,6 +65,7 @@ impl Question {
         };
         let mut answer = describe(&history, &explored);
         answer["platform"] = json!(self.options.platform.name());
+        answer["tear"] = json!(self.options.tear.name());
         answer["seconds"] = json!(started.elapsed().as_secs_f64());
         Ok(Some(answer))
     }

@@ -160,11 +160,13 @@ impl Trial {
                 short_queues: false,
                 mark_stride: 0,
                 footprint: 16_384,
-                transactions: 60,
+                transactions: 120,
                 ..Pass::of(program)
             },
             Pass {
                 mark_stride: 8,
+                item_bytes: 256, // more lines of counters than the cache has room for
+                footprint: 8192,
                 ..Pass::of(program)
             },
             Pass {
@@ -251,10 +253,10 @@ impl Trial {
         })
     }
 
-    /// Bytes of the host's memory that its largest runs need, about.
+    /// Bytes of the host's memory that its largest run needs, about.
     ///
     /// # Errors
-    /// As [`Trial::answer`].
+    /// It does not fit; and as [`Trial::answer`].
     pub fn memory(&self) -> Result<u64, HistoryError> {
         let passes = self.passes(true).into_iter().enumerate();
         let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
@@ -425,6 +427,7 @@ impl Trial {
             "mutant": self.durability.mutant().map(|mutant| mutant.name()),
             "seed": self.seed,
             "platform": self.options.platform.name(),
+            "tear": self.options.tear.name(),
             "guarantee": guarantee.name(),
             "runs": all.runs,
             "positions": all.positions,

@@ -1,0 +1,288 @@
+//! Requests of any offset and length on a [`Volume`], each counted by the design.
+
+use std::path::Path;
+
+use sardonyx_store::{Store, Totals};
+use serde::Serialize;
+
+use crate::design::Writing;
+use crate::{DeviceError, Extent, Result, Shape, Volume, Wanted};
+
+/// What clients have asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Requests {
+    /// Requests to read.
+    pub reads: u64,
+    /// And their bytes.
+    pub read_bytes: u64,
+    /// Requests to write.
+    pub writes: u64,
+    /// And their bytes.
+    pub written_bytes: u64,
+    /// Requests to write zeros.
+    pub zeroes: u64,
+    /// Requests to trim.
+    pub trims: u64,
+    /// Flushes, and requests that had to be on the disk when they were answered.
+    pub flushes: u64,
+}
+
+/// What there is to report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Counters {
+    /// What the device was made for.
+    #[serde(flatten)]
+    pub shape: Shape,
+    /// What clients have asked for since the start.
+    pub requests: Requests,
+    /// What the design has done since the start.
+    pub totals: Totals,
+}
+
+/// An open device.
+pub struct Device {
+    volume: Volume,
+    design: Box<dyn Store + Send>,
+    writing: Writing,
+    /// What the design had counted when it knew what is on the disk.
+    before: Totals,
+    requests: Requests,
+    /// A block that is read to be changed.
+    scratch: Vec<u8>,
+    /// A block as the design reads it.
+    seen: Vec<u8>,
+}
+
+impl Device {
+    /// The device in this folder, made if there is none. `tell` hears how many of how many blocks
+    /// the design has been told of.
+    ///
+    /// # Errors
+    /// If the folder is in use or is not what is wanted, or a file refuses.
+    pub fn open(path: &Path, wanted: Wanted, tell: &mut dyn FnMut(u32, u32)) -> Result<Device> {
+        let volume = Volume::open(path, wanted)?;
+        let writing = Writing::default();
+        let design = volume.shape().design.store(&volume, writing.clone())?;
+        let mut device = Device {
+            scratch: vec![0; volume.shape().block_bytes as usize],
+            seen: vec![0; volume.shape().block_bytes as usize],
+            volume,
+            design,
+            writing,
+            before: Totals::default(),
+            requests: Requests::default(),
+        };
+        let blocks = device.volume.shape().blocks();
+        for block in 0..blocks {
+            if let Some(slot) = device.volume.slot(block) {
+                match device.volume.read(block, &mut device.scratch) {
+                    Ok(_) => {
+                        device.writing.is_in(slot);
+                        device.design.write(u64::from(block), &device.scratch)?;
+                    }
+                    Err(DeviceError::Damaged(_)) => {} // whoever reads it hears of it
+                    Err(error) => return Err(error),
+                }
+            }
+            if block.is_multiple_of(1 << 12) {
+                tell(block, blocks);
+            }
+        }
+        device.before = device.design.totals();
+        Ok(device)
+    }
+
+    /// What it was made for.
+    pub fn shape(&self) -> &Shape {
+        self.volume.shape()
+    }
+
+    /// Everything since the start.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            shape: self.volume.shape().clone(),
+            requests: self.requests,
+            totals: since(self.design.totals(), &self.before),
+        }
+    }
+
+    /// Reads bytes.
+    ///
+    /// # Errors
+    /// If the disk refuses or is damaged.
+    pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.requests.reads += 1;
+        self.requests.read_bytes += into.len() as u64;
+        let mut rest = into;
+        for part in parts(self.block_bytes(), offset, rest.len() as u64) {
+            let (now, later) = rest.split_at_mut(part.length);
+            if part.is_whole {
+                self.read_block(part.block, now)?;
+            } else {
+                let mut block = std::mem::take(&mut self.scratch);
+                let read = self.read_block(part.block, &mut block);
+                now.copy_from_slice(&block[part.from..part.from + part.length]);
+                self.scratch = block;
+                read?;
+            }
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Writes bytes; what is less than a block is read, changed and written.
+    ///
+    /// # Errors
+    /// If the disk refuses, as one that is full. Blocks before the refused one are written.
+    pub fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.requests.writes += 1;
+        self.requests.written_bytes += bytes.len() as u64;
+        let mut rest = bytes;
+        for part in parts(self.block_bytes(), offset, bytes.len() as u64) {
+            let (now, later) = rest.split_at(part.length);
+            self.change(part, |block| block.copy_from_slice(now), Some(now))?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Zeros from here on; `may_trim`: blocks may lose their content instead.
+    ///
+    /// # Errors
+    /// As [`Device::write`].
+    pub fn zero(&mut self, offset: u64, length: u64, may_trim: bool) -> Result<()> {
+        self.requests.zeroes += 1;
+        for part in parts(self.block_bytes(), offset, length) {
+            if part.is_whole && may_trim {
+                self.delete_block(part.block)?;
+            } else {
+                self.change(part, |block| block.fill(0), None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks that lie within lose their content and read as zeros.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn trim(&mut self, offset: u64, length: u64) -> Result<()> {
+        self.requests.trims += 1;
+        for part in parts(self.block_bytes(), offset, length) {
+            if part.is_whole {
+                self.delete_block(part.block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything so far survives the end of the process.
+    ///
+    /// # Errors
+    /// If the disk refuses; what was flushed before is safe.
+    pub fn flush(&mut self) -> Result<()> {
+        self.requests.flushes += 1;
+        self.volume.commit()?;
+        Ok(self.design.flush()?)
+    }
+
+    /// Runs of blocks that have contents and that have none, over these bytes.
+    pub fn extents(&self, offset: u64, length: u64) -> impl Iterator<Item = Extent> + '_ {
+        let block_bytes = self.block_bytes() as u64;
+        let mut next = (offset / block_bytes) as u32;
+        let end = (offset + length).div_ceil(block_bytes) as u32;
+        std::iter::from_fn(move || {
+            let extent = (next < end).then(|| self.volume.extent(next, end))?;
+            next += extent.blocks;
+            Some(extent)
+        })
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.volume.shape().block_bytes as usize
+    }
+
+    fn read_block(&mut self, block: u32, into: &mut [u8]) -> Result<()> {
+        self.volume.read(block, into)?;
+        self.design.read(u64::from(block), &mut self.seen)?;
+        Ok(())
+    }
+
+    fn delete_block(&mut self, block: u32) -> Result<()> {
+        self.volume.delete(block)?;
+        self.design.delete(u64::from(block))?;
+        Ok(())
+    }
+
+    fn write_block(&mut self, block: u32, bytes: &[u8]) -> Result<()> {
+        self.volume.write(block, bytes)?;
+        self.writing
+            .is_in(self.volume.slot(block).expect("just written"));
+        self.design.write(u64::from(block), bytes)?;
+        Ok(())
+    }
+
+    /// Changes a part of a block; `whole` is what the block is if the part is all of it.
+    fn change(
+        &mut self,
+        part: Part,
+        change: impl FnOnce(&mut [u8]),
+        whole: Option<&[u8]>,
+    ) -> Result<()> {
+        if let (true, Some(bytes)) = (part.is_whole, whole) {
+            return self.write_block(part.block, bytes);
+        }
+        let mut block = std::mem::take(&mut self.scratch);
+        let read = match part.is_whole {
+            true => Ok(()),
+            false => self.read_block(part.block, &mut block),
+        };
+        let done = read.and_then(|()| {
+            change(&mut block[part.from..part.from + part.length]);
+            self.write_block(part.block, &block)
+        });
+        self.scratch = block;
+        done
+    }
+}
+
+/// A request's share of one block.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    block: u32,
+    from: usize,
+    length: usize,
+    is_whole: bool,
+}
+
+fn parts(block_bytes: usize, offset: u64, length: u64) -> impl Iterator<Item = Part> {
+    let size = block_bytes as u64;
+    let (mut at, end) = (offset, offset + length);
+    std::iter::from_fn(move || {
+        let from = at % size;
+        let length = (size - from).min(end - at);
+        let block = (at / size) as u32;
+        at += length;
+        (length > 0).then_some(Part {
+            block,
+            from: from as usize,
+            length: length as usize,
+            is_whole: length == size,
+        })
+    })
+}
+
+/// What has come to the totals; live and stored blocks are as they are.
+fn since(mut now: Totals, before: &Totals) -> Totals {
+    now.writes -= before.writes;
+    now.duplicate_writes -= before.duplicate_writes;
+    now.reads -= before.reads;
+    now.deletes -= before.deletes;
+    now.cost.cycles -= before.cost.cycles;
+    now.cost.time_ns -= before.cost.time_ns;
+    now.cost.energy_nj -= before.cost.energy_nj;
+    for ((_, energy), (_, before)) in now.energy_by.iter_mut().zip(&before.energy_by) {
+        *energy -= before;
+    }
+    now
+}

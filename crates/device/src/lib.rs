@@ -1,0 +1,68 @@
+//! A block device in a folder: equal blocks are kept once, with a checksum and a count of their
+//! references, and what was flushed survives the end of the process and of the machine's power.
+//!
+//! [`Volume`] keeps the bytes, [`Device`] adds requests of any length and a design that counts what
+//! each would take, [`check`] reads everything and says what is wrong. docs/store-device.md has the
+//! layout of the folder. Left out: the network protocol, which is nbdkit's (crates/nbd).
+#![forbid(unsafe_code)]
+
+mod check;
+mod design;
+mod device;
+mod folder;
+mod tables;
+mod volume;
+
+use std::io;
+use std::path::Path;
+
+pub use check::{Checked, check};
+pub use design::Design;
+pub use device::{Counters, Device, Requests};
+pub use folder::{Shape, Wanted};
+pub use volume::{Extent, Volume};
+
+/// Why something was not done. What was flushed is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// What was asked for makes no sense here; the message has the remedy.
+    #[error("{0}")]
+    Bad(String),
+    /// A file cannot be read or written.
+    #[error("{0}: {1}")]
+    Io(String, io::Error),
+    /// The key-value engine's refusal.
+    #[error("{0}: {1}")]
+    Tables(String, String),
+    /// What is on disk is not what was written.
+    #[error("{0}; `sardonyx store check` lists what is lost")]
+    Damaged(String),
+    /// The model's or the rival's refusal.
+    #[error(transparent)]
+    Design(#[from] sardonyx_store::Error),
+}
+
+impl DeviceError {
+    fn io(path: &Path, error: io::Error) -> DeviceError {
+        DeviceError::Io(path.display().to_string(), error)
+    }
+
+    /// Whether there is no room left on the disk.
+    pub fn is_full(&self) -> bool {
+        let full = |error: &io::Error| {
+            matches!(
+                error.kind(),
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+            )
+        };
+        match self {
+            DeviceError::Io(_, error) => full(error),
+            DeviceError::Design(sardonyx_store::Error::Io { source, .. }) => full(source),
+            DeviceError::Design(sardonyx_store::Error::Full { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
+/// What comes of it, or why nothing does.
+pub type Result<T> = std::result::Result<T, DeviceError>;

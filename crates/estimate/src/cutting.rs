@@ -1,0 +1,118 @@
+//! How a file's bytes are cut into chunks: fixed blocks of several sizes at once, and where the
+//! content says so (FastCDC, ATC 2016).
+//!
+//! Every byte is hashed once for all fixed sizes: the smallest blocks by SHA-1, larger ones over
+//! the digests of those in them. A file's last block is as long as what is left of the file.
+
+use fastcdc::v2020::FastCDC;
+use sha1::{Digest as _, Sha1};
+
+use super::distinct::Distinct;
+
+/// Bytes of a file that are looked at together; a multiple of every fixed size.
+pub(super) const BUFFER: usize = 1 << 20;
+
+type Digest = [u8; 20];
+
+/// Fixed blocks of several sizes, each twice as large as the one before or more.
+pub(super) struct Fixed {
+    /// Ascending; each a multiple of the first.
+    sizes: Vec<usize>,
+    digests: Vec<Digest>,
+    /// Whether each of the smallest blocks is zero throughout.
+    zero: Vec<bool>,
+}
+
+impl Fixed {
+    pub fn new(sizes: &[u32]) -> Fixed {
+        let sizes = sizes.iter().map(|&size| size as usize).collect();
+        Fixed {
+            sizes,
+            digests: Vec::new(),
+            zero: Vec::new(),
+        }
+    }
+
+    /// A part of a file. Only a file's last part may be other than [`BUFFER`] bytes long.
+    pub fn part(&mut self, bytes: &[u8], tables: &mut [Distinct]) {
+        let Some(&smallest) = self.sizes.first() else {
+            return;
+        };
+        self.digests.clear();
+        self.zero.clear();
+        for block in bytes.chunks(smallest) {
+            self.digests.push(Sha1::digest(block).into());
+            self.zero.push(is_zero(block));
+        }
+        for (&size, table) in self.sizes.iter().zip(tables) {
+            let together = size / smallest;
+            let blocks = bytes.chunks(size);
+            let parts = self
+                .digests
+                .chunks(together)
+                .zip(self.zero.chunks(together));
+            for (block, (digests, zero)) in blocks.zip(parts) {
+                table.zero_chunks += u64::from(zero.iter().all(|&zero| zero));
+                table.add(&joined(digests), block.len() as u32);
+            }
+        }
+    }
+}
+
+/// The digest of a block by those of its parts.
+fn joined(digests: &[Digest]) -> Digest {
+    if let [only] = digests {
+        return *only;
+    }
+    let mut whole = Sha1::new_with_prefix(b"sardonyx: digests of parts");
+    for digest in digests {
+        whole.update(digest);
+    }
+    whole.finalize().into()
+}
+
+pub(super) fn is_zero(block: &[u8]) -> bool {
+    let mut words = block.chunks(32); // which the compiler compares at once
+    words.all(|word| word.iter().fold(0, |all, byte| all | byte) == 0)
+}
+
+/// Chunks whose ends the content decides.
+pub(super) struct ByContent {
+    average: usize,
+    /// What has been read of a file and is not cut yet.
+    pending: Vec<u8>,
+}
+
+impl ByContent {
+    pub fn new(average: u32) -> ByContent {
+        ByContent {
+            average: average as usize,
+            pending: Vec::new(),
+        }
+    }
+
+    /// A part of a file; `last` with its last one.
+    pub fn part(&mut self, bytes: &[u8], last: bool, table: &mut Distinct) {
+        self.pending.extend_from_slice(bytes);
+        let most = self.average * 4;
+        let cutter = FastCDC::new(&self.pending, self.average / 4, self.average, most);
+        let mut start = 0;
+        while start < self.pending.len() && (last || self.pending.len() - start >= most) {
+            let (_, end) = cutter.cut(start, self.pending.len() - start);
+            let chunk = &self.pending[start..end];
+            table.zero_chunks += u64::from(is_zero(chunk));
+            table.add(&Sha1::digest(chunk).into(), chunk.len() as u32);
+            start = end;
+        }
+        self.pending.drain(..start);
+    }
+
+    /// Bytes that it holds back until the next part.
+    pub fn pending(&self) -> &[u8] {
+        &self.pending
+    }
+
+    pub fn resume(&mut self, pending: Vec<u8>) {
+        self.pending = pending;
+    }
+}

@@ -1,0 +1,343 @@
+//! Distinct contents and how often each comes, in memory that is said beforehand.
+//!
+//! Exact while the contents fit. When they do not, half of them are let go by a bit of their digest,
+//! and from then on only every second content is followed, then every fourth (distinct sampling:
+//! Gibbons, VLDB 2001). A content that is followed is counted from its first appearance to its
+//! last, so that the numbers scale. Left out: what a digest is of.
+
+use std::io::{self, Read, Write};
+
+use serde::Serialize;
+
+/// Bytes of the table for each place in it.
+const PLACE: u64 = size_of::<Place>() as u64;
+
+/// 128 bits of a digest (two contents of 2^40 share them with a chance of 2^-49), how often it has
+/// come (0: the place is free) in the lower half of the third word, its bytes in the upper half.
+type Place = [u64; 3];
+
+fn times(place: &Place) -> u64 {
+    place[2] & 0xffff_ffff
+}
+
+fn length(place: &Place) -> u64 {
+    place[2] >> 32
+}
+
+/// By bits that the table does not look up by.
+fn followed(place: &Place, level: u32) -> bool {
+    place[1].trailing_zeros() >= level
+}
+
+/// What one way of cutting has found.
+pub(super) struct Distinct {
+    /// A content's place is the one that its digest names, or the next that was free.
+    places: Vec<Place>,
+    /// Contents that are followed, and may be at most.
+    contents: usize,
+    limit: usize,
+    /// One content of 2^level is followed.
+    level: u32,
+    pub chunks: u64,
+    pub bytes: u64,
+    pub zero_chunks: u64,
+}
+
+/// Contents that come as often as `least` to `most` times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct References {
+    /// References to each of these contents, at least.
+    pub least: u64,
+    /// And at most.
+    pub most: u64,
+    /// Distinct contents.
+    pub contents: u64,
+    /// Chunks that have them.
+    pub chunks: u64,
+}
+
+/// The room of a table: places, a power of two. A quarter of them stays free, so that it never grows.
+#[derive(Debug)]
+pub(super) struct Allotment(usize);
+
+impl Allotment {
+    /// Of so many bytes for all, the tables get what they want; if that is too much, the one that
+    /// lacks most is doubled first.
+    pub fn share(wanted: &[u64], bytes: u64) -> Vec<Allotment> {
+        let mut rooms: Vec<Allotment> = wanted.iter().map(|_| Allotment(16)).collect();
+        loop {
+            let taken: u64 = rooms.iter().map(Allotment::bytes).sum();
+            let lacking = rooms.iter_mut().zip(wanted).filter(|(room, wanted)| {
+                **wanted > room.limit() as u64 && taken + room.bytes() <= bytes
+            });
+            let most = |(room, wanted): &(&mut Allotment, &u64)| **wanted / room.0 as u64;
+            let Some((room, _)) = lacking.max_by_key(most) else {
+                return rooms;
+            };
+            room.0 *= 2;
+        }
+    }
+
+    /// Contents that it holds.
+    pub fn limit(&self) -> usize {
+        self.0 / 4 * 3
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> u64 {
+        self.0 as u64 * PLACE
+    }
+}
+
+impl Distinct {
+    /// An empty table.
+    pub fn new(room: &Allotment) -> Distinct {
+        Distinct {
+            places: vec![[0; 3]; room.0],
+            contents: 0,
+            limit: room.limit(),
+            level: 0,
+            chunks: 0,
+            bytes: 0,
+            zero_chunks: 0,
+        }
+    }
+
+    /// One chunk. The digest's bits are spread evenly.
+    pub fn add(&mut self, digest: &[u8; 20], length: u32) {
+        self.chunks += 1;
+        self.bytes += u64::from(length);
+        let word = |from: usize| u64::from_le_bytes(digest[from..from + 8].try_into().unwrap());
+        let new = [word(0), word(8), u64::from(length) << 32];
+        if !followed(&new, self.level) {
+            return;
+        }
+        let at = self.find(&new);
+        let place = &mut self.places[at];
+        if times(place) == 0 {
+            *place = new;
+            self.contents += 1;
+        }
+        if times(place) < u64::from(u32::MAX) {
+            place[2] += 1;
+        }
+        while self.contents > self.limit {
+            self.level += 1;
+            self.let_go();
+        }
+    }
+
+    /// Where the content is, or the free place for it.
+    fn find(&self, wanted: &Place) -> usize {
+        let mut at = self.home(wanted);
+        while times(&self.places[at]) > 0 && self.places[at][..2] != wanted[..2] {
+            at = self.after(at);
+        }
+        at
+    }
+
+    fn home(&self, place: &Place) -> usize {
+        place[0] as usize & (self.places.len() - 1)
+    }
+
+    fn after(&self, at: usize) -> usize {
+        (at + 1) & (self.places.len() - 1)
+    }
+
+    /// Frees the places of contents that are followed no more.
+    fn let_go(&mut self) {
+        for at in 0..self.places.len() {
+            while times(&self.places[at]) > 0 && !followed(&self.places[at], self.level) {
+                self.free(at);
+            }
+        }
+    }
+
+    /// Frees a place; what stands behind it moves up as far as it may.
+    fn free(&mut self, mut hole: usize) {
+        let mut at = self.after(hole);
+        while times(&self.places[at]) > 0 {
+            let to_home = at.wrapping_sub(self.home(&self.places[at])) & (self.places.len() - 1);
+            let to_hole = at.wrapping_sub(hole) & (self.places.len() - 1);
+            if to_home >= to_hole {
+                self.places[hole] = self.places[at];
+                hole = at;
+            }
+            at = self.after(at);
+        }
+        self.places[hole] = [0; 3];
+        self.contents -= 1;
+    }
+
+    fn taken(&self) -> impl Iterator<Item = &Place> {
+        self.places.iter().filter(|place| times(place) > 0)
+    }
+
+    /// One content of so many is followed: 1 where the counts are exact.
+    pub fn one_in(&self) -> u64 {
+        1 << self.level
+    }
+
+    /// Distinct contents, and their bytes.
+    pub fn unique(&self) -> (u64, u64) {
+        let bytes: u64 = self.taken().map(length).sum();
+        (self.contents as u64 * self.one_in(), bytes * self.one_in())
+    }
+
+    /// Contents by how often they come: once, twice, 3-4, 5-8 times and so on.
+    pub fn references(&self) -> Vec<References> {
+        let mut rows: Vec<References> = Vec::new();
+        for place in self.taken() {
+            let row = times(place).next_power_of_two().ilog2() as usize;
+            while rows.len() <= row {
+                let most = 1 << rows.len();
+                rows.push(References {
+                    least: most / 2 + 1,
+                    most,
+                    contents: 0,
+                    chunks: 0,
+                });
+            }
+            rows[row].contents += self.one_in();
+            rows[row].chunks += times(place) * self.one_in();
+        }
+        rows
+    }
+
+    /// The table's bytes, for [`Distinct::load`].
+    pub fn save(&self, to: &mut impl Write) -> io::Result<()> {
+        let numbers = [
+            u64::from(self.level),
+            self.chunks,
+            self.bytes,
+            self.zero_chunks,
+            self.contents as u64,
+        ];
+        for number in numbers {
+            to.write_all(&number.to_le_bytes())?;
+        }
+        for word in self.taken().flatten() {
+            to.write_all(&word.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Fills an empty table of the same size with what one had saved.
+    pub fn load(&mut self, from: &mut impl Read) -> io::Result<()> {
+        let mut number = || -> io::Result<u64> {
+            let mut bytes = [0; 8];
+            from.read_exact(&mut bytes)?;
+            Ok(u64::from_le_bytes(bytes))
+        };
+        self.level = number()? as u32;
+        self.chunks = number()?;
+        self.bytes = number()?;
+        self.zero_chunks = number()?;
+        let contents = number()?;
+        if self.level > 63 || contents > self.limit as u64 {
+            return Err(io::Error::from(io::ErrorKind::InvalidData));
+        }
+        for _ in 0..contents {
+            let place = [number()?, number()?, number()?];
+            let at = self.find(&place);
+            self.contents += usize::from(times(&self.places[at]) == 0);
+            self.places[at] = place;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use sha1::{Digest, Sha1};
+
+    fn digest(number: u64) -> [u8; 20] {
+        Sha1::digest(number.to_le_bytes()).into()
+    }
+
+    fn small() -> Distinct {
+        Distinct::new(&Allotment::share(&[u64::MAX / 8], 1 << 18)[0])
+    }
+
+    #[test]
+    fn rooms_are_as_large_as_wanted_or_as_the_memory() {
+        let rooms = Allotment::share(&[100, 1000], 1 << 20);
+        assert!(rooms[0].limit() >= 100 && rooms[1].limit() >= 1000);
+        let rooms = Allotment::share(&[1 << 40, 1 << 38, 10], 1 << 20);
+        assert!(rooms.iter().map(Allotment::bytes).sum::<u64>() <= 1 << 20);
+        assert!(rooms[0].bytes() >= 2 * rooms[1].bytes() && rooms[2].limit() >= 10);
+    }
+
+    #[test]
+    fn exact_counts_equal_those_of_a_plain_map() {
+        let mut table = Distinct::new(&Allotment::share(&[1000], 1 << 20)[0]);
+        let mut plain: HashMap<u64, u64> = HashMap::new();
+        for number in 0..5000_u64 {
+            let content = number * number % 997;
+            table.add(&digest(content), 4096);
+            *plain.entry(content).or_default() += 1;
+        }
+        assert_eq!(table.one_in(), 1);
+        assert_eq!(
+            table.unique(),
+            (plain.len() as u64, plain.len() as u64 * 4096)
+        );
+        for row in table.references() {
+            let within = plain
+                .values()
+                .filter(|times| (row.least..=row.most).contains(times));
+            assert_eq!(row.contents, within.clone().count() as u64, "{row:?}");
+            assert_eq!(row.chunks, within.sum::<u64>(), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_full_table_keeps_its_size_and_its_estimate_is_near() {
+        let mut table = Distinct::new(&Allotment::share(&[u64::MAX / 8], 1 << 20)[0]);
+        let contents = 300_000_u64;
+        for _ in 0..3 {
+            for content in 0..contents {
+                table.add(&digest(content), 512);
+            }
+        }
+        assert!(table.one_in() > 1);
+        assert_eq!(
+            table.chunks,
+            3 * contents,
+            "chunks are counted, not estimated"
+        );
+        let (unique, bytes) = table.unique();
+        assert!(unique.abs_diff(contents) < contents / 20, "{unique}");
+        assert_eq!(bytes, unique * 512);
+        let rows = table.references();
+        assert_eq!(
+            (rows[2].contents, rows[2].chunks),
+            (unique, 3 * unique),
+            "3 each"
+        );
+    }
+
+    #[test]
+    fn a_saved_table_goes_on_as_if_nothing_had_happened() {
+        let mut whole = small();
+        let mut half = small();
+        for content in 0..40_000 {
+            whole.add(&digest(content % 30_000), 4096);
+            if content == 20_000 {
+                let mut bytes = Vec::new();
+                half.save(&mut bytes).unwrap();
+                half = small();
+                half.load(&mut bytes.as_slice()).unwrap();
+            }
+            half.add(&digest(content % 30_000), 4096);
+        }
+        assert_eq!(
+            (half.unique(), half.one_in()),
+            (whole.unique(), whole.one_in())
+        );
+        assert_eq!(half.references(), whole.references());
+    }
+}

@@ -1,0 +1,479 @@
+//! What deduplication would save: distinct chunks of a tree, a file, a device, a stream or a trace
+//! of digests, counted in memory that is said beforehand ([`plan`]), by several ways of cutting at
+//! once. docs/store-estimate.md explains the figures.
+//!
+//! [`costs`] asks the designs what storing it would take. Left out: how it is shown.
+#![forbid(unsafe_code)]
+
+mod cost;
+mod cutting;
+mod distinct;
+mod state;
+mod traces;
+mod tree;
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+pub use cost::{DesignCost, costs};
+use cutting::{BUFFER, ByContent, Fixed};
+pub use distinct::References;
+use distinct::{Allotment, Distinct};
+pub use traces::Format;
+use tree::{Found, Tree};
+
+/// How often what has been found so far is kept, so that a run that ends goes on from there.
+const KEEP_EVERY: Duration = Duration::from_secs(60);
+/// Of files that cannot be read, so many are named.
+const NAMED: usize = 10;
+/// Memory beside the tables: buffers, a directory's names.
+const BESIDE: u64 = 16 << 20;
+
+/// What to look at, and how.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// A directory, a file, a device, or `-` for standard input.
+    pub path: String,
+    /// It is a trace of digests.
+    pub trace: Option<Format>,
+    /// Bytes of fixed blocks, ascending; each a multiple of the first.
+    pub blocks: Vec<u32>,
+    /// Average bytes of chunks by content.
+    pub content_defined: Option<u32>,
+    /// Bytes of memory at most.
+    pub memory: u64,
+    /// Where to keep what has been found so far, and to go on from.
+    pub state: Option<PathBuf>,
+}
+
+/// What is known before anything is read.
+#[derive(Debug, Serialize)]
+pub struct Plan {
+    /// Bytes to read; `None` of a stream.
+    pub bytes: Option<u64>,
+    /// Files with contents.
+    pub files: u64,
+    /// Bytes of memory at most.
+    pub memory_bytes: u64,
+    /// Whether every count will be exact, whatever the contents are.
+    pub exact: bool,
+    #[serde(skip)]
+    tables: Vec<Allotment>,
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct Estimate {
+    /// Bytes that were looked at; of a trace, those that its writes have.
+    pub bytes: u64,
+    /// Files with contents.
+    pub files: u64,
+    /// Bytes of memory at most, as [`Plan`] says.
+    pub memory_bytes: u64,
+    /// Files that could not be read, in all.
+    pub unreadable: u64,
+    /// The first of them, with the reason.
+    pub unreadable_named: Vec<String>,
+    /// Chunks that a trace reads.
+    pub reads: u64,
+    /// One for each way of cutting.
+    pub cuttings: Vec<Cutting>,
+}
+
+/// What one way of cutting found.
+#[derive(Debug, Serialize)]
+pub struct Cutting {
+    /// `fixed`, `content-defined` or, of a trace, `recorded`.
+    pub kind: &'static str,
+    /// Bytes of a block; of chunks by content, on average by intent; `None` of a trace's.
+    pub chunk_bytes: Option<u32>,
+    /// Chunks, always exact.
+    pub chunks: u64,
+    /// Their bytes, always exact.
+    pub bytes: u64,
+    /// Chunks of zeros only; 0 of a trace, which does not say.
+    pub zero_chunks: u64,
+    /// Distinct contents.
+    pub unique_chunks: u64,
+    /// Their bytes.
+    pub unique_bytes: u64,
+    /// `bytes / unique_bytes`; `None` of nothing.
+    pub ratio: Option<f64>,
+    /// 1: the distinct contents are counted. Else one in so many is, and the figures are scaled.
+    pub followed_one_in: u64,
+    /// Contents by how often they come.
+    pub references: Vec<References>,
+}
+
+/// Why there is no estimate.
+#[derive(Debug, thiserror::Error)]
+pub enum EstimateError {
+    /// The question makes no sense, or the input is not what it says.
+    #[error("{0}")]
+    Bad(String),
+    /// Something cannot be read or written.
+    #[error("{0}: {1}")]
+    Io(String, io::Error),
+    /// Whoever asked wants it no more.
+    #[error("interrupted; the same command goes on from {0}")]
+    Kept(String),
+    /// The same, and nothing was kept.
+    #[error("interrupted; name a file by --state to be able to go on")]
+    Lost,
+}
+
+type Outcome<T> = Result<T, EstimateError>;
+
+fn bad<T>(message: impl Into<String>) -> Outcome<T> {
+    Err(EstimateError::Bad(message.into()))
+}
+
+impl Question {
+    fn check(&self) -> Outcome<()> {
+        let streams = self.path == "-";
+        if self.state.is_some() && (streams || self.trace.is_some()) {
+            return bad("--state: only a tree, a file or a device can be gone on with");
+        }
+        let smallest = self.blocks.first().copied().unwrap_or(0);
+        for &size in &self.blocks {
+            if size < 512 || size as usize > BUFFER || !size.is_power_of_two() {
+                return bad(format!("--block {size}: give powers of two from 512 to 1M"));
+            }
+        }
+        if !self.blocks.is_sorted_by(|one, next| one < next) {
+            return bad("--block: give each size once, the smallest first");
+        }
+        if let Some(average) = self.content_defined
+            && !(1024..=1 << 20).contains(&average)
+        {
+            return bad(format!("--content-defined {average}: give 1K to 1M"));
+        }
+        if smallest == 0 && self.content_defined.is_none() {
+            return bad("--block: give at least one size");
+        }
+        if self.memory < 2 * BESIDE {
+            return bad(format!(
+                "--memory {}: give at least {}",
+                self.memory,
+                2 * BESIDE
+            ));
+        }
+        Ok(())
+    }
+
+    /// Tables in the order of the cuttings, each as large as its contents or the memory want it.
+    fn plan(&self, bytes: Option<u64>, files: u64, links: u64) -> Plan {
+        let needs = |least: u64| bytes.map_or(u64::MAX >> 8, |bytes| bytes / least + files);
+        let mut wanted: Vec<u64> = match self.trace {
+            Some(format) => vec![needs(format.shortest())],
+            None => self
+                .blocks
+                .iter()
+                .map(|&size| needs(u64::from(size)))
+                .collect(),
+        };
+        if let (Some(average), None) = (self.content_defined, self.trace) {
+            wanted.push(needs(u64::from(average / 4)));
+        }
+        let beside = BESIDE + links * tree::LINK;
+        let tables = Allotment::share(&wanted, self.memory.saturating_sub(beside));
+        Plan {
+            bytes,
+            files,
+            memory_bytes: beside + tables.iter().map(Allotment::bytes).sum::<u64>(),
+            exact: tables
+                .iter()
+                .zip(&wanted)
+                .all(|(table, &wanted)| table.limit() as u64 >= wanted),
+            tables,
+        }
+    }
+}
+
+/// Looks at names and sizes only, and says how much memory the rest will take.
+pub fn plan(question: &Question) -> Outcome<Plan> {
+    question.check()?;
+    if question.path == "-" {
+        return Ok(question.plan(None, 1, 0));
+    }
+    let size = tree::size(Path::new(&question.path))?;
+    if let (Some(_), None) = (question.trace, size.single) {
+        return bad(format!(
+            "{}: is a directory; a trace is a file",
+            question.path
+        ));
+    }
+    Ok(question.plan(size.bytes, size.files, size.links))
+}
+
+/// Reads everything. `tell` hears of bytes done and in all (0: unknown), and says whether to go on.
+pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome<Estimate> {
+    let plan = plan(question)?;
+    let mut tables: Vec<Distinct> = plan.tables.iter().map(Distinct::new).collect();
+    let total = plan.bytes.unwrap_or(0);
+    if let Some(format) = question.trace {
+        let name = &question.path;
+        let input = open_input(name)?;
+        let counted = traces::count(name, input, format, &mut tables[0], &|done| {
+            tell(done, total)
+        })?;
+        let cuttings = vec![Cutting::of("recorded", None, &tables[0])];
+        return Ok(Estimate {
+            bytes: cuttings[0].bytes,
+            files: counted.files,
+            memory_bytes: plan.memory_bytes,
+            unreadable: 0,
+            unreadable_named: Vec::new(),
+            reads: counted.reads,
+            cuttings,
+        });
+    }
+    let mut work = Work::new(question, tables);
+    if question.path == "-" {
+        let mut input = open_input("-")?;
+        work.input(&mut input, &mut |work| proceed(tell(work.place.offset, 0)))
+            .map_err(|error| error.named("standard input"))
+            .map(|()| work.place.files += 1)
+    } else {
+        work.tree(question, total, tell)
+    }?;
+    let kinds = question.blocks.iter().map(|&size| ("fixed", size));
+    let kinds = kinds.chain(
+        question
+            .content_defined
+            .map(|average| ("content-defined", average)),
+    );
+    let cuttings: Vec<Cutting> = kinds
+        .zip(&work.tables)
+        .map(|((kind, size), table)| Cutting::of(kind, Some(size), table))
+        .collect();
+    Ok(Estimate {
+        bytes: cuttings[0].bytes,
+        files: work.place.files,
+        memory_bytes: plan.memory_bytes,
+        unreadable: work.place.unreadable,
+        unreadable_named: work.place.unreadable_named,
+        reads: 0,
+        cuttings,
+    })
+}
+
+impl Cutting {
+    fn of(kind: &'static str, chunk_bytes: Option<u32>, table: &Distinct) -> Cutting {
+        let (unique_chunks, unique_bytes) = table.unique();
+        Cutting {
+            kind,
+            chunk_bytes,
+            chunks: table.chunks,
+            bytes: table.bytes,
+            zero_chunks: table.zero_chunks,
+            unique_chunks,
+            unique_bytes,
+            ratio: (unique_bytes > 0).then(|| table.bytes as f64 / unique_bytes as f64),
+            followed_one_in: table.one_in(),
+            references: table.references(),
+        }
+    }
+}
+
+fn open_input(name: &str) -> Outcome<Box<dyn Read>> {
+    Ok(match name {
+        "-" => Box::new(io::stdin().lock()),
+        _ => Box::new(File::open(name).map_err(|error| EstimateError::Io(name.into(), error))?),
+    })
+}
+
+/// Why reading a file has ended early.
+enum Stop {
+    Read(io::Error),
+    Unwanted,
+    Keep(EstimateError),
+}
+
+impl Stop {
+    fn named(self, name: &str) -> EstimateError {
+        match self {
+            Stop::Read(error) => EstimateError::Io(name.into(), error),
+            Stop::Unwanted => EstimateError::Lost,
+            Stop::Keep(error) => error,
+        }
+    }
+}
+
+fn proceed(wanted: bool) -> Result<(), Stop> {
+    if wanted { Ok(()) } else { Err(Stop::Unwanted) }
+}
+
+/// How far the work is: what a run that goes on must know beside the tables.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+struct Place {
+    /// Files that are done, readable or not.
+    entries: u64,
+    /// Of them, those with contents that were read.
+    files: u64,
+    unreadable: u64,
+    unreadable_named: Vec<String>,
+    /// The file that is being read, its length and how much of it has been.
+    name: String,
+    length: u64,
+    offset: u64,
+    /// Bytes before it.
+    bytes: u64,
+}
+
+struct Work {
+    fixed: Fixed,
+    by_content: Option<ByContent>,
+    /// Those of fixed blocks, then that of chunks by content.
+    tables: Vec<Distinct>,
+    place: Place,
+    buffer: Vec<u8>,
+}
+
+impl Work {
+    fn new(question: &Question, tables: Vec<Distinct>) -> Work {
+        Work {
+            fixed: Fixed::new(&question.blocks),
+            by_content: question.content_defined.map(ByContent::new),
+            tables,
+            place: Place::default(),
+            buffer: vec![0; BUFFER],
+        }
+    }
+
+    /// Every file below the path, going on from the state if there is one.
+    fn tree(
+        &mut self,
+        question: &Question,
+        total: u64,
+        tell: &dyn Fn(u64, u64) -> bool,
+    ) -> Outcome<()> {
+        let kept = question.state.as_deref();
+        if let Some(path) = kept.filter(|path| path.exists()) {
+            state::load(path, question, self)?;
+        }
+        let done = self.place.entries as usize;
+        let mut last_kept = Instant::now();
+        for found in Tree::below(Path::new(&question.path)).skip(done) {
+            match found {
+                Err(reason) => self.unreadable(reason),
+                Ok(Found { path, length }) => {
+                    let name = path.to_string_lossy().into_owned();
+                    self.begin_or_go_on(&name, length, kept)?;
+                    let before = self.place.bytes;
+                    let ended = self.file_at(&path, &mut |work| {
+                        let wanted = tell(before + work.place.offset, total);
+                        if let Some(path) = kept
+                            && (!wanted || last_kept.elapsed() > KEEP_EVERY)
+                        {
+                            state::save(path, question, work).map_err(Stop::Keep)?;
+                            last_kept = Instant::now();
+                        }
+                        proceed(wanted)
+                    });
+                    match (ended, kept) {
+                        (Ok(()), _) => self.place.files += 1,
+                        (Err(Stop::Read(error)), _) => self.unreadable(format!("{name}: {error}")),
+                        (Err(Stop::Unwanted), Some(path)) => {
+                            return Err(EstimateError::Kept(path.display().to_string()));
+                        }
+                        (Err(stop), _) => return Err(stop.named(&name)),
+                    }
+                }
+            }
+            self.place.bytes += self.place.offset;
+            self.place.offset = 0;
+            self.place.entries += 1;
+        }
+        if let Some(path) = kept.filter(|path| path.exists()) {
+            std::fs::remove_file(path)
+                .map_err(|error| EstimateError::Io(path.display().to_string(), error))?;
+        }
+        Ok(())
+    }
+
+    /// Notes which file is read; an error if the state was left in another one.
+    fn begin_or_go_on(&mut self, name: &str, length: u64, kept: Option<&Path>) -> Outcome<()> {
+        if self.place.offset == 0 {
+            (self.place.name, self.place.length) = (name.to_owned(), length);
+        } else if (self.place.name.as_str(), self.place.length) != (name, length) {
+            let kept = kept.unwrap_or(Path::new("--state")).display();
+            return bad(format!(
+                "{kept}: it was left within {}, of {} bytes, where {name}, of {length}, is now; \
+                 what is read has changed, so remove {kept} and begin again",
+                self.place.name, self.place.length
+            ));
+        }
+        Ok(())
+    }
+
+    fn file_at(
+        &mut self,
+        path: &Path,
+        after: &mut dyn FnMut(&Work) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut file = File::open(path).map_err(Stop::Read)?;
+        file.seek(SeekFrom::Start(self.place.offset))
+            .map_err(Stop::Read)?;
+        self.input(&mut file, after)
+    }
+
+    /// Cuts and counts to the input's end; `after` each buffer.
+    fn input(
+        &mut self,
+        input: &mut dyn Read,
+        after: &mut dyn FnMut(&Work) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut ended = Ok(());
+        while ended.is_ok() {
+            let read = fill(input, &mut buffer);
+            let length = *read.as_ref().unwrap_or(&0);
+            let last = length < buffer.len();
+            self.part(&buffer[..length], last);
+            self.place.offset += length as u64;
+            ended = read
+                .map(|_| ())
+                .map_err(Stop::Read)
+                .and_then(|()| after(self));
+            if last {
+                break;
+            }
+        }
+        self.buffer = buffer;
+        ended
+    }
+
+    fn part(&mut self, bytes: &[u8], last: bool) {
+        self.fixed.part(bytes, &mut self.tables);
+        if let (Some(by_content), Some(table)) = (&mut self.by_content, self.tables.last_mut()) {
+            by_content.part(bytes, last, table);
+        }
+    }
+
+    fn unreadable(&mut self, reason: String) {
+        self.place.unreadable += 1;
+        if self.place.unreadable_named.len() < NAMED {
+            self.place.unreadable_named.push(reason);
+        }
+    }
+}
+
+/// As much as there is, up to the buffer's length.
+fn fill(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match input.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,363 @@
+//! The estimator against slow, obvious counting.
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use sardonyx_estimate::{Estimate, EstimateError, Format, Question, estimate, plan};
+
+fn question(path: &Path) -> Question {
+    Question {
+        path: path.display().to_string(),
+        trace: None,
+        blocks: vec![1024, 4096, 8192],
+        content_defined: Some(4096),
+        memory: 64 << 20,
+        state: None,
+    }
+}
+
+fn run(question: &Question) -> Estimate {
+    estimate(question, &|_, _| true).unwrap()
+}
+
+/// Chunks of files whose bytes change slowly enough to have duplicates.
+fn contents() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let file = (
+        0..40_000_usize,
+        0..4_u8,
+        prop_oneof![Just(1024_usize), Just(4096), Just(700)],
+    );
+    let file = file.prop_map(|(length, seed, period)| {
+        let byte = |at: usize| ((at / period) as u8 % 5).wrapping_mul(seed);
+        (0..length).map(byte).collect()
+    });
+    prop::collection::vec(file, 0..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn fixed_blocks_equal_a_map_of_their_bytes(files in contents()) {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, bytes) in files.iter().enumerate() {
+            fs::write(folder.path().join(number.to_string()), bytes).unwrap();
+        }
+        let found = run(&question(folder.path()));
+        prop_assert_eq!(found.files, files.len() as u64);
+        prop_assert_eq!(found.bytes, files.iter().map(|bytes| bytes.len() as u64).sum::<u64>());
+        for cutting in found.cuttings.iter().filter(|cutting| cutting.kind == "fixed") {
+            let size = cutting.chunk_bytes.unwrap() as usize;
+            let mut plain: HashMap<&[u8], u64> = HashMap::new();
+            for chunk in files.iter().flat_map(|bytes| bytes.chunks(size)) {
+                *plain.entry(chunk).or_default() += 1;
+            }
+            prop_assert_eq!(cutting.unique_chunks, plain.len() as u64);
+            let bytes: usize = plain.keys().map(|chunk| chunk.len()).sum();
+            prop_assert_eq!(cutting.unique_bytes, bytes as u64);
+            prop_assert_eq!(cutting.chunks, plain.values().sum::<u64>());
+            let zero = plain.iter().filter(|(chunk, _)| chunk.iter().all(|&byte| byte == 0));
+            prop_assert_eq!(cutting.zero_chunks, zero.map(|(_, times)| times).sum::<u64>());
+            for row in &cutting.references {
+                let within = plain.values().filter(|times| (row.least..=row.most).contains(times));
+                prop_assert_eq!(row.contents, within.count() as u64);
+            }
+        }
+    }
+}
+
+/// Bytes without repetition.
+fn noise(length: usize, mut seed: u64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        bytes.extend_from_slice(&(seed ^ seed >> 29).to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+#[test]
+fn chunks_by_content_find_what_has_moved() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = noise(3_000_000, 7);
+    fs::write(folder.path().join("a"), &bytes).unwrap();
+    fs::write(folder.path().join("b"), [b"three", &bytes[..]].concat()).unwrap();
+    let found = run(&question(folder.path()));
+    let (fixed, by_content) = (&found.cuttings[1], &found.cuttings[3]);
+    assert!(
+        fixed.ratio.unwrap() < 1.01,
+        "five bytes more, and no block is as it was"
+    );
+    assert!(by_content.ratio.unwrap() > 1.9, "{:?}", by_content.ratio);
+    assert_eq!(by_content.bytes, found.bytes);
+}
+
+#[test]
+fn a_run_that_was_broken_off_goes_on_to_the_same_end() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..4_usize {
+        let bytes = noise(1_500_000 * number, number as u64 / 2);
+        fs::write(folder.path().join(number.to_string()), bytes).unwrap();
+    }
+    let whole = serde_json::to_value(run(&question(folder.path()))).unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path().join("state");
+    let asked = Question {
+        state: Some(state.clone()),
+        ..question(folder.path())
+    };
+    let mut breaks = 0;
+    let end = loop {
+        let looks = Cell::new(0);
+        let two = |_, _| {
+            looks.set(looks.get() + 1);
+            looks.get() < 2
+        };
+        match estimate(&asked, &two) {
+            Ok(end) => break end,
+            Err(EstimateError::Kept(_)) => breaks += 1,
+            Err(other) => panic!("{other}"),
+        }
+        assert!(breaks < 100);
+    };
+    assert!(breaks > 4, "{breaks}");
+    assert_eq!(serde_json::to_value(end).unwrap(), whole);
+    assert!(!state.exists(), "nothing is left to go on with");
+}
+
+#[test]
+fn a_state_of_something_else_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), noise(5_000_000, 1)).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let state = elsewhere.path().join("state");
+    let asked = Question {
+        state: Some(state.clone()),
+        ..question(folder.path())
+    };
+    let stop = |_, _| false;
+    estimate(&asked, &stop).unwrap_err();
+    let other = Question {
+        blocks: vec![4096],
+        ..asked.clone()
+    };
+    let error = estimate(&other, &stop).unwrap_err().to_string();
+    assert!(error.contains("other options"), "{error}");
+    fs::write(folder.path().join("a"), noise(4_000_000, 1)).unwrap();
+    let error = estimate(&asked, &stop).unwrap_err().to_string();
+    assert!(error.contains("has changed"), "{error}");
+    fs::write(&state, "a note of mine").unwrap();
+    let error = estimate(&asked, &stop).unwrap_err().to_string();
+    assert!(error.contains("is no state"), "{error}");
+    assert_eq!(fs::read(&state).unwrap(), b"a note of mine");
+}
+
+#[test]
+fn each_file_counts_once_whatever_its_names_and_links_are_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("a"), noise(10_000, 1)).unwrap();
+    fs::hard_link(at("a"), at("b")).unwrap();
+    std::os::unix::fs::symlink(at("a"), at("c")).unwrap();
+    std::os::unix::fs::symlink(folder.path(), at("d")).unwrap();
+    let found = run(&question(folder.path()));
+    assert_eq!((found.files, found.bytes), (1, 10_000));
+}
+
+#[test]
+fn memory_is_said_beforehand_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), noise(20_000_000, 1)).unwrap();
+    let roomy = question(folder.path());
+    let said = plan(&roomy).unwrap();
+    assert!(said.exact && said.memory_bytes <= roomy.memory);
+    let tight = Question {
+        blocks: vec![512],
+        memory: 33 << 20,
+        ..roomy
+    };
+    let tight = Question {
+        path: "-".into(),
+        ..tight
+    };
+    let said = plan(&tight).unwrap();
+    assert!(!said.exact && said.memory_bytes <= tight.memory, "{said:?}");
+}
+
+fn trace(text: &str, format: Format) -> Result<Estimate, EstimateError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace");
+    fs::write(&path, text).unwrap();
+    let asked = Question {
+        trace: Some(format),
+        ..question(&path)
+    };
+    estimate(&asked, &|_, _| true)
+}
+
+#[test]
+fn fiu_traces_count_what_is_written() {
+    let text = "\
+        89966899127712 2893 kjournald 889486072 8 W 6 0 0123456789abcdef0123456789abcdef\n\
+        89966899127713 2893 kjournald 889486080 8 W 6 0 0123456789ABCDEF0123456789abcdef\n\
+        89966899127714 1 two words 16 16 W 6 0 00000000000000000000000000000000 ffffffffffffffffffffffffffffffff\n\
+        89966899127715 20782 gzip 283193184 8 R 6 0 00000000000000000000000000000000\n";
+    let found = trace(text, Format::Fiu).unwrap();
+    let cutting = &found.cuttings[0];
+    assert_eq!(
+        (cutting.chunks, cutting.unique_chunks, found.reads),
+        (4, 3, 1)
+    );
+    assert_eq!((cutting.bytes, cutting.unique_bytes), (16384, 12288));
+    let homes = "5 4 nfsd 508455936 1 W 6 0 0123456789abcdef0123456789abcdef\n";
+    assert_eq!(trace(homes, Format::Fiu).unwrap().bytes, 512);
+}
+
+#[test]
+fn destor_traces_count_chunks_of_files() {
+    let one = "0123456789ABCDEF0123456789ABCDEF01234567";
+    let two = "0123456789ABCDEF0123456789ABCDEF01234568";
+    let text = format!(
+        "file start 6\n/a/b c\n{one} 8192\n{two} 100\nfile end\nfile start 1\nx\n{one} 8192\n\
+         file end\nstream end"
+    );
+    let found = trace(&text, Format::Destor).unwrap();
+    let cutting = &found.cuttings[0];
+    assert_eq!(
+        (found.files, cutting.chunks, cutting.unique_chunks),
+        (2, 3, 2)
+    );
+    assert_eq!((cutting.bytes, cutting.unique_bytes), (16484, 8292));
+    assert_eq!(cutting.references[1].contents, 1);
+}
+
+#[test]
+fn bad_traces_are_named_by_line() {
+    let digest = "0123456789abcdef0123456789abcdef";
+    for (text, format, wanted) in [
+        (
+            "1 2 a 3 8 W 6 0\n".into(),
+            Format::Fiu,
+            "line 1: is not `time",
+        ),
+        (
+            format!("1 2 a 3 8 W 6 0 {digest}\nx\n"),
+            Format::Fiu,
+            "line 2: is not",
+        ),
+        (
+            "1 2 a 3 8 W 6 0 xyz\n".into(),
+            Format::Fiu,
+            "xyz is no digest of 32",
+        ),
+        (
+            format!("1 2 a 3 0 W 6 0 {digest}\n"),
+            Format::Fiu,
+            "line 1: 1 digests of 0 bytes",
+        ),
+        (
+            format!("1 2 a b 8 W 6 0 {digest}\n"),
+            Format::Fiu,
+            "b is no number",
+        ),
+        (
+            "file start 3\nab\n".into(),
+            Format::Destor,
+            "line 2: is no name of 3 bytes",
+        ),
+        (
+            "file start 2\nab\nfile end\n".into(),
+            Format::Destor,
+            "cut off",
+        ),
+        (
+            "file start 2\nab\nfile end\nstream end\nmore".into(),
+            Format::Destor,
+            "line 5: follows",
+        ),
+        (
+            "file start 2\nab\n12 8\n".into(),
+            Format::Destor,
+            "12 is no digest of 40",
+        ),
+        (String::new(), Format::Destor, "cut off"),
+    ] {
+        let error = trace(&text, format).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+}
+
+#[test]
+fn bad_questions_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = question(folder.path());
+    let cases = [
+        (
+            Question {
+                blocks: vec![4096, 1024],
+                ..good.clone()
+            },
+            "the smallest first",
+        ),
+        (
+            Question {
+                blocks: vec![3000],
+                ..good.clone()
+            },
+            "powers of two",
+        ),
+        (
+            Question {
+                blocks: vec![],
+                content_defined: None,
+                ..good.clone()
+            },
+            "at least one",
+        ),
+        (
+            Question {
+                memory: 1 << 20,
+                ..good.clone()
+            },
+            "--memory",
+        ),
+        (
+            Question {
+                content_defined: Some(100),
+                ..good.clone()
+            },
+            "--content-defined",
+        ),
+        (
+            Question {
+                path: "-".into(),
+                state: Some("x".into()),
+                ..good.clone()
+            },
+            "--state",
+        ),
+        (
+            Question {
+                path: "/nonexistent/x".into(),
+                ..good.clone()
+            },
+            "No such file",
+        ),
+        (
+            Question {
+                trace: Some(Format::Fiu),
+                ..good
+            },
+            "is a directory",
+        ),
+    ];
+    for (asked, wanted) in cases {
+        let error = estimate(&asked, &|_, _| true).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+}

@@ -1,0 +1,290 @@
+//! The device for nbdkit, which speaks the protocol: `nbdkit libsardonyx_nbd.so dir=DIR ..`, as
+//! `sardonyx store serve` starts it. Parameters: `dir`, `design`, `size`, `block`; `counters`, a file
+//! that gets a line of JSON some times a second and one at the end; `life`, a pipe that ends when the
+//! server is to. (Told to end by a signal, nbdkit waits until its last client has left.)
+//!
+//! Requests are served one after the other, so that a flush on one connection covers them all.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nbdkit::{Error, ExtentHandle, ExtentType, Flags, FuaFlags, Result, Server, ThreadModel};
+use sardonyx_device::{Device, DeviceError, Wanted};
+use serde_json::{Value, json};
+
+/// Between two lines of counters.
+const TELL_EVERY: Duration = Duration::from_millis(250);
+
+/// What the plugin was told, and what became of it; nbdkit's calls have no place for either.
+static STATE: Mutex<State> = Mutex::new(State {
+    directory: None,
+    wanted: Wanted {
+        design: None,
+        size_bytes: None,
+        block_bytes: None,
+    },
+    counters: None,
+    life: None,
+    device: None,
+    telling: None,
+});
+
+struct State {
+    directory: Option<PathBuf>,
+    wanted: Wanted,
+    counters: Option<File>,
+    life: Option<File>,
+    device: Option<Device>,
+    telling: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+fn state() -> MutexGuard<'static, State> {
+    STATE
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Does something with the device; its errors become the client's.
+fn served<T>(serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>) -> Result<T> {
+    let mut state = state();
+    let device = state
+        .device
+        .as_mut()
+        .ok_or_else(|| bad("the device is not open"))?;
+    serve(device).map_err(told)
+}
+
+/// One line, with the number that the protocol has for it.
+fn told(error: DeviceError) -> Error {
+    let number = if error.is_full() {
+        libc::ENOSPC
+    } else {
+        libc::EIO
+    };
+    Error::new(number, error.to_string())
+}
+
+fn bad(message: impl Into<String>) -> Error {
+    Error::new(libc::EINVAL, message.into())
+}
+
+impl State {
+    /// A line of counters. Nobody may be left to read it, which is no reason to stop.
+    fn tell(&mut self, what: &str, more: Value) {
+        if let (Some(device), Some(file)) = (&self.device, &mut self.counters) {
+            let line = json!({"what": what, "counters": device.counters(), "more": more});
+            let _ = writeln!(file, "{line}");
+        }
+    }
+
+    /// Flushes, says so and closes the device.
+    fn end(&mut self) {
+        let flushed = self.device.as_mut().map_or(Ok(()), Device::flush);
+        let failed = flushed.err().map(|error| error.to_string());
+        self.tell("end", json!({ "not_flushed": failed }));
+        self.device = None;
+    }
+}
+
+struct Connection;
+
+impl Server for Connection {
+    fn name() -> &'static str {
+        "sardonyx"
+    }
+
+    fn config(key: &str, value: &str) -> Result<()> {
+        let mut state = state();
+        let number = || {
+            value
+                .parse()
+                .map_err(|_| bad(format!("{key}={value}: is no number")))
+        };
+        match key {
+            "dir" => state.directory = Some(value.into()),
+            "design" => {
+                let design = serde_json::from_value(Value::from(value));
+                let design = design.map_err(|_| bad(format!("--design {value}: there is none")))?;
+                state.wanted.design = Some(design);
+            }
+            "size" => state.wanted.size_bytes = Some(number()?),
+            "block" => {
+                let block = number()?.try_into();
+                state.wanted.block_bytes = Some(block.map_err(|_| bad("block: is too large"))?);
+            }
+            "counters" | "life" => {
+                let mut options = File::options();
+                let file = options.read(key == "life").write(key != "life").open(value);
+                let file = file.map_err(|error| bad(format!("{key}={value}: {error}")))?;
+                *(if key == "life" {
+                    &mut state.life
+                } else {
+                    &mut state.counters
+                }) = Some(file);
+            }
+            _ => return Err(bad(format!("{key}: there is no such parameter"))),
+        }
+        Ok(())
+    }
+
+    fn get_ready() -> Result<()> {
+        let mut state = state();
+        let directory = state
+            .directory
+            .clone()
+            .ok_or_else(|| bad("dir: give one"))?;
+        let wanted = state.wanted;
+        let counters = &mut state.counters;
+        let device = Device::open(&directory, wanted, &mut |done, all| {
+            if let Some(file) = counters {
+                let _ = writeln!(
+                    file,
+                    "{}",
+                    json!({"what": "opening", "done": done, "all": all})
+                );
+            }
+        });
+        state.device = Some(device.map_err(told)?);
+        Ok(())
+    }
+
+    fn after_fork() -> Result<()> {
+        let mut state = state();
+        state.tell("ready", json!({"process": std::process::id()}));
+        let (stop, stopped) = channel();
+        state.telling = Some((stop, std::thread::spawn(move || tell_on(&stopped))));
+        if let Some(life) = state.life.take() {
+            std::thread::spawn(move || live(life));
+        }
+        Ok(())
+    }
+
+    fn unload() {
+        let telling = state().telling.take();
+        if let Some((stop, thread)) = telling {
+            let _ = stop.send(());
+            let _ = thread.join();
+        }
+        state().end();
+    }
+
+    fn thread_model() -> Result<ThreadModel> {
+        Ok(ThreadModel::SerializeAllRequests)
+    }
+
+    fn open(_readonly: bool) -> Result<Box<dyn Server>> {
+        Ok(Box::new(Connection))
+    }
+
+    fn get_size(&self) -> Result<i64> {
+        served(|device| Ok(device.shape().size_bytes as i64))
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
+        served(|device| device.read(offset, buf))
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64, flags: Flags) -> Result<()> {
+        served(|device| {
+            device.write(offset, buf)?;
+            flush_if(device, flags)
+        })
+    }
+
+    fn zero(&self, count: u32, offset: u64, flags: Flags) -> Result<()> {
+        served(|device| {
+            device.zero(offset, count.into(), flags.contains(Flags::MAY_TRIM))?;
+            flush_if(device, flags)
+        })
+    }
+
+    fn trim(&self, count: u32, offset: u64, flags: Flags) -> Result<()> {
+        served(|device| {
+            device.trim(offset, count.into())?;
+            flush_if(device, flags)
+        })
+    }
+
+    fn flush(&self) -> Result<()> {
+        served(Device::flush)
+    }
+
+    fn extents(
+        &self,
+        count: u32,
+        offset: u64,
+        _flags: Flags,
+        extents: &mut ExtentHandle,
+    ) -> Result<()> {
+        let found: Vec<_> = served(|device| Ok(device.extents(offset, count.into()).collect()))?;
+        let block = served(|device| Ok(u64::from(device.shape().block_bytes)))?;
+        for extent in found {
+            let kind = match extent.has_content {
+                true => ExtentType::Allocated,
+                false => ExtentType::HoleZero,
+            };
+            extents.add(
+                u64::from(extent.first) * block,
+                u64::from(extent.blocks) * block,
+                kind,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn can_fua(&self) -> Result<FuaFlags> {
+        Ok(FuaFlags::Native)
+    }
+
+    fn can_multi_conn(&self) -> Result<bool> {
+        Ok(true)
+    }
+}
+
+fn flush_if(device: &mut Device, flags: Flags) -> sardonyx_device::Result<()> {
+    if flags.contains(Flags::FUA) {
+        device.flush()
+    } else {
+        Ok(())
+    }
+}
+
+/// Lines of counters until the end.
+fn tell_on(stopped: &Receiver<()>) {
+    while stopped.recv_timeout(TELL_EVERY) == Err(RecvTimeoutError::Timeout) {
+        state().tell("counters", Value::Null);
+    }
+}
+
+/// Waits until whoever started the server ends or wants it to end. No request is answered after that.
+fn live(mut life: File) {
+    let _ = std::io::copy(&mut life, &mut std::io::sink());
+    let mut state = state();
+    state.end();
+    std::process::exit(0);
+}
+
+/// What nbdkit looks for in the library.
+mod entry {
+    use super::Connection;
+
+    nbdkit::plugin!(Connection {
+        after_fork,
+        can_fua,
+        can_multi_conn,
+        config,
+        extents,
+        flush,
+        get_ready,
+        thread_model,
+        trim,
+        unload,
+        write_at,
+        zero
+    });
+}

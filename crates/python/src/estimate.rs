@@ -1,0 +1,43 @@
+//! What deduplication would save, for Python.
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use sardonyx_estimate::{EstimateError, Question, costs, estimate, plan};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::progress::Progress;
+use crate::{bad, read};
+
+/// What is known of a `sardonyx_estimate::Question` before anything is read.
+#[pyfunction]
+pub fn store_plan(py: Python<'_>, question_json: &str) -> PyResult<String> {
+    let question: Question = read(question_json)?;
+    written(&py.detach(|| plan(&question)).map_err(bad)?)
+}
+
+/// Reads everything and counts; in `scratch`, an empty folder, the rival is measured.
+#[pyfunction]
+pub fn store_estimate(
+    py: Python<'_>,
+    question_json: &str,
+    scratch: PathBuf,
+    progress: Option<&Progress>,
+) -> PyResult<String> {
+    let question: Question = read(question_json)?;
+    let tell = Progress::listener(progress);
+    let answer = py.detach(|| {
+        let found = estimate(&question, &tell)?;
+        let each = found.cuttings.iter().enumerate().map(|(number, cutting)| {
+            costs(cutting, found.reads, &scratch.join(number.to_string()))
+        });
+        let designs = each.collect::<Result<Vec<_>, _>>()?;
+        Ok::<_, EstimateError>((found, designs.into_iter().flatten().collect::<Vec<_>>()))
+    });
+    let (found, designs) = answer.map_err(bad)?;
+    written(&json!({"found": found, "designs": designs}))
+}
+
+fn written(answer: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(answer).map_err(bad)
+}

@@ -1,0 +1,91 @@
+//! Which stretches of the file of chunks are free.
+
+use std::collections::BTreeMap;
+
+/// A stretch of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Where it begins.
+    pub at: u64,
+    /// Its length.
+    pub bytes: u32,
+}
+
+/// Free stretches: by where they begin, with neighbours joined.
+#[derive(Debug)]
+pub struct Extents {
+    free: BTreeMap<u64, u64>,
+    /// The first free stretch that is long enough is looked for from here on, round the file.
+    from: u64,
+    /// Freed since the last commit; a table on the drive may still name them.
+    freed: Vec<Extent>,
+}
+
+impl Extents {
+    /// A file of so many bytes, all free.
+    pub fn new(bytes: u64) -> Extents {
+        Extents {
+            free: BTreeMap::from([(0, bytes)]),
+            from: 0,
+            freed: Vec::new(),
+        }
+    }
+
+    /// Takes stretches that are in use, of a new object.
+    pub fn take(&mut self, mut used: Vec<Extent>) {
+        let end = self.free.pop_first().map_or(0, |(at, bytes)| at + bytes);
+        used.sort_by_key(|extent| extent.at);
+        let mut at = 0;
+        for extent in used {
+            if extent.at > at {
+                self.free.insert(at, extent.at - at);
+            }
+            at = at.max(extent.at + u64::from(extent.bytes));
+        }
+        if end > at {
+            self.free.insert(at, end - at);
+        }
+    }
+
+    /// A free stretch of so many bytes.
+    pub fn allocate(&mut self, bytes: u32) -> Option<Extent> {
+        let wanted = u64::from(bytes);
+        let fits = |&(_, &length): &(&u64, &u64)| length >= wanted;
+        let ahead = self.free.range(self.from..).find(fits);
+        let found = ahead.or_else(|| self.free.range(..self.from).find(fits));
+        let (&at, &length) = found?;
+        self.free.remove(&at);
+        if length > wanted {
+            self.free.insert(at + wanted, length - wanted);
+        }
+        self.from = at + wanted;
+        Some(Extent { at, bytes })
+    }
+
+    /// A stretch that will be free with the next commit.
+    pub fn free(&mut self, extent: Extent) {
+        self.freed.push(extent);
+    }
+
+    /// What was freed may be used again.
+    pub fn committed(&mut self) {
+        for extent in std::mem::take(&mut self.freed) {
+            self.give_back(extent);
+        }
+    }
+
+    /// A stretch that nothing has named is free at once.
+    pub fn give_back(&mut self, extent: Extent) {
+        let (mut at, mut end) = (extent.at, extent.at + u64::from(extent.bytes));
+        if let Some((&before, &length)) = self.free.range(..at).next_back()
+            && before + length == at
+        {
+            self.free.remove(&before);
+            at = before;
+        }
+        if let Some(length) = self.free.remove(&end) {
+            end += length;
+        }
+        self.free.insert(at, end - at);
+    }
+}

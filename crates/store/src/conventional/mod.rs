@@ -1,0 +1,579 @@
+//! The conventional rival (Sec. III-B, Fig. 7), executed: SHA-1 fingerprints, a summary vector (Bloom
+//! filter), a chunk index with a cache in memory and the rest in an embedded key-value engine,
+//! reference counts, an address translation table, chunks in a real file.
+//!
+//! Its time is measured on this machine, its energy modelled from that time and from the bytes that the
+//! drive moved. A fingerprint decides nothing: chunks are compared byte by byte, unless told not to.
+
+mod extents;
+mod index;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fastbloom::BloomFilter;
+use serde::{Deserialize, Serialize};
+
+use self::extents::{Extent, Extents};
+use self::index::{Chunk, Chunks, Index, Mapping};
+use crate::fingerprint::{SHA1_BYTES, sha1};
+use crate::parameters::Bracket;
+use crate::store::{Cost, Error, Lba, Outcome, Store, Totals};
+
+/// A SHA-1, or its first bits where a test wants collisions.
+type Fingerprint = [u8; SHA1_BYTES];
+
+/// What the machine that executes it draws. The paper measured four Xeon E5-4650 with 64 GB of memory
+/// and an Intel P3700 with performance counters, and prints no figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Draw {
+    /// Processors while it works: from one core's share of an E5-4650's 130 W (eight cores) to four
+    /// whole packages. *assumed*
+    pub processor_w: Bracket,
+    /// Memory while it works: from 3 W, a module, to 24 W, eight of them. *assumed*
+    pub memory_w: Bracket,
+    /// The drive, for a byte written: 25 W at 1.9 GB/s, as an 800 GB P3700 is specified. *assumed*
+    pub written_nj_per_byte: f64,
+    /// The drive, for a byte read: 12 W at 2.8 GB/s. *assumed*
+    pub read_nj_per_byte: f64,
+}
+
+impl Default for Draw {
+    fn default() -> Draw {
+        Draw {
+            processor_w: Bracket {
+                low: 130.0 / 8.0,
+                high: 4.0 * 130.0,
+            },
+            memory_w: Bracket {
+                low: 3.0,
+                high: 24.0,
+            },
+            written_nj_per_byte: 25.0 / 1.9,
+            read_nj_per_byte: 12.0 / 2.8,
+        }
+    }
+}
+
+/// How a conventional store is made.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Bytes of a block; chunks by content may have other lengths.
+    pub block_bytes: u32,
+    /// Bytes of chunks that fit.
+    pub capacity_bytes: u64,
+    /// False stores every block anew, which shows what deduplication costs.
+    pub deduplicate: bool,
+    /// Compares bytes before it believes a fingerprint.
+    pub verify: bool,
+    /// Bits of SHA-1 that make a fingerprint; fewer than 160 only to force collisions.
+    pub hash_bits: u32,
+    /// Entries of the chunk index kept in memory. *assumed*
+    pub cache_entries: usize,
+    /// Bytes of the engine's own cache. *assumed*
+    pub engine_cache_bytes: u64,
+    /// Bits of the summary vector for each chunk that fits. *assumed*
+    pub bloom_bits: u32,
+    /// Changes of the tables that are committed at once, unless a flush comes before. *assumed*
+    pub commit_every: usize,
+    /// Commits between flushes wait for the drive too. Without, a power cut may leave a block that was
+    /// flushed and overwritten since as neither its old nor its new content.
+    pub sync_commits: bool,
+    /// What the machine draws.
+    pub draw: Draw,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            block_bytes: 4096,
+            capacity_bytes: 1 << 30,
+            deduplicate: true,
+            verify: true,
+            hash_bits: 160,
+            cache_entries: 1 << 18,
+            engine_cache_bytes: 64 << 20,
+            bloom_bits: 10,
+            commit_every: 1 << 15,
+            sync_commits: true,
+            draw: Draw::default(),
+        }
+    }
+}
+
+impl Options {
+    /// What must not change between two openings of a folder.
+    fn format(&self) -> String {
+        let Options {
+            block_bytes,
+            deduplicate,
+            hash_bits,
+            ..
+        } = self;
+        format!("blocks of {block_bytes} bytes, deduplicate = {deduplicate}, {hash_bits} hash bits")
+    }
+}
+
+/// What the store did, counted and measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Activity {
+    /// Seconds in operations and flushes.
+    pub seconds: f64,
+    /// Seconds of these in hashing.
+    pub hash_seconds: f64,
+    /// Seconds of these in waiting for the drive.
+    pub sync_seconds: f64,
+    /// Bytes written to the file of chunks.
+    pub bytes_written: u64,
+    /// Bytes read from it, comparisons included.
+    pub bytes_read: u64,
+    /// Look-ups that the summary vector answered.
+    pub bloom_answers: u64,
+    /// Look-ups that the cache or changes not yet committed answered.
+    pub cache_answers: u64,
+    /// Look-ups that went to the engine.
+    pub engine_lookups: u64,
+    /// Chunks with an equal fingerprint whose bytes differ.
+    pub collisions: u64,
+}
+
+/// A conventional deduplicating store in a folder.
+pub struct Conventional {
+    options: Options,
+    path: PathBuf,
+    file: File,
+    bloom: BloomFilter,
+    index: Index,
+    extents: Extents,
+    /// Bytes of chunks.
+    stored_bytes: u64,
+    scratch: Vec<u8>,
+    counts: Counts,
+    activity: Activity,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    writes: u64,
+    duplicates: u64,
+    reads: u64,
+    deletes: u64,
+}
+
+/// The file of chunks in a store's folder.
+const CHUNKS: &str = "chunks";
+/// One part in so many of the file is spare, so that a full store can replace a block. *assumed*
+const SPARE: u64 = 16;
+/// The engine's folder in it.
+const INDEX: &str = "index";
+
+impl Conventional {
+    /// Opens the store in a folder, or makes one.
+    ///
+    /// # Errors
+    /// If the folder cannot be used, or another process has it.
+    pub fn open(path: &Path, options: Options) -> Result<Conventional, Error> {
+        let failed = |source| failed(path, source);
+        fs::create_dir_all(path).map_err(failed)?;
+        let index = Index::open(&path.join(INDEX), &options)?;
+        let place = path.join(CHUNKS);
+        let mut how = OpenOptions::new();
+        how.read(true).write(true).create(true).truncate(false);
+        let file = how.open(&place).map_err(failed)?;
+        let chunks = options.capacity_bytes / u64::from(options.block_bytes);
+        let bits = (chunks * u64::from(options.bloom_bits)).max(1024) as usize;
+        let mut bloom = BloomFilter::with_num_bits(bits)
+            .seed(&0)
+            .expected_items(chunks.max(1) as usize);
+        let spare = (options.capacity_bytes / SPARE).max(SPARE * u64::from(options.block_bytes));
+        let mut extents = Extents::new(options.capacity_bytes + spare);
+        let mut used = Vec::new();
+        index.each_chunk(|fingerprint, chunk| {
+            bloom.insert_hash(first_bits(&fingerprint));
+            used.push(chunk.extent);
+        })?;
+        if !options.deduplicate {
+            index.each_mapping(|mapping| used.push(mapping.extent))?;
+        }
+        let stored_bytes = used.iter().map(|extent| u64::from(extent.bytes)).sum();
+        extents.take(used);
+        Ok(Conventional {
+            options,
+            path: place,
+            file,
+            bloom,
+            index,
+            extents,
+            stored_bytes,
+            scratch: Vec::new(),
+            counts: Counts::default(),
+            activity: Activity::default(),
+        })
+    }
+
+    /// What it did.
+    pub fn activity(&self) -> &Activity {
+        &self.activity
+    }
+
+    /// Nanojoules by what drew them, with brackets read at that place.
+    pub fn energy_by(&self, place: fn(Bracket) -> f64) -> [(&'static str, f64); 3] {
+        let (draw, done) = (&self.options.draw, &self.activity);
+        let drive = done.bytes_written as f64 * draw.written_nj_per_byte
+            + done.bytes_read as f64 * draw.read_nj_per_byte;
+        [
+            ("processor", done.seconds * place(draw.processor_w) * 1e9),
+            ("memory", done.seconds * place(draw.memory_w) * 1e9),
+            ("drive", drive),
+        ]
+    }
+
+    /// Writes a chunk of any length.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn put(&mut self, lba: Lba, bytes: &[u8]) -> Result<Outcome, Error> {
+        let before = self.begin();
+        let old = self.index.mapping(lba)?;
+        let (mapping, duplicate) = if self.options.deduplicate {
+            self.share(bytes, old)?
+        } else {
+            let extent = self.allocate(bytes.len(), old)?;
+            self.write_at(extent, bytes)?;
+            let fingerprint = [0; SHA1_BYTES];
+            (
+                Mapping {
+                    extent,
+                    fingerprint,
+                },
+                false,
+            )
+        };
+        self.index.map(lba, Some(mapping), old.is_some());
+        if let Some(old) = old {
+            self.release(old)?;
+            self.counts.deletes += 1;
+        }
+        self.counts.writes += 1;
+        self.counts.duplicates += u64::from(duplicate);
+        self.commit_if_many()?;
+        Ok(self.end(before, duplicate, old.is_some()))
+    }
+
+    /// Reads a chunk; its bytes, if there are any.
+    ///
+    /// # Errors
+    /// If the medium fails.
+    pub fn get(&mut self, lba: Lba) -> Result<(Outcome, Option<Vec<u8>>), Error> {
+        let before = self.begin();
+        let bytes = match self.index.mapping(lba)? {
+            None => None,
+            Some(mapping) => {
+                let mut bytes = vec![0; mapping.extent.bytes as usize];
+                self.read_at(mapping.extent, &mut bytes)?;
+                Some(bytes)
+            }
+        };
+        self.counts.reads += 1;
+        Ok((self.end(before, false, bytes.is_some()), bytes))
+    }
+
+    /// One more reference to an equal chunk, or the chunk itself.
+    fn share(&mut self, bytes: &[u8], old: Option<Mapping>) -> Result<(Mapping, bool), Error> {
+        let fingerprint = self.fingerprint(bytes);
+        let mut chunks = Chunks::new();
+        if self.bloom.contains_hash(first_bits(&fingerprint)) {
+            chunks = self.index.chunks(&fingerprint, &mut self.activity)?;
+        } else {
+            self.activity.bloom_answers += 1;
+        }
+        for at in 0..chunks.len() {
+            let extent = chunks[at].extent;
+            if !self.is_equal(extent, bytes)? {
+                self.activity.collisions += 1;
+                continue;
+            }
+            chunks[at].references += 1;
+            self.index.set_chunks(fingerprint, chunks, 0);
+            return Ok((
+                Mapping {
+                    extent,
+                    fingerprint,
+                },
+                true,
+            ));
+        }
+        let extent = self.allocate(bytes.len(), old)?;
+        self.write_at(extent, bytes)?;
+        chunks.push(Chunk {
+            extent,
+            references: 1,
+        });
+        self.index.set_chunks(fingerprint, chunks, 1);
+        self.bloom.insert_hash(first_bits(&fingerprint));
+        Ok((
+            Mapping {
+                extent,
+                fingerprint,
+            },
+            false,
+        ))
+    }
+
+    fn fingerprint(&mut self, bytes: &[u8]) -> Fingerprint {
+        let began = Instant::now();
+        let mut fingerprint = sha1(bytes);
+        self.activity.hash_seconds += began.elapsed().as_secs_f64();
+        let bits = self.options.hash_bits as usize;
+        for (index, byte) in fingerprint.iter_mut().enumerate() {
+            let kept = bits.saturating_sub(8 * index).min(8);
+            *byte &= !(0xFF_u32 >> kept) as u8;
+        }
+        fingerprint
+    }
+
+    fn is_equal(&mut self, extent: Extent, bytes: &[u8]) -> Result<bool, Error> {
+        if extent.bytes as usize != bytes.len() {
+            return Ok(false);
+        }
+        if !self.options.verify {
+            return Ok(true);
+        }
+        let mut stored = std::mem::take(&mut self.scratch);
+        stored.resize(bytes.len(), 0);
+        let read = self.read_at(extent, &mut stored);
+        let equal = stored == bytes;
+        self.scratch = stored;
+        read.map(|()| equal)
+    }
+
+    /// Room for a chunk that may replace another. What was freed may be used again once it is
+    /// committed that it is free, so a store without room commits.
+    fn allocate(&mut self, bytes: usize, old: Option<Mapping>) -> Result<Extent, Error> {
+        let after = self.stored_bytes + bytes as u64;
+        if after > self.options.capacity_bytes
+            && after - self.freed_by(old)? > self.options.capacity_bytes
+        {
+            return Err(self.full());
+        }
+        let bytes = bytes as u32;
+        if let Some(extent) = self.extents.allocate(bytes) {
+            return Ok(extent);
+        }
+        self.commit()?;
+        self.extents.allocate(bytes).ok_or_else(|| self.full())
+    }
+
+    /// Bytes that the replacement of a block frees.
+    fn freed_by(&mut self, old: Option<Mapping>) -> Result<u64, Error> {
+        let Some(old) = old else { return Ok(0) };
+        let chunks = self.chunks_of(&old)?;
+        let shared = chunks
+            .iter()
+            .any(|chunk| chunk.extent == old.extent && chunk.references > 1);
+        Ok(if shared {
+            0
+        } else {
+            u64::from(old.extent.bytes)
+        })
+    }
+
+    /// Chunks in the file.
+    fn stored(&self) -> u64 {
+        if self.options.deduplicate {
+            self.index.stored()
+        } else {
+            self.index.live()
+        }
+    }
+
+    fn full(&self) -> Error {
+        Error::Full {
+            blocks: self.stored(),
+        }
+    }
+
+    /// The chunks under a block's fingerprint; none without deduplication.
+    fn chunks_of(&mut self, mapping: &Mapping) -> Result<Chunks, Error> {
+        if !self.options.deduplicate {
+            return Ok(Chunks::new());
+        }
+        self.index
+            .chunks(&mapping.fingerprint, &mut Activity::default())
+    }
+
+    fn release(&mut self, old: Mapping) -> Result<(), Error> {
+        if self.options.deduplicate {
+            let mut chunks = self.chunks_of(&old)?;
+            let at = chunks.iter().position(|chunk| chunk.extent == old.extent);
+            let at = at.ok_or_else(|| Error::Index {
+                path: self.path.display().to_string(),
+                problem: "a block's chunk is not in the index; the folder is damaged".to_owned(),
+            })?;
+            chunks[at].references -= 1;
+            let last = chunks[at].references == 0;
+            if last {
+                chunks.remove(at);
+            }
+            self.index
+                .set_chunks(old.fingerprint, chunks, -i64::from(last));
+            if !last {
+                return Ok(());
+            }
+        }
+        self.stored_bytes -= u64::from(old.extent.bytes);
+        self.extents.free(old.extent);
+        Ok(())
+    }
+
+    fn commit_if_many(&mut self) -> Result<(), Error> {
+        if self.index.changes() < self.options.commit_every {
+            return Ok(());
+        }
+        if self.options.sync_commits {
+            return self.commit();
+        }
+        self.index.commit(false)
+    }
+
+    /// Chunks first, then the tables that name them, both to the drive.
+    fn commit(&mut self) -> Result<(), Error> {
+        let began = Instant::now();
+        self.file.sync_data().map_err(|e| failed(&self.path, e))?;
+        self.index.commit(true)?;
+        self.extents.committed();
+        self.activity.sync_seconds += began.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    fn write_at(&mut self, extent: Extent, bytes: &[u8]) -> Result<(), Error> {
+        let done = self.file.write_all_at(bytes, extent.at);
+        if let Err(error) = done {
+            // What was written names nobody; the place is free again.
+            self.extents.give_back(extent);
+            return Err(failed(&self.path, error));
+        }
+        self.activity.bytes_written += bytes.len() as u64;
+        self.stored_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn read_at(&mut self, extent: Extent, into: &mut [u8]) -> Result<(), Error> {
+        self.activity.bytes_read += into.len() as u64;
+        let done = self.file.read_exact_at(into, extent.at);
+        done.map_err(|e| failed(&self.path, e))
+    }
+
+    fn begin(&self) -> (Instant, u64, u64) {
+        let done = &self.activity;
+        (Instant::now(), done.bytes_written, done.bytes_read)
+    }
+
+    fn end(&mut self, before: (Instant, u64, u64), duplicate: bool, found: bool) -> Outcome {
+        let (began, written, read) = before;
+        let time = began.elapsed();
+        self.activity.seconds += time.as_secs_f64();
+        let draw = &self.options.draw;
+        let watts = draw.processor_w.middle() + draw.memory_w.middle();
+        let moved = (self.activity.bytes_written - written) as f64 * draw.written_nj_per_byte
+            + (self.activity.bytes_read - read) as f64 * draw.read_nj_per_byte;
+        Outcome {
+            duplicate,
+            found,
+            cost: Cost {
+                cycles: 0,
+                time_ns: nanoseconds(time),
+                energy_nj: nanoseconds(time) * watts + moved,
+            },
+        }
+    }
+
+    fn check_size(&self, given: usize) -> Result<(), Error> {
+        let wanted = self.options.block_bytes as usize;
+        if given != wanted {
+            return Err(Error::BlockSize { given, wanted });
+        }
+        Ok(())
+    }
+}
+
+fn nanoseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e9
+}
+
+fn first_bits(fingerprint: &Fingerprint) -> u64 {
+    // SHA-1 is uniform already; of a narrow one the first bits are all there is.
+    u64::from_be_bytes(fingerprint[..8].try_into().expect("8 of 20"))
+}
+
+fn failed(path: &Path, source: io::Error) -> Error {
+    Error::Io {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+impl Store for Conventional {
+    fn block_bytes(&self) -> usize {
+        self.options.block_bytes as usize
+    }
+
+    fn write(&mut self, lba: Lba, block: &[u8]) -> Result<Outcome, Error> {
+        self.check_size(block.len())?;
+        self.put(lba, block)
+    }
+
+    fn read(&mut self, lba: Lba, into: &mut [u8]) -> Result<Outcome, Error> {
+        self.check_size(into.len())?;
+        let before = self.begin();
+        let mapping = self.index.mapping(lba)?;
+        match mapping {
+            Some(mapping) => self.read_at(mapping.extent, into)?,
+            None => into.fill(0),
+        }
+        self.counts.reads += 1;
+        Ok(self.end(before, false, mapping.is_some()))
+    }
+
+    fn delete(&mut self, lba: Lba) -> Result<Outcome, Error> {
+        let before = self.begin();
+        let old = self.index.mapping(lba)?;
+        if let Some(old) = old {
+            self.index.map(lba, None, true);
+            self.release(old)?;
+            self.counts.deletes += 1;
+            self.commit_if_many()?;
+        }
+        Ok(self.end(before, false, old.is_some()))
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let before = self.begin();
+        self.commit()?;
+        self.end(before, false, false);
+        Ok(())
+    }
+
+    fn totals(&self) -> Totals {
+        let energy_by = self.energy_by(Bracket::middle);
+        Totals {
+            writes: self.counts.writes,
+            duplicate_writes: self.counts.duplicates,
+            reads: self.counts.reads,
+            deletes: self.counts.deletes,
+            live_blocks: self.index.live(),
+            stored_blocks: self.stored(),
+            cost: Cost {
+                cycles: 0,
+                time_ns: self.activity.seconds * 1e9,
+                energy_nj: energy_by.iter().map(|(_, energy)| energy).sum(),
+            },
+            energy_by: energy_by.to_vec(),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What an operation did to the array: its steps, and their sums by purpose as exact integers.
+//! Energies are sums times [`Energies`], so an energy changes when a parameter does, a count never.
+
+use std::ops::AddAssign;
+
+use serde::Serialize;
+
+use crate::parameters::{Bracket, Energies};
+
+/// What a step was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// Looking for an empty row (Fig. 6).
+    Free,
+    /// Comparing a new block against all that are stored.
+    Search,
+    /// Writing a unique block.
+    Store,
+    /// The address translation table, on every operation's behalf.
+    Translate,
+    /// Finding a block by its physical address and reading it.
+    Read,
+    /// Finding a block by its physical address and emptying its rows.
+    Erase,
+}
+
+impl Purpose {
+    /// Every purpose, with its name in reports.
+    pub const ALL: [(Purpose, &str); 6] = [
+        (Purpose::Free, "free"),
+        (Purpose::Search, "search"),
+        (Purpose::Store, "store"),
+        (Purpose::Translate, "translate"),
+        (Purpose::Read, "read"),
+        (Purpose::Erase, "erase"),
+    ];
+}
+
+/// What a row does in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Its match line is precharged and its masked-on bits are compared with the key.
+    Compare,
+    /// Its masked-on bits are sensed.
+    Read,
+    /// Its masked-on bits are written, in two phases.
+    Write,
+}
+
+/// One step, or several in a row that are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What for.
+    pub purpose: Purpose,
+    /// What the active rows do.
+    pub action: Action,
+    /// Active rows of each.
+    pub rows: u64,
+    /// Masked-on bits of a row.
+    pub bits: u32,
+    /// How many of them.
+    pub times: u64,
+}
+
+/// Sums over steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Work {
+    /// Cycles (Sec. III-C).
+    pub cycles: u64,
+    /// Match lines precharged.
+    pub active_rows: u128,
+    /// Bits compared in them.
+    pub compared_bits: u128,
+    /// Bits read.
+    pub read_bits: u128,
+    /// Bits written.
+    pub written_bits: u128,
+}
+
+impl Work {
+    /// Femtojoules, with the energies at that place of their brackets. A bit that is read costs as
+    /// much as one that is compared. *assumed*
+    pub fn energy_fj(&self, energies: &Energies, place: fn(Bracket) -> f64) -> f64 {
+        let sensed = (self.compared_bits + self.read_bits) as f64;
+        sensed * place(energies.compared_bit_fj)
+            + self.active_rows as f64 * place(energies.match_line_fj)
+            + self.written_bits as f64 * place(energies.written_bit_fj)
+    }
+}
+
+impl AddAssign for Work {
+    fn add_assign(&mut self, other: Work) {
+        self.cycles += other.cycles;
+        self.active_rows += other.active_rows;
+        self.compared_bits += other.compared_bits;
+        self.read_bits += other.read_bits;
+        self.written_bits += other.written_bits;
+    }
+}
+
+/// Work by purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ledger([Work; Purpose::ALL.len()]);
+
+impl Ledger {
+    /// The work of a purpose.
+    pub fn of(&self, purpose: Purpose) -> &Work {
+        &self.0[purpose as usize]
+    }
+
+    /// All work.
+    pub fn total(&self) -> Work {
+        let mut sum = Work::default();
+        self.0.iter().for_each(|&work| sum += work);
+        sum
+    }
+}
+
+impl AddAssign<&Ledger> for Ledger {
+    fn add_assign(&mut self, other: &Ledger) {
+        for (mine, &theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// The steps of one operation in their order, and their sums.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    steps: Vec<Step>,
+    ledger: Ledger,
+}
+
+impl Log {
+    /// Begins an operation.
+    pub fn clear(&mut self) {
+        self.steps.clear();
+        self.ledger = Ledger::default();
+    }
+
+    /// A step that is done `times` times.
+    pub fn step(&mut self, purpose: Purpose, action: Action, rows: u64, bits: u32, times: u64) {
+        if times == 0 {
+            return;
+        }
+        let work = &mut self.ledger.0[purpose as usize];
+        let each = u128::from(rows) * u128::from(times);
+        let all = each * u128::from(bits);
+        match action {
+            Action::Compare => {
+                work.active_rows += each;
+                work.compared_bits += all;
+            }
+            Action::Read => work.read_bits += all,
+            Action::Write => work.written_bits += all,
+        }
+        let step = Step {
+            purpose,
+            action,
+            rows,
+            bits,
+            times,
+        };
+        match self.steps.last_mut() {
+            Some(last) if Step { times, ..*last } == step => last.times += times,
+            _ => self.steps.push(step),
+        }
+    }
+
+    /// Time passes.
+    pub fn cycles(&mut self, purpose: Purpose, cycles: u64) {
+        self.ledger.0[purpose as usize].cycles += cycles;
+    }
+
+    /// The steps; those alike and next to each other are one.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Their sums.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+}

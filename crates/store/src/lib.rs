@@ -1,0 +1,28 @@
+//! Block stores that keep equal blocks once: a resistive content-addressable memory (ReCAM) that
+//! compares inside the array, and the conventional rival with a hash index.
+//!
+//! Follows Kaplan, Yavits, Morad, Ginosar, "Deduplication in Resistive Content Addressable Memory
+//! Based Solid State Drive". Left out: how a store is put behind a block device.
+#![forbid(unsafe_code)]
+
+mod bits;
+mod compare;
+mod conventional;
+mod fingerprint;
+mod ledger;
+mod made;
+mod parameters;
+mod recam;
+mod store;
+mod workload;
+
+pub use bits::BitLevel;
+pub use compare::{Array, Design, Question, RunError, Tell};
+pub use conventional::{Activity, Conventional, Draw, Options};
+pub use fingerprint::{fingerprint, sha1};
+pub use ledger::{Action, Ledger, Log, Purpose, Step, Work};
+pub use made::Made;
+pub use parameters::{Bracket, Compare, Energies, First, Parameters, ParametersError};
+pub use recam::{Contents, InMemory, Recam, Regenerated};
+pub use store::{Cost, Error, Lba, Outcome, Store, Totals};
+pub use workload::{Content, Operation, Stream, Workload, WorkloadError};

@@ -1,0 +1,646 @@
+//! The fast model of a ReCAM store: the same answers and the same number of active rows at every
+//! compare as [`crate::BitLevel`], at a size where rows cannot be touched one by one.
+//!
+//! Follows Sec. III-C. Where the paper leaves something open, `Parameters` and docs/store.md say what
+//! was settled. Memory grows with distinct blocks and live addresses, not with the array.
+
+mod contents;
+mod modules;
+mod prefixes;
+mod table;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::Hasher;
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+pub use contents::{Contents, InMemory, Regenerated};
+use modules::Modules;
+use prefixes::{Place, Prefixes, Rows, Shared};
+use table::Table;
+
+use crate::fingerprint::fingerprint;
+use crate::ledger::{Action, Ledger, Log, Purpose};
+use crate::parameters::{Bracket, Compare, First, Parameters, ParametersError};
+use crate::store::{Cost, Error, Lba, Outcome, Store, Totals};
+
+/// Bits of an LBA and of a PA.
+const ADDRESS: u32 = 64;
+/// `empty` and `block_start` of a row; `kind` and `empty` of the table's.
+const FLAGS: u32 = 2;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// Logical blocks that have it; 0 for an empty slot.
+    shared_by: u32,
+    /// The leaf of its block.
+    leaf: u32,
+    /// Writes of data.
+    wear: u32,
+}
+
+/// A ReCAM store of any size.
+#[derive(Debug)]
+pub struct Recam<C: Contents = InMemory> {
+    parameters: Parameters,
+    contents: C,
+    prefixes: Prefixes,
+    /// Slots ever used, module by module.
+    slots: Vec<Vec<Slot>>,
+    /// Slots used before and empty, the topmost first, module by module.
+    emptied: Vec<BinaryHeap<Reverse<u32>>>,
+    /// Fingerprints of stored blocks by slot, if the array has rows for them.
+    prints: FxHashMap<u32, u64>,
+    table: Table,
+    turn: u32,
+    shared: Vec<Shared>,
+    log: Log,
+    ledger: Ledger,
+    modules: Modules,
+    counts: Counts,
+    /// Bits of a row's hash that are looked at; a test narrows them to make hashes collide.
+    hash_mask: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    writes: u64,
+    duplicates: u64,
+    reads: u64,
+    deletes: u64,
+}
+
+/// One operation's view of the rows: the new block's, and those stored.
+struct View<'a, C: Contents> {
+    contents: &'a C,
+    block: Option<&'a C::Block>,
+    /// The new block's fingerprint and those stored, if there is a row for it.
+    print: Option<u64>,
+    prints: &'a FxHashMap<u32, u64>,
+    row_bytes: usize,
+    fingerprint_rows: u32,
+    mask: u64,
+}
+
+/// Bytes that are compared at once: the first row, and then more.
+const STRETCH: usize = 1024;
+
+impl<C: Contents> View<'_, C> {
+    fn hash_of(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = FxHasher::default();
+        hasher.write(bytes);
+        hasher.finish() & self.mask
+    }
+
+    /// Where a row of data begins in its block; `None` for the fingerprint's row.
+    fn at(&self, row: u32) -> Option<usize> {
+        let index = row.checked_sub(self.fingerprint_rows)?;
+        Some(index as usize * self.row_bytes)
+    }
+
+    fn row<'b>(&self, scratch: &'b mut Scratch) -> &'b mut [u8] {
+        scratch.get(self.row_bytes)
+    }
+}
+
+/// Room for a row, on the stack unless rows are wide.
+struct Scratch {
+    small: [u8; STRETCH],
+    large: Vec<u8>,
+}
+
+impl Scratch {
+    fn new() -> Scratch {
+        Scratch {
+            small: [0; STRETCH],
+            large: Vec::new(),
+        }
+    }
+
+    fn get(&mut self, bytes: usize) -> &mut [u8] {
+        if bytes <= STRETCH {
+            return &mut self.small[..bytes];
+        }
+        self.large.resize(bytes, 0);
+        &mut self.large
+    }
+}
+
+impl<C: Contents> Rows for View<'_, C> {
+    fn hash(&mut self, row: u32) -> u64 {
+        let Some(at) = self.at(row) else {
+            return self.print.expect("a new block's") & self.mask;
+        };
+        let mut scratch = Scratch::new();
+        let bytes = self.row(&mut scratch);
+        self.contents
+            .new_bytes(self.block.expect("a new block"), at, bytes);
+        self.hash_of(bytes)
+    }
+
+    fn kept_hash(&mut self, slot: u32, row: u32) -> u64 {
+        let Some(at) = self.at(row) else {
+            return self.prints[&slot] & self.mask;
+        };
+        let mut scratch = Scratch::new();
+        let bytes = self.row(&mut scratch);
+        self.contents.kept_bytes(slot, at, bytes);
+        self.hash_of(bytes)
+    }
+
+    fn common(&mut self, slot: u32, from: u32, to: u32) -> u32 {
+        let (mut row, block) = (from, self.block.expect("a new block"));
+        if self.at(row).is_none() {
+            if self.print != Some(self.prints[&slot]) {
+                return 0;
+            }
+            row += 1;
+        }
+        let (mut ours, mut theirs) = (Scratch::new(), Scratch::new());
+        let mut rows = 1;
+        while row < to {
+            let rows_now = rows.min(to - row);
+            let bytes = rows_now as usize * self.row_bytes;
+            let at = self.at(row).expect("data");
+            let (a, b) = (ours.get(bytes), theirs.get(bytes));
+            self.contents.new_bytes(block, at, a);
+            self.contents.kept_bytes(slot, at, b);
+            if a != b {
+                let same = a.iter().zip(&*b).take_while(|(a, b)| a == b).count();
+                return row + (same / self.row_bytes) as u32 - from;
+            }
+            row += rows_now;
+            rows = (STRETCH / self.row_bytes).max(1) as u32;
+        }
+        to - from
+    }
+}
+
+/// Rows as the tree sees them, apart from the tree itself.
+macro_rules! view {
+    ($self:ident, $block:expr, $print:expr) => {
+        View {
+            contents: &$self.contents,
+            block: $block,
+            print: $print,
+            prints: &$self.prints,
+            row_bytes: $self.parameters.row_bits as usize / 8,
+            fingerprint_rows: u32::from($self.parameters.fingerprint_bits > 0),
+            mask: $self.hash_mask,
+        }
+    };
+}
+
+impl<C: Contents> Recam<C> {
+    /// A formatted store that keeps its bytes in `contents`.
+    ///
+    /// # Errors
+    /// If the parameters describe no array.
+    pub fn new(parameters: Parameters, contents: C) -> Result<Recam<C>, ParametersError> {
+        parameters.check()?;
+        let modules = parameters.modules as usize;
+        Ok(Recam {
+            prefixes: Prefixes::new(parameters.block_rows() as u32),
+            parameters,
+            contents,
+            slots: vec![Vec::new(); modules],
+            emptied: vec![BinaryHeap::new(); modules],
+            prints: FxHashMap::default(),
+            table: Table::default(),
+            turn: 0,
+            shared: Vec::new(),
+            log: Log::default(),
+            ledger: Ledger::default(),
+            modules: Modules::new(modules),
+            counts: Counts::default(),
+            hash_mask: u64::MAX,
+        })
+    }
+
+    /// The same store, whose rows' hashes have so few bits that they collide.
+    #[must_use]
+    pub fn with_narrow_hash(mut self, bits: u32) -> Recam<C> {
+        self.hash_mask = (1 << bits) - 1;
+        self
+    }
+
+    /// What the array is.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// The steps of the last operation.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// The work of all operations by purpose.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Cycles from the first operation's start to the last one's end; with one module their sum.
+    pub fn elapsed_cycles(&self) -> u64 {
+        self.modules.elapsed()
+    }
+
+    /// Writes of data of every slot that was ever used.
+    pub fn wear(&self) -> impl Iterator<Item = u32> + '_ {
+        self.slots.iter().flatten().map(|slot| slot.wear)
+    }
+
+    /// Writes of data of one slot.
+    pub fn slot_wear(&self, slot: u32) -> u32 {
+        let (module, within) = self.place_of(slot);
+        self.slots[module].get(within).map_or(0, |slot| slot.wear)
+    }
+
+    /// Whether there is a block under this address.
+    pub fn is_live(&self, lba: Lba) -> bool {
+        self.table.get(lba).is_some()
+    }
+
+    /// Writes a block as `contents` takes it.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn put(&mut self, lba: Lba, block: &C::Block) -> Result<Outcome, Error> {
+        self.log.clear();
+        let done = self.put_logged(lba, block);
+        let cost = self.book();
+        let (duplicate, replaced) = done?;
+        self.counts.writes += 1;
+        self.counts.duplicates += u64::from(duplicate);
+        Ok(Outcome {
+            duplicate,
+            found: replaced,
+            cost,
+        })
+    }
+
+    fn put_logged(&mut self, lba: Lba, block: &C::Block) -> Result<(bool, bool), Error> {
+        let p = self.parameters;
+        self.compare_table_for_address();
+        let old = self.table.get(lba);
+        if old.is_none() && self.table.len() == p.logical_blocks {
+            return Err(self.full());
+        }
+        let print = (p.fingerprint_bits > 0).then(|| {
+            let mut bytes = vec![0; p.block_bytes as usize];
+            self.contents.new_bytes(block, 0, &mut bytes);
+            fingerprint(&bytes, p.fingerprint_bits)
+        });
+        let mut searched = None;
+        if let Some(slot) = old {
+            if self.has_no_room() && self.slot(slot).shared_by > 1 {
+                let place = self.search(block, print);
+                if !matches!(place, Place::Stored(_)) {
+                    return Err(self.full());
+                }
+                searched = Some(place);
+            }
+            self.delete_live(lba, slot);
+        }
+        let place = match searched {
+            Some(place) => place,
+            None => self.search(block, print),
+        };
+        if let Place::Stored(slot) = place {
+            self.translate_new(lba, slot, true);
+            return Ok((true, old.is_some()));
+        }
+        if self.has_no_room() {
+            return Err(self.full());
+        }
+        let slot = self.store(block, print, place);
+        self.translate_new(lba, slot, false);
+        Ok((false, old.is_some()))
+    }
+
+    /// Reads a block; whether there is one.
+    pub fn get(&mut self, lba: Lba, into: &mut [u8]) -> Outcome {
+        self.log.clear();
+        let p = self.parameters;
+        self.compare_table_for_address();
+        let slot = self.table.get(lba);
+        self.log
+            .cycles(Purpose::Translate, u64::from(p.address_cycles));
+        match slot {
+            Some(slot) => {
+                self.read_address();
+                self.compare_addresses(Purpose::Read);
+                self.log
+                    .step(Purpose::Read, Action::Read, 1, p.row_bits, p.segments());
+                self.log.cycles(Purpose::Read, 1 + p.block_rows());
+                self.contents.kept_bytes(slot, 0, into);
+                let cycles = self.log.ledger().total().cycles;
+                self.modules.one(self.place_of(slot).0, cycles);
+            }
+            None => {
+                into.fill(0);
+                self.modules.table(u64::from(p.address_cycles));
+            }
+        }
+        self.counts.reads += 1;
+        Outcome {
+            duplicate: false,
+            found: slot.is_some(),
+            cost: self.book(),
+        }
+    }
+
+    /// Deletes a block; whether there was one.
+    pub fn remove(&mut self, lba: Lba) -> Outcome {
+        self.log.clear();
+        self.compare_table_for_address();
+        let slot = self.table.get(lba);
+        match slot {
+            Some(slot) => self.delete_live(lba, slot),
+            None => {
+                self.log.cycles(Purpose::Translate, 1);
+                self.modules.table(1);
+            }
+        }
+        Outcome {
+            duplicate: false,
+            found: slot.is_some(),
+            cost: self.book(),
+        }
+    }
+
+    // ---- the steps of the operations
+
+    fn delete_live(&mut self, lba: Lba, slot: u32) {
+        let p = self.parameters;
+        self.counts.deletes += 1;
+        self.table.remove(lba);
+        self.read_address();
+        self.empty_table_row();
+        self.compare_table(p.link_bits() + FLAGS);
+        let mut cycles = 3 + u64::from(p.address_cycles);
+        self.log.cycles(Purpose::Translate, cycles);
+        let (module, within) = self.place_of(slot);
+        let kept = &mut self.slots[module][within];
+        kept.shared_by -= 1;
+        if kept.shared_by == 0 {
+            let leaf = kept.leaf;
+            self.empty_table_row();
+            self.compare_addresses(Purpose::Erase);
+            self.log
+                .step(Purpose::Erase, Action::Write, 1, FLAGS, p.block_rows());
+            self.log.cycles(Purpose::Erase, p.block_rows());
+            cycles += p.block_rows();
+            self.prefixes.remove(leaf, &mut view!(self, None, None));
+            self.contents.forget(slot);
+            self.prints.remove(&slot);
+            self.emptied[module].push(Reverse(within as u32));
+        }
+        self.modules.one(module, cycles);
+    }
+
+    fn search(&mut self, block: &C::Block, print: Option<u64>) -> Place {
+        let p = self.parameters;
+        let first_bits = match p.fingerprint_bits {
+            0 => p.row_bits,
+            bits => bits,
+        };
+        let place = self
+            .prefixes
+            .find(&mut view!(self, Some(block), print), &mut self.shared);
+        let mut compare = |rows, bits, times| {
+            self.log
+                .step(Purpose::Search, Action::Compare, rows, bits, times);
+        };
+        let first_rows = match p.first {
+            First::Rows => p.rows(),
+            First::Starts => u64::from(self.prefixes.blocks()),
+        };
+        compare(first_rows, first_bits + 1, 1);
+        let mut left = p.block_rows() - 1;
+        match p.compare {
+            Compare::Single => compare(p.rows(), p.row_bits, left),
+            Compare::Continuous => {
+                // Compare k + 1 has as many active rows as blocks agree in k rows.
+                for shared in &self.shared {
+                    let times = u64::from(shared.rows).min(left);
+                    compare(u64::from(shared.blocks), p.row_bits, times);
+                    left -= times;
+                }
+                compare(0, p.row_bits, left);
+            }
+        }
+        self.log.cycles(Purpose::Search, p.block_rows());
+        self.modules.all(p.block_rows());
+        place
+    }
+
+    fn store(&mut self, block: &C::Block, print: Option<u64>, place: Place) -> u32 {
+        let p = self.parameters;
+        let module = self.module_with_room().expect("there is room");
+        self.turn = (module as u32 + 1) % p.modules;
+        if p.free_row_compare {
+            self.log
+                .step(Purpose::Free, Action::Compare, p.rows(), 1, 1);
+            self.log.cycles(Purpose::Free, 1);
+        }
+        let within = match self.emptied[module].pop() {
+            Some(Reverse(within)) => within,
+            None => {
+                self.slots[module].push(Slot::default());
+                self.slots[module].len() as u32 - 1
+            }
+        };
+        let slot = module as u32 * self.slots_a_module() + within;
+        if let Some(print) = print {
+            self.prints.insert(slot, print);
+            let bits = p.fingerprint_bits + ADDRESS + FLAGS;
+            self.log.step(Purpose::Store, Action::Write, 1, bits, 1);
+        }
+        let bits = p.row_bits + ADDRESS + FLAGS;
+        self.log
+            .step(Purpose::Store, Action::Write, 1, bits, p.segments());
+        self.log.cycles(Purpose::Store, p.block_rows());
+        let free = u64::from(p.free_row_compare);
+        self.modules.one(module, free + p.block_rows());
+        self.contents.keep(slot, block);
+        let mut view = view!(self, Some(block), print);
+        let leaf = self.prefixes.insert(place, slot, &mut view);
+        let kept = &mut self.slots[module][within as usize];
+        kept.leaf = leaf;
+        kept.wear += 1;
+        slot
+    }
+
+    fn translate_new(&mut self, lba: Lba, slot: u32, duplicate: bool) {
+        let p = self.parameters;
+        let mut cycles = 2 * u64::from(p.address_cycles);
+        self.log.cycles(Purpose::Translate, cycles);
+        if duplicate {
+            self.log
+                .step(Purpose::Translate, Action::Read, 1, ADDRESS, 1);
+            self.compare_table(ADDRESS + FLAGS);
+            self.log
+                .step(Purpose::Translate, Action::Read, 1, p.link_bits(), 1);
+        } else {
+            cycles += self.write_table_row();
+        }
+        cycles += self.write_table_row();
+        self.table.insert(lba, slot);
+        let (module, within) = self.place_of(slot);
+        self.slots[module][within].shared_by += 1;
+        self.modules.one(module, cycles);
+    }
+
+    fn compare_table_for_address(&mut self) {
+        self.compare_table(ADDRESS + FLAGS);
+    }
+
+    fn compare_table(&mut self, bits: u32) {
+        let rows = self.parameters.table_rows();
+        self.log
+            .step(Purpose::Translate, Action::Compare, rows, bits, 1);
+    }
+
+    /// The link of the row found, the row it leads to, the PA in it.
+    fn read_address(&mut self) {
+        let link_bits = self.parameters.link_bits();
+        self.log
+            .step(Purpose::Translate, Action::Read, 1, link_bits, 1);
+        self.compare_table(link_bits + FLAGS);
+        self.log
+            .step(Purpose::Translate, Action::Read, 1, ADDRESS, 1);
+    }
+
+    /// Writes a row of the table; gives the cycles beyond Sec. III-C's.
+    fn write_table_row(&mut self) -> u64 {
+        let p = self.parameters;
+        let extra = u64::from(p.free_row_compare);
+        if p.free_row_compare {
+            self.log
+                .step(Purpose::Free, Action::Compare, p.table_rows(), 1, 1);
+            self.log.cycles(Purpose::Free, extra);
+        }
+        let bits = ADDRESS + p.link_bits() + FLAGS;
+        self.log.step(Purpose::Translate, Action::Write, 1, bits, 1);
+        extra
+    }
+
+    fn empty_table_row(&mut self) {
+        self.log.step(Purpose::Translate, Action::Write, 1, 1, 1);
+    }
+
+    /// Compares the address field of the rows that begin a block.
+    fn compare_addresses(&mut self, purpose: Purpose) {
+        let p = self.parameters;
+        let rows = match p.first {
+            First::Rows => p.rows(),
+            First::Starts => u64::from(self.prefixes.blocks()),
+        };
+        self.log
+            .step(purpose, Action::Compare, rows, ADDRESS + 1, 1);
+    }
+
+    // ---- what the controller knows
+
+    fn full(&self) -> Error {
+        Error::Full {
+            blocks: u64::from(self.prefixes.blocks()),
+        }
+    }
+
+    fn has_no_room(&self) -> bool {
+        u64::from(self.prefixes.blocks()) == self.parameters.slots()
+    }
+
+    fn slots_a_module(&self) -> u32 {
+        (self.parameters.slots() / u64::from(self.parameters.modules)) as u32
+    }
+
+    fn place_of(&self, slot: u32) -> (usize, usize) {
+        let each = self.slots_a_module();
+        ((slot / each) as usize, (slot % each) as usize)
+    }
+
+    fn slot(&self, slot: u32) -> &Slot {
+        let (module, within) = self.place_of(slot);
+        &self.slots[module][within]
+    }
+
+    fn module_with_room(&self) -> Option<usize> {
+        let all = self.slots.len();
+        let each = self.slots_a_module() as usize;
+        (0..all)
+            .map(|index| (self.turn as usize + index) % all)
+            .find(|&module| !self.emptied[module].is_empty() || self.slots[module].len() < each)
+    }
+
+    /// Adds the operation's work to all work; what it cost.
+    fn book(&mut self) -> Cost {
+        self.ledger += self.log.ledger();
+        let total = self.log.ledger().total();
+        Cost {
+            cycles: total.cycles,
+            time_ns: total.cycles as f64 / self.parameters.clock_ghz,
+            energy_nj: total.energy_fj(&self.parameters.energies, Bracket::middle) / 1e6,
+        }
+    }
+}
+
+impl<C: Contents<Block = [u8]>> Store for Recam<C> {
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes as usize
+    }
+
+    fn write(&mut self, lba: Lba, block: &[u8]) -> Result<Outcome, Error> {
+        self.check_size(block.len())?;
+        self.put(lba, block)
+    }
+
+    fn read(&mut self, lba: Lba, into: &mut [u8]) -> Result<Outcome, Error> {
+        self.check_size(into.len())?;
+        Ok(self.get(lba, into))
+    }
+
+    fn delete(&mut self, lba: Lba) -> Result<Outcome, Error> {
+        Ok(self.remove(lba))
+    }
+
+    fn totals(&self) -> Totals {
+        Recam::totals(self)
+    }
+}
+
+impl<C: Contents> Recam<C> {
+    fn check_size(&self, given: usize) -> Result<(), Error> {
+        let wanted = self.parameters.block_bytes as usize;
+        if given != wanted {
+            return Err(Error::BlockSize { given, wanted });
+        }
+        Ok(())
+    }
+
+    /// Everything since the store was made. Time is of one operation after the other.
+    pub fn totals(&self) -> Totals {
+        let energy =
+            |work: &crate::Work| work.energy_fj(&self.parameters.energies, Bracket::middle) / 1e6;
+        let total = self.ledger.total();
+        Totals {
+            writes: self.counts.writes,
+            duplicate_writes: self.counts.duplicates,
+            reads: self.counts.reads,
+            deletes: self.counts.deletes,
+            live_blocks: self.table.len(),
+            stored_blocks: u64::from(self.prefixes.blocks()),
+            cost: Cost {
+                cycles: total.cycles,
+                time_ns: total.cycles as f64 / self.parameters.clock_ghz,
+                energy_nj: energy(&total),
+            },
+            energy_by: Purpose::ALL
+                .iter()
+                .map(|&(purpose, name)| (name, energy(self.ledger.of(purpose))))
+                .collect(),
+        }
+    }
+}

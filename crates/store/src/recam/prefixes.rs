@@ -1,0 +1,281 @@
+//! Stored blocks in a tree by common prefix, counted in rows: how many begin with the same k rows as
+//! a new block, for every k, without touching every row.
+//!
+//! A node stands for the blocks that agree in their first `depth` rows; where blocks part there is a
+//! node, nowhere else (a Patricia tree), so n blocks need at most 2 n nodes. A child is found by the
+//! hash of its first row, and then compared row by row with a block beneath it: hashes decide nothing.
+
+use rustc_hash::FxHashMap;
+
+/// The stored blocks' rows, and the new block's.
+pub trait Rows {
+    /// A hash of the new block's row; equal rows have equal hashes.
+    fn hash(&mut self, row: u32) -> u64;
+    /// A hash of a stored block's row.
+    fn kept_hash(&mut self, slot: u32, row: u32) -> u64;
+    /// How many rows from `from` on, before `to`, the new block has in common with a stored one.
+    fn common(&mut self, slot: u32, from: u32, to: u32) -> u32;
+}
+
+const NONE: u32 = u32::MAX;
+const ROOT: u32 = 0;
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// Rows that all blocks beneath have in common.
+    depth: u32,
+    /// Blocks beneath.
+    count: u32,
+    /// One of them.
+    slot: u32,
+    parent: u32,
+    /// Children are a list, so that another block can stand for a node when its own is gone.
+    first: u32,
+    next: u32,
+    previous: u32,
+    /// The next node whose key in `children` is the same.
+    alike: u32,
+}
+
+/// The tree.
+#[derive(Clone, Debug)]
+pub struct Prefixes {
+    nodes: Vec<Node>,
+    unused: Vec<u32>,
+    /// By a hash of the parent and of the first row below it: the first node that has it.
+    children: FxHashMap<u64, u32>,
+    /// Rows of a block.
+    rows: u32,
+}
+
+/// Blocks that share a prefix with the new one: for each of `rows` further rows, `blocks`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// Rows.
+    pub rows: u32,
+    /// Stored blocks that are equal up to each of them.
+    pub blocks: u32,
+}
+
+/// Where a new block parts from those stored.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// Nowhere: it is stored, in this slot.
+    Stored(u32),
+    /// Below this node.
+    Below(u32),
+    /// Above this node, after so many rows.
+    Above(u32, u32),
+}
+
+impl Prefixes {
+    /// An empty tree for blocks of so many rows.
+    pub fn new(rows: u32) -> Prefixes {
+        let root = Node {
+            depth: 0,
+            count: 0,
+            slot: NONE,
+            parent: NONE,
+            first: NONE,
+            next: NONE,
+            previous: NONE,
+            alike: NONE,
+        };
+        Prefixes {
+            nodes: vec![root],
+            unused: Vec::new(),
+            children: FxHashMap::default(),
+            rows,
+        }
+    }
+
+    /// Blocks stored.
+    pub fn blocks(&self) -> u32 {
+        self.nodes[ROOT as usize].count
+    }
+
+    /// Where the new block belongs; `shared` gets the counts along the way.
+    pub fn find(&self, rows: &mut impl Rows, shared: &mut Vec<Shared>) -> Place {
+        shared.clear();
+        let mut at = ROOT;
+        loop {
+            let Node { depth, slot, .. } = self.nodes[at as usize];
+            if depth == self.rows {
+                return Place::Stored(slot);
+            }
+            let mut child = self.child(at, rows.hash(depth));
+            loop {
+                if child == NONE {
+                    return Place::Below(at);
+                }
+                let node = self.nodes[child as usize];
+                let mine = node.parent == at;
+                let common = if mine {
+                    rows.common(node.slot, depth, node.depth)
+                } else {
+                    0
+                };
+                if common > 0 {
+                    shared.push(Shared {
+                        rows: common,
+                        blocks: node.count,
+                    });
+                    if depth + common < node.depth {
+                        return Place::Above(child, depth + common);
+                    }
+                    at = child;
+                    break;
+                }
+                child = node.alike;
+            }
+        }
+    }
+
+    /// Adds the new block, which [`Prefixes::find`] has just placed; gives its leaf.
+    pub fn insert(&mut self, place: Place, slot: u32, rows: &mut impl Rows) -> u32 {
+        let parent = match place {
+            Place::Stored(_) => unreachable!("a duplicate is not stored again"),
+            Place::Below(node) => node,
+            Place::Above(node, depth) => self.split(node, depth, rows),
+        };
+        let depth = self.nodes[parent as usize].depth;
+        let leaf = self.add(Node {
+            depth: self.rows,
+            count: 0,
+            slot,
+            parent,
+            first: NONE,
+            next: NONE,
+            previous: NONE,
+            alike: NONE,
+        });
+        self.attach(parent, leaf, rows.hash(depth));
+        let mut node = leaf;
+        while node != NONE {
+            self.nodes[node as usize].count += 1;
+            node = self.nodes[node as usize].parent;
+        }
+        leaf
+    }
+
+    /// Takes a block away; it must still be readable.
+    pub fn remove(&mut self, leaf: u32, rows: &mut impl Rows) {
+        let Node { slot, parent, .. } = self.nodes[leaf as usize];
+        let depth = self.nodes[parent as usize].depth;
+        self.detach(leaf, rows.kept_hash(slot, depth));
+        self.unused.push(leaf);
+        let only = self.nodes[parent as usize].first;
+        let mut above = parent;
+        if parent != ROOT && self.nodes[only as usize].next == NONE {
+            // A node with one child stands for nothing: the child takes its place.
+            let other = self.nodes[only as usize].slot;
+            self.detach(only, rows.kept_hash(other, depth));
+            above = self.nodes[parent as usize].parent;
+            let depth = self.nodes[above as usize].depth;
+            let hash = rows.kept_hash(other, depth);
+            self.detach(parent, hash);
+            self.unused.push(parent);
+            self.nodes[only as usize].parent = above;
+            self.attach(above, only, hash);
+        }
+        while above != NONE {
+            let Node { first, parent, .. } = self.nodes[above as usize];
+            if self.nodes[above as usize].slot == slot && first != NONE {
+                self.nodes[above as usize].slot = self.nodes[first as usize].slot;
+            }
+            self.nodes[above as usize].count -= 1;
+            above = parent;
+        }
+    }
+
+    /// Puts a node of this depth above another.
+    fn split(&mut self, below: u32, depth: u32, rows: &mut impl Rows) -> u32 {
+        let Node {
+            slot,
+            parent,
+            count,
+            ..
+        } = self.nodes[below as usize];
+        let hash = rows.kept_hash(slot, self.nodes[parent as usize].depth);
+        self.detach(below, hash);
+        let middle = self.add(Node {
+            depth,
+            count,
+            slot,
+            parent,
+            first: NONE,
+            next: NONE,
+            previous: NONE,
+            alike: NONE,
+        });
+        self.attach(parent, middle, hash);
+        self.nodes[below as usize].parent = middle;
+        self.attach(middle, below, rows.kept_hash(slot, depth));
+        middle
+    }
+
+    fn add(&mut self, node: Node) -> u32 {
+        match self.unused.pop() {
+            Some(index) => {
+                self.nodes[index as usize] = node;
+                index
+            }
+            None => {
+                self.nodes.push(node);
+                (self.nodes.len() - 1) as u32
+            }
+        }
+    }
+
+    fn child(&self, parent: u32, hash: u64) -> u32 {
+        *self.children.get(&key(parent, hash)).unwrap_or(&NONE)
+    }
+
+    fn attach(&mut self, parent: u32, child: u32, hash: u64) {
+        let alike = self.children.insert(key(parent, hash), child);
+        let next = self.nodes[parent as usize].first;
+        let node = &mut self.nodes[child as usize];
+        node.alike = alike.unwrap_or(NONE);
+        node.next = next;
+        node.previous = NONE;
+        if next != NONE {
+            self.nodes[next as usize].previous = child;
+        }
+        self.nodes[parent as usize].first = child;
+    }
+
+    fn detach(&mut self, child: u32, hash: u64) {
+        let Node {
+            parent,
+            next,
+            previous,
+            alike,
+            ..
+        } = self.nodes[child as usize];
+        if previous == NONE {
+            self.nodes[parent as usize].first = next;
+        } else {
+            self.nodes[previous as usize].next = next;
+        }
+        if next != NONE {
+            self.nodes[next as usize].previous = previous;
+        }
+        let mut head = self.child(parent, hash);
+        if head == child {
+            if alike == NONE {
+                self.children.remove(&key(parent, hash));
+            } else {
+                self.children.insert(key(parent, hash), alike);
+            }
+            return;
+        }
+        while self.nodes[head as usize].alike != child {
+            head = self.nodes[head as usize].alike;
+        }
+        self.nodes[head as usize].alike = alike;
+    }
+}
+
+fn key(parent: u32, hash: u64) -> u64 {
+    hash ^ u64::from(parent).rotate_left(32)
+}

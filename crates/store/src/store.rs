@@ -1,0 +1,127 @@
+//! What a deduplicating store offers, whoever implements it, and what an operation costs.
+
+use serde::Serialize;
+
+/// A logical block address: what the outside world calls a block.
+pub type Lba = u64;
+
+/// What an operation took. Times and energies are at the border, so their units are in the names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// Cycles of the array; 0 in a store that has no array.
+    pub cycles: u64,
+    /// Nanoseconds: of the array by its clock, of the conventional store as measured.
+    pub time_ns: f64,
+    /// Nanojoules: counted events times the energies that the store was given.
+    pub energy_nj: f64,
+}
+
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, other: Cost) {
+        self.cycles += other.cycles;
+        self.time_ns += other.time_ns;
+        self.energy_nj += other.energy_nj;
+    }
+}
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Of a write: its content was in the store. Of a read or a delete: false.
+    pub duplicate: bool,
+    /// Of a read or a delete: there was such a block. Of a write: it replaced one.
+    pub found: bool,
+    /// What it took.
+    pub cost: Cost,
+}
+
+/// Why an operation was not done. The store is as it was before.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No place for the block or for its address.
+    #[error("the store is full: {blocks} blocks are stored; delete some, or make the store larger")]
+    Full {
+        /// Distinct blocks stored.
+        blocks: u64,
+    },
+    /// A block of a wrong size.
+    #[error("a block has {given} bytes, but this store has blocks of {wanted}")]
+    BlockSize {
+        /// Bytes given.
+        given: usize,
+        /// Bytes of a block.
+        wanted: usize,
+    },
+    /// The file system's refusal.
+    #[error("{path}: {source}; check the folder, its permissions and its free space")]
+    Io {
+        /// The file.
+        path: String,
+        /// What it said.
+        source: std::io::Error,
+    },
+    /// The embedded key-value engine's refusal.
+    #[error("{path}: {problem}")]
+    Index {
+        /// The engine's file or folder.
+        path: String,
+        /// What it said.
+        problem: String,
+    },
+}
+
+/// Everything since the store was made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// Blocks written.
+    pub writes: u64,
+    /// Of these, how many had a content that was in the store.
+    pub duplicate_writes: u64,
+    /// Blocks read, found or not.
+    pub reads: u64,
+    /// Blocks deleted that were there. An overwrite is one too.
+    pub deletes: u64,
+    /// Logical blocks that can be read.
+    pub live_blocks: u64,
+    /// Distinct blocks that are stored.
+    pub stored_blocks: u64,
+    /// The sum of all costs.
+    pub cost: Cost,
+    /// Its energy by what it was for, in nanojoules.
+    pub energy_by: Vec<(&'static str, f64)>,
+}
+
+/// A store of blocks of one size that keeps equal ones once.
+pub trait Store {
+    /// Bytes of a block.
+    fn block_bytes(&self) -> usize;
+
+    /// Writes a block. A block that is there under this address is deleted first.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if there is no room, even if the old block is given up; the old block stays.
+    fn write(&mut self, lba: Lba, block: &[u8]) -> Result<Outcome, Error>;
+
+    /// Reads a block; zeros and `found: false` where nothing was written.
+    ///
+    /// # Errors
+    /// If the medium fails.
+    fn read(&mut self, lba: Lba, into: &mut [u8]) -> Result<Outcome, Error>;
+
+    /// Deletes (trims) a block; its content goes with the last address that has it.
+    ///
+    /// # Errors
+    /// If the medium fails.
+    fn delete(&mut self, lba: Lba) -> Result<Outcome, Error>;
+
+    /// Everything so far survives the end of the process, if the store is one that persists.
+    ///
+    /// # Errors
+    /// If the medium fails.
+    fn flush(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Everything since the store was made.
+    fn totals(&self) -> Totals;
+}

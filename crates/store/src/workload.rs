@@ -1,0 +1,385 @@
+//! What is written and read: an IOzone-like stream with a set share of duplicates, the files of a real
+//! directory tree, a recorded block trace with digests for contents (FIU's format).
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use fastcdc::v2020::StreamCDC;
+use serde::{Deserialize, Serialize};
+use walkdir::WalkDir;
+
+use crate::made::{Made, mix};
+use crate::store::Lba;
+
+/// Where blocks come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Workload {
+    /// Generated, as IOzone does with its share of duplicates: logical blocks in order, each once unless
+    /// they are fewer than what is written.
+    Stream(Stream),
+    /// Every file below a directory, or one file, in order of names. The last block of a file is filled
+    /// up with zeros.
+    Tree {
+        /// The directory or file.
+        path: PathBuf,
+    },
+    /// Requests to a disk with an MD5 of each 4096 bytes, as FIU published them: `time pid process
+    /// lba sectors W|R major minor digest..`.
+    Trace {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// A generated stream. Shares are met exactly, evenly spread.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// Bytes written.
+    pub bytes: u64,
+    /// Bytes of logical blocks that are written, again and again; 0 for as many as `bytes`.
+    pub span: u64,
+    /// Share of writes whose content was written before.
+    pub duplicates: f64,
+    /// Share of operations that read one of the blocks written before.
+    pub reads: f64,
+    /// Chooses which.
+    pub seed: u64,
+    /// Each write is encrypted under a pad of its own before it comes.
+    pub encrypted: bool,
+}
+
+/// The content of a write.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'a> {
+    /// Made of a number.
+    Made(Made),
+    /// Bytes of a file.
+    Bytes(&'a [u8]),
+}
+
+/// One operation on a store.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation<'a> {
+    /// Write a block.
+    Write(Lba, Content<'a>),
+    /// Read one.
+    Read(Lba),
+}
+
+/// Why a workload cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// The file system's refusal.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// What is asked for is not there.
+    #[error("{0}")]
+    Bad(String),
+}
+
+/// Bytes that a digest of FIU's traces stands for.
+const TRACE_BLOCK: u64 = 4096;
+/// Bytes of a sector in FIU's traces.
+const SECTOR: u64 = 512;
+/// A line that is longer is none of a trace's.
+const LONGEST_LINE: u64 = 1 << 16;
+
+impl Workload {
+    /// Whether its contents are bytes that nothing makes again.
+    pub fn has_bytes(&self) -> bool {
+        matches!(self, Workload::Tree { .. })
+    }
+
+    /// Says what cannot be had, if anything.
+    ///
+    /// # Errors
+    /// A share outside its range, a path that is not there, blocks that do not suit a trace.
+    pub fn check(&self, block_bytes: u32) -> Result<(), WorkloadError> {
+        let bad = |problem: String| Err(WorkloadError::Bad(problem));
+        match self {
+            Workload::Stream(stream) => {
+                if !(0.0..=1.0).contains(&stream.duplicates) {
+                    return bad(format!("duplicates = {}: give 0 to 1", stream.duplicates));
+                }
+                if !(0.0..1.0).contains(&stream.reads) {
+                    return bad(format!(
+                        "reads = {}: give 0 to less than 1; something has to be written",
+                        stream.reads
+                    ));
+                }
+                if stream.bytes < u64::from(block_bytes) {
+                    return bad(format!(
+                        "bytes = {}: give at least a block of {block_bytes}",
+                        stream.bytes
+                    ));
+                }
+                if stream.span > 0 && stream.span < u64::from(block_bytes) {
+                    return bad(format!(
+                        "span = {}: give 0, or at least a block of {block_bytes}",
+                        stream.span
+                    ));
+                }
+            }
+            Workload::Tree { path } => {
+                path.symlink_metadata().map_err(|e| failed(path, e))?;
+            }
+            Workload::Trace { path } => {
+                File::open(path).map_err(|e| failed(path, e))?;
+                if u64::from(block_bytes) != TRACE_BLOCK {
+                    return bad(format!(
+                        "{}: has a digest for each {TRACE_BLOCK} bytes; take blocks of that size, \
+                         not of {block_bytes}",
+                        path.display()
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Operations to come; 0 if nobody knows.
+    pub fn operations(&self, block_bytes: u32) -> u64 {
+        match self {
+            Workload::Stream(stream) => {
+                let writes = stream.bytes / u64::from(block_bytes);
+                writes + (writes as f64 * stream.reads / (1.0 - stream.reads)) as u64
+            }
+            _ => 0,
+        }
+    }
+
+    /// Bytes that may be written: of a tree an upper bound, of a trace one by its length.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn bytes_at_most(&self, block_bytes: u32) -> Result<u64, WorkloadError> {
+        Ok(match self {
+            Workload::Stream(stream) => stream.bytes,
+            Workload::Tree { path } => {
+                let mut bytes = 0;
+                for file in files(path) {
+                    let file = file?;
+                    let length = file.metadata().map_err(|e| failed(&file, e))?.len();
+                    bytes += length.next_multiple_of(u64::from(block_bytes));
+                }
+                bytes
+            }
+            // A digest has 32 digits and a space.
+            Workload::Trace { path } => {
+                path.metadata().map_err(|e| failed(path, e))?.len() / 33 * TRACE_BLOCK
+            }
+        })
+    }
+
+    /// Does every operation, in order.
+    ///
+    /// # Errors
+    /// The first of the workload's or of `each`.
+    pub fn run<E: From<WorkloadError>>(
+        &self,
+        block_bytes: u32,
+        each: &mut dyn FnMut(Operation<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Workload::Stream(stream) => stream.run(block_bytes, each),
+            Workload::Tree { path } => run_tree(path, block_bytes, each),
+            Workload::Trace { path } => run_trace(path, each),
+        }
+    }
+}
+
+impl Workload {
+    /// Writes the files of a tree as chunks cut by content (FastCDC, 2020), of so many bytes on average;
+    /// a chunk's number is its address. Nothing else has chunks.
+    ///
+    /// # Errors
+    /// The first of the file system's or of `each`.
+    pub fn run_chunks<E: From<WorkloadError>>(
+        &self,
+        average: u32,
+        each: &mut dyn FnMut(Operation<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Workload::Tree { path } = self else {
+            return Ok(());
+        };
+        let average = average as usize;
+        let mut lba = 0;
+        for file in files(path) {
+            let file = file?;
+            let bytes = File::open(&file).map_err(|e| failed(&file, e))?;
+            for chunk in StreamCDC::new(bytes, average / 4, average, average * 4) {
+                let chunk = chunk.map_err(|e| failed(&file, e.into()))?;
+                each(Operation::Write(lba, Content::Bytes(&chunk.data)))?;
+                lba += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn run<E>(
+        &self,
+        block_bytes: u32,
+        each: &mut dyn FnMut(Operation<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let writes = self.bytes / u64::from(block_bytes);
+        let span = match self.span / u64::from(block_bytes) {
+            0 => writes,
+            blocks => blocks,
+        };
+        let reads_a_write = self.reads / (1.0 - self.reads);
+        let (mut unique, mut duplicates, mut reads) = (0_u64, 0_u64, 0_u64);
+        for number in 0..writes {
+            let due = ((number + 1) as f64 * self.duplicates) as u64;
+            let content = if duplicates < due && unique > 0 {
+                duplicates += 1;
+                mix(self.seed ^ mix(number)) % unique
+            } else {
+                unique += 1;
+                unique - 1
+            };
+            let made = Made {
+                content: u128::from(self.seed) << 64 | u128::from(content),
+                pad: if self.encrypted { number + 1 } else { 0 },
+            };
+            each(Operation::Write(number % span, Content::Made(made)))?;
+            let due = ((number + 1) as f64 * reads_a_write) as u64;
+            while reads < due {
+                reads += 1;
+                let lba = mix(self.seed.wrapping_add(1) ^ mix(reads)) % (number + 1).min(span);
+                each(Operation::Read(lba))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> WorkloadError {
+    WorkloadError::Io {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+/// The files of a tree, in order of names; links are not followed.
+fn files(path: &Path) -> impl Iterator<Item = Result<PathBuf, WorkloadError>> {
+    let walk = WalkDir::new(path).sort_by_file_name();
+    walk.into_iter().filter_map(|entry| match entry {
+        Ok(entry) if entry.file_type().is_file() => Some(Ok(entry.into_path())),
+        Ok(_) => None,
+        Err(error) => Some(Err(WorkloadError::Bad(error.to_string()))),
+    })
+}
+
+fn run_tree<E: From<WorkloadError>>(
+    path: &Path,
+    block_bytes: u32,
+    each: &mut dyn FnMut(Operation<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut block = vec![0; block_bytes as usize];
+    let mut lba = 0;
+    for file in files(path) {
+        let file = file?;
+        let mut bytes = File::open(&file).map_err(|e| failed(&file, e))?;
+        loop {
+            let length = fill(&mut bytes, &mut block).map_err(|e| failed(&file, e))?;
+            if length == 0 {
+                break;
+            }
+            block[length..].fill(0);
+            each(Operation::Write(lba, Content::Bytes(&block)))?;
+            lba += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Reads as many bytes as there are, up to a block.
+fn fill(from: &mut impl Read, block: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < block.len() {
+        match from.read(&mut block[length..]) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
+}
+
+fn run_trace<E: From<WorkloadError>>(
+    path: &Path,
+    each: &mut dyn FnMut(Operation<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let file = File::open(path).map_err(|e| failed(path, e))?;
+    let (mut lines, mut line, mut number) = (BufReader::new(file), String::new(), 0_u64);
+    loop {
+        line.clear();
+        number += 1;
+        let mut limited = (&mut lines).take(LONGEST_LINE);
+        if limited.read_line(&mut line).map_err(|e| failed(path, e))? == 0 {
+            return Ok(());
+        }
+        let request = request(&line).map_err(|problem| {
+            WorkloadError::Bad(format!("{}, line {number}: {problem}", path.display()))
+        })?;
+        for (index, content) in request.contents.into_iter().enumerate() {
+            let lba = request.lba + index as u64;
+            each(if request.write {
+                Operation::Write(lba, Content::Made(Made::of(content)))
+            } else {
+                Operation::Read(lba)
+            })?;
+        }
+    }
+}
+
+struct Request {
+    lba: Lba,
+    write: bool,
+    contents: Vec<u128>,
+}
+
+fn request(line: &str) -> Result<Request, String> {
+    let shape = "is not `time pid process lba sectors W|R major minor digest..`";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    // A process's name may have spaces.
+    let way = words.iter().rposition(|&word| word == "W" || word == "R");
+    let Some(way) = way.filter(|&way| way >= 5 && words.len() > way + 3) else {
+        return Err(shape.to_owned());
+    };
+    let number = |word: &str| {
+        let parsed = word.parse::<u64>();
+        parsed.map_err(|_| format!("{word} is no number"))
+    };
+    let (lba, sectors) = (number(words[way - 2])?, number(words[way - 1])?);
+    let digests = &words[way + 3..];
+    let blocks = TRACE_BLOCK / SECTOR;
+    if lba % blocks != 0 || sectors != digests.len() as u64 * blocks {
+        return Err(format!(
+            "{sectors} sectors from {lba} on with {} digests are no whole blocks of {TRACE_BLOCK}",
+            digests.len()
+        ));
+    }
+    let contents = digests.iter().map(|digest| {
+        let parsed = u128::from_str_radix(digest, 16).ok();
+        parsed
+            .filter(|_| digest.len() == 32)
+            .ok_or_else(|| format!("{digest} is no MD5"))
+    });
+    Ok(Request {
+        lba: lba / blocks,
+        write: words[way] == "W",
+        contents: contents.collect::<Result<_, _>>()?,
+    })
+}

@@ -1,0 +1,4 @@
+//! The store's tests from outside.
+mod conventional;
+mod recam;
+mod workload;

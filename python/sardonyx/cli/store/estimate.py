@@ -1,0 +1,214 @@
+"""``sardonyx store estimate``: what deduplication would save of a tree, a device or a trace.
+
+The counting is native (crates/estimate); docs/store-estimate.md explains the figures.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.table import Table
+
+from sardonyx import _core
+from sardonyx.cli.common import (
+    PATH,
+    SUFFIXES,
+    check_json_target,
+    check_target,
+    err,
+    for_people,
+    size_in_bytes,
+    write_json,
+)
+from sardonyx.cli.options import JsonTo
+from sardonyx.cli.progress import watched
+from sardonyx.report import write_savings_report
+from sardonyx.report.savings import times_of
+
+TRACES = ("fiu", "destor")
+NONE = "none"
+#: Seconds that the state may take to be written after Ctrl-C.
+LONGEST_WRITE = 60.0
+
+
+def estimate(
+    path: Annotated[
+        str, typer.Argument(help="A directory, a file, a device, or - for standard input.")
+    ],
+    block: Annotated[
+        list[str] | None,
+        typer.Option(help="Size of fixed blocks; repeatable. Default: 1K, 2K, 4K and 8K."),
+    ] = None,
+    content_defined: Annotated[
+        str, typer.Option(help="Average size of chunks cut where the content says; none: not.")
+    ] = "8K",
+    trace: Annotated[
+        str | None,
+        typer.Option(help="PATH is a trace with digests for contents: fiu or destor."),
+    ] = None,
+    memory: Annotated[str, typer.Option(help="Memory at most; beyond it counts are sampled.")] = (
+        "1G"
+    ),
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep what is found here each minute and at Ctrl-C, and go on from it.", **PATH
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw ratios, references and costs as HTML.", **PATH)
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Tell what deduplication would save: distinct chunks, how often each comes, and the ratio.
+
+    [bold]Example[/bold]: sardonyx store estimate /usr/share --block 4K
+    """
+    check_json_target(json_to, [path])
+    if trace is not None and trace not in TRACES:
+        raise _core.SardonyxError(f"--trace {trace}: give {' or '.join(TRACES)}")
+    if state is not None:
+        check_target(state, [path], "--state ")
+    if plot is not None:
+        check_target(plot, [path], "--plot ")
+    sizes = {size_in_bytes("--block", size) for size in block or ("1K", "2K", "4K", "8K")}
+    average = None
+    if content_defined != NONE:
+        average = size_in_bytes("--content-defined", content_defined)
+    question = json.dumps(
+        {
+            "path": path,
+            "trace": trace,
+            "blocks": sorted(sizes),
+            "content_defined": average,
+            "memory": size_in_bytes("--memory", memory),
+            "state": str(state.absolute()) if state else None,
+        }
+    )
+    plan = json.loads(_core.store_plan(question))
+    _announce(plan)
+    started = time.monotonic()
+    try:
+        with TemporaryDirectory(prefix="sardonyx.") as scratch:
+            call = partial(_core.store_estimate, question, scratch)
+            answer = json.loads(watched(err, path, call))
+    except KeyboardInterrupt:
+        if state is not None:
+            for thread in threading.enumerate():  # the native one, which writes the state
+                if thread.name.startswith("sardonyx-"):
+                    thread.join(LONGEST_WRITE)
+        if state is not None and state.exists():
+            err.print(f"note: the same command goes on from {state}", soft_wrap=True)
+        raise
+    seconds = max(time.monotonic() - started, 1e-9)
+    found, designs = answer["found"], answer["designs"]
+    people = for_people(json_to)
+    people.print(_cuttings(found["cuttings"]))
+    people.print("\ndistinct contents by how often they come", style="dim")
+    people.print(_references(found["cuttings"]))
+    if designs:
+        people.print(
+            "\nto store it: recam by its model, conventional measured here, energies assumed",
+            style="dim",
+        )
+        people.print(_designs(designs))
+    if plot is not None:
+        names = [named(cutting) for cutting in found["cuttings"]]
+        write_savings_report(path, names, found, designs, plot, _core.VERSION)
+        people.print(f"plots: {plot}", soft_wrap=True)
+    if found["unreadable"]:
+        err.print(f"note: {found['unreadable']:,} files could not be read, among them:")
+        for reason in found["unreadable_named"]:
+            err.print(f"  {reason}", soft_wrap=True)
+    read = plan["bytes"] if trace else found["bytes"]
+    err.print(f"{(read or 0) / 1e6:,.0f} MB in {seconds:.1f} s", style="dim")
+    write_json(json_to, {"path": path} | found | {"designs": designs})
+
+
+def _announce(plan: dict[str, Any]) -> None:
+    """Memory and precision, before any of it is taken."""
+    what = "a stream" if plan["bytes"] is None else f"{plan['bytes'] / 1e6:,.0f} MB"
+    precise = "every count exact" if plan["exact"] else "counts sampled if that is full"
+    err.print(
+        f"{what} in {plan['files']:,} files; memory at most {plan['memory_bytes'] / 1e6:,.0f} MB, "
+        f"{precise}",
+        style="dim",
+    )
+
+
+def _cuttings(cuttings: list[dict[str, Any]]) -> RenderableType:
+    table = Table(box=None, header_style="dim")
+    table.add_column("chunks")
+    for title in ("count", "distinct", "duplicates", "zero", "bytes kept", "ratio"):
+        table.add_column(title, justify="right")
+    for one in cuttings:
+        about = "~" if one["followed_one_in"] > 1 else ""
+        share = 1 - one["unique_chunks"] / one["chunks"] if one["chunks"] else 0.0
+        ratio = "-" if one["ratio"] is None else f"{one['ratio']:.2f}x"
+        table.add_row(
+            named(one),
+            f"{one['chunks']:,}",
+            f"{about}{one['unique_chunks']:,}",
+            f"{about}{share:.1%}",
+            f"{one['zero_chunks']:,}",
+            f"{about}{one['unique_bytes']:,}",
+            f"{about}{ratio}",
+        )
+    return table
+
+
+def _references(cuttings: list[dict[str, Any]]) -> RenderableType:
+    """Distinct contents by how often they come: one column for each cutting."""
+    table = Table(box=None, header_style="dim")
+    table.add_column("times")
+    longest = max((one["references"] for one in cuttings), key=len)
+    for one in cuttings:
+        table.add_column(named(one), justify="right")
+    for number, row in enumerate(longest):
+        counts = (one["references"][number : number + 1] for one in cuttings)
+        table.add_row(
+            times_of(row),
+            *(f"{count[0]['contents']:,}" if count else "-" for count in counts),
+        )
+    return table
+
+
+def _designs(costs: list[dict[str, Any]]) -> RenderableType:
+    """What each design would take to store it."""
+    table = Table(box=None, header_style="dim")
+    table.add_column("design")
+    for title in ("block", "room", "time", "energy"):
+        table.add_column(title, justify="right")
+    for one in costs:
+        table.add_row(
+            one["design"],
+            short(one["block_bytes"]),
+            short(one["capacity_bytes"]),
+            f"{one['seconds']:,.4g} s",
+            f"{one['energy_nj'] / 1e9:,.4g} J",
+        )
+    return table
+
+
+def short(size: int) -> str:
+    """``4K``, ``16M``, ``1G``; other sizes in bytes."""
+    for letter in ("G", "M", "K"):
+        if size and size % SUFFIXES[letter] == 0:
+            return f"{size // SUFFIXES[letter]:,}{letter}"
+    return f"{size:,}"
+
+
+def named(cutting: dict[str, Any]) -> str:
+    """What a way of cutting is called: ``4K``, ``~8K by content``."""
+    size = cutting["chunk_bytes"]
+    if size is None:
+        return "as recorded"
+    return short(size) if cutting["kind"] == "fixed" else f"~{short(size)} by content"

@@ -1,0 +1,327 @@
+"""``sardonyx store serve``: a deduplicating store as a network block device, by nbdkit.
+
+nbdkit speaks the protocol and loads our plugin (crates/nbd), which tells its counters on a pipe.
+Here nbdkit is started, watched and ended. docs/store-device.md explains the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket as sockets
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import IO, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx import _core
+from sardonyx.cli.common import (
+    CHECK_FAILED,
+    PATH,
+    check_json_target,
+    err,
+    fail,
+    for_people,
+    size_in_bytes,
+    write_json,
+)
+from sardonyx.cli.options import JsonTo
+
+PLUGIN = Path(__file__).parents[2] / "libsardonyx_nbd.so"
+DESIGNS = ("recam", "conventional")
+#: What a socket's name may be at most, by Linux.
+LONGEST_SOCKET = 107
+LOOK_EVERY = 0.1
+#: A hint to clients that do not ask for less.
+PREFERRED = 4096
+
+
+def serve(
+    socket: Annotated[
+        Path, typer.Option(help="The Unix socket to make, where clients connect.", **PATH)
+    ],
+    folder: Annotated[
+        Path, typer.Option("--dir", help="The folder that holds the store; made if new.", **PATH)
+    ],
+    design: Annotated[
+        str | None,
+        typer.Option(help=f"What counts the cost: {' or '.join(DESIGNS)}. Default: recam."),
+    ] = None,
+    size: Annotated[str | None, typer.Option(help="Size of a new device, as 1G.")] = None,
+    block: Annotated[str | None, typer.Option(help="Block of a new device. Default: 4K.")] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Serve a deduplicating store as a block device (NBD) until Ctrl-C, and count what it takes.
+
+    What a client has flushed survives the end of the server, however it comes. Needs nbdkit.
+
+    [bold]Example[/bold]: sardonyx store serve --size 1G --socket disk.sock --dir disk
+    """
+    check_json_target(json_to)
+    if design is not None and design not in DESIGNS:
+        raise _core.SardonyxError(f"--design {design}: give {' or '.join(DESIGNS)}")
+    nbdkit = shutil.which("nbdkit")
+    if nbdkit is None:
+        raise _core.SardonyxError("no nbdkit in PATH; on Debian: apt-get install nbdkit")
+    check_socket(socket)
+    settings = {
+        "dir": str(folder.absolute()),
+        "design": design,
+        "size": None if size is None else size_in_bytes("--size", size),
+        "block": None if block is None else size_in_bytes("--block", block),
+        "blocksize-minimum": 1,
+        "blocksize-preferred": PREFERRED,
+    }
+    given = [f"{name}={value}" for name, value in settings.items() if value is not None]
+    with served(nbdkit, socket.absolute(), given) as server:
+        watch(server, err)
+    if server.ready is None:
+        raise _core.SardonyxError("; ".join(server.said) or "nbdkit ended and said nothing")
+    report = reported(server)
+    people = for_people(json_to)
+    people.print(table_of(report))
+    people.print(f"energy from assumed inputs: {report['assumed']}", style="dim", soft_wrap=True)
+    write_json(json_to, report)
+    if server.end is None:
+        code = server.process.returncode
+        how = f"signal {-code}" if code < 0 else f"status {code}"
+        raise fail(f"nbdkit ended with {how}; what was flushed is in {folder}", CHECK_FAILED)
+    if report["not_flushed"]:
+        raise fail(f"not flushed at the end: {report['not_flushed']}", CHECK_FAILED)
+
+
+def check_socket(path: Path) -> None:
+    """An error unless a socket can be made there."""
+    name = str(path.absolute())
+    if len(os.fsencode(name)) > LONGEST_SOCKET:
+        raise _core.SardonyxError(
+            f"--socket {path}: a socket's whole name has at most {LONGEST_SOCKET} bytes, and this "
+            f"has {len(os.fsencode(name))}; name a shorter one"
+        )
+    if not path.absolute().parent.is_dir():
+        raise _core.SardonyxError(f"--socket {path}: its directory does not exist; make it first")
+    if not os.path.lexists(path):
+        return
+    if not stat.S_ISSOCK(path.lstat().st_mode):
+        raise _core.SardonyxError(f"--socket {path}: exists and is no socket; name another file")
+    with sockets.socket(sockets.AF_UNIX) as client:
+        try:
+            client.connect(name)
+        except ConnectionRefusedError:
+            raise _core.SardonyxError(
+                f"--socket {path}: is left from a server that has ended; remove it: rm {path}"
+            ) from None
+    raise _core.SardonyxError(f"--socket {path}: a server listens there; name another file")
+
+
+@dataclass
+class Server:
+    """nbdkit at work, and what its plugin has told."""
+
+    process: subprocess.Popen[str]
+    socket: Path
+    started: float = field(default_factory=time.monotonic)
+    opening: dict[str, Any] | None = None
+    ready: dict[str, Any] | None = None
+    last: dict[str, Any] | None = None
+    end: dict[str, Any] | None = None
+    #: What nbdkit has said before it was ready.
+    said: list[str] = field(default_factory=list)
+
+    def hear(self, told: IO[str]) -> None:
+        """Take lines of counters to their end."""
+        for line in told:
+            with suppress(json.JSONDecodeError):  # cut off by the end of nbdkit
+                message = json.loads(line)
+                match message["what"]:
+                    case "opening":
+                        self.opening = message
+                    case "ready":
+                        self.ready = message
+                    case "end":
+                        self.end = message
+                self.last = message.get("counters", self.last)
+
+    def listen(self, said: IO[str]) -> None:
+        """Take what nbdkit says: errors of the start are ours, later ones are notes."""
+        for line in said:
+            words = re.sub(r"^nbdkit: ([\w.\[\]-]+: )?(error: )?", "", line.strip())
+            if self.ready is None:
+                self.said.append(words)
+            else:
+                err.print(f"note: {words}", soft_wrap=True)
+
+
+@contextmanager
+def served(nbdkit: str, socket: Path, settings: list[str]) -> Iterator[Server]:
+    """nbdkit from its start to its end; it ends with us, whatever ends us."""
+    ours, its = os.pipe()
+    its_life, our_life = os.pipe()  # which ends when we close it, and when we are killed
+    command = [nbdkit, "--foreground", "--unix", str(socket), "--filter=blocksize-policy"]
+    command += [str(PLUGIN), *settings, f"counters=/dev/fd/{its}", f"life=/dev/fd/{its_life}"]
+    with (
+        open(ours, encoding="utf-8", errors="replace") as told,
+        open(our_life, "wb") as life,
+    ):
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=(its, its_life),
+                start_new_session=True,  # Ctrl-C is for us; we end it and hear its last counters
+                text=True,
+                errors="replace",
+            )
+        finally:
+            os.close(its)
+            os.close(its_life)
+        server = Server(process, socket)
+        assert process.stderr is not None
+        threads = [
+            Thread(target=server.hear, args=(told,), daemon=True),
+            Thread(target=server.listen, args=(process.stderr,), daemon=True),
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield server
+        finally:
+            life.close()
+            if server.ready is None:
+                process.terminate()  # it does not look at its life yet
+            process.wait()
+            for thread in threads:
+                thread.join()
+            if server.ready is not None:
+                socket.unlink(missing_ok=True)
+
+
+def watch(server: Server, console: Console) -> None:
+    """Show counters until the server ends or somebody wants it to end."""
+    announced = False
+    with (
+        Live(console=console, transient=True, auto_refresh=False)
+        if console.is_terminal
+        else nullcontext()
+    ) as live:
+        try:
+            while server.process.poll() is None:
+                if server.ready is not None and not announced:
+                    counters = server.ready["counters"]
+                    console.print(
+                        f"serving nbd+unix:///?socket={server.socket} ({counters['design']}, "
+                        f"{counters['size_bytes']:,} bytes); Ctrl-C ends it",
+                        soft_wrap=True,
+                    )
+                    announced = True
+                if live is not None:
+                    live.update(_line(server), refresh=True)
+                time.sleep(LOOK_EVERY)
+        except KeyboardInterrupt:
+            if server.ready is None:
+                raise
+
+
+def _line(server: Server) -> Text:
+    if server.last is None:
+        if server.opening is None:
+            return Text("opening", style="dim")
+        opening = server.opening
+        return Text(f"opening: {opening['done']:,} of {opening['all']:,} blocks", style="dim")
+    metrics = metrics_of(server.last)
+    parts = [
+        f"{metrics['writes']:,} blocks written, {metrics['duplicate_share']:.1%} duplicates",
+        f"{metrics['reads']:,} read",
+        f"{metrics['cycles']:,} cycles",
+        f"{metrics['energy_nj'] / 1e6:,.3g} mJ",
+        f"{metrics['operations_per_second'] / 1e6:.3f} M blocks/s by its clock",
+    ]
+    return Text(" · ".join(parts), style="dim")
+
+
+def metrics_of(counters: dict[str, Any]) -> dict[str, Any]:
+    """Flat figures of the blocks that the design has handled, by its own clock."""
+    totals, cost = counters["totals"], counters["totals"]["cost"]
+    operations = totals["writes"] + totals["reads"] + totals["deletes"]
+    seconds = cost["time_ns"] / 1e9
+    stored = totals["stored_blocks"]
+    return {
+        "writes": totals["writes"],
+        "duplicate_writes": totals["duplicate_writes"],
+        "duplicate_share": totals["duplicate_writes"] / max(totals["writes"], 1),
+        "reads": totals["reads"],
+        "deletes": totals["deletes"],
+        "live_blocks": totals["live_blocks"],
+        "stored_blocks": stored,
+        "ratio": totals["live_blocks"] / stored if stored else None,
+        "cycles": cost["cycles"],
+        "seconds": seconds,
+        "operations_per_second": operations / seconds if seconds else 0.0,
+        "bytes_per_second": operations * counters["block_bytes"] / seconds if seconds else 0.0,
+        "energy_nj": cost["energy_nj"],
+    }
+
+
+def reported(server: Server) -> dict[str, Any]:
+    """What there is to say at the end."""
+    counters = server.last or {}
+    energy = {name: value for name, value in counters["totals"]["energy_by"] if value}
+    assumed = {
+        "recam": "energy of a compared bit, a match line and a written bit",
+        "conventional": "power of processor and memory, energy of the drive's bytes",
+    }
+    return {
+        "design": counters["design"],
+        "size_bytes": counters["size_bytes"],
+        "block_bytes": counters["block_bytes"],
+        "requests": counters["requests"],
+        "metrics": metrics_of(counters),
+        "energy_by_nj": energy,
+        "assumed": assumed[counters["design"]],
+        "not_flushed": server.end and server.end["more"]["not_flushed"],
+    }
+
+
+def table_of(report: dict[str, Any]) -> Table:
+    """The report, for people."""
+    table = Table(box=None, show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(justify="right")
+    requests, metrics = report["requests"], report["metrics"]
+    ratio = "-" if metrics["ratio"] is None else f"{metrics['ratio']:.2f}x"
+    rows = {
+        "design": report["design"],
+        "requests to read": f"{requests['reads']:,} ({requests['read_bytes']:,} bytes)",
+        "requests to write": f"{requests['writes']:,} ({requests['written_bytes']:,} bytes)",
+        "zeros, trims, flushes": f"{requests['zeroes']:,}, {requests['trims']:,}, "
+        f"{requests['flushes']:,}",
+        "blocks written": f"{metrics['writes']:,}",
+        "of them duplicates": f"{metrics['duplicate_writes']:,} ({metrics['duplicate_share']:.1%})",
+        "blocks read, deleted": f"{metrics['reads']:,}, {metrics['deletes']:,}",
+        "blocks live, distinct": f"{metrics['live_blocks']:,}, {metrics['stored_blocks']:,}",
+        "ratio": ratio,
+        "cycles": f"{metrics['cycles']:,}",
+        "time by its clock": f"{metrics['seconds'] * 1e3:,.3f} ms",
+        "blocks a second": f"{metrics['operations_per_second']:,.0f}",
+        "energy": f"{metrics['energy_nj'] / 1e6:,.4g} mJ",
+    }
+    for name, value in rows.items():
+        table.add_row(name, Text(value))
+    for name, value in report["energy_by_nj"].items():
+        table.add_row(f"  {name}", Text(f"{value / 1e6:,.4g} mJ"))
+    return table

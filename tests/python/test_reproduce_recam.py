@@ -1,0 +1,136 @@
+"""ReCAM's reproduction: which runs it plans, how claims follow from runs, and a small real one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sardonyx import _core
+from sardonyx.papers import recam, reproductions
+from sardonyx.papers.claims import ClaimRow, load_claims
+from sardonyx.papers.recam import MB, Stores, energy, metric
+from sardonyx.papers.reproduction import Asked
+from sardonyx.report import stores as figures
+from sardonyx.report import write_report
+from sardonyx.report.figure import Figure
+from sardonyx.runs import stores
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.stores import KB, Conventional, Recam, StorePoint, Stream
+
+SMALL = replace(recam.QUICK, simulated=2 * MB, beside=2 * MB, written=2 * MB)
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    points = recam.points(SMALL, Recam())
+    stores.check(points)
+    return Comparison(stores.run(points))
+
+
+@pytest.fixture(scope="module")
+def rows(comparison: Comparison) -> dict[str, ClaimRow]:
+    return {row.claim.metric: row for row in recam.claims(comparison)}
+
+
+def test_each_claim_has_a_definition() -> None:
+    told = (*load_claims("recam"), *recam.ORDER)
+    assert {claim.metric for claim in told} == set(recam.METRICS)
+    assert reproductions()["recam"] is recam.REPRODUCTION
+
+
+def test_the_plan_has_each_run_once_and_the_papers_sizes() -> None:
+    for scale in (recam.QUICK, recam.FULL):
+        points = recam.points(scale, Recam())
+        asked = [point.question.model_dump_json() for point in points]
+        assert len(set(asked)) == len(asked)
+        blocks = {point.question.block_bytes for point in points}
+        assert blocks == {KB, 2 * KB, 4 * KB, 8 * KB}
+
+    def largest(kind: type, points: list[StorePoint]) -> int:
+        sizes = (
+            p.question.workload.bytes
+            for p in points
+            if isinstance(p.question.design, kind) and isinstance(p.question.workload, Stream)
+        )
+        return max(sizes)
+
+    full = recam.points(recam.FULL, Recam())
+    assert largest(Recam, full) == 50 << 30  # Sec. IV
+    assert largest(Conventional, full) == 2 << 30
+
+
+def test_eight_kilobytes_give_the_papers_throughput(rows: dict[str, ClaimRow]) -> None:
+    row = rows["write_iops_8KB_blocks_30pct_duplicates"]
+    # (S + S + 4) cycles of a unique block, S + 4 of a duplicate; three in ten, less rounding.
+    assert row.ours == pytest.approx(1e9 / (256 + 0.7 * 256 + 4), rel=0.002)
+    assert row.relative_gap == pytest.approx(0.035, abs=0.002)
+    assert row.assumed == ("recam.address_cycles",)
+    assert rows["compare_cycles_4KB_block_256_bit_rows"].ours == 128
+    assert rows["compare_cycles_4KB_block_256_bit_rows"].assumed == ()
+
+
+def test_every_claim_has_a_figure_and_says_what_it_rests_on(rows: dict[str, ClaimRow]) -> None:
+    assert [row.reason for row in rows.values() if row.ours is None] == []
+    for name in ("energy_over_conventional_1KB_blocks", "energy_over_recam_8KB_blocks"):
+        assert "recam.compared_bit_fj" in rows[name].assumed
+        assert "conventional.processor_w" in rows[name].assumed
+        falls = "what recam / conventional falls by from the smallest block to the largest"
+        assert rows[name].readings[falls] > 1
+    speedup = rows["throughput_over_conventional_dedup"]
+    assert len(speedup.workloads) == 4 * len(SMALL.duplicates)
+    assert speedup.ours is not None and speedup.ours > 1
+
+
+def test_duplicates_are_found_by_both_unless_encrypted(comparison: Comparison) -> None:
+    found = Stores(comparison.results)
+    for design in stores.DESIGNS:
+        plain, under_pads = (found.run(design, 8 * KB, more=m) for m in ("", "encrypted"))
+        writes = metric(plain, "writes")
+        assert writes is not None and metric(plain, "duplicate_writes") == int(writes * 0.3)
+        assert metric(under_pads, "duplicate_writes") == 0
+
+
+def test_continuous_compare_saves_nearly_all_rows(comparison: Comparison) -> None:
+    found = Stores(comparison.results)
+    for block in recam.BLOCKS:
+        plain = found.run("recam", block)
+        single = found.run("recam", block, variant={recam.COMPARE: "single"})
+        rows = block * 8 / 256
+        ratio = (metric(single, "search_active_rows") or 0) / (
+            metric(plain, "search_active_rows") or 1
+        )
+        assert 0.99 * rows < ratio <= rows
+        lower, middle, upper = (energy(plain, end) for end in ("low", "", "high"))
+        assert lower and middle and upper and lower < middle < upper
+
+
+def test_the_report_has_every_figure(comparison: Comparison, tmp_path: Path) -> None:
+    drawn = figures.figures(comparison.results)
+    assert [f.key for f in drawn if not isinstance(f, Figure)] == []
+    write_report(comparison, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert all(f'id="{figure.key}"' in page for figure in drawn)
+
+
+def test_what_recam_cannot_have_is_an_error() -> None:
+    asked = Asked([], "recam")
+    for wish, words in (
+        (replace(asked, traces=["x.parquet"]), "x.parquet: recam writes streams"),
+        (replace(asked, copies=2), "--copies 2: recam runs stores"),
+        (replace(asked, machine="esd"), "--machine esd: recam runs stores"),
+        (replace(asked, overrides=[("recam.rowbits", "1")]), 'did you mean "recam.row_bits"'),
+        (replace(asked, overrides=[("recam.row_bits", "x")]), "--set recam.row_bits=x: "),
+        (replace(asked, overrides=[("recam.compared_bit_fj", "x")]), "give femtojoules"),
+    ):
+        with pytest.raises(_core.SardonyxError, match=words):
+            recam.REPRODUCTION.plan(wish)
+
+
+def test_keys_of_the_array_can_be_set() -> None:
+    settings = [("recam.row_bits", "512"), ("recam.compared_bit_fj", "1-2")]
+    array = stores.overridden(Recam(), settings)
+    assert array.row_bits == 512
+    assert array.energies.compared_bit_fj.text == "1 to 2"
+    assert json.loads(array.model_dump_json())["energies"]["match_line_fj"]["low"] == 0

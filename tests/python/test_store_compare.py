@@ -1,0 +1,92 @@
+"""``sardonyx store compare``: its JSON, its workloads, and what it says of bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sardonyx.cli import app
+from typer.testing import CliRunner
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["store", "compare", *arguments])
+    return result.exit_code, result.output
+
+
+def metrics(*arguments: str) -> dict[str, dict[str, Any]]:
+    status, text = run(*arguments, "--json", "-")
+    assert status == 0, text
+    document = json.loads(text[text.index("{") :])
+    assert set(document) >= {"sardonyx", "runs"}
+    return {run["design"]: run["metrics"] for run in document["runs"]}
+
+
+def test_the_json_has_both_designs_and_recam_repeats() -> None:
+    arguments = ("--bytes", "4M", "--block", "8K", "--reads", "0.7")
+    once, again = metrics(*arguments), metrics(*arguments)
+    assert set(once) == {"recam", "conventional"}
+    for of in once.values():
+        assert of["writes"] == 512 and of["duplicate_writes"] == 153
+        assert of["reads"] == pytest.approx(512 * 7 / 3, abs=1)
+        assert of["writes_per_second"] > 0 and of["energy_nj"] > 0
+        assert of["energy_nj_low"] < of["energy_nj"] < of["energy_nj_high"]
+    assert once["recam"] == again["recam"]
+    assert once["recam"]["cycles"] == 359 * 516 + 153 * 260 + once["recam"]["reads"] * 259
+    assert once["conventional"]["cycles"] is None
+
+
+def test_energies_that_are_known_leave_no_bracket() -> None:
+    known = ("--compared-bit", "2", "--match-line", "1", "--written-bit", "3000")
+    of = metrics("--designs", "recam", "--bytes", "1M", *known)["recam"]
+    assert of["energy_nj_low"] == of["energy_nj"] == of["energy_nj_high"]
+
+
+def test_files_of_a_tree_are_written_by_both(tmp_path: Path) -> None:
+    block = bytes(range(256)) * 16
+    (tmp_path / "a").write_bytes(block * 3 + b"end")
+    (tmp_path / "b").write_bytes(block)
+    found = metrics("--tree", str(tmp_path))
+    for of in found.values():
+        assert (of["writes"], of["duplicate_writes"], of["stored_blocks"]) == (5, 3, 2)
+    cut = metrics("--tree", str(tmp_path), "--designs", "conventional", "--by-content")
+    assert cut["conventional"]["bytes"] == 4 * 4096 + 3
+
+
+def test_a_block_trace_brings_digests(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.txt"
+    one, two = "0" * 31 + "1", "f" * 32
+    trace.write_text(
+        f"10 7 a process 80 8 W 8 1 {one}\n"
+        f"11 7 cp 96 16 W 8 1 {two} {one}\n"
+        f"12 7 cp 80 8 R 8 1 {one}\n"
+    )
+    for of in metrics("--trace", str(trace)).values():
+        assert (of["writes"], of["duplicate_writes"], of["reads"]) == (3, 1, 1)
+    trace.write_text("10 7 cp 80 8 W 8 1 short\n")
+    status, text = run("--trace", str(trace), "--designs", "recam")
+    assert status == 2 and "trace.txt, line 1: short is no MD5" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--designs", "recma"), 'did you mean "recam"'),
+        (("--duplicates", "1.5"), "duplicates = 1.5: give 0 to 1"),
+        (("--reads", "1"), "something has to be written"),
+        (("--width", "100"), "row_bits = 100: give a multiple of 8"),
+        (("--width", "0"), "--width 0"),
+        (("--capacity", "1M"), "the store is full"),
+        (("--tree", "no/such/place"), "no/such/place"),
+        (("--by-content",), "give a directory tree"),
+        (("--dir", "no/such/place"), "make it first"),
+        (("--compared-bit", "much"), "--compared-bit much: give femtojoules"),
+        (("--block", "3K", "--width", "1000"), "give whole rows"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: tuple[str, ...], words: str) -> None:
+    status, text = run("--bytes", "2M", *arguments)
+    assert status == 2
+    assert words in " ".join(text.split()) and text.startswith("error: ")
