@@ -31,29 +31,33 @@ T = TypeVar("T")
 
 
 class _Rate(ProgressColumn):
-    """Requests a second."""
+    """Requests, or what else is counted, a second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
 
     def render(self, task: Bar) -> Text:
         speed = task.finished_speed or task.speed
         if not speed or task.fields.get("whole"):
             return Text("")
-        for size, letter in ((1e6, "M"), (1e3, "k")):
+        for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
             if speed >= size:
-                return Text(f"{speed / size:.1f} {letter}req/s")
-        return Text(f"{speed:.0f} req/s")
+                return Text(f"{speed / size:.1f} {letter}{self._unit}/s")
+        return Text(f"{speed:.0f} {self._unit}/s")
 
 
 class Watcher:
     """Shows the tasks that run, and of several how much of the whole is done."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, unit: str = "req") -> None:
         self._shown = console.is_terminal
         self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             _Count(),
-            _Rate(),
+            _Rate(unit),
             TimeRemainingColumn(compact=True),
             console=console,
             transient=True,
@@ -89,9 +93,11 @@ class Watcher:
                 self._bars.remove_task(self._tasks.pop(task))
 
 
-def watched(console: Console, label: str, call: Callable[[_core.Progress], T]) -> T:
-    """What ``call`` gives, shown while it runs; an interrupt cancels it."""
-    with Watcher(console) as watch:
+def watched(
+    console: Console, label: str, call: Callable[[_core.Progress], T], unit: str = "req"
+) -> T:
+    """What ``call`` gives, shown while it runs; an interrupt cancels it. Progress counts units."""
+    with Watcher(console, unit) as watch:
         return scheduler.run([Task(label, call)], 1, watch)[0]
 
 
