@@ -297,9 +297,10 @@ impl Question {
         }
         store.flush()?;
         let (totals, done) = (store.totals(), *store.activity());
-        // The wait was for all that this thread did, of which the store's operations are the most.
-        let in_line = (seconds_in_line() - waited) / began.elapsed().as_secs_f64();
-        let alone = (done.seconds * (1.0 - in_line) - done.sync_seconds).max(0.0);
+        // The line was for all that this thread did but for the drive; most of it were operations.
+        let busy = began.elapsed().as_secs_f64() - done.sync_seconds;
+        let in_line = ((seconds_in_line() - waited) / busy).clamp(0.0, 1.0);
+        let alone = (done.seconds - done.sync_seconds) * (1.0 - in_line);
         let mut metrics = object(json!({
             "writes": totals.writes,
             "duplicate_writes": totals.duplicate_writes,

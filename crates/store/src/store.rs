@@ -53,7 +53,7 @@ pub enum Error {
         wanted: usize,
     },
     /// The file system's refusal.
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}; check the folder, its permissions and its free space")]
     Io {
         /// The file.
         path: String,

@@ -50,7 +50,7 @@ fn distinct(held: &BTreeMap<Lba, u128>, deduplicate: bool) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn every_block_comes_back(
@@ -200,4 +200,29 @@ fn what_was_not_flushed_may_be_lost_and_nothing_else() {
         assert_eq!(into, block(1));
     }
     assert!(!store.read(4, &mut into).unwrap().found);
+}
+
+#[test]
+fn a_folder_made_otherwise_is_an_error_of_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::default();
+    drop(open(folder.path(), options));
+    drop(open(folder.path(), options));
+    for other in [
+        Options {
+            deduplicate: false,
+            ..options
+        },
+        Options {
+            block_bytes: 512,
+            ..options
+        },
+    ] {
+        let error = Conventional::open(folder.path(), other).err().unwrap();
+        let text = error.to_string();
+        assert!(
+            text.contains("was made with blocks of 4096 bytes"),
+            "{text}"
+        );
+    }
 }

@@ -37,6 +37,8 @@ pub struct Mapping {
     pub fingerprint: Fingerprint,
 }
 
+/// Under which key a store says how it was made.
+const FORMAT: &str = "format";
 /// Bytes of a place and a length.
 const EXTENT: usize = 12;
 const CHUNK: usize = EXTENT + 4;
@@ -95,6 +97,21 @@ impl Index {
                 .map_err(failed)
         };
         let (chunks, mappings) = (keyspace("chunks")?, keyspace("mappings")?);
+        let (format, made) = (options.format(), keyspace("store")?);
+        match made.get(FORMAT).map_err(failed)? {
+            None => made.insert(FORMAT, &format).map_err(failed)?,
+            Some(other) if *other == *format.as_bytes() => {}
+            Some(other) => {
+                return Err(Error::Index {
+                    path: named,
+                    problem: format!(
+                        "the store was made with {}, not with {format}; give what it was made \
+                         with, or another folder",
+                        String::from_utf8_lossy(&other)
+                    ),
+                });
+            }
+        }
         let entries = NonZeroUsize::new(options.cache_entries).unwrap_or(NonZeroUsize::MIN);
         let mut index = Index {
             path: named,

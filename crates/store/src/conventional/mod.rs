@@ -106,6 +106,19 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// What must not change between two openings of a folder.
+    fn format(&self) -> String {
+        let Options {
+            block_bytes,
+            deduplicate,
+            hash_bits,
+            ..
+        } = self;
+        format!("blocks of {block_bytes} bytes, deduplicate = {deduplicate}, {hash_bits} hash bits")
+    }
+}
+
 /// What the store did, counted and measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Activity {
