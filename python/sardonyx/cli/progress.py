@@ -41,7 +41,7 @@ class _Rate(ProgressColumn):
         speed = task.finished_speed or task.speed
         if not speed or not self._unit or task.fields.get("whole"):
             return Text("")
-        for size, letter in ((1e6, "M"), (1e3, "k")):
+        for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
             if speed >= size:
                 return Text(f"{speed / size:.1f} {letter}{self._unit}/s")
         return Text(f"{speed:.0f} {self._unit}/s")
@@ -93,9 +93,11 @@ class Watcher:
                 self._bars.remove_task(self._tasks.pop(task))
 
 
-def watched(console: Console, label: str, call: Callable[[_core.Progress], T]) -> T:
-    """What ``call`` gives, shown while it runs; an interrupt cancels it."""
-    with Watcher(console) as watch:
+def watched(
+    console: Console, label: str, call: Callable[[_core.Progress], T], unit: str = "req"
+) -> T:
+    """What ``call`` gives, shown while it runs; an interrupt cancels it. Progress counts units."""
+    with Watcher(console, unit) as watch:
         return scheduler.run([Task(label, call)], 1, watch)[0]
 
 

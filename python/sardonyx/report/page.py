@@ -21,6 +21,7 @@ from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.reproduction import Cell as PaperCell
 from sardonyx.report.figure import Cell, Figure, Head, Missing, design_colour
 from sardonyx.report.workloads import summary as workload_summary
+from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import BASELINE, MEASURES, Measure, assumed_by, plain, written
 from sardonyx.runs.results import Machine, Results, Trace
@@ -54,7 +55,7 @@ def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper)
             ("Sardonyx", results.version),
         ],
         [
-            _summary(comparison),
+            *([] if set(results.designs) <= set(stores.DESIGNS) else [_summary(comparison)]),
             *groups,
             *_variants(results),
             _assumptions(results),

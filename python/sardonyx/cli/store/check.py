@@ -29,7 +29,7 @@ def check(
     """
     check_json_target(json_to)
     call = partial(_core.store_check, str(folder))
-    found = json.loads(watched(err, str(folder), call))
+    found = json.loads(watched(err, str(folder), call, "blocks"))
     people = for_people(json_to)
     for fault in found["faults"]:
         people.print(fault, soft_wrap=True)

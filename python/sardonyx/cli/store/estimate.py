@@ -99,7 +99,7 @@ def estimate(
     try:
         with TemporaryDirectory(prefix="sardonyx.") as scratch:
             call = partial(_core.store_estimate, question, scratch)
-            answer = json.loads(watched(err, path, call))
+            answer = json.loads(watched(err, path, call, "B"))
     except KeyboardInterrupt:
         if state is not None:
             for thread in threading.enumerate():  # the native one, which writes the state
