@@ -268,7 +268,7 @@ impl Question {
     ) -> Result<Value, RunError> {
         let mut made = vec![0; self.block_bytes as usize];
         let mut bytes = 0;
-        let (began, waited) = (Instant::now(), seconds_in_line());
+        let (began, before) = (Instant::now(), scheduled());
         let mut each = |operation: Operation<'_>| {
             match operation {
                 Operation::Write(lba, content) => {
@@ -297,10 +297,12 @@ impl Question {
         }
         store.flush()?;
         let (totals, done) = (store.totals(), *store.activity());
-        // The line was for all that this thread did but for the drive; most of it were operations.
-        let busy = began.elapsed().as_secs_f64() - done.sync_seconds;
-        let in_line = ((seconds_in_line() - waited) / busy).clamp(0.0, 1.0);
-        let alone = (done.seconds - done.sync_seconds) * (1.0 - in_line);
+        let wall = began.elapsed().as_secs_f64();
+        let now = scheduled();
+        // The thread's time is for all that it did but wait for the drive; most of it were operations.
+        let share = (done.seconds - done.sync_seconds) / (wall - done.sync_seconds);
+        let alone = (now.running - before.running) * share.clamp(0.0, 1.0);
+        let in_line = ((now.in_line - before.in_line) / wall).clamp(0.0, 1.0);
         let mut metrics = object(json!({
             "writes": totals.writes,
             "duplicate_writes": totals.duplicate_writes,
@@ -369,15 +371,24 @@ impl<'a> Told<'a> {
     }
 }
 
-/// Seconds that this thread has stood in line for a processor that others had; 0 where the kernel does
-/// not say.
-fn seconds_in_line() -> f64 {
+/// Seconds of this thread.
+struct Scheduled {
+    /// On a processor.
+    running: f64,
+    /// In line for one that others had.
+    in_line: f64,
+}
+
+/// Seconds so far; 0 where the kernel does not say.
+fn scheduled() -> Scheduled {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text
+    let mut seconds = text
         .split_whitespace()
-        .nth(1)
-        .and_then(|n| n.parse::<f64>().ok());
-    nanoseconds.unwrap_or(0.0) / 1e9
+        .map(|n| n.parse::<f64>().unwrap_or(0.0) / 1e9);
+    Scheduled {
+        running: seconds.next().unwrap_or(0.0),
+        in_line: seconds.next().unwrap_or(0.0),
+    }
 }
 
 fn made_of(made: Made, into: &mut [u8]) -> &[u8] {
