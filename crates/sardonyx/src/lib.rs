@@ -16,6 +16,7 @@ pub mod latency;
 pub mod line;
 pub mod machine;
 pub mod medium;
+pub mod merge;
 pub mod names;
 pub mod plan;
 pub mod settings;

@@ -16,6 +16,7 @@ mod crash_explorer;
 mod crash_stages;
 mod engine_audit;
 mod engine_rules;
+mod merge_kernel;
 mod nvmain;
 mod reference;
 mod rooms;
