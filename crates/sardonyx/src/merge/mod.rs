@@ -8,6 +8,8 @@ pub mod ksm;
 pub mod pageforge;
 mod rb;
 pub mod run;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Ordering;
 

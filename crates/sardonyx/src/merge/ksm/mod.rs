@@ -9,8 +9,9 @@ mod search;
 pub mod settings;
 mod stable;
 
+use super::images::checksum;
 use super::rb::{Links, Node, Side, Tree};
-use super::{Contents, Frame, Page};
+use super::{Contents, Frame, PAGE_BYTES, Page};
 use advisor::ScanTime;
 pub use search::{Search, Software, Visit, Walk, Walkable};
 use settings::{Advisor, Knobs, Order};
@@ -140,7 +141,7 @@ pub struct Ksm<C, S> {
     unstable: Tree,
     stable: Stable,
     parity: bool,
-    zero_checksum: u32,
+    zero_key: u32,
     zero_pages: u64,
     unshared: u64,
     known: u64,
@@ -148,7 +149,6 @@ pub struct Ksm<C, S> {
     skipped: u64,
     /// What the keys have said.
     pub keys: Keys,
-    checksums: u64,
     merges: u64,
     visits: u64,
     slept_ms: u64,
@@ -157,7 +157,7 @@ pub struct Ksm<C, S> {
 }
 
 impl<C: Contents, S: Search> Ksm<C, S> {
-    /// Over `pages` pages, none of them mapped. `zero_checksum` is that of a page of zeros.
+    /// Over `pages` pages, none of them mapped.
     pub fn new(contents: C, search: S, knobs: Knobs, pages: usize) -> Ksm<C, S> {
         let item = Item {
             checksum: 0,
@@ -170,7 +170,9 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         };
         Ksm {
             stable: Stable::new(knobs.max_page_sharing, knobs.prune_millisecs),
-            zero_checksum: super::images::checksum(&[0; super::PAGE_BYTES], knobs.checksum),
+            zero_key: search
+                .zero_key()
+                .unwrap_or_else(|| checksum(&[0; PAGE_BYTES], knobs.checksum)),
             contents,
             search,
             knobs,
@@ -183,7 +185,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
             scanned: 0,
             skipped: 0,
             keys: Keys::default(),
-            checksums: 0,
             merges: 0,
             visits: 0,
             slept_ms: 0,
@@ -403,7 +404,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
     /// The key of the page, compared with the last; it becomes the last.
     fn key_is_as_before(&mut self, page: Page) -> bool {
         let unchanged = self.contents.unchanged(page);
-        self.checksums += 1;
         let key = self.search.key(&mut self.contents, page);
         self.contents.keyed(page);
         let item = self.item(page);
@@ -420,7 +420,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
 
     fn merge_with_zero(&mut self, page: Page) -> bool {
         let zero = self.knobs.use_zero_pages
-            && self.items[page as usize].checksum == self.zero_checksum
+            && self.items[page as usize].checksum == self.zero_key
             && self.contents.is_zero(page);
         if zero {
             self.item(page).maps = Maps::Zero;
@@ -490,11 +490,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
     /// Processor time so far, as the costs' keys say.
     pub fn cpu_ns(&self) -> u64 {
         let [visit, checksum, compare, merge] = self.knobs.costs;
-        let comparisons = self.search.comparisons();
-        self.visits * visit
-            + self.checksums * checksum
-            + comparisons * compare
-            + self.merges * merge
+        self.visits * visit + self.search.cpu_ns(checksum, compare) + self.merges * merge
     }
 
     /// Time so far: the processor's and the sleeps.
@@ -511,7 +507,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
             dups,
             ..
         } = self.stable;
-        let saved = (sharing + self.zero_pages) as i64 * super::PAGE_BYTES as i64;
+        let saved = (sharing + self.zero_pages) as i64 * PAGE_BYTES as i64;
         Counters {
             pages_shared: shared,
             pages_sharing: sharing,

@@ -67,14 +67,20 @@ pub trait Search {
     /// A new candidate page.
     fn begin(&mut self, page: Page);
 
-    /// Comparisons of two pages so far.
-    fn comparisons(&self) -> u64;
+    /// Processor time so far, at so many nanoseconds a checksum and a comparison by software.
+    fn cpu_ns(&self, checksum_ns: u64, compare_ns: u64) -> u64;
+
+    /// The key of a page of zeros, if it is not the checksum's.
+    fn zero_key(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// Search by software.
 #[derive(Clone, Debug)]
 pub struct Software {
     checksum: Checksum,
+    checksums: u64,
     comparisons: u64,
 }
 
@@ -83,6 +89,7 @@ impl Software {
     pub fn new(checksum: Checksum) -> Software {
         Software {
             checksum,
+            checksums: 0,
             comparisons: 0,
         }
     }
@@ -122,12 +129,13 @@ impl Search for Software {
     }
 
     fn key(&mut self, contents: &mut impl Contents, page: Page) -> u32 {
+        self.checksums += 1;
         contents.checksum(page, self.checksum)
     }
 
     fn begin(&mut self, _: Page) {}
 
-    fn comparisons(&self) -> u64 {
-        self.comparisons
+    fn cpu_ns(&self, checksum_ns: u64, compare_ns: u64) -> u64 {
+        self.checksums * checksum_ns + self.comparisons * compare_ns
     }
 }
