@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 mod crash;
 mod machines;
+mod merging;
 mod progress;
 mod recorder;
 mod simulate;
@@ -37,6 +38,8 @@ mod _core {
     use super::crash::{crash, crash_stages, guarantee, programs};
     #[pymodule_export]
     use super::machines::{machine, machines};
+    #[pymodule_export]
+    use super::merging::{merge, merge_available, merge_mixes, merge_snapshot, merge_validate};
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]

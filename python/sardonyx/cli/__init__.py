@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from sardonyx import _core
-from sardonyx.cli import compare, crash, lists, report, reproduce, trace
+from sardonyx.cli import compare, crash, lists, merge, report, reproduce, trace
 from sardonyx.cli.common import (
     BAD_INPUT,
     INTERRUPTED,
@@ -48,6 +48,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(trace.app, name="trace")
+app.add_typer(merge.app, name="merge")
 for _command in COMMANDS:
     add_command(app, _command)
 

@@ -31,7 +31,11 @@ T = TypeVar("T")
 
 
 class _Rate(ProgressColumn):
-    """Requests a second."""
+    """Requests, or what else is counted, a second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
 
     def render(self, task: Bar) -> Text:
         speed = task.finished_speed or task.speed
@@ -39,21 +43,21 @@ class _Rate(ProgressColumn):
             return Text("")
         for size, letter in ((1e6, "M"), (1e3, "k")):
             if speed >= size:
-                return Text(f"{speed / size:.1f} {letter}req/s")
-        return Text(f"{speed:.0f} req/s")
+                return Text(f"{speed / size:.1f} {letter}{self._unit}/s")
+        return Text(f"{speed:.0f} {self._unit}/s")
 
 
 class Watcher:
     """Shows the tasks that run, and of several how much of the whole is done."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, unit: str = "req") -> None:
         self._shown = console.is_terminal
         self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             _Count(),
-            _Rate(),
+            _Rate(unit),
             TimeRemainingColumn(compact=True),
             console=console,
             transient=True,

@@ -8,16 +8,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
-from sardonyx.report import claims, endurance, page, performance, persistence, sweeps, workloads
+from sardonyx.report import (
+    claims,
+    endurance,
+    merging,
+    page,
+    performance,
+    persistence,
+    sweeps,
+    workloads,
+)
 from sardonyx.report.figure import Figure, Missing
 from sardonyx.report.page import Group
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Trace
 
-__all__ = ["Figure", "Missing", "figures", "write_report", "write_trace_report"]
+__all__ = [
+    "Figure",
+    "Missing",
+    "figures",
+    "write_merge_report",
+    "write_report",
+    "write_trace_report",
+]
 
 
 def figures(comparison: Comparison) -> list[Figure | Missing]:
@@ -50,6 +67,11 @@ def write_trace_report(
 ) -> None:
     """Write what traces hold (ESD Fig. 1, 3 and 8) to ``path``, complete or not at all."""
     write_text(path, page.render_traces(traces, [_about_workloads(traces)], version))
+
+
+def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write what a merge has shown to ``path``, complete or not at all."""
+    write_text(path, page.render_merge(answer, merging.groups(answer)))
 
 
 def _about_workloads(traces: Sequence[Trace]) -> Group:

@@ -4,12 +4,15 @@
 //! nodes, huge pages that are split, swapping, forks. `docs/merge.md` tells the whole.
 
 pub mod images;
+pub mod kernel;
 pub mod ksm;
 pub mod pageforge;
+pub mod question;
 mod rb;
 pub mod run;
 #[cfg(test)]
 mod tests;
+mod why;
 
 use std::cmp::Ordering;
 

@@ -1,9 +1,11 @@
 //! Runs of a merging algorithm over machines, pass by pass.
 
-use super::Page;
 use super::images::{Change, Images, View};
 use super::ksm::settings::Knobs;
 use super::ksm::{Counters, Keys, Ksm, Maps, Search, Software};
+use super::pageforge::Work;
+use super::question::{self, Pages};
+use super::{Frame, Page};
 use crate::settings::Settings;
 
 /// A run that goes on pass by pass.
@@ -20,11 +22,18 @@ pub trait Runner {
     fn maps(&self, page: Page) -> Maps;
     /// Processor time and time so far, in nanoseconds.
     fn times_ns(&self) -> (u64, u64);
+    /// What has become of the pages.
+    fn pages(&self) -> Pages;
+    /// Merged frames of zeros, the kernel's zero page aside.
+    fn zero_nodes(&self) -> u64;
+    /// What PageForge's hardware has done.
+    fn hardware(&self) -> Option<Work>;
 }
 
 /// The run of an algorithm on images.
 #[derive(Debug)]
 pub struct Run<'i, S> {
+    images: &'i Images,
     ksm: Ksm<View<'i>, S>,
 }
 
@@ -41,6 +50,7 @@ impl<'i, S: Search> Run<'i, S> {
     pub fn new(images: &'i Images, chosen: Vec<bool>, search: S, knobs: Knobs) -> Run<'i, S> {
         let view = View::new(images, chosen);
         Run {
+            images,
             ksm: Ksm::new(view, search, knobs, images.pages()),
         }
     }
@@ -76,5 +86,24 @@ impl<S: Search> Runner for Run<'_, S> {
 
     fn times_ns(&self) -> (u64, u64) {
         (self.ksm.cpu_ns(), self.ksm.elapsed_ns())
+    }
+
+    fn pages(&self) -> Pages {
+        let frame = |page| match self.ksm.frame(page) {
+            Some(Frame::Merged(content)) => Some(content),
+            _ => None,
+        };
+        let maps = |page| self.ksm.maps(page);
+        let (pages, zero) = (self.images.pages(), self.images.zero);
+        question::pages_of(pages, zero, maps, frame, self.ksm.merged_frames())
+    }
+
+    fn zero_nodes(&self) -> u64 {
+        let zero = |(content, _): &(u32, u32)| Some(*content) == self.images.zero;
+        self.ksm.merged_frames().filter(zero).count() as u64
+    }
+
+    fn hardware(&self) -> Option<Work> {
+        self.ksm.search.work()
     }
 }

@@ -4,6 +4,7 @@
 mod contents;
 mod elf;
 mod hash;
+mod memory;
 pub mod mixes;
 mod process;
 mod raw;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use super::{Bytes, PAGE_BYTES};
 pub use contents::{Change, Held, Images, View};
 pub use hash::checksum;
+pub use memory::Memory;
 pub use process::{ProcessPages, snapshot as process_snapshot};
 pub use space::{MachineSpace, Region};
 

@@ -70,6 +70,11 @@ pub trait Search {
     /// Processor time so far, at so many nanoseconds a checksum and a comparison by software.
     fn cpu_ns(&self, checksum_ns: u64, compare_ns: u64) -> u64;
 
+    /// What hardware has done.
+    fn work(&self) -> Option<crate::merge::pageforge::Work> {
+        None
+    }
+
     /// The key of a page of zeros, if it is not the checksum's.
     fn zero_key(&self) -> Option<u32> {
         None

@@ -98,11 +98,6 @@ impl PageForge {
         }
     }
 
-    /// What the hardware has done.
-    pub fn work(&self) -> Work {
-        self.table.work
-    }
-
     /// Lets the hardware compare `frame` with what is in the table, from the first entry on.
     fn compare(
         &mut self,
@@ -317,6 +312,10 @@ impl Search for PageForge {
 
     fn cpu_ns(&self, _: u64, _: u64) -> u64 {
         self.table.work.calls * self.call_ns
+    }
+
+    fn work(&self) -> Option<Work> {
+        Some(self.table.work)
     }
 
     fn zero_key(&self) -> Option<u32> {
