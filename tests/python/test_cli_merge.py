@@ -177,7 +177,7 @@ def test_a_bad_image_is_one_line_with_the_remedy_and_leaves_nothing(tmp_path: Pa
         (("--set", "ksm.smartscan=1"), 'did you mean "ksm.smart_scan"'),
         (("--set", "ksm.max_page_sharing=1"), "give 2 to"),
         (("--kernel", "linux-5"), "did you mean"),
-        (("--designs", "kms"), 'did you mean "ksm"'),
+        (("--designs", "pagforge"), 'did you mean "pageforge"'),
         (("--owner", "a=nobody*"), "no machine left that is called so"),
         (("--mapping", "heap"), "give --pid"),
     ],
@@ -222,9 +222,11 @@ def test_a_process_that_exits_meanwhile_and_one_that_never_was(
     holder: subprocess.Popen[str],
 ) -> None:
     command = [sys.executable, "-m", "sardonyx", "merge", "--pid", str(holder.pid)]
-    command += ["--every", "3"]
+    command += ["--every", "6"]
     reader = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
+    while reader.poll() is None and len(os.listdir(f"/proc/{reader.pid}/task")) < 2:
+        time.sleep(0.05)  # until it has begun its work
+    time.sleep(2)
     holder.communicate()
     _, said = reader.communicate(timeout=60)
     assert reader.returncode == 2 and "exited meanwhile" in said

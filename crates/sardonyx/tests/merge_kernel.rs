@@ -1,5 +1,5 @@
 //! The model of KSM against the counters of a real kernel, Linux 6.18: `tests/merge/linux-6.18.csv`, one row a
-//! pass, counted from the start of each run. `make validate-ksm` asks the kernel that is running.
+//! pass, counted from the start of each run. `sardonyx merge validate` asks the kernel that is running.
 
 use sardonyx::merge::images::mixes::Mix;
 use sardonyx::merge::images::{Data, Extent, Images, Machine, Snapshot};
@@ -95,4 +95,14 @@ fn all_counters_of_the_kernel_are_met_pass_by_pass() {
         }
     }
     assert_eq!(values, 2882);
+}
+
+#[test]
+fn the_documentation_has_the_keys_as_they_are() {
+    let docs = include_str!("../../../docs/merge.md");
+    let table = sardonyx::merge::question::table();
+    assert!(
+        docs.contains(&table),
+        "put this into docs/merge.md:\n{table}"
+    );
 }

@@ -320,9 +320,7 @@ pub fn validate(
 ) -> Result<Option<Value>> {
     available()?;
     let _restore = Restore::new()?;
-    if KNOBS.iter().any(|knob| *knob == "advisor_mode")
-        && fs::exists(format!("{KSM}/advisor_mode")).unwrap_or(false)
-    {
+    if fs::exists(format!("{KSM}/advisor_mode")).unwrap_or(false) {
         write("advisor_mode", "none")?;
     }
     write("pages_to_scan", 4_000_000_000u64)?;

@@ -76,6 +76,11 @@ pub trait Contents {
     /// A line of a frame, 64 bytes.
     fn line(&mut self, frame: Frame, line: usize) -> crate::line::Line;
 
+    /// The order of the same line of two frames.
+    fn line_order(&mut self, a: Frame, b: Frame, line: usize) -> Ordering {
+        self.line(a, line).cmp(&self.line(b, line))
+    }
+
     /// Makes the page's own frame a merged one, and gives its number.
     fn freeze(&mut self, page: Page) -> u32;
 

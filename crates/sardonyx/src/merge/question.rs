@@ -78,6 +78,25 @@ pub fn rows() -> Vec<&'static Row> {
     rows
 }
 
+/// The keys as a table in Markdown, for `docs/merge.md`.
+pub fn table() -> String {
+    let mut text = "| key | takes | default | meaning |\n|---|---|---|---|\n".to_owned();
+    for row in rows() {
+        let (_, default) = said(&Settings::default(), row);
+        let assumed = match row.default {
+            Some((_, Origin::Assumed(why))) => format!(" (*assumed*: {why})"),
+            _ => String::new(),
+        };
+        let default = default.to_string().replace('"', "");
+        let (name, range) = (row.name, row.kind.range().replace('"', ""));
+        text += &format!(
+            "| `{name}` | {range} | {default} | {}{assumed} |\n",
+            row.meaning
+        );
+    }
+    text
+}
+
 /// What all pages of a run have become.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pages {
@@ -120,8 +139,13 @@ fn finish<'i>(
     let mut counters: Vec<Counters> = Vec::new();
     let (mut since, mut settled_ns) = (0, (0, 0));
     let most = passes.unwrap_or(MOST_PASSES.max(snapshots + SETTLED));
+    let pages = run.size();
     while counters.len() < most {
-        if !run.pass(&mut |done| tell(done, 0)) {
+        let (before, total) = (
+            counters.len() as u64 * pages,
+            passes.unwrap_or(0) as u64 * pages,
+        );
+        if !run.pass(&mut |done| tell(before + done, total)) {
             return None;
         }
         counters.push(run.counters());
@@ -213,7 +237,14 @@ impl Question {
                 if !tell(u64::from(snapshot), u64::from(self.snapshots)) {
                     return Ok(None);
                 }
-                let (snapshot, about) = images::process_snapshot(*pid, &self.mappings)?;
+                let read = images::process_snapshot(*pid, &self.mappings);
+                let gone = || !std::fs::exists(format!("/proc/{pid}")).unwrap_or(true);
+                let (snapshot, about) = read.map_err(|error| match snapshot {
+                    1.. if gone() => ImageError(format!(
+                        "--pid {pid}: the process has exited meanwhile, after {snapshot} snapshot(s); ask for fewer: --snapshots"
+                    )),
+                    _ => error,
+                })?;
                 machines[*index].snapshots.push(snapshot);
                 machines[*index].process = Some(about);
             }

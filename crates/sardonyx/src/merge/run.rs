@@ -22,6 +22,8 @@ pub trait Runner {
     fn maps(&self, page: Page) -> Maps;
     /// Processor time and time so far, in nanoseconds.
     fn times_ns(&self) -> (u64, u64);
+    /// Pages that it may see.
+    fn size(&self) -> u64;
     /// What has become of the pages.
     fn pages(&self) -> Pages;
     /// Merged frames of zeros, the kernel's zero page aside.
@@ -86,6 +88,10 @@ impl<S: Search> Runner for Run<'_, S> {
 
     fn times_ns(&self) -> (u64, u64) {
         (self.ksm.cpu_ns(), self.ksm.elapsed_ns())
+    }
+
+    fn size(&self) -> u64 {
+        self.images.pages() as u64
     }
 
     fn pages(&self) -> Pages {

@@ -85,7 +85,7 @@ impl Mix {
                 return (rewritten(i, n, 1), last);
             }
             Mix::Cow => {
-                let flipped = i % 4 == 0 && (5..9).contains(&pass);
+                let flipped = i.is_multiple_of(4) && (5..9).contains(&pass);
                 return (GROUPED + i / 2, flipped.then_some(0));
             }
             Mix::Late => match i < n / 2 {

@@ -61,7 +61,7 @@ impl MachineSpace {
             .iter()
             .flat_map(|s| s.names.clone())
             .collect();
-        names.sort_by(|a, b| a.first.cmp(&b.first));
+        names.sort_by_key(|named| named.first);
         names.dedup();
         Some(MachineSpace {
             spans,

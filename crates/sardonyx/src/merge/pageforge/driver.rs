@@ -50,7 +50,7 @@ fn outside(entry: usize, side: Side) -> u8 {
 
 /// Which entry the search left, and on which side.
 fn left_at(ptr: u8) -> (usize, Side) {
-    let side = if ptr % 2 == 0 {
+    let side = if ptr.is_multiple_of(2) {
         Side::Left
     } else {
         Side::Right
@@ -69,12 +69,12 @@ pub struct PageForge {
 }
 
 /// A part of a tree in the table.
-#[derive(Default)]
 struct Batch {
     /// Node and holder of each entry.
-    entries: Vec<(u32, u32)>,
-    /// Children that are lost, by the pointer that leads there.
-    lost: Vec<u8>,
+    entries: [(u32, u32); OTHER_PAGES],
+    count: usize,
+    /// The child that is lost, by the pointer that leads there.
+    lost: Option<u8>,
     /// Whether all that hangs below is in the table.
     last: bool,
 }
@@ -122,48 +122,54 @@ impl PageForge {
     /// has changed meanwhile.
     fn fill(&mut self, tree: &mut impl Walkable, from: u32) -> Option<Batch> {
         let mut batch = Batch {
+            entries: [(NIL, NIL); OTHER_PAGES],
+            count: 0,
+            lost: None,
             last: true,
-            ..Batch::default()
         };
-        // What each entry leads to; `(entry, side)` is where an entry hangs.
-        let mut frames = Vec::with_capacity(OTHER_PAGES);
-        let mut ways: Vec<[u8; 2]> = Vec::with_capacity(OTHER_PAGES);
-        let mut waiting = std::collections::VecDeque::from([(from, None)]);
-        while let Some((at, above)) = waiting.pop_front() {
-            if batch.entries.len() == OTHER_PAGES {
+        let mut frames = [Frame::Own(0); OTHER_PAGES];
+        // Where each entry leads, and the nodes that wait for one: whose child they are, on which side.
+        let mut ways = [[0; 2]; OTHER_PAGES];
+        let mut waiting = [(NIL, 0, Side::Left); 2 * OTHER_PAGES + 1];
+        waiting[0].0 = from;
+        let (mut next, mut end) = (0, 1);
+        while next < end {
+            if batch.count == OTHER_PAGES {
                 batch.last = false;
                 break;
             }
-            let entry = batch.entries.len();
+            let (at, above, side) = waiting[next];
+            next += 1;
             match tree.visit(at) {
                 Visit::Again => return None,
-                Visit::Lost => match above {
-                    Some((above, side)) => batch.lost.push(outside(above, side)),
-                    None => return Some(batch),
-                },
+                Visit::Lost if next == 1 => return Some(batch),
+                Visit::Lost => batch.lost = batch.lost.or(Some(outside(above, side))),
                 Visit::Here {
                     node,
                     holder,
                     frame,
                 } => {
-                    if let Some((above, side)) = above {
-                        let ways: &mut [u8; 2] = &mut ways[above];
-                        ways[side as usize] = entry as u8;
+                    let entry = batch.count;
+                    if next > 1 {
+                        ways[above][side as usize] = entry as u8;
                     }
-                    batch.entries.push((node, holder));
-                    frames.push(frame);
-                    ways.push([outside(entry, Side::Left), outside(entry, Side::Right)]);
+                    batch.entries[entry] = (node, holder);
+                    frames[entry] = frame;
+                    ways[entry] = [outside(entry, Side::Left), outside(entry, Side::Right)];
                     for side in [Side::Left, Side::Right] {
                         let child = tree.child(node, side);
                         if child != NIL {
-                            waiting.push_back((child, Some((entry, side))));
+                            waiting[end] = (child, entry, side);
+                            end += 1;
                         }
                     }
+                    batch.count += 1;
                 }
             }
         }
         self.table.clear();
-        for (index, (frame, [less, more])) in frames.into_iter().zip(ways).enumerate() {
+        let filled = frames.into_iter().zip(ways).take(batch.count);
+        for (index, (frame, [less, more])) in filled.enumerate() {
             self.table.insert_ppn(index, frame, less, more);
         }
         Some(batch)
@@ -282,7 +288,7 @@ impl Search for PageForge {
                 let Some(batch) = self.fill(tree, at) else {
                     continue 'again;
                 };
-                if batch.entries.is_empty() {
+                if batch.count == 0 {
                     return Walk::Lost;
                 }
                 let info = self.compare(contents, frame, batch.last, 0);
@@ -290,7 +296,7 @@ impl Search for PageForge {
                     let (node, holder) = batch.entries[usize::from(info.ptr)];
                     return Walk::Match { node, holder };
                 }
-                if batch.lost.contains(&info.ptr) {
+                if batch.lost == Some(info.ptr) {
                     return Walk::Lost;
                 }
                 let (entry, side) = left_at(info.ptr);

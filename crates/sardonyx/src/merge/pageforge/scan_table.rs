@@ -201,15 +201,16 @@ impl ScanTable {
         other: Frame,
     ) -> Option<bool> {
         for line in 0..LINES {
-            let mine = memory.line(candidate.frame, line);
-            let its = memory.line(other, line);
+            let order = memory.line_order(candidate.frame, other, line);
             self.work.compared_lines += 2;
             let section = line / SECTION_LINES;
-            if line % SECTION_LINES == usize::from(self.offsets[section]) {
+            let in_key = line % SECTION_LINES == usize::from(self.offsets[section]);
+            if in_key && candidate.minikeys[section].is_none() {
+                let mine = memory.line(candidate.frame, line);
                 candidate.minikeys[section] = Some(self.minikey(&mine));
             }
-            if mine != its {
-                return Some(mine < its);
+            if order.is_ne() {
+                return Some(order.is_lt());
             }
         }
         None
