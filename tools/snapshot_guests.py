@@ -173,9 +173,12 @@ def together(wanted: argparse.Namespace, numbers: range) -> None:
                     size = wanted.megabytes << 20
                     guest.ask("pmemsave", val=0, size=size, filename=str(target))
                     guest.ask("cont")
+            for guest in guests.values():
+                guest.ask("quit")
         finally:
             for guest in guests.values():
-                guest.process.terminate()
+                if guest.process.poll() is None:
+                    guest.process.terminate()
                 guest.process.wait()
 
 
