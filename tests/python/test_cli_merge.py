@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
 import random
@@ -238,6 +239,15 @@ def test_a_process_that_exits_meanwhile_and_one_that_never_was(
     reason="needs root and a kernel whose KSM nobody uses",
 )
 class TestTheKernelThatRuns:
+    @pytest.fixture(autouse=True)
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Other checkouts may test on the same machine."""
+        with (KSM / "run").open() as run:
+            fcntl.flock(run, fcntl.LOCK_EX)
+            if run.read().strip() != "0":
+                pytest.skip("somebody uses KSM")
+            yield
+
     def knobs(self) -> dict[str, str]:
         names = ("run", "pages_to_scan", "sleep_millisecs", "smart_scan", "max_page_sharing")
         return {name: (KSM / name).read_text() for name in names}
