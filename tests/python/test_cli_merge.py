@@ -219,6 +219,20 @@ def test_a_live_process(holder: subprocess.Popen[str]) -> None:
     assert answer["snapshots"] == 2
 
 
+def test_snapshots_of_a_process_by_the_script(
+    holder: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    script = Path(__file__).resolve().parents[2] / "tools/snapshot_processes.py"
+    command = [sys.executable, script, str(holder.pid), "--out", tmp_path / "cores", "--pause"]
+    subprocess.run([*command, "--count", "2", "--every", "0.1"], check=True)
+    (folder,) = (tmp_path / "cores").iterdir()
+    assert [core.name for core in sorted(folder.iterdir())] == ["0001.core", "0002.core"]
+    answer = merged(folder, "--no-what-if")
+    assert answer["snapshots"] == 2 and answer["runs"][0]["metrics"]["saved_pages"] >= 56
+    regions = [region["region"] for region in answer["why_not"]["regions"]]
+    assert "[heap]" in regions or "[anonymous]" in regions
+
+
 def test_a_process_that_exits_meanwhile_and_one_that_never_was(
     holder: subprocess.Popen[str],
 ) -> None:
