@@ -223,8 +223,8 @@ def test_snapshots_of_a_process_by_the_script(
     holder: subprocess.Popen[str], tmp_path: Path
 ) -> None:
     script = Path(__file__).resolve().parents[2] / "tools/snapshot_processes.py"
-    command = [sys.executable, script, str(holder.pid), "--out", tmp_path / "cores", "--pause"]
-    subprocess.run([*command, "--count", "2", "--every", "0.1"], check=True)
+    command = [sys.executable, str(script), str(holder.pid), "--out", str(tmp_path / "cores")]
+    subprocess.run([*command, "--pause", "--count", "2", "--every", "0.1"], check=True)
     (folder,) = (tmp_path / "cores").iterdir()
     assert [core.name for core in sorted(folder.iterdir())] == ["0001.core", "0002.core"]
     answer = merged(folder, "--no-what-if")
