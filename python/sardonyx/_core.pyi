@@ -131,3 +131,20 @@ def store(question_json: str, progress: Progress | None) -> str:
 
 def check_store(question_json: str) -> None:
     """An error unless the question can be answered: its array can be, its workload is there."""
+
+def merge(question_json: str, progress: Progress | None) -> str:
+    """The runs of a ``runs.merging.MergeQuestion``: ``runs``, ``machines``, ``settings``,
+    ``assumed``; ``why_not``, ``what_if`` and ``owners`` if asked for. Progress counts pages.
+    """
+
+def merge_mixes() -> list[str]:
+    """The mixes that can be generated."""
+
+def merge_snapshot(mix: str, pages: int, pass_: int) -> bytes:
+    """A raw dump of a generated machine at a pass, from 1."""
+
+def merge_available() -> None:
+    """An error unless the running kernel's KSM is there, unused, and may be driven."""
+
+def merge_validate(seed: int, mixes: int, progress: Progress | None) -> str:
+    """The running kernel beside the model: ``kernel``, ``values``, ``mismatches``, ``mixes``."""

@@ -7,6 +7,7 @@ mod crash;
 mod device;
 mod estimate;
 mod machines;
+mod merging;
 mod progress;
 mod recorder;
 mod simulate;
@@ -46,6 +47,8 @@ mod _core {
     use super::estimate::{store_estimate, store_plan};
     #[pymodule_export]
     use super::machines::{machine, machines};
+    #[pymodule_export]
+    use super::merging::{merge, merge_available, merge_mixes, merge_snapshot, merge_validate};
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]

@@ -17,6 +17,7 @@ pub mod line;
 pub mod machine;
 pub mod mechanisms;
 pub mod medium;
+pub mod merge;
 pub mod names;
 pub mod plan;
 pub mod planted;

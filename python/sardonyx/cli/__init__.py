@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from sardonyx import _core
-from sardonyx.cli import compare, crash, lists, report, reproduce, store, trace
+from sardonyx.cli import compare, crash, lists, merge, report, reproduce, store, trace
 from sardonyx.cli.common import (
     BAD_INPUT,
     INTERRUPTED,
@@ -49,6 +49,7 @@ app = typer.Typer(
 )
 app.add_typer(trace.app, name="trace")
 app.add_typer(store.app, name="store")
+app.add_typer(merge.app, name="merge")
 for _command in COMMANDS:
     add_command(app, _command)
 

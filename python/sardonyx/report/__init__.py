@@ -15,6 +15,7 @@ from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     claims,
     endurance,
+    merging,
     page,
     performance,
     persistence,
@@ -32,6 +33,7 @@ __all__ = [
     "Figure",
     "Missing",
     "figures",
+    "write_merge_report",
     "write_report",
     "write_savings_report",
     "write_trace_report",
@@ -87,6 +89,11 @@ def write_savings_report(
     drawn = savings.figures(names, found["cuttings"], designs)
     groups = [Group("about-savings", "What deduplication would save", drawn)]
     write_text(path, page.render_savings(source, facts, groups, version))
+
+
+def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write what a merge has shown to ``path``, complete or not at all."""
+    write_text(path, page.render_merge(answer, merging.groups(answer)))
 
 
 def _about_workloads(traces: Sequence[Trace]) -> Group:

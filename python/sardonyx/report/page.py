@@ -13,6 +13,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -84,6 +85,28 @@ def render_savings(
     """A page about what deduplication would save."""
     source = "What is there, counted in its bytes; what two designs would take to store it."
     return _page("Savings", path, source, [*facts, ("Sardonyx", version)], groups)
+
+
+def render_merge(answer: dict[str, Any], groups: Sequence[Group]) -> str:
+    """A page about a merge."""
+    machines = [str(machine["name"]) for machine in answer["machines"]]
+    shown = ", ".join(machines[:FEW]) + (
+        f" and {len(machines) - FEW} more" if machines[FEW:] else ""
+    )
+    pages = sum(machine["pages"] for machine in answer["machines"])
+    return _page(
+        "Merge report",
+        shown,
+        "Same-page merging over page images, pass by pass.",
+        [
+            ("machines", shown),
+            ("pages", f"{pages:,}"),
+            ("snapshots", f"{answer['snapshots']}"),
+            ("kernel", str(answer["kernel"])),
+            ("Sardonyx", str(answer["sardonyx"])),
+        ],
+        groups,
+    )
 
 
 def _page(

@@ -1,0 +1,55 @@
+//! Same-page merging for Python: a question in, all its runs out; and the kernel that is running, asked
+//! for its own counters. Answers in JSON.
+use pyo3::prelude::*;
+use sardonyx::merge::images::mixes::{self, Mix};
+use sardonyx::merge::kernel;
+use sardonyx::merge::question::Question;
+
+use crate::progress::Progress;
+use crate::{bad, read};
+
+/// Runs merging algorithms over machines.
+#[pyfunction]
+pub fn merge(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -> PyResult<String> {
+    let question: Question = read(question_json)?;
+    let tell = Progress::listener(progress);
+    let answer = py.detach(|| question.answer(&mut |done, total| tell(done, total)));
+    let answer = answer.map_err(bad)?.ok_or_else(|| bad("cancelled"))?;
+    Ok(answer.to_string())
+}
+
+/// The names of the mixes that can be generated.
+#[pyfunction]
+pub fn merge_mixes() -> Vec<&'static str> {
+    Mix::ALL.map(Mix::name).to_vec()
+}
+
+/// A snapshot of a generated machine: `pages` pages of a mix at a pass, from 1.
+#[pyfunction]
+pub fn merge_snapshot(py: Python<'_>, mix: &str, pages: u64, pass: u64) -> PyResult<Vec<u8>> {
+    let mix = mixes::Mix::ALL
+        .into_iter()
+        .find(|known| known.name() == mix);
+    let mix = mix.ok_or_else(|| bad(format!("a mix is one of {}", merge_mixes().join(", "))))?;
+    Ok(py.detach(|| mix.snapshot(pages, pass)))
+}
+
+/// An error unless the running kernel's KSM is there, unused, and may be driven.
+#[pyfunction]
+pub fn merge_available() -> PyResult<()> {
+    kernel::available().map_err(bad)
+}
+
+/// The running kernel's KSM over seeded mixes, beside the model.
+#[pyfunction]
+pub fn merge_validate(
+    py: Python<'_>,
+    seed: u64,
+    mixes: u64,
+    progress: Option<&Progress>,
+) -> PyResult<String> {
+    let tell = Progress::listener(progress);
+    let answer = py.detach(|| kernel::validate(seed, mixes, &mut |done, total| tell(done, total)));
+    let answer = answer.map_err(bad)?.ok_or_else(|| bad("cancelled"))?;
+    Ok(answer.to_string())
+}

@@ -1,0 +1,407 @@
+//! The KSM of the kernel that is running, driven over seeded random mixes and compared with the model pass by
+//! pass: eleven counters and the page frames. Needs root, and that nobody else uses KSM meanwhile. The knobs are
+//! restored however it ends, short of SIGKILL, which `sardonyx merge validate` has a guard against.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use memmap2::{Advice, MmapMut};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+use super::images::{ImageError, Memory, mixes};
+use super::ksm::settings::{self, Knobs, Preset};
+use super::ksm::{Counters, Ksm, Software};
+use super::{Bytes, PAGE_BYTES, Page};
+
+/// The kernel's directory.
+pub const KSM: &str = "/sys/kernel/mm/ksm";
+/// Knobs that are set here, or that setting another one changes, in the order in which they are restored.
+const KNOBS: [&str; 7] = [
+    "advisor_mode",
+    "max_page_sharing",
+    "use_zero_pages",
+    "smart_scan",
+    "stable_node_chains_prune_millisecs",
+    "pages_to_scan",
+    "sleep_millisecs",
+];
+/// A pass takes well below a second here; a thread that does not answer in this time is stuck.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long the thread sleeps unless it is woken.
+const LONG_MS: u64 = 10_000_000;
+
+type Result<T> = std::result::Result<T, ImageError>;
+
+fn error(problem: impl std::fmt::Display) -> ImageError {
+    ImageError(problem.to_string())
+}
+
+fn read(name: &str) -> Result<String> {
+    let path = format!("{KSM}/{name}");
+    let text = fs::read_to_string(&path).map_err(|problem| error(format!("{path}: {problem}")))?;
+    Ok(text.trim().to_owned())
+}
+
+fn number(name: &str) -> Result<i64> {
+    let text = read(name)?;
+    text.parse()
+        .map_err(|_| error(format!("{KSM}/{name}: {text}: is no number")))
+}
+
+fn write(name: &str, value: impl std::fmt::Display) -> Result<()> {
+    let path = format!("{KSM}/{name}");
+    fs::write(&path, value.to_string()).map_err(|problem| {
+        let remedy = match problem.kind() {
+            io::ErrorKind::PermissionDenied => "; run as root",
+            _ => "",
+        };
+        error(format!("{path}: {problem}{remedy}"))
+    })
+}
+
+/// Gives the knobs back.
+struct Restore {
+    knobs: Vec<(&'static str, String)>,
+    run: String,
+}
+
+impl Restore {
+    fn new() -> Result<Restore> {
+        let mut knobs = Vec::new();
+        for name in KNOBS {
+            if fs::exists(format!("{KSM}/{name}")).unwrap_or(false) {
+                knobs.push((name, chosen(&read(name)?)));
+            }
+        }
+        Ok(Restore {
+            knobs,
+            run: read("run")?,
+        })
+    }
+}
+
+/// Of a knob that shows all words with the chosen one in brackets, that one.
+fn chosen(text: &str) -> String {
+    let word = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
+    word.map_or(text, |(word, _)| word).to_owned()
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        let _ = write("run", 2);
+        for (name, value) in &self.knobs {
+            let _ = write(name, value);
+        }
+        let _ = write("run", &self.run);
+    }
+}
+
+/// An error unless KSM is there, may be driven, and is used by nobody.
+///
+/// # Errors
+/// With the remedy.
+pub fn available() -> Result<()> {
+    if !fs::exists(KSM).unwrap_or(false) {
+        return Err(error(format!(
+            "{KSM}: there is none: this kernel was built without CONFIG_KSM, or sysfs is not mounted; use another kernel"
+        )));
+    }
+    let run = read("run")?;
+    write("run", &run)?;
+    let shared = number("pages_shared")? + number("pages_sharing")?;
+    if run != "0" || shared > 0 {
+        return Err(error(format!(
+            "{KSM}: KSM is in use (run {run}, {shared} pages merged); stop its users, then `echo 2 > {KSM}/run; echo 0 > {KSM}/run`"
+        )));
+    }
+    let processes = fs::read_dir("/proc").map_err(error)?;
+    for process in processes.flatten() {
+        let smaps = fs::read_to_string(process.path().join("smaps")).unwrap_or_default();
+        let mergeable = |line: &str| {
+            line.starts_with("VmFlags:") && line.split_whitespace().any(|flag| flag == "mg")
+        };
+        if smaps.lines().any(mergeable) {
+            let pid = process.file_name();
+            return Err(error(format!(
+                "process {} has memory that KSM would merge meanwhile; end it (QEMU: mem-merge=off)",
+                pid.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A random mix: knobs, and before each pass which pages are written with what.
+struct RandomMix {
+    pages: usize,
+    passes: usize,
+    sets: Vec<(&'static str, &'static str, String)>,
+    rng: ChaCha8Rng,
+    pool: u64,
+    fresh: u64,
+}
+
+impl RandomMix {
+    fn new(seed: u64, number: u64) -> RandomMix {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(number));
+        let mut pick = |words: &[&str]| words[rng.random_range(0..words.len())].to_owned();
+        let sets = vec![
+            ("smart_scan", "ksm.smart_scan", pick(&["0", "1"])),
+            ("use_zero_pages", "ksm.use_zero_pages", pick(&["0", "1"])),
+            (
+                "max_page_sharing",
+                "ksm.max_page_sharing",
+                pick(&["2", "3", "5", "16", "256"]),
+            ),
+        ];
+        let pages = rng.random_range(64..3000);
+        RandomMix {
+            pages,
+            passes: rng.random_range(4..26),
+            pool: rng.random_range(1..pages as u64),
+            fresh: 10_000_000 + number * 1_000_000,
+            sets,
+            rng,
+        }
+    }
+
+    fn content(&mut self) -> u64 {
+        match self.rng.random_range(0..10) {
+            0 => 0,
+            1..=2 => {
+                self.fresh += 1;
+                self.fresh
+            }
+            3..=4 => 1 + self.rng.random_range(0..self.pool.div_ceil(20)),
+            _ => 1 + self.rng.random_range(0..self.pool),
+        }
+    }
+
+    /// The first contents.
+    fn start(&mut self) -> Vec<Bytes> {
+        let mut pages = vec![[0; PAGE_BYTES]; self.pages];
+        for page in &mut pages {
+            mixes::fill(self.content(), page);
+        }
+        pages
+    }
+
+    /// What is written before a pass: some pages anew, one word of others, others as they were.
+    fn writes(&mut self, now: &[Bytes]) -> Vec<(Page, Bytes)> {
+        let rate = [0, 0, 1, 4, 30][self.rng.random_range(0..5)];
+        let count = self.pages * rate / 100;
+        let stretch = self
+            .rng
+            .random_bool(0.5)
+            .then(|| self.rng.random_range(0..self.pages));
+        let mut writes = Vec::new();
+        for index in 0..count {
+            let page = match stretch {
+                Some(first) => (first + index) % self.pages,
+                None => self.rng.random_range(0..self.pages),
+            };
+            let mut bytes = now[page];
+            match self.rng.random_range(0..3) {
+                0 => {} // changes nothing, and breaks a merged mapping all the same
+                1 => bytes[self.rng.random_range(0..PAGE_BYTES)] ^= 1,
+                _ => mixes::fill(self.content(), &mut bytes),
+            }
+            writes.push((page as Page, bytes));
+        }
+        writes
+    }
+}
+
+/// The kernel's counters that stand in sysfs; those that only grow are counted from `start`.
+fn counters(start: &Counters) -> Result<Counters> {
+    let count = |name| number(name).map(|value| value as u64);
+    let [shared, sharing, unshared, volatile] = [
+        count("pages_shared")?,
+        count("pages_sharing")?,
+        count("pages_unshared")?,
+        count("pages_volatile")?,
+    ];
+    Ok(Counters {
+        pages_shared: shared,
+        pages_sharing: sharing,
+        pages_unshared: unshared,
+        pages_volatile: volatile,
+        pages_skipped: count("pages_skipped")? - start.pages_skipped,
+        pages_scanned: count("pages_scanned")? - start.pages_scanned,
+        ksm_zero_pages: count("ksm_zero_pages")?,
+        stable_node_chains: count("stable_node_chains")?,
+        stable_node_dups: count("stable_node_dups")?,
+        general_profit: number("general_profit")?,
+        rmap_items: own_items()?,
+    })
+}
+
+/// Items that the kernel keeps for this process.
+fn own_items() -> Result<u64> {
+    let path = "/proc/self/ksm_stat";
+    let stat = fs::read_to_string(path).map_err(|problem| error(format!("{path}: {problem}")))?;
+    let items = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("ksm_rmap_items "));
+    let items = items.and_then(|items| items.trim().parse().ok());
+    items.ok_or_else(|| {
+        error(format!(
+            "{path}: has no ksm_rmap_items; the model is of Linux 6.18"
+        ))
+    })
+}
+
+/// Wakes the thread for pass `pass` and waits for its end.
+fn one_pass(pass: usize, sleep_ms: u64, tell: &mut dyn FnMut(u64, u64) -> bool) -> Result<bool> {
+    let before = number("full_scans")?;
+    if pass == 1 {
+        write("run", 1)?;
+    } else {
+        // Writing another value ends the sleep.
+        write("sleep_millisecs", sleep_ms + pass as u64 % 2)?;
+    }
+    let began = Instant::now();
+    while number("full_scans")? == before {
+        if !tell(0, 0) {
+            return Ok(false);
+        }
+        if began.elapsed() > PATIENCE {
+            return Err(error(format!(
+                "{KSM}: no pass in {} s; is the thread ksmd stopped?",
+                PATIENCE.as_secs()
+            )));
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    Ok(true)
+}
+
+/// Frames behind a mapping.
+fn frames(map: &MmapMut) -> Result<u64> {
+    let pagemap = File::open("/proc/self/pagemap").map_err(error)?;
+    let mut entries = vec![0; map.len() / PAGE_BYTES * 8];
+    let offset = map.as_ptr() as u64 / PAGE_BYTES as u64 * 8;
+    pagemap.read_exact_at(&mut entries, offset).map_err(error)?;
+    let entries = entries.as_chunks::<8>().0.iter();
+    let frames = entries.map(|entry| u64::from_ne_bytes(*entry) & ((1 << 55) - 1));
+    let frames: HashSet<u64> = frames.collect();
+    if frames.contains(&0) {
+        return Err(error("/proc/self/pagemap shows no frames; run as root"));
+    }
+    Ok(frames.len() as u64)
+}
+
+/// Processor time of the kernel's thread, if it can be seen.
+fn thread_ns() -> Option<u64> {
+    let processes = fs::read_dir("/proc").ok()?;
+    let thread = processes.flatten().find(|process| {
+        fs::read_to_string(process.path().join("comm")).is_ok_and(|comm| comm.trim() == "ksmd")
+    })?;
+    let stat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+    stat.split_whitespace().next()?.parse().ok()
+}
+
+/// Drives the kernel and the model over `count` mixes. `None` if `tell` ended it.
+///
+/// # Errors
+/// If KSM is not there, is in use, or may not be driven.
+pub fn validate(
+    seed: u64,
+    count: u64,
+    tell: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Option<Value>> {
+    available()?;
+    let _restore = Restore::new()?;
+    if fs::exists(format!("{KSM}/advisor_mode")).unwrap_or(false) {
+        write("advisor_mode", "none")?;
+    }
+    write("pages_to_scan", 4_000_000_000u64)?;
+    write("stable_node_chains_prune_millisecs", 0)?;
+    let (mut rows, mut values, mut wrong) = (Vec::new(), 0u64, Vec::new());
+    for index in 0..count {
+        let mut tell = |_, _| tell(index, count);
+        let mut mix = RandomMix::new(seed, index);
+        write("run", 2)?;
+        write("run", 0)?;
+        // A thread that sleeps is woken by a value that it has not seen, and finds that it shall not run.
+        let sleep_ms = LONG_MS + 2 * index;
+        write("sleep_millisecs", sleep_ms + 1)?;
+        let mut settings = Preset::Linux6.settings();
+        for (knob, key, value) in &mix.sets {
+            write(knob, value)?;
+            settings::set(&mut settings, &settings::rows(), key, value).map_err(ImageError)?;
+        }
+        let start = Counters {
+            pages_skipped: number("pages_skipped")? as u64,
+            pages_scanned: number("pages_scanned")? as u64,
+            ..Counters::default()
+        };
+        let first = mix.start();
+        let mut map = MmapMut::map_anon(mix.pages * PAGE_BYTES).map_err(error)?;
+        map.advise(Advice::NoHugePage).map_err(error)?;
+        for (bytes, page) in map.as_chunks_mut::<PAGE_BYTES>().0.iter_mut().zip(&first) {
+            *bytes = *page;
+        }
+        map.advise(Advice::Mergeable).map_err(error)?;
+        let knobs = Knobs::of(&settings);
+        let search = Software::new(knobs.checksum);
+        let mut model = Ksm::new(Memory::new(first), search, knobs, mix.pages);
+        (0..mix.pages as Page).for_each(|page| model.map(page));
+        let cpu = thread_ns();
+        for pass in 1..=mix.passes {
+            let writes = if pass == 1 {
+                Vec::new()
+            } else {
+                mix.writes(&model.contents.own)
+            };
+            for (page, bytes) in writes {
+                model.write(page);
+                model.contents.own[page as usize] = bytes;
+                map.as_chunks_mut::<PAGE_BYTES>().0[page as usize] = bytes;
+            }
+            if !one_pass(pass, sleep_ms, &mut tell)? {
+                return Ok(None);
+            }
+            model.pass(&mut |_| true);
+            let of_kernel = json!({"counters": counters(&start)?, "frames": frames(&map)?});
+            let of_model = json!({"counters": model.counters(), "frames": model.frames()});
+            values += 12;
+            if of_kernel != of_model {
+                wrong.push(json!({
+                    "mix": index, "pass": pass, "kernel": of_kernel, "model": of_model,
+                }));
+            }
+        }
+        let cpu = thread_ns()
+            .zip(cpu)
+            .map(|(after, before)| after.saturating_sub(before));
+        let scanned = model.counters().pages_scanned;
+        rows.push(json!({
+            "mix": index,
+            "pages": mix.pages,
+            "passes": mix.passes,
+            "set": mix.sets.iter().map(|(_, key, value)| [*key, value]).collect::<Vec<_>>(),
+            "pages_scanned": scanned,
+            "ksmd_ns_a_page": cpu.map(|ns| ns as f64 / scanned.max(1) as f64),
+            "model_ns_a_page": model.cpu_ns() as f64 / scanned.max(1) as f64,
+        }));
+        write("run", 2)?;
+        write("run", 0)?;
+        drop(map);
+    }
+    Ok(Some(json!({
+        "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
+        "seed": seed,
+        "values": values,
+        "mismatches": wrong,
+        "mixes": rows,
+    })))
+}

@@ -1,0 +1,525 @@
+//! KSM's passes, as `mm/ksm.c` of the Linux kernel makes them, with its counters under its names.
+//!
+//! An *item* is what the kernel keeps for a page that it has seen; it hangs in the stable tree, in the
+//! unstable tree or nowhere. A page maps its own frame, a merged one or the zero page. A write breaks the
+//! mapping at once, but the item notices when it is scanned next, and so do the counters.
+
+mod advisor;
+mod search;
+pub mod settings;
+mod stable;
+
+use super::images::checksum;
+use super::rb::{Links, Node, Side, Tree};
+use super::{Contents, Frame, PAGE_BYTES, Page};
+use advisor::ScanTime;
+pub use search::{Search, Software, Visit, Walk, Walkable};
+use settings::{Advisor, Knobs, Order};
+use stable::Stable;
+
+/// Bytes that the kernel keeps for an item, `sizeof(struct ksm_rmap_item)`.
+const ITEM_BYTES: i64 = 64;
+
+/// What a page maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maps {
+    /// Nothing that could merge.
+    Nothing,
+    /// Its own frame.
+    Own,
+    /// The merged frame on which its item hangs.
+    Merged,
+    /// The kernel's zero page.
+    Zero,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hangs {
+    /// The kernel keeps no item for the page.
+    Unknown,
+    Nowhere,
+    /// In the unstable tree of the pass of that parity.
+    Unstable(bool),
+    /// On the stable node `Item::on`.
+    Stable,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    checksum: u32,
+    on: u32,
+    links: Links,
+    hangs: Hangs,
+    maps: Maps,
+    age: u8,
+    skips: u8,
+}
+
+impl Node for Item {
+    fn links(&self) -> &Links {
+        &self.links
+    }
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+/// The unstable tree during a walk.
+struct UnstableWalk<'i> {
+    items: &'i [Item],
+    root: u32,
+}
+
+impl Walkable for UnstableWalk<'_> {
+    fn root(&self) -> u32 {
+        self.root
+    }
+
+    fn child(&self, at: u32, side: Side) -> u32 {
+        self.items[at as usize].links.child(side)
+    }
+
+    fn visit(&mut self, at: u32) -> Visit {
+        match self.items[at as usize].maps {
+            Maps::Own => Visit::Here {
+                node: at,
+                holder: at,
+                frame: Frame::Own(at),
+            },
+            _ => Visit::Lost,
+        }
+    }
+}
+
+/// The kernel's counters, from the start of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counters {
+    /// Merged frames.
+    pub pages_shared: u64,
+    /// Pages that share them, beside the first of each: what is saved.
+    pub pages_sharing: u64,
+    /// Pages in the unstable tree.
+    pub pages_unshared: u64,
+    /// Pages that are in no tree.
+    pub pages_volatile: u64,
+    /// Pages skipped by `smart_scan` so far.
+    pub pages_skipped: u64,
+    /// Pages scanned so far.
+    pub pages_scanned: u64,
+    /// Pages mapped to the zero page.
+    pub ksm_zero_pages: u64,
+    /// Chains of frames of equal content.
+    pub stable_node_chains: u64,
+    /// Frames in them.
+    pub stable_node_dups: u64,
+    /// Bytes saved less bytes of items.
+    pub general_profit: i64,
+    /// Items.
+    pub rmap_items: u64,
+}
+
+/// What the keys have said, and whether they were right (PageForge, Fig. 8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Keys {
+    /// Keys like those of the last pass.
+    pub matches: u64,
+    /// Others.
+    pub mismatches: u64,
+    /// Matches although the page had changed.
+    pub false_matches: u64,
+}
+
+/// A merging algorithm on pages. `C`: whose pages; `S`: who compares.
+#[derive(Debug)]
+pub struct Ksm<C, S> {
+    /// The pages' bytes.
+    pub contents: C,
+    /// Who compares them.
+    pub search: S,
+    knobs: Knobs,
+    items: Vec<Item>,
+    unstable: Tree,
+    stable: Stable,
+    parity: bool,
+    zero_key: u32,
+    zero_pages: u64,
+    unshared: u64,
+    known: u64,
+    scanned: u64,
+    skipped: u64,
+    /// What the keys have said.
+    pub keys: Keys,
+    merges: u64,
+    visits: u64,
+    slept_ms: u64,
+    in_batch: u64,
+    advisor: ScanTime,
+}
+
+impl<C: Contents, S: Search> Ksm<C, S> {
+    /// Over `pages` pages, none of them mapped.
+    pub fn new(contents: C, search: S, knobs: Knobs, pages: usize) -> Ksm<C, S> {
+        let item = Item {
+            checksum: 0,
+            on: 0,
+            links: Links::default(),
+            hangs: Hangs::Unknown,
+            maps: Maps::Nothing,
+            age: 0,
+            skips: 0,
+        };
+        Ksm {
+            stable: Stable::new(knobs.max_page_sharing, knobs.prune_millisecs),
+            zero_key: search
+                .zero_key()
+                .unwrap_or_else(|| checksum(&[0; PAGE_BYTES], knobs.checksum)),
+            contents,
+            search,
+            knobs,
+            items: vec![item; pages],
+            unstable: Tree::default(),
+            parity: false,
+            zero_pages: 0,
+            unshared: 0,
+            known: 0,
+            scanned: 0,
+            skipped: 0,
+            keys: Keys::default(),
+            merges: 0,
+            visits: 0,
+            slept_ms: 0,
+            in_batch: 0,
+            advisor: ScanTime::default(),
+        }
+    }
+
+    fn item(&mut self, page: Page) -> &mut Item {
+        &mut self.items[page as usize]
+    }
+
+    /// What the page maps.
+    pub fn maps(&self, page: Page) -> Maps {
+        self.items[page as usize].maps
+    }
+
+    /// The frame behind a page; none if it maps the zero page or nothing.
+    pub fn frame(&self, page: Page) -> Option<Frame> {
+        let item = &self.items[page as usize];
+        match item.maps {
+            Maps::Own => Some(Frame::Own(page)),
+            Maps::Merged => Some(Frame::Merged(self.stable.frozen(item.on))),
+            Maps::Nothing | Maps::Zero => None,
+        }
+    }
+
+    /// Merged frames that somebody maps: number and mappings.
+    pub fn merged_frames(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.stable.live()
+    }
+
+    /// Page frames in use: own ones, merged ones, and the zero page if it is mapped.
+    pub fn frames(&self) -> u64 {
+        let own = self.items.iter().filter(|item| item.maps == Maps::Own);
+        let zero = u64::from(self.zero_pages > 0);
+        own.count() as u64 + self.stable.live().count() as u64 + zero
+    }
+
+    /// The page is there from now on.
+    pub fn map(&mut self, page: Page) {
+        self.item(page).maps = Maps::Own;
+    }
+
+    /// The page is written: it maps its own frame from now on.
+    pub fn write(&mut self, page: Page) {
+        self.leave_frame(page);
+        if self.maps(page) != Maps::Nothing {
+            self.item(page).maps = Maps::Own;
+        }
+    }
+
+    /// The page is no longer there.
+    pub fn unmap(&mut self, page: Page) {
+        self.leave_frame(page);
+        self.item(page).maps = Maps::Nothing;
+    }
+
+    fn leave_frame(&mut self, page: Page) {
+        let Item { maps, on, .. } = *self.item(page);
+        match maps {
+            Maps::Merged => {
+                if let Some(frozen) = self.stable.unmapped(on) {
+                    self.contents.release(frozen);
+                }
+            }
+            Maps::Zero => self.zero_pages -= 1,
+            Maps::Own | Maps::Nothing => {}
+        }
+    }
+
+    fn take_writes(&mut self) {
+        while let Some(page) = self.contents.next_write() {
+            self.write(page);
+        }
+    }
+
+    /// One pass over all pages. `tell` hears now and then how many are done, and may end the pass.
+    pub fn pass(&mut self, tell: &mut impl FnMut(u64) -> bool) -> bool {
+        let began_ms = self.slept_ms + self.cpu_ns() / 1_000_000;
+        self.unstable = Tree::default();
+        self.parity = !self.parity;
+        for page in 0..self.items.len() as Page {
+            if page % 4096 == 0 && !tell(u64::from(page)) {
+                return false;
+            }
+            self.take_writes();
+            self.scan(page);
+        }
+        self.take_writes();
+        if self.knobs.advisor == Advisor::ScanTime {
+            let cpu_ns = self.cpu_ns();
+            let pass_ms = self.slept_ms + cpu_ns / 1_000_000 - began_ms;
+            let Knobs {
+                pages_to_scan,
+                advice,
+                ..
+            } = self.knobs;
+            self.knobs.pages_to_scan = self.advisor.advise(pages_to_scan, advice, pass_ms, cpu_ns);
+        }
+        true
+    }
+
+    /// The next page of the pass.
+    fn scan(&mut self, page: Page) {
+        let Item { maps, hangs, .. } = *self.item(page);
+        if matches!(maps, Maps::Nothing | Maps::Zero) {
+            if hangs != Hangs::Unknown {
+                self.leave_tree(page);
+                let item = self.item(page);
+                (item.hangs, item.checksum, item.age, item.skips) = (Hangs::Unknown, 0, 0, 0);
+                self.known -= 1;
+            }
+            return;
+        }
+        if hangs == Hangs::Unknown {
+            self.item(page).hangs = Hangs::Nowhere;
+            self.known += 1;
+        }
+        self.visits += 1;
+        if self.skip(page) {
+            return;
+        }
+        self.consider(page);
+        self.scanned += 1;
+        self.in_batch += 1;
+        if self.in_batch >= self.knobs.pages_to_scan {
+            self.in_batch = 0;
+            self.slept_ms += self.knobs.sleep_millisecs;
+        }
+    }
+
+    /// `smart_scan`: whether a page that has not merged for `age` passes is skipped in this one.
+    fn skip(&mut self, page: Page) -> bool {
+        if !self.knobs.smart_scan || self.maps(page) == Maps::Merged {
+            return false;
+        }
+        let item = self.item(page);
+        let age = item.age;
+        item.age = age.saturating_add(1);
+        if age < 3 {
+            return false;
+        }
+        if item.skips == 0 {
+            item.skips = match age {
+                ..=3 => 1,
+                4..=5 => 2,
+                6..=8 => 4,
+                _ => 8,
+            };
+            return false;
+        }
+        item.skips -= 1;
+        self.skipped += 1;
+        self.leave_tree(page);
+        true
+    }
+
+    /// Takes the page's item out of its tree.
+    fn leave_tree(&mut self, page: Page) {
+        let Item { hangs, on, .. } = *self.item(page);
+        match hangs {
+            Hangs::Unknown | Hangs::Nowhere => {}
+            Hangs::Stable => self.stable.detach(on),
+            Hangs::Unstable(parity) => {
+                if parity == self.parity {
+                    self.unstable.erase(&mut self.items, page);
+                }
+                self.unshared -= 1;
+            }
+        }
+        self.item(page).hangs = Hangs::Nowhere;
+    }
+
+    /// Tries to merge the page.
+    fn consider(&mut self, page: Page) {
+        if self.maps(page) == Maps::Merged {
+            return;
+        }
+        self.search.begin(page);
+        let gate_first = self.knobs.order == Order::GateFirst;
+        if gate_first {
+            self.leave_tree(page);
+            if !self.key_is_as_before(page) || self.merge_with_zero(page) {
+                return;
+            }
+        }
+        let stable = self.find_stable(page);
+        self.leave_tree(page);
+        self.take_writes();
+        if let Some(node) = stable {
+            self.merge_with(page, node);
+            return;
+        }
+        if !gate_first && (!self.key_is_as_before(page) || self.merge_with_zero(page)) {
+            return;
+        }
+        let mut unstable = UnstableWalk {
+            items: &self.items,
+            root: self.unstable.root,
+        };
+        let walk = self
+            .search
+            .walk(&mut self.contents, &mut unstable, Frame::Own(page));
+        self.take_writes();
+        match walk {
+            Walk::Lost => {}
+            Walk::End(place) => {
+                self.unstable.insert(&mut self.items, place, page);
+                self.item(page).hangs = Hangs::Unstable(self.parity);
+                self.unshared += 1;
+            }
+            Walk::Match { holder, .. } => self.merge_two(page, holder),
+        }
+    }
+
+    /// The key of the page, compared with the last; it becomes the last.
+    fn key_is_as_before(&mut self, page: Page) -> bool {
+        let unchanged = self.contents.unchanged(page);
+        let key = self.search.key(&mut self.contents, page);
+        self.contents.keyed(page);
+        let item = self.item(page);
+        let same = item.checksum == key;
+        item.checksum = key;
+        if same {
+            self.keys.matches += 1;
+            self.keys.false_matches += u64::from(unchanged == Some(false));
+        } else {
+            self.keys.mismatches += 1;
+        }
+        same
+    }
+
+    fn merge_with_zero(&mut self, page: Page) -> bool {
+        let zero = self.knobs.use_zero_pages
+            && self.items[page as usize].checksum == self.zero_key
+            && self.contents.is_zero(page);
+        if zero {
+            self.item(page).maps = Maps::Zero;
+            self.zero_pages += 1;
+            self.merges += 1;
+        }
+        zero
+    }
+
+    /// The merged frame of the same content, if there is one that takes another page.
+    fn find_stable(&mut self, page: Page) -> Option<u32> {
+        let now_ms = self.now_ms();
+        let mut tree = self.stable.walk(true, now_ms);
+        match self
+            .search
+            .walk(&mut self.contents, &mut tree, Frame::Own(page))
+        {
+            Walk::Match { holder, .. } if self.stable.takes_more(holder) => Some(holder),
+            _ => None,
+        }
+    }
+
+    /// Maps the page to a merged frame, if the bytes are still the same under write protection.
+    fn merge_with(&mut self, page: Page, node: u32) {
+        let frame = Frame::Merged(self.stable.frozen(node));
+        if self.stable.is_mapped(node) && self.contents.identical(Frame::Own(page), frame) {
+            self.hang(page, node);
+            self.merges += 1;
+        }
+    }
+
+    fn hang(&mut self, page: Page, node: u32) {
+        self.stable.append(node);
+        let item = self.item(page);
+        (item.hangs, item.on, item.maps) = (Hangs::Stable, node, Maps::Merged);
+    }
+
+    /// Merges the page with the page of an item in the unstable tree: a new node of the stable tree.
+    fn merge_two(&mut self, page: Page, other: Page) {
+        if self.maps(other) != Maps::Own
+            || !self.contents.identical(Frame::Own(page), Frame::Own(other))
+        {
+            return;
+        }
+        self.leave_tree(other);
+        let frozen = self.contents.freeze(page);
+        let now_ms = self.now_ms();
+        let mut tree = self.stable.walk(false, now_ms);
+        let walk = self
+            .search
+            .walk(&mut self.contents, &mut tree, Frame::Merged(frozen));
+        let (place, beside) = match walk {
+            Walk::Match { node, .. } => (None, Some(node)),
+            Walk::End(place) => (place, None),
+            Walk::Lost => unreachable!("a stable tree has no page that can be lost"),
+        };
+        let node = self.stable.insert(frozen, place, beside, now_ms);
+        self.hang(other, node);
+        self.hang(page, node);
+        self.merges += 1;
+    }
+
+    fn now_ms(&self) -> u32 {
+        self.slept_ms as u32
+    }
+
+    /// Processor time so far, as the costs' keys say.
+    pub fn cpu_ns(&self) -> u64 {
+        let [visit, checksum, compare, merge] = self.knobs.costs;
+        self.visits * visit + self.search.cpu_ns(checksum, compare) + self.merges * merge
+    }
+
+    /// Time so far: the processor's and the sleeps.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.cpu_ns() + self.slept_ms * 1_000_000
+    }
+
+    /// The kernel's counters now.
+    pub fn counters(&self) -> Counters {
+        let Stable {
+            shared,
+            sharing,
+            chains,
+            dups,
+            ..
+        } = self.stable;
+        let saved = (sharing + self.zero_pages) as i64 * PAGE_BYTES as i64;
+        Counters {
+            pages_shared: shared,
+            pages_sharing: sharing,
+            pages_unshared: self.unshared,
+            pages_volatile: self.known - shared - sharing - self.unshared,
+            pages_skipped: self.skipped,
+            pages_scanned: self.scanned,
+            ksm_zero_pages: self.zero_pages,
+            stable_node_chains: chains,
+            stable_node_dups: dups,
+            general_profit: saved - self.known as i64 * ITEM_BYTES,
+            rmap_items: self.known,
+        }
+    }
+}

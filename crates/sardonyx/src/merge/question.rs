@@ -1,0 +1,516 @@
+//! What is asked of a merge, and the whole answer: runs pass by pass, what other knobs would do, what
+//! owners lose who do not share with each other, and why pages did not merge.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::images::{self, ImageError, Images, Machine};
+use super::ksm::settings::{self, Knobs, Preset};
+use super::ksm::{Counters, Maps};
+use super::pageforge::{self, PageForge};
+use super::run::{Run, Runner};
+use super::{PAGE_BYTES, Page, why};
+use crate::settings::{Origin, Row, Settings};
+
+/// Savings that are the same for so many passes have settled.
+const SETTLED: usize = 10;
+/// Passes after which a run that has not settled is ended.
+const MOST_PASSES: usize = 200;
+
+/// Where a machine comes from.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// An image, or a folder of snapshots.
+    Path(PathBuf),
+    /// A live process.
+    Pid(u32),
+}
+
+/// Some machines of one owner.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Owner {
+    /// Who.
+    pub name: String,
+    /// Numbers among the question's machines.
+    pub machines: Vec<usize>,
+}
+
+/// A question, as `python/sardonyx/runs/merging.py` states it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// The machines, in the order in which they are scanned.
+    pub machines: Vec<Source>,
+    /// Of live processes: only mappings whose name contains one of these.
+    pub mappings: Vec<String>,
+    /// Of live processes: how many snapshots.
+    pub snapshots: u32,
+    /// Of live processes: milliseconds between two.
+    pub every_ms: u64,
+    /// `none`, `ksm`, `pageforge`.
+    pub designs: Vec<String>,
+    /// The preset.
+    pub kernel: String,
+    /// How many passes; without it until the savings have settled.
+    pub passes: Option<usize>,
+    /// Keys and values.
+    pub sets: Vec<(String, String)>,
+    /// Who owns what; nobody for no such question.
+    pub owners: Vec<Owner>,
+    /// Whether other knobs are tried.
+    pub what_if: bool,
+    /// Whether reasons are looked for.
+    pub why: bool,
+}
+
+/// What is said while it goes on: done and total pages, 0 for an unknown total. False ends it.
+pub type Tell<'t> = &'t mut dyn FnMut(u64, u64) -> bool;
+
+/// All keys of the merge.
+pub fn rows() -> Vec<&'static Row> {
+    let mut rows = settings::rows();
+    rows.extend(pageforge::rows());
+    rows
+}
+
+/// The keys as a table in Markdown, for `docs/merge.md`.
+pub fn table() -> String {
+    let mut text = "| key | takes | default | meaning |\n|---|---|---|---|\n".to_owned();
+    for row in rows() {
+        let (_, default) = said(&Settings::default(), row);
+        let assumed = match row.default {
+            Some((_, Origin::Assumed(why))) => format!(" (*assumed*: {why})"),
+            _ => String::new(),
+        };
+        let default = default.to_string().replace('"', "");
+        let (name, range) = (row.name, row.kind.range().replace('"', ""));
+        text += &format!(
+            "| `{name}` | {range} | {default} | {}{assumed} |\n",
+            row.meaning
+        );
+    }
+    text
+}
+
+/// What all pages of a run have become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pages {
+    /// Pages that are there.
+    pub pages: u64,
+    /// Frames that they take.
+    pub frames: u64,
+    /// Pages on frames of their own.
+    pub unmerged: u64,
+    /// Merged pages of zeros.
+    pub merged_zero: u64,
+    /// Frames that those take, the kernel's zero page among them.
+    pub zero_frames: u64,
+    /// Other merged pages.
+    pub merged: u64,
+    /// Frames that those take.
+    pub merged_frames: u64,
+}
+
+/// A finished run.
+struct Finished<'i> {
+    run: Box<dyn Runner + 'i>,
+    passes: Vec<Counters>,
+    /// The pass after which the savings stayed the same.
+    settled: Option<usize>,
+    /// Time and processor time until then.
+    settled_ns: (u64, u64),
+}
+
+fn saved(counters: &Counters) -> u64 {
+    counters.pages_sharing + counters.ksm_zero_pages
+}
+
+fn finish<'i>(
+    mut run: Box<dyn Runner + 'i>,
+    passes: Option<usize>,
+    snapshots: usize,
+    tell: Tell<'_>,
+) -> Option<Finished<'i>> {
+    let mut counters: Vec<Counters> = Vec::new();
+    let (mut since, mut settled_ns) = (0, (0, 0));
+    let most = passes.unwrap_or(MOST_PASSES.max(snapshots + SETTLED));
+    let pages = run.size();
+    while counters.len() < most {
+        let (before, total) = (
+            counters.len() as u64 * pages,
+            passes.unwrap_or(0) as u64 * pages,
+        );
+        if !run.pass(&mut |done| tell(before + done, total)) {
+            return None;
+        }
+        counters.push(run.counters());
+        let now = counters.len();
+        if now == 1 || saved(&counters[now - 1]) != saved(&counters[now - 2]) || now <= snapshots {
+            (since, settled_ns) = (now, run.times_ns());
+        }
+        // The first pass only remembers checksums.
+        if passes.is_none() && now >= since.max(2) + SETTLED {
+            break;
+        }
+    }
+    let settled = (counters.len() >= since + SETTLED).then_some(since);
+    Some(Finished {
+        run,
+        passes: counters,
+        settled,
+        settled_ns,
+    })
+}
+
+impl Question {
+    /// The answer: `runs`, `machines`, `settings`, `assumed`, and what else was asked for. `None` if
+    /// `tell` ended it.
+    ///
+    /// # Errors
+    /// If an image cannot be read, or a key or a name is unknown.
+    pub fn answer(&self, tell: Tell<'_>) -> Result<Option<Value>, ImageError> {
+        let (settings, preset) = self.settings()?;
+        let machines = self.open(tell)?;
+        let Some(machines) = machines else {
+            return Ok(None);
+        };
+        let Some(images) = Images::read(machines, &mut |done, total| tell(done, total))? else {
+            return Ok(None);
+        };
+        Ok(self.runs(&images, &settings, preset, tell))
+    }
+
+    /// The knobs, checked before any work.
+    fn settings(&self) -> Result<(Settings, Preset), ImageError> {
+        let preset = Preset::named(&self.kernel).map_err(ImageError)?;
+        let mut settings = preset.settings();
+        for (key, value) in &self.sets {
+            settings::set(&mut settings, &rows(), key, value).map_err(ImageError)?;
+        }
+        let known = ["none", "ksm", "pageforge"];
+        if let Some(name) = self.designs.iter().find(|name| !known.contains(&&***name)) {
+            let near = crate::names::did_you_mean(name, &known);
+            let all = known.join(", ");
+            return Err(ImageError(format!(
+                "--designs {name}: there is none; {near}they are {all}"
+            )));
+        }
+        Ok((settings, preset))
+    }
+
+    /// The machines. Processes are looked at together, snapshot by snapshot.
+    fn open(&self, tell: Tell<'_>) -> Result<Option<Vec<Machine>>, ImageError> {
+        let mut machines = Vec::new();
+        for source in &self.machines {
+            machines.push(match source {
+                Source::Path(path) => images::open(path)?,
+                Source::Pid(pid) => Machine {
+                    name: process_name(*pid),
+                    snapshots: Vec::new(),
+                    process: None,
+                },
+            });
+        }
+        let pids = self
+            .machines
+            .iter()
+            .zip(0..)
+            .filter_map(|(source, index)| match source {
+                Source::Pid(pid) => Some((*pid, index)),
+                Source::Path(_) => None,
+            });
+        let pids: Vec<(u32, usize)> = pids.collect();
+        for snapshot in 0..if pids.is_empty() {
+            0
+        } else {
+            self.snapshots.max(1)
+        } {
+            if snapshot > 0 {
+                std::thread::sleep(Duration::from_millis(self.every_ms));
+            }
+            for (pid, index) in &pids {
+                if !tell(u64::from(snapshot), u64::from(self.snapshots)) {
+                    return Ok(None);
+                }
+                let read = images::process_snapshot(*pid, &self.mappings);
+                let gone = || !std::fs::exists(format!("/proc/{pid}")).unwrap_or(true);
+                let (snapshot, about) = read.map_err(|error| match snapshot {
+                    1.. if gone() => ImageError(format!(
+                        "--pid {pid}: the process has exited meanwhile, after {snapshot} snapshot(s); ask for fewer: --snapshots"
+                    )),
+                    _ => error,
+                })?;
+                machines[*index].snapshots.push(snapshot);
+                machines[*index].process = Some(about);
+            }
+        }
+        Ok(Some(machines))
+    }
+
+    fn runs(
+        &self,
+        images: &Images,
+        settings: &Settings,
+        preset: Preset,
+        tell: Tell<'_>,
+    ) -> Option<Value> {
+        let everyone = vec![true; images.machines.len()];
+        let snapshots = images.snapshots();
+        let mut runs = Vec::new();
+        let mut ksm = None;
+        for design in &self.designs {
+            let finished = match &**design {
+                "none" => {
+                    runs.push(self.unmerged(images));
+                    continue;
+                }
+                "ksm" => {
+                    let run = Run::ksm(images, everyone.clone(), settings);
+                    finish(Box::new(run), self.passes, snapshots, tell)?
+                }
+                _ => {
+                    let search = PageForge::new(settings);
+                    let run = Run::new(images, everyone.clone(), search, Knobs::of(settings));
+                    finish(Box::new(run), self.passes, snapshots, tell)?
+                }
+            };
+            runs.push(json!({
+                "design": design,
+                "metrics": metrics(images, &finished),
+                "passes": finished.passes,
+            }));
+            if design == "ksm" {
+                ksm = Some(finished);
+            }
+        }
+        let mut answer = json!({
+            "kernel": self.kernel,
+            "machines": images.machines.iter().map(|machine| json!({
+                "name": machine.name,
+                "pages": machine.space.pages(),
+                "not_in_image": machine.missing,
+                "process": machine.process,
+            })).collect::<Vec<_>>(),
+            "snapshots": snapshots,
+            "settings": rows().iter().map(|row| said(settings, row)).collect::<serde_json::Map<_, _>>(),
+            "assumed": rows().iter().filter_map(|row| assumed(settings, row)).collect::<Vec<_>>(),
+            "runs": runs,
+        });
+        if let Some(ksm) = ksm {
+            if self.why {
+                answer["why_not"] = json!(why::why_not(images, &*ksm.run));
+            }
+            drop(ksm);
+            if !self.owners.is_empty() {
+                answer["owners"] = self.owners(images, settings, tell)?;
+            }
+            if self.what_if {
+                answer["what_if"] = self.what_if(images, settings, preset, tell)?;
+            }
+        }
+        Some(answer)
+    }
+
+    /// A run without merging.
+    fn unmerged(&self, images: &Images) -> Value {
+        let last = (0..images.pages() as Page).filter(|page| images.last(*page).is_some());
+        let pages = last.count() as u64;
+        let all = Pages {
+            pages,
+            frames: pages,
+            unmerged: pages,
+            ..Pages::default()
+        };
+        json!({
+            "design": "none",
+            "metrics": {"pages": all, "saved_pages": 0, "saved_zero_pages": 0, "saving": 0.0},
+            "passes": vec![Counters::default(); self.passes.unwrap_or(1)],
+        })
+    }
+
+    /// Each owner's machines alone; a machine of nobody is an owner's of its own.
+    fn owners(&self, images: &Images, settings: &Settings, tell: Tell<'_>) -> Option<Value> {
+        let mut owners = self.owners.clone();
+        let owned: Vec<usize> = owners
+            .iter()
+            .flat_map(|owner| owner.machines.clone())
+            .collect();
+        for (index, machine) in images.machines.iter().enumerate() {
+            if !owned.contains(&index) {
+                let name = machine.name.clone();
+                owners.push(Owner {
+                    name,
+                    machines: vec![index],
+                });
+            }
+        }
+        let mut rows = Vec::new();
+        let (mut pages, mut kept) = (0, 0);
+        for owner in owners {
+            let mut chosen = vec![false; images.machines.len()];
+            owner
+                .machines
+                .iter()
+                .for_each(|index| chosen[*index] = true);
+            let run = Run::ksm(images, chosen, settings);
+            let finished = finish(Box::new(run), self.passes, images.snapshots(), tell)?;
+            let of = finished.run.pages();
+            pages += of.pages;
+            kept += saved(finished.passes.last().unwrap_or(&Counters::default()));
+            rows.push(json!({
+                "owner": owner.name,
+                "machines": owner.machines.len(),
+                "metrics": metrics(images, &finished),
+            }));
+        }
+        let saving = kept as f64 / (pages.max(1)) as f64;
+        Some(json!({"owners": rows, "pages": pages, "saved_pages": kept, "saving": saving}))
+    }
+
+    /// One knob turned at a time, the others as they were.
+    fn what_if(
+        &self,
+        images: &Images,
+        settings: &Settings,
+        preset: Preset,
+        tell: Tell<'_>,
+    ) -> Option<Value> {
+        let base = Knobs::of(settings);
+        let flip = |on: bool| if on { "false" } else { "true" }.to_owned();
+        let mut tries: Vec<Vec<(&str, String)>> = vec![
+            vec![("ksm.smart_scan", flip(base.smart_scan))],
+            vec![("ksm.use_zero_pages", flip(base.use_zero_pages))],
+        ];
+        for sharing in ["16", "256", "4294967295"] {
+            if sharing != base.max_page_sharing.to_string() {
+                tries.push(vec![("ksm.max_page_sharing", sharing.to_owned())]);
+            }
+        }
+        let pages = base.pages_to_scan;
+        tries.push(vec![(
+            "ksm.pages_to_scan",
+            (pages * 10).min(u64::from(u32::MAX)).to_string(),
+        )]);
+        tries.push(vec![("ksm.pages_to_scan", (pages / 10).max(1).to_string())]);
+        let sleep = base.sleep_millisecs;
+        tries.push(vec![("ksm.sleep_millisecs", (sleep / 4).to_string())]);
+        tries.push(vec![("ksm.advisor_mode", "scan-time".to_owned())]);
+        if preset == Preset::Linux6 {
+            tries.push(vec![
+                ("ksm.checksum", "jhash2".to_owned()),
+                ("ksm.order", "stable-first".to_owned()),
+                ("ksm.smart_scan", "false".to_owned()),
+            ]);
+        }
+        let everyone = vec![true; images.machines.len()];
+        let mut rows = Vec::new();
+        let mut wanted = vec![Vec::new()];
+        wanted.extend(tries);
+        for sets in wanted {
+            let mut settings = settings.clone();
+            for (key, value) in &sets {
+                settings::set(&mut settings, &self::rows(), key, value)
+                    .expect("a knob within its range");
+            }
+            let run = Run::ksm(images, everyone.clone(), &settings);
+            let finished = finish(Box::new(run), self.passes, images.snapshots(), tell)?;
+            rows.push(json!({"set": sets, "metrics": metrics(images, &finished)}));
+        }
+        Some(Value::Array(rows))
+    }
+}
+
+fn process_name(pid: u32) -> String {
+    let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    format!("pid {pid} ({})", comm.trim())
+}
+
+/// The figures of a finished run.
+fn metrics(images: &Images, finished: &Finished<'_>) -> Value {
+    let pages = finished.run.pages();
+    let last = finished.passes.last().copied().unwrap_or_default();
+    let zero = pages.merged_zero - finished.run.zero_nodes();
+    let (cpu_ns, elapsed_ns) = finished.run.times_ns();
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let mut metrics = json!({
+        "machines": images.machines.len(),
+        "pages": pages,
+        "saved_pages": saved(&last),
+        "saved_zero_pages": zero,
+        "saved_bytes": saved(&last) * PAGE_BYTES as u64,
+        "saving": saved(&last) as f64 / pages.pages.max(1) as f64,
+        "frames_saving": 1.0 - pages.frames as f64 / pages.pages.max(1) as f64,
+        "settled_after_passes": finished.settled,
+        "settled_after_seconds": finished.settled.map(|_| seconds(finished.settled_ns.1)),
+        "settled_cpu_seconds": finished.settled.map(|_| seconds(finished.settled_ns.0)),
+        "cpu_seconds": seconds(cpu_ns),
+        "seconds": seconds(elapsed_ns),
+        "cpu_share": cpu_ns as f64 / (elapsed_ns.max(1)) as f64,
+        "keys": finished.run.keys(),
+    });
+    if let Some(work) = finished.run.hardware() {
+        metrics["hardware"] = json!(work);
+    }
+    metrics
+}
+
+fn said(settings: &Settings, row: &Row) -> (String, Value) {
+    let default = row.default.map(|(value, _)| value);
+    let value = settings.find(row.name).or(default);
+    let value = value.map(|value| match value {
+        crate::settings::Value::Int(number) => json!(number),
+        crate::settings::Value::Bool(flag) => json!(flag),
+        crate::settings::Value::Word(word) => json!(word),
+        other => json!(format!("{other:?}")),
+    });
+    (row.name.to_owned(), value.unwrap_or(Value::Null))
+}
+
+/// A value that no source gives, if the user has not given it either.
+fn assumed(settings: &Settings, row: &Row) -> Option<Value> {
+    let (_, Origin::Assumed(why)) = row.default? else {
+        return None;
+    };
+    let (name, value) = said(settings, row);
+    settings
+        .find(row.name)
+        .is_none()
+        .then(|| json!({"parameter": name, "value": value, "why": why}))
+}
+
+/// What has become of the pages of a run.
+pub(super) fn pages_of(
+    count: usize,
+    zero: Option<u32>,
+    maps: impl Fn(Page) -> Maps,
+    frame: impl Fn(Page) -> Option<u32>,
+    merged: impl Iterator<Item = (u32, u32)>,
+) -> Pages {
+    let mut pages = Pages::default();
+    for page in 0..count as Page {
+        match maps(page) {
+            Maps::Nothing => continue,
+            Maps::Own => pages.unmerged += 1,
+            Maps::Zero => pages.merged_zero += 1,
+            Maps::Merged if frame(page) == zero => pages.merged_zero += 1,
+            Maps::Merged => pages.merged += 1,
+        }
+        pages.pages += 1;
+    }
+    let zero_page = (0..count as Page).any(|page| maps(page) == Maps::Zero);
+    pages.zero_frames = u64::from(zero_page);
+    for (content, _) in merged {
+        if Some(content) == zero {
+            pages.zero_frames += 1;
+        } else {
+            pages.merged_frames += 1;
+        }
+    }
+    pages.frames = pages.unmerged + pages.zero_frames + pages.merged_frames;
+    pages
+}

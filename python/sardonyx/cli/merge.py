@@ -1,0 +1,394 @@
+"""``sardonyx merge``: what same-page merging would save on real page images, and why not more.
+
+``sardonyx merge validate`` holds the model to the kernel that runs; ``sardonyx merge generate``
+makes images. Left out: everything that computes.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperGroup
+
+from sardonyx import _core
+from sardonyx.cli.common import (
+    CHECK_FAILED,
+    MOST,
+    PATH,
+    add_command,
+    check_json_target,
+    err,
+    for_people,
+    output_directory,
+    write_json,
+)
+from sardonyx.cli.options import JsonTo
+from sardonyx.cli.progress import Watcher
+from sardonyx.files import replaced_together
+from sardonyx.report import write_merge_report
+from sardonyx.runs import merging
+from sardonyx.runs.jobs import parse_settings
+from sardonyx.runs.merging import MergeQuestion
+
+PAGE = 4096
+MIB = 1 << 20
+
+
+class _MachinesFirst(TyperGroup):
+    """What is no command's name is a machine: ``merge IMAGE..`` is ``merge run IMAGE..``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or args[0] not in self.commands:
+            args = ["run", *(args or ["--help"])]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_MachinesFirst,
+    help="Merge equal pages of real page images, as the kernel does and as PageForge does.",
+    rich_markup_mode="rich",
+)
+
+
+def run(
+    machines: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="MACHINE..",
+            help="Images (raw dumps, ELF cores), or folders of snapshots: the k-th is what pass k "
+            "sees, the last one stays.",
+        ),
+    ] = None,
+    pid: Annotated[
+        list[int] | None, typer.Option(min=1, help="A live process; repeatable.")
+    ] = None,
+    mapping: Annotated[
+        list[str] | None,
+        typer.Option(help="Of live processes, only mappings whose name contains this; repeatable."),
+    ] = None,
+    snapshots: Annotated[
+        int, typer.Option(min=1, max=1000, help="Of live processes, how many snapshots.")
+    ] = 2,
+    every: Annotated[
+        float, typer.Option(min=0, max=86400, help="Seconds between two of them.")
+    ] = 1.0,
+    designs: Annotated[
+        str, typer.Option("--designs", "-d", help="none, ksm, pageforge, separated by commas.")
+    ] = "ksm",
+    kernel: Annotated[
+        str, typer.Option(help="The kernel whose KSM it is: linux-6, linux-4.4 or paper.")
+    ] = "linux-6",
+    passes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=1_000_000, help="Passes; else until the savings stay the same for ten."
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", "-s", metavar="KEY=VALUE", help="Set a key of the merge; repeatable."
+        ),
+    ] = None,
+    owner: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=GLOB",
+            help="Machines of one owner, who may merge with each other only; repeatable.",
+        ),
+    ] = None,
+    what_if: Annotated[bool, typer.Option(help="Try each knob at another value.")] = True,
+    why: Annotated[bool, typer.Option(help="Say why pages did not merge.")] = True,
+    out_dir: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Directory for report.html and merge.json.", **PATH),
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Say what same-page merging saves on page images, pass by pass, and why not more.
+
+    [bold]Examples[/bold]
+
+    sardonyx merge dumps/vm0.raw dumps/vm1.raw
+
+    sardonyx merge snapshots/web snapshots/db --designs ksm,pageforge --kernel paper --out merged
+
+    sardonyx merge --pid 1234 --pid 1235 --set ksm.use_zero_pages=true
+
+    sardonyx merge validate --mixes 20 (as root: the kernel that runs, beside the model)
+    """
+    paths, pids = machines or [], pid or []
+    if not paths and not pids:
+        raise _core.SardonyxError("no machine: give images, folders of snapshots, or --pid N")
+    if mapping and not pids:
+        raise _core.SardonyxError("--mapping: is for live processes; give --pid N")
+    sources: list[dict[str, str | int]] = [{"path": path} for path in paths]
+    sources += [{"pid": number} for number in pids]
+    names = [*paths, *(f"pid {number} ({_command(number)})" for number in pids)]
+    question = MergeQuestion(
+        machines=tuple(sources),
+        mappings=tuple(mapping or ()),
+        snapshots=snapshots,
+        every_ms=round(every * 1000),
+        designs=tuple(dict.fromkeys(name.strip() for name in designs.split(",") if name.strip())),
+        kernel=kernel,
+        passes=passes,
+        sets=parse_settings(settings or ()),
+        owners=merging.owned(owner or (), names),
+        what_if=what_if,
+        why=why,
+    )
+    if not question.designs:
+        raise _core.SardonyxError("--designs: none given; they are none, ksm, pageforge")
+    check_json_target(json_to, [path for path in paths if Path(path).is_file()])
+    if out_dir is None:
+        answer = _asked(question)
+    else:
+        with output_directory(out_dir):
+            answer = _asked(question)
+            with replaced_together(out_dir) as scratch:
+                write_json(str(scratch / "merge.json"), answer)
+                write_merge_report(answer, scratch / "report.html")
+    people = for_people(json_to)
+    _tell(people, answer)
+    if out_dir is not None:
+        people.print(f"report: {out_dir / 'report.html'}", soft_wrap=True)
+    write_json(json_to, answer)
+
+
+def _asked(question: MergeQuestion) -> dict[str, Any]:
+    with Watcher(err, "pages") as watch:
+        return merging.merge(question, watch)
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _size(pages: float) -> str:
+    return f"{pages * PAGE / MIB:,.1f}"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _grid(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
+    table.add_column(columns[0], overflow="fold")
+    for column in columns[1:]:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _row(name: str, metrics: dict[str, Any]) -> list[str]:
+    settled = metrics.get("settled_after_passes")
+    return [
+        name,
+        f"{100 * metrics['saving']:.1f}",
+        _size(metrics["saved_pages"]),
+        _size(metrics["saved_zero_pages"]),
+        "not yet" if settled is None else f"{settled}",
+        _time(metrics.get("settled_after_seconds")),
+        _time(metrics.get("settled_cpu_seconds")),
+        f"{100 * metrics.get('cpu_share', 0):.1f}",
+    ]
+
+
+COLUMNS = ("saved %", "MiB", "zeros MiB", "passes", "time", "processor", "share %")
+
+
+def _tell(people: Console, answer: dict[str, Any]) -> None:
+    pages = answer["runs"][0]["metrics"]["pages"]["pages"] if answer["runs"] else 0
+    table = _grid(
+        f"{len(answer['machines'])} machine(s), {pages:,} pages, {_size(pages)} MiB, "
+        f"{answer['snapshots']} snapshot(s), {answer['kernel']}",
+        "design",
+        *COLUMNS,
+    )
+    for done in answer["runs"]:
+        if done["design"] != "none":
+            table.add_row(*_row(done["design"], done["metrics"]))
+    people.print(table)
+    people.print(Text("passes, time, processor: until the savings stay the same", style="dim"))
+    for machine in answer["machines"]:
+        if machine["process"] is not None:
+            _tell_process(people, machine["name"], machine["process"])
+    if "owners" in answer:
+        owners = answer["owners"]
+        table = _grid("if only machines of one owner may merge", "owner", "machines", *COLUMNS)
+        for row in owners["owners"]:
+            name, *rest = _row(row["owner"], row["metrics"])
+            table.add_row(name, f"{row['machines']}", *rest)
+        people.print(table)
+        people.print(f"all owners: {100 * owners['saving']:.1f} % saved", style="dim")
+    if "what_if" in answer:
+        table = _grid("what if", "knob", *COLUMNS)
+        for row in answer["what_if"]:
+            name = ", ".join(f"{key}={value}" for key, value in row["set"])
+            table.add_row(*_row(name or "as asked", row["metrics"]))
+        people.print(table)
+    if "why_not" in answer:
+        _tell_why(people, answer["why_not"])
+
+
+def _tell_process(people: Console, name: str, process: dict[str, Any]) -> None:
+    parts = [f"{process['anonymous']:,} anonymous pages read"]
+    parts.append(f"{process['offered']:,} offered for merging (MADV_MERGEABLE)")
+    parts.append(f"{process['shared_already']:,} of files or shared memory left out")
+    if process["frames_known"]:
+        parts.append(f"{process['merged']:,} merged by the kernel so far")
+        parts.append(f"{process['huge']:,} in huge pages")
+    if process["swapped"]:
+        parts.append(f"{process['swapped']:,} in swap, not read")
+    people.print(Text(f"{name}: {'; '.join(parts)}", style="dim"), soft_wrap=True)
+    kernel = merging.kernel_now()
+    if kernel is not None:
+        runs = "merges" if kernel["run"] == 1 else f"is off (run {kernel['run']})"
+        people.print(
+            Text(
+                f"  the kernel's KSM {runs}; in all {kernel['pages_sharing']:,} pages saved, "
+                f"{kernel['ksm_zero_pages']:,} zero pages",
+                style="dim",
+            ),
+            soft_wrap=True,
+        )
+
+
+def _tell_why(people: Console, why: dict[str, Any]) -> None:
+    total = max(why["pages"], 1)
+    table = _grid("why not", "pages", "count", "%")
+    for name, key in WHY:
+        table.add_row(name, f"{why[key]:,}", f"{100 * why[key] / total:.1f}")
+    people.print(table)
+    if why["not_in_image"]:
+        note = f"{why['not_in_image']:,} pages that images name but do not hold are left out"
+        people.print(Text(note, style="dim"), soft_wrap=True)
+    if why["nearly_identical"]:
+        classes = zip(NEAR, why["near_by_bytes"], strict=True)
+        counts = ", ".join(f"{name}: {count:,}" for name, count in classes)
+        most = max(range(16), key=lambda at: why["near_by_offset"][at])
+        people.print(
+            f"nearly identical, bytes that differ: {counts}; most of them at offsets "
+            f"{most * 256:#x} to {most * 256 + 255:#x}",
+            soft_wrap=True,
+        )
+        for pair in why["examples"][:3]:
+            people.print(
+                Text(
+                    f"  {pair['a']} and {pair['b']}: {pair['bytes']} bytes, "
+                    f"the first at {pair['first']:#x}",
+                    style="dim",
+                ),
+                soft_wrap=True,
+            )
+    if why["regions"]:
+        table = _grid("where unmerged pages lie", "region", "pages", "changed", "near")
+        for region in why["regions"][:8]:
+            table.add_row(
+                Text(region["region"]),
+                f"{region['unmerged']:,}",
+                f"{region['changed']:,}",
+                f"{region['near']:,}",
+            )
+        people.print(table)
+
+
+NEAR = ("1", "2-4", "5-16", "17-64")
+WHY = (
+    ("merged", "merged"),
+    ("changed between snapshots", "changed"),
+    ("equal to another, not merged", "equal_unmerged"),
+    ("nearly identical (64 bytes at most)", "nearly_identical"),
+    ("no page is near", "unique"),
+)
+
+
+def validate(
+    seed: Annotated[int, typer.Option(min=0, max=2**40, help="Of contents and writes.")] = 1,
+    mixes: Annotated[int, typer.Option(min=1, max=10_000, help="Mixes, each a run.")] = 10,
+    json_to: JsonTo = None,
+) -> None:
+    """Drive the running kernel's KSM over random mixes and compare the model with it, pass by pass.
+
+    Needs root, and that nobody else uses KSM. The knobs are restored however it ends. Exit status 1
+    if a counter or the number of page frames differs.
+
+    [bold]Example[/bold]: sudo sardonyx merge validate --seed 7 --mixes 20
+    """
+    check_json_target(json_to)
+    with Watcher(err, "mixes") as watch:
+        answer = merging.validate(seed, mixes, watch)
+    people = for_people(json_to)
+    wrong = answer["mismatches"]
+    passes = sum(mix["passes"] for mix in answer["mixes"])
+    verdict = "all the same" if not wrong else f"{len(wrong)} passes differ"
+    people.print(
+        f"Linux {answer['kernel']}, seed {seed}: {len(answer['mixes'])} mixes, {passes} passes, "
+        f"{answer['values']:,} values: {verdict}",
+        soft_wrap=True,
+    )
+    costs = [mix["ksmd_ns_a_page"] for mix in answer["mixes"] if mix["ksmd_ns_a_page"] is not None]
+    if costs:
+        mean = math.exp(sum(map(math.log, costs)) / len(costs)) if min(costs) > 0 else 0.0
+        models = sum(mix["model_ns_a_page"] for mix in answer["mixes"]) / len(answer["mixes"])
+        people.print(
+            Text(
+                f"ksmd took {mean:,.0f} ns a page scanned (geometric mean); the model's keys say "
+                f"{models:,.0f} ns",
+                style="dim",
+            ),
+            soft_wrap=True,
+        )
+    for row in wrong[:5]:
+        people.print(f"mix {row['mix']}, pass {row['pass']}:")
+        for name, value in row["kernel"]["counters"].items():
+            model = row["model"]["counters"][name]
+            if model != value:
+                people.print(f"  {name}: kernel {value:,}, model {model:,}")
+        if row["kernel"]["frames"] != row["model"]["frames"]:
+            frames = (row["kernel"]["frames"], row["model"]["frames"])
+            people.print(f"  frames: kernel {frames[0]:,}, model {frames[1]:,}")
+    write_json(json_to, answer)
+    if wrong:
+        raise typer.Exit(CHECK_FAILED)
+
+
+def generate(
+    mix: Annotated[str, typer.Argument(help="What the pages hold: paper, volatile, cow, ..")],
+    target: Annotated[Path, typer.Argument(help="The folder of snapshots to make.", **PATH)],
+    pages: Annotated[int, typer.Option(min=8, max=MOST >> 32, help="Pages.")] = 4096,
+    passes: Annotated[int, typer.Option(min=1, max=10_000, help="Snapshots.")] = 1,
+) -> None:
+    """Make a folder of snapshots of a generated machine.
+
+    [bold]Example[/bold]: sardonyx merge generate cow images/cow --pages 4096 --passes 14
+    """
+    known = _core.merge_mixes()
+    if mix not in known:
+        raise _core.SardonyxError(f"{mix}: there is no such mix; they are {', '.join(known)}")
+    if target.exists():
+        raise _core.SardonyxError(f"{target}: is there already; name a folder that is not")
+    target.mkdir(parents=True)
+    width = len(str(passes))
+    for number in range(1, passes + 1):
+        snapshot = _core.merge_snapshot(mix, pages, number)
+        (target / f"{number:0{width}}.raw").write_bytes(snapshot)
+
+
+add_command(app, run)
+add_command(app, validate)
+add_command(app, generate)

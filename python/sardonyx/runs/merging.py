@@ -1,0 +1,148 @@
+"""What a merge is asked, as one JSON document (``crates/sardonyx/src/merge/question.rs``), and the
+running kernel's KSM beside the model, with its knobs guarded.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatch
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sardonyx import _core
+from sardonyx.runs import scheduler
+from sardonyx.runs.jobs import Setting
+from sardonyx.runs.scheduler import Task, Watch
+from sardonyx.runs.sources import Value
+
+KSM = Path("/sys/kernel/mm/ksm")
+#: In the order in which they are given back; ``run`` is the last.
+KNOBS = (
+    "advisor_mode",
+    "max_page_sharing",
+    "use_zero_pages",
+    "smart_scan",
+    "stable_node_chains_prune_millisecs",
+    "pages_to_scan",
+    "sleep_millisecs",
+    "run",
+)
+#: A process of its own, so that it outlives a SIGKILL of ours: unless it hears a word on its input
+#: before the input ends, it gives the knobs back.
+GUARD = """
+import pathlib, signal, sys
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+if not sys.stdin.read():
+    ksm = pathlib.Path(sys.argv[1])
+    for pair in ["run=2", *sys.argv[2:]]:
+        name, value = pair.split("=")
+        try:
+            (ksm / name).write_text(value)
+        except OSError:
+            pass
+"""
+
+
+class Owner(Value):
+    """Some machines of one owner, by their numbers in the question."""
+
+    name: str
+    machines: tuple[int, ...]
+
+
+class MergeQuestion(Value):
+    """Machines (``{"path": ..}`` or ``{"pid": ..}``), designs and knobs.
+
+    ``passes`` of ``None``: until the savings have been the same for ten passes.
+    """
+
+    machines: tuple[dict[str, str | int], ...]
+    mappings: tuple[str, ...] = ()
+    snapshots: int = 1
+    every_ms: int = 0
+    designs: tuple[str, ...] = ("ksm",)
+    kernel: str = "linux-6"
+    passes: int | None = None
+    sets: tuple[Setting, ...] = ()
+    owners: tuple[Owner, ...] = ()
+    what_if: bool = False
+    why: bool = False
+
+
+def merge(question: MergeQuestion, watch: Watch | None = None) -> dict[str, Any]:
+    """The answer: ``runs``, ``machines``, ``settings``, ``assumed``, and what else was asked."""
+    task = Task("pages", partial(_core.merge, question.model_dump_json()))
+    answer: dict[str, Any] = json.loads(scheduler.run([task], 1, watch)[0])
+    return {"sardonyx": _core.VERSION, **answer}
+
+
+def owned(pairs: Sequence[str], names: Sequence[str]) -> tuple[Owner, ...]:
+    """``NAME=GLOB`` pairs over the machines' names; a machine is its first owner's."""
+    owners: dict[str, list[int]] = {}
+    taken: set[int] = set()
+    for pair in pairs:
+        name, equals, glob = pair.partition("=")
+        if not (name and equals and glob):
+            raise _core.SardonyxError(
+                f"--owner {pair}: not of the form NAME=GLOB; for example --owner web='dumps/web*'"
+            )
+        hits = [
+            index
+            for index, machine in enumerate(names)
+            if index not in taken and (fnmatch(machine, glob) or fnmatch(Path(machine).name, glob))
+        ]
+        if not hits:
+            raise _core.SardonyxError(
+                f"--owner {pair}: no machine left that is called so; they are {', '.join(names)}"
+            )
+        taken.update(hits)
+        owners.setdefault(name, []).extend(hits)
+    return tuple(Owner(name=name, machines=tuple(own)) for name, own in owners.items())
+
+
+def kernel_now() -> dict[str, int] | None:
+    """What the running kernel's KSM says of itself; nothing if there is none."""
+    names = ("run", "pages_shared", "pages_sharing", "pages_unshared", "ksm_zero_pages")
+    try:
+        return {name: int((KSM / name).read_text()) for name in names}
+    except (OSError, ValueError):
+        return None
+
+
+def validate(seed: int, mixes: int, watch: Watch | None = None) -> dict[str, Any]:
+    """The running kernel's KSM over seeded mixes, beside the model: ``values``, ``mismatches``."""
+    _core.merge_available()
+    with _knobs_given_back():
+        task = Task("mixes", partial(_core.merge_validate, seed, mixes))
+        answer: dict[str, Any] = json.loads(scheduler.run([task], 1, watch)[0])
+    return {"sardonyx": _core.VERSION, **answer}
+
+
+@contextmanager
+def _knobs_given_back() -> Iterator[None]:
+    """The native half gives the knobs back; a guard does if this program is killed meanwhile."""
+    knobs = []
+    for name in KNOBS:
+        if (KSM / name).exists():
+            text = (KSM / name).read_text().strip()
+            chosen = text.partition("[")[2].partition("]")[0]
+            knobs.append(f"{name}={chosen or text}")
+    guard = subprocess.Popen(
+        [sys.executable, "-c", GUARD, str(KSM), *knobs],
+        stdin=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    finished = False
+    try:
+        yield
+        finished = True
+    finally:
+        # After an error or a signal the native half may still be at it: then the guard does it too.
+        guard.communicate("done" if finished else "")
