@@ -211,6 +211,18 @@ impl Trial {
                 },
             ]);
         }
+        // The tightest once more: some faults show in them alone.
+        passes.extend([
+            Pass {
+                mark_stride: 8,
+                ..Pass::of(program)
+            },
+            Pass {
+                several_cores: true,
+                mark_stride: 8,
+                ..Pass::of(program)
+            },
+        ]);
         passes
     }
 
