@@ -247,6 +247,21 @@ def test_trace_check_fails_with_one_for_a_broken_trace(
     assert "bad.parquet, row 812: op 9" in ended.out
 
 
+def test_trace_check_goes_on_after_an_unreadable_file(
+    sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.parquet").write_bytes(b"broken")
+    ended = sardonyx(
+        "trace", "check", "none.parquet", "bad.parquet", ".", trace, "--json", "checked.json"
+    )
+    assert ended.status == 2
+    assert [line.split(":")[1] for line in ended.err.splitlines()] == [" none.parquet", " ."]
+    assert "bad.parquet: 1,000 records, 1 bad" in ended.out
+    assert f"{trace}: 1,000 records, sound" in ended.out
+    written = json.loads((tmp_path / "checked.json").read_text())
+    assert ["error" in report for report in written] == [True, False, True, False]
+
+
 def test_trace_tools_pass_their_options_on(sardonyx: Program, core: FakeCore, trace: str) -> None:
     Path("app.nvt").write_text("NVMV1\n")
     shown = sardonyx("trace", "info", trace, "--plot", "plot.html")
