@@ -144,6 +144,25 @@ def test_compare_gives_the_same_numbers_as_json(
     assert document["machine"]["parameters"]["esd.efit_bytes"] == 524288
 
 
+def test_a_limit_beyond_a_rungs_length_is_said(
+    sardonyx: Program, core: FakeCore, trace: str
+) -> None:
+    def said(command: str, source: str, limit: int) -> str:
+        options = ["--no-sensitivity"] if command == "compare" else []
+        ended = sardonyx(*command.split(), source, *options, "--limit", str(limit))
+        assert ended.status == 0, ended.err
+        return ended.err
+
+    for command in ("compare", "trace info"):
+        lines = said(command, "synth:rung-60", 600_000)
+        assert lines.count("\n") == 1, "once, though four designs run"
+        assert "synth:rung-60 has 500000 records" in lines
+        assert "synth:rung-60:600000 has more" in lines
+        assert "synth:rung-33:21:7 has more" in said(command, "synth:rung-33:20:7", 21)
+        assert said(command, "synth:rung-60", 500_000) == ""
+        assert said(command, trace, 600_000) == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

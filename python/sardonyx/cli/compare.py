@@ -13,6 +13,7 @@ from sardonyx.cli.common import (
     check_json_target,
     err,
     for_people,
+    note,
     output_directory,
     size_in_bytes,
     write_json,
@@ -24,7 +25,7 @@ from sardonyx.cli.tables import compare_table
 from sardonyx.runs import jobs
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Settings, parse_settings
-from sardonyx.runs.sources import ProgramSource
+from sardonyx.runs.sources import ProgramSource, beyond
 
 
 def compare(
@@ -101,6 +102,8 @@ def compare(
     points = api.points(traces, chosen, limit, program, sensitivity=sensitivity)
     jobs.check(points, shared)
     check_json_target(json_to, traces)
+    for line in beyond(point.source for point in points):
+        note(line)
     with output_directory(directory):
         with Watcher(err) as watch:
             comparison = Comparison(jobs.run(points, shared, workers, watch))

@@ -25,6 +25,7 @@ from sardonyx.cli.common import (
     err,
     fail,
     for_people,
+    note,
     write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
@@ -70,6 +71,8 @@ def info(
     check_json_target(json_to, [trace])
     (name, source), *_ = sources.named([trace], limit).items()
     sources.check(source)
+    for line in sources.beyond([source]):
+        note(line)
     if plot is not None:
         writable(plot, json_to, [trace])
     count = partial(_core.trace_info, source.model_dump_json())
