@@ -130,6 +130,20 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
 }
 
+/// Has the kernel end this process, the parent's child, when the recorder dies. It is this process's alone: the program's
+/// own children end as they would without a recorder.
+fn die_with(recorder: u32) -> Result<(), String> {
+    // SAFETY: system calls without memory.
+    let parent = unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::getppid()
+    };
+    match parent as u32 == recorder || Ring::lives(recorder) {
+        true => Ok(()),
+        false => Err("the recorder is dead".to_owned()),
+    }
+}
+
 fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     if target != c"x86_64" {
         return Err("it records x86-64 programs only".to_owned());
@@ -141,6 +155,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     ring.header()
         .writer
         .store(std::process::id(), Ordering::Relaxed);
+    die_with(options.reader)?;
     ring.header().begun.store(1, Ordering::Release);
     let out = Out::new(api, ring, options.skip, options.read_data, options.page_map);
     let mut state = State::new(api, options, out)?;

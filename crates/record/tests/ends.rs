@@ -1,0 +1,59 @@
+//! How recordings end.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{plugin, request, run};
+
+/// The part of the recorder that is killed: this test's own program, which calls nothing but this.
+#[test]
+#[ignore = "the child of the_emulator_dies_with_its_recorder"]
+fn record_until_killed() {
+    let trace = std::env::var("SARDONYX_TEST_TRACE").unwrap();
+    run(&request(Path::new(&trace), &["sleep", "1000"]));
+}
+
+#[test]
+fn the_emulator_dies_with_its_recorder() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(plugin().is_file());
+    let mut recorder = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "record_until_killed"])
+        .env("SARDONYX_TEST_TRACE", folder.path().join("t.parquet"))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let within = |what: &dyn Fn() -> bool| {
+        let started = Instant::now();
+        while !what() && started.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        what()
+    };
+    let id = recorder.id();
+    assert!(within(&|| emulator(id).is_some()), "no emulator");
+    let child = emulator(id).unwrap();
+    // It has begun once it maps its ring.
+    let maps = || std::fs::read_to_string(format!("/proc/{child}/maps")).unwrap_or_default();
+    assert!(within(&|| maps().contains("sardonyx-record-")), "no ring");
+    std::thread::sleep(Duration::from_millis(300));
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    assert!(within(&|| maps().is_empty()), "{child} lives on");
+}
+
+/// The process whose parent is `recorder`.
+fn emulator(recorder: u32) -> Option<u32> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut numbers = processes.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    numbers.find(|process| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let parent = stat
+            .rsplit_once(") ")
+            .and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
+        parent == Some(recorder)
+    })
+}
