@@ -6,7 +6,23 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{plugin, request, run};
+use common::{compile, plugin, request, run};
+
+#[test]
+fn threads_whose_stacks_are_gone_leave_no_line_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("threads", folder.path(), &[]);
+    for many in ["5", "8", "16"] {
+        let trace = folder.path().join(format!("{many}.parquet"));
+        let outcome = run(&request(&trace, &[program.to_str().unwrap(), many]));
+        assert_eq!(outcome.status, Some(0));
+        let trace = &outcome.traces[0];
+        assert!(
+            trace.complete && trace.notes.is_empty(),
+            "{many}: {trace:?}"
+        );
+    }
+}
 
 /// The part of the recorder that is killed: this test's own program, which calls nothing but this.
 #[test]
