@@ -1,4 +1,4 @@
-//! How recordings end.
+//! How recordings end: of many threads, by another program, with the recorder.
 
 mod common;
 
@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{compile, plugin, request, run};
+use sardonyx_record::record;
 
 #[test]
 fn threads_whose_stacks_are_gone_leave_no_line_behind() {
@@ -22,6 +23,32 @@ fn threads_whose_stacks_are_gone_leave_no_line_behind() {
             "{many}: {trace:?}"
         );
     }
+}
+
+#[test]
+fn a_program_that_becomes_another_is_an_error_and_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.parquet");
+    let started = Instant::now();
+    let program = compile("exec", folder.path(), &[]);
+    let words = [program.to_str().unwrap(), "/bin/sleep", "100"];
+    let problem = record(&request(&trace, &words), &Default::default()).unwrap_err();
+    let problem = problem.to_string();
+    assert!(problem.contains("sleep by exec"), "{problem}");
+    assert!(problem.contains("trace record -- "), "{problem}");
+    assert!(started.elapsed() < Duration::from_secs(30));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1); // the program
+
+    // An exec that fails leaves the program as it was.
+    let broken = folder.path().join("broken");
+    std::fs::write(&broken, b"\x7FELF").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&broken, mode).unwrap();
+    let words = [program.to_str().unwrap(), broken.to_str().unwrap()];
+    let outcome = run(&request(&trace, &words));
+    assert_eq!(outcome.status, Some(3));
+    assert!(outcome.traces[0].complete, "{outcome:?}");
+    assert!(outcome.traces[0].notes.is_empty(), "{outcome:?}");
 }
 
 /// The part of the recorder that is killed: this test's own program, which calls nothing but this.

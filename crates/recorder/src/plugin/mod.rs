@@ -26,6 +26,7 @@ use api::{Api, Id, Info};
 use out::Out;
 use state::State;
 
+use crate::codec::Event;
 use crate::options::Options;
 use crate::ring::{FIRST, Ring};
 
@@ -100,7 +101,7 @@ extern "C" fn after_fork_in_child() {
 }
 
 extern "C" fn at_exit(_: Id, _: *mut c_void) {
-    with(State::finish);
+    with(|state| state.finish(&Event::End));
 }
 
 /// QEMU's first call.

@@ -294,8 +294,8 @@ impl State {
         self.out.tell(&Event::Gone { line, lines });
     }
 
-    /// The end, or what may be the end.
-    pub fn finish(&mut self) {
+    /// The end, or what may be the end, and how it comes about.
+    pub fn finish(&mut self, how: &Event) {
         if !self.out.on() {
             return;
         }
@@ -332,7 +332,7 @@ impl State {
             let note = "this QEMU shows registers as of the last load or store: some flushes' addresses may be stale";
             self.out.tell(&Event::Note(note.into()));
         }
-        self.out.tell(&Event::End);
+        self.out.tell(how);
     }
 }
 
