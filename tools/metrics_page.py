@@ -126,8 +126,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "fences": "fences that the controller has seen",
         "core_fence_wait_ns": "time that a core waited at fences, the mean of the cores",
         "core_load_wait_ns": "time that a core waited for loads, the mean of the cores",
-        "core_memory_wait_ns": "time that a core waited for a memory that took no request, the mean of "
-        "the cores",
+        "core_memory_wait_ns": "time that a core waited for a memory that took "
+        "no request, the mean of the cores",
     },
 }
 
