@@ -79,7 +79,7 @@ pub struct Outcome {
     pub traces: Vec<Finished>,
     /// The first process's exit status.
     pub status: Option<i32>,
-    /// The signal that killed it.
+    /// The signal that killed it, unless the recorder did since the trace was long enough or somebody asked.
     pub signal: Option<i32>,
     /// Seconds from start to end.
     pub seconds: f64,
@@ -196,7 +196,7 @@ impl Session<'_> {
         Ok(Outcome {
             traces,
             status: status.code(),
-            signal: status.signal(),
+            signal: status.signal().filter(|_| asked.is_none()),
             seconds,
         })
     }
