@@ -338,5 +338,7 @@ impl State {
 
 /// Takes the addresses in `start..end` out of a set.
 fn take(set: &mut BTreeSet<u64>, start: u64, end: u64) -> Vec<u64> {
-    set.extract_if(start..end, |_| true).collect()
+    let mut taken = set.split_off(&start);
+    set.append(&mut taken.split_off(&end));
+    taken.into_iter().collect()
 }
