@@ -102,6 +102,18 @@ pub trait Storey: Send {
         Vec::new()
     }
 
+    /// `core` begins a transaction of that number; only a hardware log listens to this.
+    fn begin(&mut self, _core: u32, _transaction: u64, _plan: &mut Plan) {}
+
+    /// `core` is about to store into `line` for the first time in its transaction, and as far as its L1
+    /// cache knows: the line is `old`.
+    fn log_old(&mut self, _core: u32, _line: Logical, _old: At<&Line>, _plan: &mut Plan) {}
+
+    /// All that the transaction of `core` has changed is accepted: what is logged of it is needed no more.
+    fn commit(&mut self, _core: u32, _plan: &mut Plan) -> Stored {
+        Stored::at(Step::PAST)
+    }
+
     /// A timer has run out; true if it is one of this layer's.
     fn wake(&mut self, _timer: Timer, _now: Time, _plan: &mut Plan) -> bool {
         false
@@ -186,6 +198,21 @@ impl Controller {
     /// See [`Layer::hint`].
     pub fn hint(&self, line: Logical, plan: &Plan) {
         self.top.hint(line, plan);
+    }
+
+    /// See [`Storey::begin`].
+    pub fn begin(&mut self, core: u32, transaction: u64, plan: &mut Plan) {
+        self.top.begin(core, transaction, plan);
+    }
+
+    /// See [`Storey::log_old`].
+    pub fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, plan: &mut Plan) {
+        self.top.log_old(core, line, old, plan);
+    }
+
+    /// See [`Storey::commit`].
+    pub fn commit(&mut self, core: u32, plan: &mut Plan) -> Stored {
+        self.top.commit(core, plan)
     }
 
     /// Writes all dirty metadata back, from the top down.

@@ -97,6 +97,8 @@ pub struct Checker<'h> {
     torn: Vec<Whole>,
     /// Why the last state could not be looked at.
     ended: Option<String>,
+    /// Lines that the controller put back at the last state.
+    put_back: Vec<u64>,
     /// `eadr`: lines stored to since the last state.
     stored: Vec<u64>,
     /// What has been looked at, and what was wrong.
@@ -139,6 +141,7 @@ impl<'h> Checker<'h> {
             changed: Vec::new(),
             torn: Vec::new(),
             ended: None,
+            put_back: Vec::new(),
             stored: Vec::new(),
             explored: Explored::default(),
         }
@@ -291,7 +294,10 @@ impl<'h> Checker<'h> {
         let anybody = full
             || self.survivors.position() == 0
             || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
-        let mut controller = self.survivors.recover(self.history);
+        let (mut controller, restored) = self.survivors.recover_and_tell(self.history);
+        lines.extend(self.put_back.drain(..));
+        self.put_back.extend(restored.iter().map(|line| line.0));
+        lines.extend(&self.put_back);
         let drained = self.survivors.untimed.next_order();
         if self.history.guarantee == Guarantee::EveryLine {
             self.every_line(&mut controller, &lines);

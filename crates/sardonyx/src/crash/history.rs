@@ -238,9 +238,14 @@ impl History {
 
     /// A fresh controller over what `untimed` holds, which is all that it gets to know.
     pub fn recover(&self, untimed: &mut Untimed) -> Controller {
+        self.recover_and_tell(untimed).0
+    }
+
+    /// The same, and the lines that the controller has put back.
+    pub fn recover_and_tell(&self, untimed: &mut Untimed) -> (Controller, Vec<Logical>) {
         let mut controller = self.controller();
-        untimed.plan(|plan| controller.recover(plan));
-        controller
+        let restored = untimed.plan(|plan| controller.recover(plan));
+        (controller, restored)
     }
 
     /// The lines that the words `words` of the line at `place` are about; `None` if any may be.

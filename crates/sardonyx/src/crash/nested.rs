@@ -32,7 +32,7 @@ fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Encrypted>) 
         return (image, Vec::new());
     }
     let mut untimed = Untimed::new(image);
-    let mut controller = recover_over(history, &mut untimed, &lines);
+    let (mut controller, _) = recover_over(history, &mut untimed, &lines);
     untimed.plan(|plan| controller.flush(plan));
     let encrypted = secrecy::written(&untimed, 0, history.data_lines());
     untimed.settle();

@@ -230,6 +230,11 @@ impl<'h> Survivors<'h> {
 
     /// A fresh controller over the image, to which the drained lines have been written.
     pub fn recover(&mut self, history: &History) -> Controller {
+        self.recover_and_tell(history).0
+    }
+
+    /// The same, and the lines that the controller has put back.
+    pub fn recover_and_tell(&mut self, history: &History) -> (Controller, Vec<Logical>) {
         let drained = self.drained();
         recover_over(history, &mut self.untimed, &drained)
     }
@@ -282,13 +287,14 @@ fn is_register(change: &journal::OnChip) -> bool {
     change.domain == Domain::Registers
 }
 
-/// A fresh controller over `untimed`, to which the lines that were `drained` have been written.
+/// A fresh controller over `untimed`, to which the lines that were `drained` have been written, and the
+/// lines that it has put back before.
 pub fn recover_over(
     history: &History,
     untimed: &mut Untimed,
     drained: &[(Logical, Line, Persist)],
-) -> Controller {
-    let mut controller = history.recover(untimed);
+) -> (Controller, Vec<Logical>) {
+    let (mut controller, restored) = history.recover_and_tell(untimed);
     for (line, data, order) in drained {
         let (data, class) = (At::past(data), history.class_of(line.0));
         let write = Write {
@@ -298,7 +304,7 @@ pub fn recover_over(
         };
         write_untimed(&mut controller, untimed, write);
     }
-    controller
+    (controller, restored)
 }
 
 #[cfg(test)]

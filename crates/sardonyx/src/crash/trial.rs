@@ -378,6 +378,11 @@ impl Trial {
         if self.cores == Some(1) {
             required.retain(|mechanism| *mechanism != Mechanism::SharedCounterLine);
         }
+        if self.durability == DurabilityKind::Hardware {
+            // Such a program marks no variable as counter-atomic.
+            let marks = [Mechanism::MarkedEviction, Mechanism::MixedCounterLine];
+            required.retain(|mechanism| !marks.contains(mechanism));
+        }
         required.sort_unstable();
         required.dedup();
         required
