@@ -41,6 +41,8 @@ pub struct Covered {
     pub states: u64,
     /// Of those, looked at in full.
     pub full: u64,
+    /// Of the states, those from which a hardware log put lines back.
+    pub undone: u64,
     /// Cuts within the lives that follow: of recoveries, and of transactions after them.
     pub recovery_cuts: u64,
 }
@@ -51,6 +53,7 @@ impl Covered {
         self.cuts += other.cuts;
         self.states += other.states;
         self.full += other.full;
+        self.undone += other.undone;
         self.recovery_cuts += other.recovery_cuts;
     }
 }
@@ -298,6 +301,7 @@ impl<'h> Checker<'h> {
         lines.extend(self.put_back.drain(..));
         self.put_back.extend(restored.iter().map(|line| line.0));
         lines.extend(&self.put_back);
+        self.explored.covered.undone += u64::from(!restored.is_empty());
         let drained = self.survivors.untimed.next_order();
         if self.history.guarantee == Guarantee::EveryLine {
             self.every_line(&mut controller, &lines);

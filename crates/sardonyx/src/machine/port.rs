@@ -213,7 +213,9 @@ impl Port {
     /// `core` begins transaction `number` of the hardware's.
     pub fn tx_begin(&mut self, core: usize, number: u64, arrival: Time) {
         self.logging |= 1 << core;
-        self.caches.clear_logged(core);
+        if !planted(Fault::LogBitsKept) {
+            self.caches.clear_logged(core);
+        }
         let controller = &mut self.controller;
         self.engine
             .background_at(arrival, |plan| controller.begin(core as u32, number, plan));
@@ -222,7 +224,9 @@ impl Port {
     /// `core` ends it, and will be told when that is accepted.
     pub fn tx_end(&mut self, core: usize, arrival: Time) {
         self.logging &= !(1 << core);
-        self.caches.clear_logged(core);
+        if !planted(Fault::LogBitsKept) {
+            self.caches.clear_logged(core);
+        }
         let index = self.new_write(Write {
             line: None,
             cores: 1 << core,

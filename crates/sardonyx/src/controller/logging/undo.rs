@@ -19,7 +19,8 @@ use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::plan::journal::Domain;
 use crate::plan::{At, Plan, Step, Stored, Timer};
-use crate::settings::{Settings, keys};
+use crate::planted::{Fault, planted};
+use crate::settings::{AnyKey, Settings, keys};
 use crate::stats::Cause;
 use crate::units::Time;
 
@@ -49,39 +50,58 @@ fn lines(settings: &Settings) -> u64 {
     settings.get(&BUCKETS) * settings.get(&RECORDS) * RECORD_LINES
 }
 
-const fn logging(about: About, build: fn(&Settings, Top, &mut Layout) -> Top) -> Logging {
-    Logging {
-        about,
-        lines,
-        build,
-        guarantee: Guarantee::on_demand,
+static KEYS: [&dyn AnyKey; 4] = [&TRANSACTIONS, &RECORDS, &BUCKETS, &TIMEOUT];
+
+const fn about(name: &'static str) -> About {
+    About {
+        name,
+        keys: &KEYS,
+        units: &[],
+        cut: "registers are dumped on reserve power; old lines of transactions under way are put back",
+        tries: &[
+            Mechanism::FullRecord,
+            Mechanism::ForcedRecord,
+            Mechanism::TimedOutRecord,
+            Mechanism::NextBucket,
+            Mechanism::Undone,
+        ],
     }
 }
 
 /// What this file has.
 pub static FILE: File<Logging> = File {
-    layers: &[logging(
-        About {
-            name: "hw-log",
-            keys: &[&TRANSACTIONS, &RECORDS, &BUCKETS, &TIMEOUT],
-            units: &[],
-            cut: "registers are dumped on reserve power; old lines of transactions under way are put back",
-            tries: &[
-                Mechanism::FullRecord,
-                Mechanism::ForcedRecord,
-                Mechanism::TimedOutRecord,
-                Mechanism::NextBucket,
-                Mechanism::Undone,
-            ],
+    layers: &[
+        Logging {
+            about: about("hw-log"),
+            lines,
+            build: |settings, below, layout| {
+                Box::new(UndoLog::new(Persist::CounterAtomic, settings, below, layout))
+            },
+            guarantee: Guarantee::on_demand,
         },
-        |settings, below, layout| Box::new(UndoLog::new(settings, below, layout)),
-    )],
-    designs: &[Design {
-        name: "hw-log",
-        source: "EASY-PM (HPCC 2021), the baseline design",
-        line: "a hardware undo log, encrypted by counters that are written with it",
-        stack: "hw-log/identity+sca",
-    }],
+        Logging {
+            about: about("alc"),
+            lines,
+            build: |settings, below, layout| {
+                Box::new(UndoLog::new(Persist::Relaxed, settings, below, layout))
+            },
+            guarantee: |_| Guarantee::Nothing,
+        },
+    ],
+    designs: &[
+        Design {
+            name: "hw-log",
+            source: "EASY-PM, the baseline design",
+            line: "a hardware undo log, encrypted by counters that are written with it",
+            stack: "hw-log/identity+sca",
+        },
+        Design {
+            name: "alc",
+            source: "EASY-PM, Asynchronous-Log-Counter",
+            line: "the same, but the log's counters are written when they are evicted",
+            stack: "alc/identity+sca",
+        },
+    ],
 };
 
 /// Why a line may not be written yet.
@@ -124,7 +144,8 @@ impl Slot {
     fn dumped(&self) -> Line {
         let mut line = ZERO_LINE;
         line[..8].copy_from_slice(&self.transaction.to_le_bytes());
-        line[8..16].copy_from_slice(&self.headers.to_le_bytes());
+        let stale = u64::from(planted(Fault::LogHeadersStale));
+        line[8..16].copy_from_slice(&(self.headers - stale).to_le_bytes());
         line[16..24].copy_from_slice(&(self.buckets.len() as u64).to_le_bytes());
         for (bytes, bucket) in line[24..].chunks_mut(2).zip(&self.buckets) {
             bytes.copy_from_slice(&bucket.to_le_bytes());
@@ -169,6 +190,8 @@ struct Counts {
 /// The log manager.
 struct UndoLog {
     below: Top,
+    /// Whether log lines are written with their counters.
+    order: Persist,
     /// The log's first line, beyond those of the programs.
     first: u64,
     registers: Region,
@@ -188,10 +211,11 @@ struct UndoLog {
 }
 
 impl UndoLog {
-    fn new(settings: &Settings, below: Top, layout: &mut Layout) -> UndoLog {
+    fn new(order: Persist, settings: &Settings, below: Top, layout: &mut Layout) -> UndoLog {
         let (transactions, buckets) = (settings.get(&TRANSACTIONS), settings.get(&BUCKETS));
         UndoLog {
             below,
+            order,
             first: layout.data_lines() - lines(settings),
             registers: layout.reserve("log-registers", transactions),
             records: settings.get(&RECORDS),
@@ -253,10 +277,14 @@ impl UndoLog {
     /// Writes a line of the log for `slot`.
     fn put(&mut self, slot: usize, at: Logical, data: At<&Line>, plan: &mut Plan) -> Stored {
         let this = &self.slots[slot];
+        let order = match planted(Fault::LogCountersLeft) {
+            true => Persist::Relaxed,
+            false => self.order,
+        };
         let write = Write {
             gate: self.ready,
             class: Class::Log,
-            order: Persist::CounterAtomic,
+            order,
             core: this.core,
             transaction: this.transaction,
             ..Write::new(at, data)
@@ -277,13 +305,19 @@ impl UndoLog {
         }
         header[PER_RECORD * 8..].copy_from_slice(&(open.lines.len() as u64).to_le_bytes());
         let at = self.line(bucket, self.slots[slot].headers, 0);
-        let stored = self.put(slot, at, At::new(&header, open.accepted), plan);
+        let after = match planted(Fault::LogHeaderEarly) {
+            true => Step::PAST,
+            false => open.accepted,
+        };
+        let stored = self.put(slot, at, At::new(&header, after), plan);
         let this = &mut self.slots[slot];
         this.headers += 1;
         this.durable = plan.both(this.durable, stored.accepted);
         let (dumped, durable) = (this.dumped(), this.durable);
         let place = self.registers.line(slot as u64);
-        plan.on_chip(place, &dumped, 0..64, durable, Domain::Registers);
+        if !planted(Fault::LogRegistersNotDumped) {
+            plan.on_chip(place, &dumped, 0..64, durable, Domain::Registers);
+        }
         for line in &open.lines {
             self.locks.insert(*line, Lock::Closed(durable));
         }
@@ -297,6 +331,9 @@ impl UndoLog {
     fn entries(&mut self, found: &Found, plan: &mut Plan) -> Vec<(Logical, At<Line>)> {
         let mut entries = Vec::new();
         for (index, bucket) in found.buckets.iter().enumerate() {
+            if planted(Fault::LogBucketForgotten) && index == 0 && found.buckets.len() > 1 {
+                continue;
+            }
             let is_last = index + 1 == found.buckets.len();
             let headers = if is_last { found.headers } else { self.records };
             for record in 0..headers {
@@ -332,7 +369,11 @@ impl Storey for UndoLog {
                 continue;
             };
             let mut accepted = Step::PAST;
-            for (line, old) in self.entries(&found, &mut plan).into_iter().rev() {
+            let mut entries = self.entries(&found, &mut plan);
+            if !planted(Fault::LogOldestFirst) {
+                entries.reverse();
+            }
+            for (line, old) in entries {
                 plan.handled(line, &old.value, Class::Data, Persist::CounterAtomic);
                 let write = Write {
                     order: Persist::CounterAtomic,
@@ -342,9 +383,11 @@ impl Storey for UndoLog {
                 accepted = plan.both(accepted, stored.accepted);
                 restored.push(line);
             }
+            if planted(Fault::LogClearedEarly) {
+                accepted = Step::PAST;
+            }
             let stored = plan.write(place, At::past(&ZERO_LINE), accepted);
             cleared = plan.both(cleared, stored.accepted);
-            plan.exercise(Mechanism::Undone);
         }
         self.ready = cleared;
         self.counts.undone += restored.len() as u64;
@@ -402,7 +445,7 @@ impl Storey for UndoLog {
         self.close(slot, plan);
         let this = std::mem::take(&mut self.slots[slot]);
         let done = this.durable;
-        if !this.buckets.is_empty() {
+        if !this.buckets.is_empty() && !planted(Fault::LogNotTruncated) {
             let place = self.registers.line(slot as u64);
             plan.on_chip(place, &ZERO_LINE, 0..64, done, Domain::Registers);
         }
@@ -422,6 +465,11 @@ impl Storey for UndoLog {
         if open.number == number && !open.lines.is_empty() {
             self.counts.timed_out += 1;
             plan.exercise(Mechanism::TimedOutRecord);
+            if planted(Fault::LogTimeoutLost) {
+                for line in std::mem::take(&mut self.slots[slot].open).lines {
+                    self.locks.remove(&line);
+                }
+            }
             self.close(slot, plan);
         }
         true
@@ -447,13 +495,15 @@ impl Layer for UndoLog {
     }
 
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
-        if let Some(Lock::Open(slot)) = self.locks.get(&write.at).copied() {
+        if let Some(Lock::Open(slot)) = self.locks.get(&write.at).copied()
+            && !planted(Fault::LogNotForced)
+        {
             self.counts.forced += 1;
             plan.exercise(Mechanism::ForcedRecord);
             self.close(slot, plan);
         }
         let gate = match self.locks.get(&write.at) {
-            Some(Lock::Closed(durable)) => plan.both(write.gate, *durable),
+            Some(Lock::Closed(durable)) if !planted(Fault::LogLockEarly) => plan.both(write.gate, *durable),
             _ => write.gate,
         };
         self.below.write(Write { gate, ..write }, plan)

@@ -10,6 +10,7 @@ use super::software_undo::write_back_counters;
 use super::{Durability, Logged, Recovered, Transaction};
 use crate::line::LINE_BYTES;
 use crate::machine::pieces;
+use crate::planted::{self, planted};
 use crate::workload::{COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, Phase, Sharing};
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -87,10 +88,17 @@ impl HardwareTransaction<'_> {
 impl Transaction for HardwareTransaction<'_> {
     fn commit(mut self: Box<Self>) {
         self.store(DONE, &self.number.to_le_bytes());
+        let early = planted(planted::Fault::LogTruncatedEarly);
+        if early {
+            self.mark(Phase::Committing);
+            self.memory.tx_end();
+        }
         self.flush_data();
         self.memory.fence();
-        self.mark(Phase::Committing);
-        self.memory.tx_end();
+        if !early {
+            self.mark(Phase::Committing);
+            self.memory.tx_end();
+        }
         self.memory.fence();
         self.mark(Phase::Committed);
     }

@@ -4,6 +4,7 @@ use super::{Head, Need, Player};
 use crate::line::{Line, Logical, Virtual};
 use crate::machine::{Mark, OpKind, Port, RunError, Waiter, WriteBack};
 use crate::plan::Step;
+use crate::planted::{Fault, planted};
 
 /// How many operations ahead hints are given, of the look-up and then of a miss.
 const FAR_AHEAD: usize = 12;
@@ -198,7 +199,9 @@ impl Player<'_> {
                 self.head = Head::Stalled(fetch);
                 return None;
             }
-            port.log_old(self.core, line, hit, self.time(fetch));
+            if !planted(Fault::LogAfterStore) {
+                port.log_old(self.core, line, hit, self.time(fetch));
+            }
         }
         let (from, bytes, atomic) = match kind {
             OpKind::Store {
@@ -211,6 +214,9 @@ impl Player<'_> {
             _ => unreachable!("only stores store"),
         };
         port.caches().store(self.core, hit, from, bytes, atomic);
+        if logged && planted(Fault::LogAfterStore) {
+            port.log_old(self.core, line, hit, self.time(fetch));
+        }
         port.stored(line, hit, self.time(fetch));
         Some((missed, logged))
     }
