@@ -53,6 +53,20 @@ class NativeHook(BuildHookInterface[Any]):
                 os.replace(place.with_suffix(".so.new"), place)
             else:
                 build_data["force_include"][library] = f"sardonyx/{name}"
+        self._say_commit(version, build_data)
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
         build_data["tag"] = f"cp311-abi3-{platform}"
+
+    def _say_commit(self, version: str, build_data: dict[str, Any]) -> None:
+        """Put the checkout's commit, if this is one, into the package, for results to name."""
+        place = Path(self.root, "python", "sardonyx", "commit.txt")
+        place.unlink(missing_ok=True)
+        if shutil.which("git") is None or not Path(self.root, ".git").exists():
+            return
+        describe = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+        git = subprocess.run(describe, cwd=self.root, capture_output=True, text=True, check=False)
+        if git.returncode == 0:
+            place.write_text(git.stdout, encoding="utf-8")
+            if version != "editable":
+                build_data["force_include"][str(place)] = "sardonyx/commit.txt"

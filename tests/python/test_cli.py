@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,6 +75,7 @@ def test_compare_writes_its_files_and_prints_the_table(
     ended = sardonyx("compare", trace, "--no-sensitivity", "--out", "there")
     assert ended.status == 0, ended.err
     assert {path.name for path in (tmp_path / "there").iterdir()} == {
+        "origin.json",
         "results.json",
         "results.parquet",
         "report.html",
@@ -138,10 +141,29 @@ def test_compare_gives_the_same_numbers_as_json(
 ) -> None:
     ended = sardonyx("compare", trace, "--no-sensitivity", "--json", "-")
     document = json.loads(ended.out)
-    assert document == json.loads((tmp_path / "results/results.json").read_text())
+    assert document == json.loads((tmp_path / "results/latest/results.json").read_text())
     assert document["sardonyx"] == _core.VERSION
     assert [run["trace"] for run in document["runs"]] == ["app"] * 4
     assert document["machine"]["parameters"]["esd.efit_bytes"] == 524288
+
+
+def test_a_limit_beyond_a_rungs_length_is_said(
+    sardonyx: Program, core: FakeCore, trace: str
+) -> None:
+    def said(command: str, source: str, limit: int) -> str:
+        options = ["--no-sensitivity"] if command == "compare" else []
+        ended = sardonyx(*command.split(), source, *options, "--limit", str(limit))
+        assert ended.status == 0, ended.err
+        return ended.err
+
+    for command in ("compare", "trace info"):
+        lines = said(command, "synth:rung-60", 600_000)
+        assert lines.count("\n") == 1, "once, though four designs run"
+        assert "synth:rung-60 has 500000 records" in lines
+        assert "synth:rung-60:600000 has more" in lines
+        assert "synth:rung-33:21:7 has more" in said(command, "synth:rung-33:20:7", 21)
+        assert said(command, "synth:rung-60", 500_000) == ""
+        assert said(command, trace, 600_000) == ""
 
 
 @pytest.mark.parametrize(
@@ -185,16 +207,54 @@ def test_a_broken_trace_is_found_before_any_run(
 def test_a_failing_run_leaves_earlier_results_alone(
     sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
 ) -> None:
-    assert sardonyx("compare", trace, "--no-sensitivity").status == 0
+    options = ("--no-sensitivity", "--out", "results")
+    assert sardonyx("compare", trace, *options).status == 0
     before = {path: path.read_bytes() for path in (tmp_path / "results").iterdir()}
     core.failure = _core.SardonyxError("app.parquet, row 3: op 9 is not one of 0-7")
-    bad_input(sardonyx("compare", trace, "--no-sensitivity"), "row 3")
+    ended = sardonyx("compare", trace, *options)
+    assert ended.status == 2
+    assert "row 3" in ended.err
     assert {path: path.read_bytes() for path in (tmp_path / "results").iterdir()} == before
+
+
+def test_results_are_never_replaced_silently(
+    sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
+) -> None:
+    def made() -> list[Path]:
+        return sorted(path for path in (tmp_path / "results").iterdir() if not path.is_symlink())
+
+    (tmp_path / "results").mkdir()
+    for count in (1, 2, 3):
+        ended = sardonyx("compare", trace, "--no-sensitivity", "--json", "-")
+        assert (ended.status, ended.err) == (0, "")
+        assert len(made()) == count
+    latest = tmp_path / "results/latest"
+    assert latest.resolve() in made()
+    assert re.fullmatch(r"\d{8}-\d{6}-app(-\d)?", latest.resolve().name)
+
+    there = ("compare", trace, "--no-sensitivity", "--out", "there")
+    assert sardonyx(*there).err == ""
+    origin = json.loads((tmp_path / "there/origin.json").read_text())
+    assert origin["sardonyx"] == _core.VERSION
+    digest = hashlib.sha256(Path(trace).read_bytes()).hexdigest()
+    assert origin["traces"] == [{"path": trace, "sha256": digest}]
+    assert {"command", "commit"} < set(origin)
+    said = sardonyx(*there).err
+    assert said.count("\n") == 1
+    assert f"there: the results there of {origin['date']} will be replaced" in said
+
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/thesis.tex").write_text("years of work")
+    bad_input(sardonyx(*there[:-1], "other"), "--out other", "thesis.tex", "no results")
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.tex"]
+    latest.unlink()
+    latest.mkdir()
+    bad_input(sardonyx("compare", trace, "--no-sensitivity"), "results/latest", "no link")
 
 
 def test_report_prints_saved_results(sardonyx: Program, core: FakeCore, trace: str) -> None:
     sardonyx("compare", trace, "--no-sensitivity")
-    ended = sardonyx("report", "results")
+    ended = sardonyx("report", "results/latest")
     assert ended.status == 0
     assert "app" in ended.out
     bad_input(sardonyx("report", "nowhere"), "nowhere")
@@ -245,6 +305,21 @@ def test_trace_check_fails_with_one_for_a_broken_trace(
     ended = sardonyx("trace", "check", trace, "bad.parquet")
     assert ended.status == 1
     assert "bad.parquet, row 812: op 9" in ended.out
+
+
+def test_trace_check_goes_on_after_an_unreadable_file(
+    sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.parquet").write_bytes(b"broken")
+    ended = sardonyx(
+        "trace", "check", "none.parquet", "bad.parquet", ".", trace, "--json", "checked.json"
+    )
+    assert ended.status == 2
+    assert [line.split(":")[1] for line in ended.err.splitlines()] == [" none.parquet", " ."]
+    assert "bad.parquet: 1,000 records, 1 bad" in ended.out
+    assert f"{trace}: 1,000 records, sound" in ended.out
+    written = json.loads((tmp_path / "checked.json").read_text())
+    assert ["error" in report for report in written] == [True, False, True, False]
 
 
 def test_trace_tools_pass_their_options_on(sardonyx: Program, core: FakeCore, trace: str) -> None:

@@ -257,12 +257,13 @@ def test_a_signal_ends_it_and_leaves_nothing(
 
 
 def test_what_cannot_be_broken_off_is_not_waited_for(tmp_path: Path) -> None:
-    # Its structure alone takes minutes to build.
-    arguments = ["crash", "queue", "--designs", "sca", "--footprint", str(2**30), "--jobs", "1"]
+    # Its structure alone takes seconds to build.
+    arguments = ["crash", "queue", "--once", "-d", "sca", "--footprint", "12M", "--jobs", "1"]
     with subprocess.Popen(
         [*PROGRAM, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as running:
         while _threads(running.pid) < 2:
+            assert running.poll() is None
             time.sleep(0.02)
         time.sleep(0.5)
         sent = time.monotonic()

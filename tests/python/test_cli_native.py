@@ -44,7 +44,7 @@ def test_compare_runs_every_design(tmp_path: Path) -> None:
     ]
     for run in runs:
         assert run["metrics"]["mean_write_latency_ns"] > 0
-    assert (tmp_path / "results" / "report.html").stat().st_size > 10_000
+    assert (tmp_path / "results/latest/report.html").stat().st_size > 10_000
     assert ended.stderr == ""
 
 
@@ -91,7 +91,7 @@ def test_programs_are_compared(tmp_path: Path) -> None:
         assert 200 <= run["metrics"]["transactions"] <= 300
         assert "caches.llc.latency_ns" in run["assumed"]
         assert "core.cache_latency_ns" not in run["assumed"]
-    ended = sardonyx("report", "results", where=tmp_path)
+    ended = sardonyx("report", "results/latest", where=tmp_path)
     assert "trans./s" in ended.stdout
 
 

@@ -104,18 +104,19 @@ int main(void) {
 
 
 @pytest.mark.parametrize(
-    ("what", "complete"),
-    [("(void)0", True), ("kill(getpid(), SIGKILL)", False), ("abort()", False)],
+    ("what", "number"),
+    [("(void)0", 0), ("kill(getpid(), SIGKILL)", signal.SIGKILL), ("abort()", signal.SIGABRT)],
 )
 def test_no_descriptors_and_a_violent_end_leave_a_whole_trace(
-    tmp_path: Path, what: str, complete: bool
+    tmp_path: Path, what: str, number: int
 ) -> None:
     program = compiled(tmp_path, KILLED.replace("NEXT", what))
     options = ("-o", "t.parquet", "--llc", "1M:16", "--json", "said.json")
-    sardonyx("trace", "record", *options, "--", program, where=tmp_path)
+    status = 128 + number if number else 0
+    sardonyx("trace", "record", *options, "--", program, where=tmp_path, status=status)
     said = json.loads((tmp_path / "said.json").read_text())
-    assert said["traces"][0]["complete"] is complete
-    assert (said["signal"] is None) is complete
+    assert said["traces"][0]["complete"] is (number == 0)
+    assert said["signal"] == (number or None)
     sardonyx("trace", "check", "t.parquet", where=tmp_path)
     # Most of what was written after the descriptors were closed is there.
     data = pq.read_table(tmp_path / "t.parquet", columns=["op", "data"]).to_pylist()
@@ -194,7 +195,7 @@ def test_windows_follow_forks_and_frames(tmp_path: Path) -> None:
         filled = sum(row["data"] == bytes([byte]) * 64 for row in rows)
         assert filled >= 16_383  # the array need not begin with a line
         assert max(row["line"] for row in rows) < 100_000  # frames, not addresses
-    options = "-o w.parquet --skip 100 --limit 500"
+    options = "-o w.parquet --skip 100 --limit 500"  # we end it then: not a signal that it died of
     sardonyx("trace", "record", *options.split(), "--", program, where=tmp_path)
     assert provenance(tmp_path / "w.parquet")["records"] == 500
 

@@ -27,6 +27,15 @@ def test_figures_by_hand() -> None:
     assert "† rests on assumed parameters: units.aes.energy_nj, units.crc32.latency_ns" in text
 
 
+def test_copies_do_not_rest_on_the_machines_number_of_cores() -> None:
+    document = tiny()
+    document["runs"][1]["assumed"].append("cores")
+    assert "cores" in shown(compare_table(compared(document), 120), 120)
+    for run in document["runs"]:
+        run["copies"] = 4
+    assert "cores" not in shown(compare_table(compared(document), 120), 120)
+
+
 def test_without_assumptions_there_is_no_dagger() -> None:
     document = tiny()
     document["runs"][1]["assumed"] = []

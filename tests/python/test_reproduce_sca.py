@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sardonyx.papers import sca
 from sardonyx.papers.claims import load_claims
-from sardonyx.report import persistence
+from sardonyx.report import persistence, write_report
 from sardonyx.report.figure import Missing
 from sardonyx.runs import jobs
 from sardonyx.runs.comparison import Comparison
@@ -83,6 +85,20 @@ def test_claims_follow_from_the_runs() -> None:
     assert ours["speedup_over_co-located_write_latency_10x_slower"] == pytest.approx(1.5)
     lacking = [metric for metric, value in ours.items() if value is None]
     assert all("1000MB" in metric for metric in lacking), lacking
+
+
+def test_a_report_of_programs_asks_for_no_baseline(tmp_path: Path) -> None:
+    def rate(point: Point) -> float:
+        return {"no-encryption": 4.0, "sca": 2.0}.get(point.design, 3.0)
+
+    write_report(invented(rate), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text().split("<script")[0]
+    assert "`baseline`" not in page
+    assert "ESD Fig." not in page
+    summary = page.split('<section id="summary">')[1].split("</section>")[0]
+    sca_row = summary.split(">sca</th>")[1].split("</tr>")[0]
+    assert re.findall(r"<td>(.*?)</td>", sca_row) == ["2.00×", "1.00×", "1.50×"]
+    assert "line-through" not in page
 
 
 def test_a_small_reproduction_fills_claims_and_figures() -> None:

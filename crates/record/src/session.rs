@@ -79,7 +79,7 @@ pub struct Outcome {
     pub traces: Vec<Finished>,
     /// The first process's exit status.
     pub status: Option<i32>,
-    /// The signal that killed it.
+    /// The signal that killed it, unless the recorder did since the trace was long enough or somebody asked.
     pub signal: Option<i32>,
     /// Seconds from start to end.
     pub seconds: f64,
@@ -196,7 +196,7 @@ impl Session<'_> {
         Ok(Outcome {
             traces,
             status: status.code(),
-            signal: status.signal(),
+            signal: status.signal().filter(|_| asked.is_none()),
             seconds,
         })
     }
@@ -325,6 +325,7 @@ impl Session<'_> {
             done: done.clone(),
             process,
             first,
+            emulator: std::fs::read_link(format!("/proc/{process}/exe")).ok(),
         };
         let thread = std::thread::spawn(move || reader.run());
         Recorded { done, thread }
@@ -339,6 +340,8 @@ struct Reader {
     done: Arc<AtomicBool>,
     process: u32,
     first: bool,
+    /// What it runs as long as it is recorded.
+    emulator: Option<PathBuf>,
 }
 
 impl Reader {
@@ -366,6 +369,14 @@ impl Reader {
                 self.ring.header().stop.store(1, Ordering::Relaxed);
                 break;
             }
+            let become_another = self.first && self.stream.became().is_some();
+            if read == 0 && become_another && (ended || self.program() != self.emulator) {
+                let path = self.stream.became().unwrap_or_default();
+                return Err(RecordError::new(format!(
+                    "the program became {path} by exec, which would run unrecorded; name that program instead: \
+                     sardonyx trace record -- {path} ..."
+                )));
+            }
             match (read, ended) {
                 (0, true) => break,
                 (0, false) => std::thread::sleep(IDLE),
@@ -382,6 +393,11 @@ impl Reader {
             return Ok(None);
         }
         Ok(Some(self.stream.finish()?))
+    }
+
+    /// What the process runs: QEMU, until the program becomes another. None when it is dead.
+    fn program(&self) -> Option<PathBuf> {
+        std::fs::read_link(format!("/proc/{}/exe", self.process)).ok()
     }
 
     /// Whether the process writes no more. A child that nobody has waited for yet is still there, but no longer runs.

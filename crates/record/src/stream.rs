@@ -41,6 +41,8 @@ pub struct Stream {
     files: Vec<Value>,
     notes: Vec<String>,
     ended: bool,
+    /// The program that took the place of this one, as far as is known.
+    became: Option<String>,
 }
 
 /// What became of a process's trace.
@@ -83,6 +85,7 @@ impl Stream {
             files: Vec::new(),
             notes: Vec::new(),
             ended: false,
+            became: None,
         })
     }
 
@@ -94,6 +97,11 @@ impl Stream {
     /// Whether the program has ended in order.
     pub fn has_ended(&self) -> bool {
         self.ended
+    }
+
+    /// The program that this one became by exec, unless it did something after that.
+    pub fn became(&self) -> Option<&str> {
+        self.became.as_deref()
     }
 
     /// Whether the window is full.
@@ -160,13 +168,17 @@ impl Stream {
                 .threads
                 .push(json!({"thread": thread, "instructions": instructions})),
             Event::Note(text) => self.notes.push(String::from_utf8_lossy(&text).into_owned()),
-            Event::End => self.ended = true,
+            Event::Became(path) => {
+                self.became = Some(String::from_utf8_lossy(&path).into_owned());
+            }
+            Event::End => (self.ended, self.became) = (true, None),
         }
         Ok(())
     }
 
     fn record(&mut self, record: codec::Record) -> Result<(), RecordError> {
         self.seen += 1;
+        self.became = None;
         self.instructions += record.gap;
         let op = Op::from_code(record.op)
             .ok_or_else(|| RecordError::new(format!("the plugin sent operation {}", record.op)))?;
@@ -216,6 +228,10 @@ impl Stream {
     /// # Errors
     /// A full disk; the file then does not appear.
     pub fn finish(mut self) -> Result<Finished, TraceError> {
+        if let Some(path) = &self.became {
+            let note = format!("the program became {path}, which ran unrecorded");
+            self.notes.push(note);
+        }
         let complete = self.ended && !self.is_full();
         let more = &mut self.writer.provenance_mut().more;
         more.insert("complete".into(), complete.into());

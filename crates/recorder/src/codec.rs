@@ -90,6 +90,9 @@ pub enum Event {
     },
     /// Something that people should know about the recording.
     Note(Vec<u8>),
+    /// The program is about to become another by exec, and all that was dirty has been sent. If records or the end follow,
+    /// the call failed.
+    Became(Vec<u8>),
     /// The program ended in order, and all that was dirty has been sent.
     End,
 }
@@ -103,6 +106,7 @@ const FRAME: u8 = 0xC3;
 const THREAD: u8 = 0xC4;
 const NOTE: u8 = 0xC5;
 const END: u8 = 0xC6;
+const BECAME: u8 = 0xC7;
 
 /// The longest encoding of a record.
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 64;
@@ -190,9 +194,14 @@ impl Encoder {
                 thread,
                 instructions,
             } => numbers(THREAD, &[u64::from(*thread), *instructions]),
-            Event::Note(text) => {
+            Event::Note(text) | Event::Became(text) => {
+                let tag = if matches!(event, Event::Note(_)) {
+                    NOTE
+                } else {
+                    BECAME
+                };
                 let text = &text[..text.len().min(LONGEST_TEXT)];
-                [&numbers(NOTE, &[text.len() as u64]), text].concat()
+                [&numbers(tag, &[text.len() as u64]), text].concat()
             }
             Event::End => vec![END],
         }
@@ -293,6 +302,7 @@ impl Decoder {
                 instructions: from.number()?,
             },
             NOTE => Event::Note(from.text()?),
+            BECAME => Event::Became(from.text()?),
             END => Event::End,
             _ if tag & !(WITH_DATA | SAME_THREAD) <= op::FINAL => {
                 let gap = from.number()?;

@@ -331,6 +331,36 @@ fn check_goes_on_after_a_bad_row() {
 }
 
 #[test]
+fn operations_of_the_other_level_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let codes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+    let cpu = Some(r#"{"version": 1, "level": "cpu"}"#);
+    for (metadata, refused) in [(None, vec![8, 9]), (cpu, vec![0, 1, 3])] {
+        let op = Arc::new(UInt8Array::from(codes.to_vec()));
+        let path = Foreign {
+            op,
+            metadata,
+            ..sound(codes.len())
+        }
+        .write(folder.path());
+        let report = check(&path, 9, u64::MAX, &mut |_, _| ()).unwrap();
+        assert_eq!(
+            report.problems.iter().map(|p| p.row).collect::<Vec<_>>(),
+            refused
+        );
+        let words = format!("op {} in a trace of level", refused[0]);
+        assert!(report.problems[0].problem.contains(&words), "{report:?}");
+        assert!(
+            read(Source::open(&path).unwrap())
+                .unwrap_err()
+                .to_string()
+                .contains(&words),
+            "a simulation would drop it silently"
+        );
+    }
+}
+
+#[test]
 fn wrong_columns_are_named() {
     let op = Arc::new(Int64Array::from(vec![1]));
     let error = Foreign { op, ..sound(1) }.error();

@@ -6,12 +6,25 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use sardonyx::ecc::{Matrix, check_word};
 use sardonyx::line::{Line, Virtual};
-use sardonyx::trace::{Op, Provenance, Record, Source, TraceInfo, TraceWriter, check, info};
+use sardonyx::trace::{Level, Op, Provenance, Record, Source, TraceInfo, TraceWriter, check, info};
 
-/// Reads, writes, flushes, and the core's loads and stores: few lines and few contents, many of which share check words: a pattern that no matrix sees in
+/// Reads, writes and flushes, or the core's loads and stores: few lines and few contents, many of which share check words: a pattern that no matrix sees in
 /// some words (the sum of two words with equal checks) makes collisions common.
 fn records() -> impl Strategy<Value = Vec<Record>> {
-    let record = (0u32..9, 0u16..3, 0u8..10, 0u64..6, 0u64..12);
+    prop_oneof![
+        records_of(&[0, 1, 2, 3, 4, 5, 6, 7]),
+        records_of(&[2, 4, 5, 6, 7, 8, 9])
+    ]
+}
+
+fn records_of(codes: &'static [u8]) -> impl Strategy<Value = Vec<Record>> {
+    let record = (
+        0u32..9,
+        0u16..3,
+        prop::sample::select(codes),
+        0u64..6,
+        0u64..12,
+    );
     let record = record.prop_map(|(gap, thread, op, line, content)| {
         let op = Op::from_code(op).unwrap();
         let data = op.has_data().then(|| content_of(content));
@@ -40,7 +53,17 @@ fn content_of(number: u64) -> Line {
 fn survey(records: &[Record]) -> TraceInfo {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.parquet");
-    let mut writer = TraceWriter::create(&path, Provenance::default()).unwrap();
+    let at_the_core = |r: &Record| matches!(r.op, Op::Load | Op::Store);
+    let level = if records.iter().any(at_the_core) {
+        Level::Cpu
+    } else {
+        Level::Memory
+    };
+    let provenance = Provenance {
+        level,
+        ..Provenance::default()
+    };
+    let mut writer = TraceWriter::create(&path, provenance).unwrap();
     records.iter().for_each(|r| writer.push(r).unwrap());
     writer.finish().unwrap();
     info(Source::open(&path).unwrap(), &mut |_, _| ()).unwrap()

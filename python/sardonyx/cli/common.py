@@ -71,6 +71,11 @@ def fail(message: str, status: int = BAD_INPUT) -> typer.Exit:
     return typer.Exit(status)
 
 
+def note(line: str) -> None:
+    """Say on standard error what the user may not expect."""
+    err.print(Text.assemble(("note: ", "bold"), line), soft_wrap=True)
+
+
 class Ended(KeyboardInterrupt):
     """SIGTERM or SIGHUP: what is begun is cleaned up, as after Ctrl-C."""
 

@@ -10,21 +10,24 @@ import typer
 from sardonyx import api
 from sardonyx.cli.common import (
     MOST,
+    PATH,
     check_json_target,
     err,
     for_people,
+    note,
     output_directory,
     size_in_bytes,
     write_json,
 )
-from sardonyx.cli.options import JsonTo, Limit, Machine, Out, Set, Workers
+from sardonyx.cli.options import JsonTo, Limit, Machine, Set, Workers
+from sardonyx.cli.places import check_replaced, fresh, point_latest
 from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import save
 from sardonyx.cli.tables import compare_table
-from sardonyx.runs import jobs
+from sardonyx.runs import jobs, origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Settings, parse_settings
-from sardonyx.runs.sources import ProgramSource
+from sardonyx.runs.sources import ProgramSource, beyond
 
 
 def compare(
@@ -75,7 +78,16 @@ def compare(
         bool, typer.Option(help="Also sweep ESD's cache sizes and policies on traces (Fig. 18).")
     ] = True,
     workers: Workers = None,
-    directory: Out = Path("results"),
+    directory: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Directory of the results; default: a new one in results, to which "
+            "results/latest leads.",
+            **PATH,
+        ),
+    ] = None,
     json_to: JsonTo = None,
 ) -> None:
     """Run designs on traces: a table, results.json, results.parquet and report.html.
@@ -101,10 +113,17 @@ def compare(
     points = api.points(traces, chosen, limit, program, sensitivity=sensitivity)
     jobs.check(points, shared)
     check_json_target(json_to, traces)
-    with output_directory(directory):
+    for line in beyond(point.source for point in points):
+        note(line)
+    target = directory or fresh(points[0].trace)
+    check_replaced(target)
+    with output_directory(target):
+        known = origin.origin(point.source for point in points)
         with Watcher(err) as watch:
             comparison = Comparison(jobs.run(points, shared, workers, watch))
-        report = save(comparison, directory)
+        report = save(comparison, target, known)
+        if directory is None:
+            point_latest(target)
     people = for_people(json_to)
     people.print(compare_table(comparison, people.width))
     write_json(json_to, comparison.results.to_document())

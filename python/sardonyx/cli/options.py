@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sardonyx.cli.common import MOST, PATH
+from sardonyx.cli.common import MOST
 
 Machine = Annotated[
     str, typer.Option("--machine", "-m", help="A machine's name, or the path of its TOML file.")
@@ -32,4 +31,3 @@ JsonTo = Annotated[
         help="Write the same numbers as JSON to this file, or to standard output for -.",
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Directory of the results.", **PATH)]

@@ -37,6 +37,8 @@ PLUGIN = Path(__file__).parents[1] / "libsardonyx_recorder.so"
 #: 3 GHz at one instruction a cycle). docs/recorder.md has slowdowns that were measured.
 NATIVE_RATE = 3e9
 LOOK_EVERY = 0.25
+#: A shell's status of a program that a signal ended is this and the signal's number.
+BY_SIGNAL = 128
 #: How the command line calls it: what follows the program's name is the program's.
 SETTINGS: dict[str, Any] = {
     "context_settings": {"ignore_unknown_options": True, "allow_interspersed_args": False},
@@ -98,8 +100,9 @@ def record(
 ) -> None:
     """Run a program and write down what it asks of memory, with the bytes.
 
-    Any x86-64 Linux program, unmodified; needs Debian's qemu-user. What the program executes with
-    exec runs unrecorded, so name the program itself: cc1, not gcc.
+    Any x86-64 Linux program, unmodified; needs Debian's qemu-user. What its children execute with
+    exec runs unrecorded, so name the program itself: cc1, not gcc. A program that a signal ended
+    is status 128 and the signal's number; its trace is kept.
 
     [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
     """
@@ -142,6 +145,8 @@ def record(
     elif outcome["status"]:
         err.print(f"note: the program ended with status {outcome['status']}")
     write_json(json_to, outcome)
+    if outcome["signal"] is not None and not outcome["interrupted"]:
+        raise typer.Exit(BY_SIGNAL + outcome["signal"])
 
 
 def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +14,7 @@ from sardonyx.files import replaced_together
 from sardonyx.papers.reproduction import NAME as BESIDE_PAPER
 from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import write_report
+from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results
 
@@ -43,10 +44,19 @@ def print_beside(people: Console, beside: BesidePaper) -> None:
         people.print(exhibit_table(exhibit))
 
 
-def save(comparison: Comparison, directory: Path, beside: BesidePaper | None = None) -> Path:
-    """Write everything that a comparison leaves, complete or not at all; where its report is."""
+def save(
+    comparison: Comparison,
+    directory: Path,
+    known: dict[str, Any],
+    beside: BesidePaper | None = None,
+) -> Path:
+    """Write everything that a comparison leaves, complete or not at all, with its origin.
+
+    The answer is where its report is.
+    """
     with replaced_together(directory) as scratch:
         comparison.results.save(scratch / "results.json")
+        origin.save(known, scratch)
         comparison.results.to_parquet(scratch / "results.parquet")
         if beside is not None:
             beside.save(scratch)

@@ -19,12 +19,14 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.options import JsonTo, Limit, Set, Workers
+from sardonyx.cli.places import check_replaced
 from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import print_beside, save
 from sardonyx.papers import reproductions
 from sardonyx.papers.reproduction import Asked, BesidePaper, document
+from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import parse_settings
+from sardonyx.runs.jobs import Simulations, parse_settings
 from sardonyx.runs.sources import unknown
 
 PAPERS = " or ".join(reproductions())
@@ -92,13 +94,19 @@ def reproduce(
     plan.runs.check()
     check_json_target(json_to, traces or ())
     target = directory or Path("results") / paper
+    check_replaced(target)
     with output_directory(target):
+        known_origin = origin.origin(
+            [point.source for point in plan.runs.points]
+            if isinstance(plan.runs, Simulations)
+            else []
+        )
         with Watcher(err) as watch:
             comparison = Comparison(plan.runs.run(workers, watch))
         with Watcher(err) as watch:
             exhibits = plan.measure(watch)
         beside = BesidePaper(tuple(plan.claims(comparison)), plan.note, exhibits)
-        report = save(comparison, target, beside)
+        report = save(comparison, target, known_origin, beside)
     people = for_people(json_to)
     print_beside(people, beside)
     people.print(Text(plan.note, style="dim"))

@@ -23,7 +23,9 @@ from sardonyx.cli.common import (
     add_command,
     check_json_target,
     err,
+    fail,
     for_people,
+    note,
     write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
@@ -69,6 +71,8 @@ def info(
     check_json_target(json_to, [trace])
     (name, source), *_ = sources.named([trace], limit).items()
     sources.check(source)
+    for line in sources.beyond([source]):
+        note(line)
     if plot is not None:
         writable(plot, json_to, [trace])
     count = partial(_core.trace_info, source.model_dump_json())
@@ -89,15 +93,21 @@ def check(
     ] = 20,
     json_to: JsonTo = None,
 ) -> None:
-    """Check every row of traces; the exit status is 1 if any is broken."""
+    """Check every row of traces; the exit status is 1 if any is broken, 2 if any is unreadable."""
     check_json_target(json_to, traces)
-    for trace in traces:
-        check_file(trace)
-    reports = []
+    reports: list[dict[str, Any]] = []
     broken = False
+    unreadable = None
     people = for_people(json_to)
     for trace in traces:
-        report = json.loads(watched(err, trace, partial(_core.trace_check, trace, max_problems)))
+        try:
+            check_file(trace)
+            found = watched(err, trace, partial(_core.trace_check, trace, max_problems))
+        except _core.SardonyxError as error:  # the other files are still worth a look
+            unreadable = fail(str(error))
+            reports.append({"trace": trace, "error": str(error)})
+            continue
+        report = json.loads(found)
         reports.append({"trace": trace} | report)
         for problem in report["problems"]:
             people.print(f"{trace}, row {problem['row']}: {problem['problem']}", soft_wrap=True)
@@ -106,6 +116,8 @@ def check(
         verdict = f"{bad:,} bad" if bad else "sound"
         people.print(f"{trace}: {report['records']:,} records, {verdict}", soft_wrap=True)
     write_json(json_to, reports)
+    if unreadable is not None:
+        raise unreadable
     if broken:
         raise typer.Exit(CHECK_FAILED)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sardonyx.files import write_text
@@ -113,7 +114,11 @@ def _groups(comparison: Comparison) -> list[Group]:
     energy = Group("about-energy", "Energy", [beside["energy_ratio"]])
     if any(trace.program for trace in comparison.results.traces):
         drawn = persistence.figures(comparison.programs)
-        return [Group("about-programs", "Persistent programs", drawn), energy]
+        groups = [Group("about-programs", "Persistent programs", drawn)]
+        if comparison.beside_baseline:  # else there is nothing to hold energy against
+            figure = replace(beside["energy_ratio"], cf="")  # programs are not ESD's workloads
+            groups.append(Group("about-energy", "Energy", [figure]))
+        return groups
     return [
         _about_workloads(comparison.results.traces),
         Group(

@@ -24,9 +24,21 @@ from sardonyx.report.figure import Cell, Figure, Head, Missing, design_colour
 from sardonyx.report.workloads import summary as workload_summary
 from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.measures import BASELINE, MEASURES, Measure, assumed_by, plain, written
+from sardonyx.runs.measures import (
+    BASELINE,
+    MEASURES,
+    Measure,
+    Two,
+    assumed_by,
+    mean,
+    plain,
+    written,
+)
+from sardonyx.runs.programs import ACCESSES, BYTES, runtime_ratio, traffic_ratio
 from sardonyx.runs.results import Machine, Results, Trace
 
+#: What programs stand beside.
+PLAIN = "no-encryption"
 #: So many assumed parameters are named in place; more are folded away.
 FEW = 4
 
@@ -56,7 +68,7 @@ def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper)
             ("Sardonyx", results.version),
         ],
         [
-            *([] if set(results.designs) <= set(stores.DESIGNS) else [_summary(comparison)]),
+            *([] if set(results.designs) <= set(stores.DESIGNS) else _summaries(comparison)),
             *groups,
             *_variants(results),
             _assumptions(results),
@@ -212,6 +224,45 @@ def _cell(value: Cell, unit: str) -> str:
 
 
 # ---- summary
+
+
+def _summaries(comparison: Comparison) -> list[Group]:
+    if comparison.beside_baseline or not comparison.programs.names:
+        return [_summary(comparison)]
+    return _summary_of_programs(comparison)
+
+
+def _summary_of_programs(comparison: Comparison) -> list[Group]:
+    """Programs stand beside `no-encryption`, where SCA has no `baseline`; none without it."""
+    programs = comparison.programs
+    if PLAIN not in programs.designs or len(programs.designs) < 2:
+        return []
+    cores = programs.cores[0]
+    columns = {
+        "runtime": runtime_ratio,
+        "bytes written": traffic_ratio(BYTES),
+        "accesses written": traffic_ratio(ACCESSES),
+    }
+
+    def cell(of: Two, design: str) -> str:
+        a, b = ({"design": name, "cores": cores} for name in (design, PLAIN))
+        values = programs.each(of, a, b).values()
+        return f"<td>{written(mean(values, 'arithmetic'), 'x')}</td>"
+
+    rows = [
+        _row(_swatch(d, comparison) + escape(d), [cell(of, d) for of in columns.values()])
+        for d in programs.designs
+        if d != PLAIN
+    ]
+    heads = [f"<th>{name}</th>" for name in ("design", *columns)]
+    legend = (
+        f"A transaction beside the same program's under {PLAIN}, on {cores} "
+        f"{'core' if cores == 1 else 'cores'}: arithmetic means over "
+        f"{len(programs.names)} programs. Lower is better."
+    )
+    table = _table(heads, rows, ' class="summary"', "scroll")
+    inner = f"{table}<p class='reading'>{escape(legend)}</p>"
+    return [Group("summary", "Summary", inner=inner)]
 
 
 def _summary(comparison: Comparison) -> Group:

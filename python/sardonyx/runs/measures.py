@@ -187,9 +187,10 @@ def assumed_by(runs: Iterable[Run], aspect: Aspect) -> list[str]:
     Energy parameters (``_nj``, ``_fj``, ``_w``, and which rows a CAM activates) decide no time and
     no other count; all others may decide either, since the time of one request decides the order
     of the next. Space is decided by the designs' tables alone. Endurance decides lifetimes only, of
-    which no figure here speaks.
+    which no figure here speaks. Copies set the number of cores themselves.
     """
-    names = {name for run in runs for name in run.assumed} - {"medium.endurance"}
+    names = {name for run in runs for name in run.assumed if name != "cores" or run.copies == 1}
+    names.discard("medium.endurance")
     if aspect != "energy":
         names = {name for name in names if not name.endswith(_ENERGY)}
     if aspect == "space":

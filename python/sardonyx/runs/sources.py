@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -124,6 +124,23 @@ def check(source: Source) -> None:
     if not isinstance(source, ProgramSource):
         source = source.model_copy(update={"limit": 1})
     _core.trace_info(source.model_dump_json(), None)
+
+
+def beyond(sources: Iterable[Source]) -> list[str]:
+    """A line for each generated trace that ends before its ``limit``: what to name for more."""
+    lengths = {str(rung["name"]): int(rung["records"]) for rung in json.loads(_core.ladder())}
+    lines = []
+    for source in dict.fromkeys(sources):
+        if not isinstance(source, SynthSource) or source.limit is None:
+            continue
+        records = lengths[source.name] if source.records is None else source.records
+        if source.limit > records:
+            seed = f":{source.seed}" if source.seed else ""
+            lines.append(
+                f"--limit {source.limit}: {SYNTH}{source.name} has {records} records and all of "
+                f"them run; {SYNTH}{source.name}:{source.limit}{seed} has more"
+            )
+    return lines
 
 
 def check_file(path: str, otherwise: str = "") -> None:

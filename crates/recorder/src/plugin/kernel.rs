@@ -108,11 +108,7 @@ fn before_exec(state: &mut State, path: u64) {
     };
     // SAFETY: a C string.
     if unsafe { libc::access(c_path.as_ptr(), X_OK) } == 0 && state.out.on() {
-        let mut note = b"the program became ".to_vec();
-        note.extend_from_slice(&path);
-        note.extend_from_slice(b", which runs unrecorded");
-        state.out.tell(&Event::Note(note));
-        state.finish();
+        state.finish(&Event::Became(path));
     }
 }
 

@@ -26,6 +26,7 @@ use api::{Api, Id, Info};
 use out::Out;
 use state::State;
 
+use crate::codec::Event;
 use crate::options::Options;
 use crate::ring::{FIRST, Ring};
 
@@ -100,7 +101,7 @@ extern "C" fn after_fork_in_child() {
 }
 
 extern "C" fn at_exit(_: Id, _: *mut c_void) {
-    with(State::finish);
+    with(|state| state.finish(&Event::End));
 }
 
 /// QEMU's first call.
@@ -130,6 +131,20 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
 }
 
+/// Has the kernel end this process, the parent's child, when the recorder dies. It is this process's alone: the program's
+/// own children end as they would without a recorder.
+fn die_with(recorder: u32) -> Result<(), String> {
+    // SAFETY: system calls without memory.
+    let parent = unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::getppid()
+    };
+    match parent as u32 == recorder || Ring::lives(recorder) {
+        true => Ok(()),
+        false => Err("the recorder is dead".to_owned()),
+    }
+}
+
 fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     if target != c"x86_64" {
         return Err("it records x86-64 programs only".to_owned());
@@ -141,6 +156,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     ring.header()
         .writer
         .store(std::process::id(), Ordering::Relaxed);
+    die_with(options.reader)?;
     ring.header().begun.store(1, Ordering::Release);
     let out = Out::new(api, ring, options.skip, options.read_data, options.page_map);
     let mut state = State::new(api, options, out)?;

@@ -273,6 +273,13 @@ impl State {
     /// The addresses `start..end` will no longer be readable, or be something else.
     pub fn vacate(&mut self, vcpu: u32, start: u64, end: u64) {
         self.settle(vcpu);
+        // Stores that nobody told yet; later there is no memory to read them from.
+        for address in take(&mut self.cleared, start, end) {
+            self.access(vcpu, address, 4, true);
+        }
+        for address in take(&mut self.late, start, end) {
+            self.access(vcpu, address, 1, true);
+        }
         self.evict(start / 64, end.div_ceil(64));
         for (_, length, line) in self.out.maps.clone().remove(start, end) {
             self.evict(line, line + length / 64);
@@ -287,8 +294,8 @@ impl State {
         self.out.tell(&Event::Gone { line, lines });
     }
 
-    /// The end, or what may be the end.
-    pub fn finish(&mut self) {
+    /// The end, or what may be the end, and how it comes about.
+    pub fn finish(&mut self, how: &Event) {
         if !self.out.on() {
             return;
         }
@@ -325,6 +332,13 @@ impl State {
             let note = "this QEMU shows registers as of the last load or store: some flushes' addresses may be stale";
             self.out.tell(&Event::Note(note.into()));
         }
-        self.out.tell(&Event::End);
+        self.out.tell(how);
     }
+}
+
+/// Takes the addresses in `start..end` out of a set.
+fn take(set: &mut BTreeSet<u64>, start: u64, end: u64) -> Vec<u64> {
+    let mut taken = set.split_off(&start);
+    set.append(&mut taken.split_off(&end));
+    taken.into_iter().collect()
 }

@@ -429,7 +429,11 @@ impl Trial {
             json!({
                 "program": pass.program,
                 "cores": match pass.several_cores { true => self.cores.unwrap_or(2), false => 1 },
-                "sharing": if pass.packed { "packed" } else { "apart" },
+                "sharing": match (pass.packed, pass.several_cores && self.cores != Some(1)) {
+                    (false, _) => "apart",
+                    (true, false) => "packed",
+                    (true, true) => "interleaved",
+                },
                 "transaction_bytes": self.item_bytes.unwrap_or(pass.item_bytes),
                 "footprint_bytes": self.footprint.unwrap_or(pass.footprint),
                 "transactions": self.transactions.unwrap_or(pass.transactions),

@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 
-use super::{Op, Record};
+use super::{Level, Op, Record};
 use crate::line::{LINE_BYTES, Virtual};
 
 /// Line numbers end here: above, the byte address does not fit 64 bits.
@@ -79,11 +79,12 @@ pub(super) struct Rows {
     line: UInt64Array,
     data: FixedSizeBinaryArray,
     any_null: bool,
+    level: Level,
 }
 
 impl Rows {
-    /// The typed columns of `batch`, whose schema has passed [`check_schema`].
-    pub(super) fn new(batch: &RecordBatch) -> Rows {
+    /// The typed columns of `batch` of a trace of `level`; its schema has passed [`check_schema`].
+    pub(super) fn new(batch: &RecordBatch, level: Level) -> Rows {
         let column = |name| batch.column_by_name(name).expect("the schema was checked");
         let rows = Rows {
             gap: column("gap").as_primitive::<UInt32Type>().clone(),
@@ -92,6 +93,7 @@ impl Rows {
             line: column("line").as_primitive::<UInt64Type>().clone(),
             data: column("data").as_fixed_size_binary().clone(),
             any_null: false,
+            level,
         };
         let any_null = rows.required().iter().any(|(_, c)| c.null_count() > 0);
         Rows { any_null, ..rows }
@@ -120,6 +122,7 @@ impl Rows {
         }
         let code = self.op.value(i);
         let op = Op::from_code(code).ok_or_else(|| format!("op {code} is not one of 0-11"))?;
+        self.level.allows(op)?;
         let line = self.line.value(i);
         if line >= LINE_LIMIT {
             return Err(format!(

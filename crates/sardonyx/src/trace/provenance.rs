@@ -6,6 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::Op;
+
 /// The version of the trace format that this build reads and writes.
 pub const VERSION: u32 = 1;
 
@@ -77,6 +79,26 @@ pub enum Level {
     Memory,
     /// At the core: every access that it makes.
     Cpu,
+}
+
+impl Level {
+    /// Whether a trace of this level may have `op`, or what is wrong and what to do.
+    pub(super) fn allows(self, op: Op) -> Result<(), String> {
+        let (level, remedy) = match (self, op) {
+            (Level::Memory, Op::Load | Op::Store) => (
+                "memory",
+                "loads and stores are what a core does before any cache; say level cpu if it was taken at the core",
+            ),
+            (Level::Cpu, Op::ReadMiss | Op::DirtyEviction | Op::FlushWriteBack) => (
+                "cpu",
+                "misses and evictions are for the simulated caches to make; say level memory if it was taken below \
+                 caches",
+            ),
+            _ => return Ok(()),
+        };
+        let code = op.code();
+        Err(format!("op {code} in a trace of level {level}; {remedy}"))
+    }
 }
 
 /// What a record's `gap` counts.

@@ -96,7 +96,7 @@ impl TraceReader {
         let first = self.rows;
         let next = guarded(&self.path, || match batches.next() {
             None => Ok(None),
-            Some(Ok(batch)) => Ok(Some(Rows::new(&batch))),
+            Some(Ok(batch)) => Ok(Some(Rows::new(&batch, self.provenance.level))),
             Some(Err(e)) => Err(damaged(&self.path, &format!("after row {first}: {e}"))),
         })?;
         // The footer's count and the pages are two statements, and nothing else compares them.

@@ -1,0 +1,53 @@
+"""Where results go, so that none is replaced silently: a new folder, or one of results."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from datetime import datetime
+from pathlib import Path
+
+from sardonyx._core import SardonyxError
+from sardonyx.cli.common import note
+from sardonyx.runs import origin
+
+RESULTS = Path("results")
+LATEST = RESULTS / "latest"
+
+
+def fresh(first: str) -> Path:
+    """A new folder ``results/<time>-<first trace>``."""
+    if os.path.lexists(LATEST) and not LATEST.is_symlink():
+        raise SardonyxError(f"{LATEST}: is no link to the newest results; move it, or give --out")
+    name = re.sub(r"[^\w.-]+", "-", first)[:60]
+    stem = f"{datetime.now():%Y%m%d-%H%M%S}-{name}"
+    place, count = RESULTS / stem, 1
+    while os.path.lexists(place):
+        count += 1
+        place = RESULTS / f"{stem}-{count}"
+    return place
+
+
+def point_latest(place: Path) -> None:
+    """``results/latest`` leads to this folder, and never to none between."""
+    with tempfile.TemporaryDirectory(prefix=".sardonyx.", dir=RESULTS) as scratch:
+        link = Path(scratch, "latest")
+        link.symlink_to(place.name)
+        link.replace(LATEST)
+
+
+def check_replaced(directory: Path) -> None:
+    """An error if files there are no results; a line if they are, for they will be replaced."""
+    if not directory.is_dir():
+        return
+    files = sorted(path.name for path in directory.iterdir() if not path.is_dir())
+    if not files:
+        return
+    if "results.json" not in files:
+        raise SardonyxError(
+            f"--out {directory}: holds {files[0]} and no results; name a new directory, or one "
+            "that compare or reproduce wrote"
+        )
+    date = origin.date_of(directory)
+    note(f"{directory}: the results there{f' of {date}' if date else ''} will be replaced")

@@ -1,0 +1,33 @@
+"""docs/metrics.md is what the program's tables say, and names every metric of real runs."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import sardonyx
+from sardonyx.runs.measures import MEASURES
+from sardonyx.runs.results import CAUSES
+
+TOOL = Path(__file__).parents[2] / "tools" / "metrics_page.py"
+_spec = importlib.util.spec_from_file_location("metrics_page", TOOL)
+assert _spec is not None and _spec.loader is not None
+tool = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(tool)
+
+
+def test_the_metrics_page_is_up_to_date() -> None:
+    assert set(tool.MEASURED) == set(MEASURES), "say in tools/metrics_page.py what a measure is"
+    assert set(tool.BOOKED) == set(CAUSES), "say in tools/metrics_page.py what a cause is"
+    remedy = "run `.venv/bin/python tools/metrics_page.py`"
+    assert tool.PAGE.read_text() == tool.page(), remedy
+
+
+def test_the_metrics_page_names_what_runs_have() -> None:
+    ladder = sardonyx.synth("rung-60", records=2000, seed=1)
+    designs = [design["name"] for design in sardonyx.designs()]
+    runs = list(sardonyx.compare([ladder], designs=designs).runs)
+    runs += sardonyx.compare(["btree"], designs=["sca", "esd+sca"], machine="sca").runs
+    described = {name for metrics in tool.GROUPS.values() for name in metrics}
+    assert described == {name for run in runs for name in run.metrics}
+    assert {cause for run in runs for cause in run.causes} <= set(tool.BOOKED)
