@@ -66,7 +66,11 @@ fn the_hardware_log_undoes_what_programs_leave_at_every_cut() {
     let told = |program, design, cores| {
         let durability = DurabilityKind::Hardware;
         let trial = trial(program, design, 1);
-        answer(&Trial { durability, cores, ..trial })
+        answer(&Trial {
+            durability,
+            cores,
+            ..trial
+        })
     };
     for program in workload::all() {
         for cores in [Some(1), Some(4)] {

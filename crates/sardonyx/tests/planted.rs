@@ -262,7 +262,10 @@ fn the_hardware_log() {
         LogBucketForgotten,
         LogCountersLeft,
     ];
-    all_caught(&[(&all, LOGGED, LOST), (&[LogHeaderEarly], LOGGED_BESIDE, LOST)]);
+    all_caught(&[
+        (&all, LOGGED, LOST),
+        (&[LogHeaderEarly], LOGGED_BESIDE, LOST),
+    ]);
 }
 
 #[test]

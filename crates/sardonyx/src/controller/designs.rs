@@ -293,6 +293,7 @@ pub fn recover(
 ) -> Result<Controller, UnknownDesign> {
     let mut controller = build(name, settings, layout)?;
     controller.recover(plan);
+    controller.undo(plan);
     Ok(controller)
 }
 

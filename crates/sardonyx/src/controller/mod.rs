@@ -97,8 +97,12 @@ pub trait Storey: Send {
     fn flush(&mut self, _plan: &mut Plan) {}
 
     /// Learns from the medium's bytes what a fresh layer has to know; called once, before the first
-    /// request, when the layers below have. Gives the lines whose content it has put back.
-    fn recover(&mut self, _plan: &mut Plan) -> Vec<Logical> {
+    /// request, when the layers below have.
+    fn recover(&mut self, _plan: &mut Plan) {}
+
+    /// Puts back what a power cut has left half done; called once, when all layers have recovered.
+    /// Gives the lines that it has put back.
+    fn undo(&mut self, _plan: &mut Plan) -> Vec<Logical> {
         Vec::new()
     }
 
@@ -221,15 +225,21 @@ impl Controller {
     }
 
     /// Learns from the medium's bytes what a fresh controller has to know, from the bottom up, so that a
-    /// layer may read through what is below it. Gives the lines whose content was put back.
-    pub fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
-        fn up(layer: &mut dyn Storey, plan: &mut Plan) -> Vec<Logical> {
-            let below = layer.below_mut().map(|below| up(below, plan));
-            let mut restored = below.unwrap_or_default();
-            restored.extend(layer.recover(plan));
-            restored
+    /// layer may read through what is below it.
+    pub fn recover(&mut self, plan: &mut Plan) {
+        fn up(layer: &mut dyn Storey, plan: &mut Plan) {
+            if let Some(below) = layer.below_mut() {
+                up(below, plan);
+            }
+            layer.recover(plan);
         }
-        up(&mut *self.top, plan)
+        up(&mut *self.top, plan);
+    }
+
+    /// Puts back what a power cut has left half done, after [`Controller::recover`] and what reserve power
+    /// has drained from the processor's caches. Gives the lines that were put back.
+    pub fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
+        self.top.undo(plan)
     }
 
     /// Tells the layer whose timer has run out.

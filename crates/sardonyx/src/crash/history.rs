@@ -236,16 +236,12 @@ impl History {
         self.stack.build(&self.small, &mut layout)
     }
 
-    /// A fresh controller over what `untimed` holds, which is all that it gets to know.
+    /// A fresh controller over what `untimed` holds, which is all that it gets to know. What a cut has
+    /// left half done is not put back yet ([`Controller::undo`]).
     pub fn recover(&self, untimed: &mut Untimed) -> Controller {
-        self.recover_and_tell(untimed).0
-    }
-
-    /// The same, and the lines that the controller has put back.
-    pub fn recover_and_tell(&self, untimed: &mut Untimed) -> (Controller, Vec<Logical>) {
         let mut controller = self.controller();
-        let restored = untimed.plan(|plan| controller.recover(plan));
-        (controller, restored)
+        untimed.plan(|plan| controller.recover(plan));
+        controller
     }
 
     /// The lines that the words `words` of the line at `place` are about; `None` if any may be.

@@ -91,11 +91,7 @@ impl OpKind {
     pub fn has_line(self) -> bool {
         !matches!(
             self,
-            OpKind::Fence
-                | OpKind::Depend
-                | OpKind::Mark(_)
-                | OpKind::TxBegin
-                | OpKind::TxEnd
+            OpKind::Fence | OpKind::Depend | OpKind::Mark(_) | OpKind::TxBegin | OpKind::TxEnd
         )
     }
 }

@@ -251,8 +251,9 @@ impl Port {
         self.caches.set_logged(core, line);
         let old = At::new(self.caches.line(hit), self.caches.ready(hit));
         let controller = &mut self.controller;
-        self.engine
-            .background_at(arrival, |plan| controller.log_old(core as u32, line, old, plan));
+        self.engine.background_at(arrival, |plan| {
+            controller.log_old(core as u32, line, old, plan)
+        });
     }
 
     /// `core` has stored into the line of `hit`.

@@ -17,7 +17,6 @@ use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
-use crate::plan::journal::Domain;
 use crate::plan::{At, Plan, Step, Stored, Timer};
 use crate::planted::{Fault, planted};
 use crate::settings::{AnyKey, Settings, keys};
@@ -75,7 +74,12 @@ pub static FILE: File<Logging> = File {
             about: about("hw-log"),
             lines,
             build: |settings, below, layout| {
-                Box::new(UndoLog::new(Persist::CounterAtomic, settings, below, layout))
+                Box::new(UndoLog::new(
+                    Persist::CounterAtomic,
+                    settings,
+                    below,
+                    layout,
+                ))
             },
             guarantee: Guarantee::on_demand,
         },
@@ -316,7 +320,7 @@ impl UndoLog {
         let (dumped, durable) = (this.dumped(), this.durable);
         let place = self.registers.line(slot as u64);
         if !planted(Fault::LogRegistersNotDumped) {
-            plan.on_chip(place, &dumped, 0..64, durable, Domain::Registers);
+            plan.registers(place, &dumped, durable, &open.lines);
         }
         for line in &open.lines {
             self.locks.insert(*line, Lock::Closed(durable));
@@ -359,7 +363,7 @@ impl UndoLog {
 impl Storey for UndoLog {
     stands_on_below!();
 
-    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
+    fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
         let mut plan = plan.because(Cause::Log);
         let (mut restored, mut cleared) = (Vec::new(), Step::PAST);
         for slot in 0..self.slots.len() as u64 {
@@ -432,6 +436,7 @@ impl Storey for UndoLog {
         this.open.lines.push(line);
         this.logged.push(line);
         self.locks.insert(line, Lock::Open(slot));
+        plan.lock(line);
         self.counts.entries += 1;
         if entry + 1 == PER_RECORD {
             self.close(slot, plan);
@@ -447,7 +452,7 @@ impl Storey for UndoLog {
         let done = this.durable;
         if !this.buckets.is_empty() && !planted(Fault::LogNotTruncated) {
             let place = self.registers.line(slot as u64);
-            plan.on_chip(place, &ZERO_LINE, 0..64, done, Domain::Registers);
+            plan.registers(place, &ZERO_LINE, done, &this.logged);
         }
         let freed = this.buckets.into_iter().rev();
         self.free.extend(freed.map(|bucket| (bucket, done)));
@@ -503,7 +508,9 @@ impl Layer for UndoLog {
             self.close(slot, plan);
         }
         let gate = match self.locks.get(&write.at) {
-            Some(Lock::Closed(durable)) if !planted(Fault::LogLockEarly) => plan.both(write.gate, *durable),
+            Some(Lock::Closed(durable)) if !planted(Fault::LogLockEarly) => {
+                plan.both(write.gate, *durable)
+            }
             _ => write.gate,
         };
         self.below.write(Write { gate, ..write }, plan)

@@ -10,9 +10,9 @@ use std::ops::Range;
 use super::{COUNTER_SPAN, Fault, Memory, Sharing};
 use crate::controller::designs::Stack;
 use crate::line::{LINE_BYTES, Line};
+use hardware::Hardware;
 pub use mutant::Mutant;
 pub(crate) use software_undo::Header;
-use hardware::Hardware;
 use software_undo::SoftwareUndo;
 
 /// How transactions become durable.
