@@ -25,7 +25,7 @@ use super::violation::{Kind, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
 use crate::machine::UntimedMemory;
-use crate::plan::journal::Event;
+use crate::plan::journal::{Event, Mark};
 use crate::splitmix::mix;
 use crate::workload::{Fault, Workload};
 
@@ -233,6 +233,25 @@ impl<'h> Checker<'h> {
                 self.cores[core as usize].window.follow(mark);
             }
             _ => {}
+        }
+        if self.options.platform == Platform::Eadr {
+            self.allow_instant();
+        }
+    }
+
+    /// What happens on chip at one instant is drained as one, and a log that is truncated at this one commits a
+    /// transaction whose mark comes with it.
+    fn allow_instant(&mut self) {
+        let events = &self.history.journal.events[self.survivors.position() as usize - 1..];
+        let now = events[0].0;
+        for (_, event) in events.iter().take_while(|(at, _)| *at == now) {
+            if let Event::Mark {
+                core,
+                mark: mark @ Mark::Committing(_),
+            } = event
+            {
+                self.cores[*core as usize].window.follow(*mark);
+            }
         }
     }
 

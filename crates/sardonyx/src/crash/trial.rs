@@ -241,7 +241,8 @@ impl Trial {
             // Records are filled, buckets follow each other, and time runs out.
             // One transaction of `duplicates` changes more than 112 lines.
             let records = if pass.program == DUPLICATES { 8 } else { 1 };
-            let small = [("log.records", records), ("log.timeout_ns", 200)];
+            let timeout = if pass.mark_stride == 8 { 60 } else { 200 };
+            let small = [("log.records", records), ("log.timeout_ns", timeout)];
             let small = small.map(|(key, value): (&str, u64)| (key.to_owned(), value.to_string()));
             settings.extend(small.into_iter().filter(|_| pass.short_queues));
             settings.push(("log.buckets".into(), "64".into()));
