@@ -261,6 +261,12 @@ impl Engine {
         value
     }
 
+    /// The same at `now`, which no event comes before.
+    pub fn background_at<T>(&mut self, now: Time, handle: impl FnOnce(&mut Plan) -> T) -> T {
+        self.now = self.now.max(now.ps());
+        self.background(handle)
+    }
+
     /// Runs `handle` over a plan that takes effect at once, without steps, time or cost: it fills the
     /// medium before a run begins. Wear is counted; see [`Engine::forget_figures`].
     ///
