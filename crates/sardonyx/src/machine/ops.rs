@@ -75,6 +75,10 @@ pub enum OpKind {
     Fence,
     /// `counter_cache_writeback()`.
     CounterWriteBack,
+    /// `tx_begin()`; the transaction stands for a line, as in a mark.
+    TxBegin,
+    /// `tx_end()`.
+    TxEnd,
     /// What follows needs everything that has been loaded.
     Depend,
     /// Where a transaction is.
@@ -85,7 +89,10 @@ impl OpKind {
     /// Whether the operation is one on a line.
     #[inline]
     pub fn has_line(self) -> bool {
-        !matches!(self, OpKind::Fence | OpKind::Depend | OpKind::Mark(_))
+        !matches!(
+            self,
+            OpKind::Fence | OpKind::Depend | OpKind::Mark(_) | OpKind::TxBegin | OpKind::TxEnd
+        )
     }
 }
 

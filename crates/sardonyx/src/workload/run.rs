@@ -251,6 +251,14 @@ impl Memory for Recorder<'_> {
         self.batch.push(OpKind::CounterWriteBack, line);
     }
 
+    fn tx_begin(&mut self, number: u64) {
+        self.batch.push(OpKind::TxBegin, Virtual(number));
+    }
+
+    fn tx_end(&mut self) {
+        self.batch.push(OpKind::TxEnd, Virtual(0));
+    }
+
     fn mark(&mut self, mark: Mark) {
         self.batch
             .push(OpKind::Mark(mark.phase), Virtual(mark.transaction));
