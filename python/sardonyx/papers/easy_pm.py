@@ -495,6 +495,7 @@ class EasyPm:
     """The paper's structures and SCA's on its machine."""
 
     name = "easy-pm"
+    machine = "easy-pm"
 
     def plan(self, asked: Asked) -> Plan:
         if asked.traces:

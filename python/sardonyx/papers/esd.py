@@ -357,6 +357,7 @@ class Esd:
     """The paper's four designs on recordings and on the ladder, with the sweeps of Fig. 18."""
 
     name = "esd"
+    machine = "esd"
 
     def plan(self, asked: Asked) -> Plan:
         limit = 100_000 if asked.quick and asked.limit is None else asked.limit

@@ -57,7 +57,7 @@ def write_report(
     """
     beside = beside or BesidePaper()
     groups = [
-        Group(page.anchor(table), f"{table.title} of the paper", [], page.exhibit(table))
+        Group(page.anchor(table), page.heading(table), [], page.exhibit(table))
         for table in beside.exhibits
     ]
     if beside.claims:
