@@ -166,9 +166,12 @@ impl Engine {
         let begun = self.now.max(self.unit_free[unit]);
         self.unit_free[unit] = begun + params.interval.ps();
         let account = self.ledger.of(purpose);
-        account.energy += params.energy;
-        account.unit_uses += 1;
-        self.plan.steps.get_mut(step).begun = begun;
+        let record = self.plan.steps.get_mut(step);
+        if !record.again {
+            account.energy += params.energy;
+            account.unit_uses += 1;
+        }
+        record.begun = begun;
         let done = begun + params.latency.ps();
         let source = self.channels.len() * 2 + unit;
         if done == self.now {
