@@ -104,7 +104,7 @@ def reproduce(
         with Watcher(err) as watch:
             comparison = Comparison(plan.runs.run(workers, watch))
         with Watcher(err) as watch:
-            exhibits = plan.measure(watch)
+            exhibits = plan.measure(comparison, watch)
         rows = tuple(plan.claims(comparison))
         beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows))
         report = save(comparison, target, known_origin, beside)

@@ -145,14 +145,15 @@ class Plan:
     """The runs of a reproduction, and what follows from them.
 
     ``note`` says what stands in for the paper's programs, ``facts`` what else the JSON is to say.
-    ``measure`` makes what is measured beside the runs. ``verdict`` is computed from the runs and
-    the claims; what it says comes first wherever the reproduction is shown.
+    ``measure`` makes the tables that follow from the runs or are measured beside them. ``verdict``
+    is computed from the runs and the claims; what it says comes first wherever the reproduction is
+    shown.
     """
 
     runs: Runs
     note: str
     claims: Callable[[Comparison], list[ClaimRow]]
-    measure: Callable[[Watch | None], tuple[Exhibit, ...]] = lambda _: ()
+    measure: Callable[[Comparison, Watch | None], tuple[Exhibit, ...]] = lambda *_: ()
     verdict: Callable[[Comparison, Sequence[ClaimRow]], tuple[str, ...]] = lambda *_: ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 

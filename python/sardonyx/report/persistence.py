@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sardonyx.papers import sca_causes
 from sardonyx.report.figure import (
     Cell,
     Curves,
@@ -46,6 +47,7 @@ def figures(programs: Programs) -> list[Figure | Missing]:
         counter_caches(programs),
         transaction_sizes(programs),
         latencies(programs),
+        causes(programs),
     ]
 
 
@@ -232,6 +234,26 @@ def latencies(programs: Programs) -> Figure | Missing:
         "Reads vary in tRCD, writes in tWR; the other stays as in Table 2.",
         "latency",
         views if any(len(view.x) > 1 for view in views) else [],
+    )
+
+
+def causes(programs: Programs) -> Figure | Missing:
+    """The sweeps of what may explain a gap, each with where the paper's order sets in."""
+    swept = sca_causes.swept(programs)
+    views, texts = [], []
+    for sweep, lines in swept:
+        x = [sweep.written(value) for value in sweep.values]
+        views.append(Curves(sweep.name, x, dict(lines), "runtime / no-encryption's", False))
+        where = "; ".join(f"{a}: {b}" for a, b in sca_causes.crossings(sweep, lines).items())
+        texts.append(f"{sweep.name} ({sweep.meaning}): {where}.")
+    return _sweep(
+        programs,
+        Head("causes", "One cause at a time", "SCA Fig. 12, 13"),
+        "Runtime relative to the same program without encryption, where one setting varies and all "
+        "others stay; the means over the programs in which causes were looked for.",
+        " ".join(texts),
+        "setting",
+        views,
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from sardonyx.runs.measures import Two, divide, gain_of, of_known, ratio_of, saved
@@ -38,16 +39,37 @@ class Programs:
                 key = (*sizes[run.trace], run.design, run.copies, run.variant_label)
                 self._runs[key] = run
         self.names = list(self.plain)
+        self.cores = sorted({run.copies for run in self._runs.values()})
+        self._settings: Mapping[str, Scalar] = {}
+
+    def under(
+        self,
+        settings: Mapping[str, Scalar],
+        names: Sequence[str],
+        footprint: int,
+        cores: Sequence[int] | None = None,
+    ) -> Programs:
+        """The same runs, where ``settings`` and ``footprint`` count as plain, of a few programs."""
+        view = copy(self)
+        view._settings = settings
+        view.plain = {name: (self.plain[name][0], footprint) for name in names}
+        view.names = list(view.plain)
+        view.cores = self.cores if cores is None else sorted(cores)
+        return view
+
+    def setting(self, settings: Mapping[str, Scalar]) -> dict[str, int]:
+        """Programs that were run under just these settings, and the footprint."""
+        return {
+            str(key[0]): int(str(key[2]))
+            for key, run in self._runs.items()
+            if dict(run.variant) == dict(settings)
+        }
 
     @property
     def designs(self) -> list[str]:
         """Designs of plain runs, in the order of the runs."""
         plain = {(program, *sizes) for program, sizes in self.plain.items()}
         return list(dict.fromkeys(str(key[3]) for key in self._runs if key[:3] in plain))
-
-    @property
-    def cores(self) -> list[int]:
-        return sorted({run.copies for run in self._runs.values()})
 
     def runs(self) -> list[Run]:
         return list(self._runs.values())
@@ -57,14 +79,20 @@ class Programs:
         return sorted({int(str(key[1])) for key in self._runs})
 
     def footprints(self, setting: str) -> list[int]:
-        """Footprints at which ``setting`` was varied."""
-        varied = (key for key, run in self._runs.items() if set(run.variant) == {setting})
-        return sorted({int(str(key[2])) for key in varied})
+        """Footprints at which ``setting`` was varied in every program."""
+        return sorted({int(str(key[2])) for key, _ in self._varied(setting)})
 
     def settings(self, name: str) -> list[float]:
-        """Values to which runs set ``name`` alone."""
-        runs = (run for run in self._runs.values() if set(run.variant) == {name})
-        return sorted({float(run.variant[name]) for run in runs})
+        """Values to which runs of every program set ``name`` alone."""
+        return sorted({float(run.variant[name]) for _, run in self._varied(name)})
+
+    def _varied(self, setting: str) -> list[tuple[tuple[object, ...], Run]]:
+        """Runs that differ from the plain ones in ``setting`` alone, if of every program."""
+        varied = [(key, run) for key, run in self._runs.items() if set(run.variant) == {setting}]
+        of: dict[tuple[object, ...], set[object]] = {}
+        for key, _ in varied:
+            of.setdefault(key[1:], set()).add(key[0])
+        return [(key, run) for key, run in varied if len(of[key[1:]]) == len(self.plain)]
 
     def _run(
         self,
@@ -76,7 +104,7 @@ class Programs:
         variant: Mapping[str, Scalar] | None = None,
     ) -> Run | None:
         size, bytes_ = self.plain[program]
-        variant = variant or {}
+        variant = {**self._settings, **(variant or {})}
         label = " ".join(f"{key}={variant[key]}" for key in sorted(variant))
         key = (program, transaction_size or size, footprint or bytes_, design, cores, label)
         return self._runs.get(key)
