@@ -1,7 +1,7 @@
-"""Prints the tables of crates/sardonyx/src/trace/recorded.rs: what the requests of each recording in
-traces/ are like, whatever they carry.
+"""Prints the tables of crates/sardonyx/src/trace/recorded.rs: what the requests of recordings are
+like, whatever they carry.
 
-Of reads and of writes, in thousandths: gaps by their number of bits, and where the line lies (below).
+Of reads and of writes, in thousandths: gaps by their number of bits, and where the line lies.
 Left out: any order beyond that of reads and writes.
 """
 

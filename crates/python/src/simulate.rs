@@ -70,7 +70,8 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                 system.map_err(bad)?.run(&mut tell).map_err(bad)?
             }
             source => {
-                let copies = (0..job.copies).map(|_| source.open());
+                let own = |copy| if job.distinct { copy } else { 0 };
+                let copies = (0..job.copies).map(|copy| source.open_copy(own(copy)));
                 let copies = copies.collect::<PyResult<Vec<_>>>()?;
                 let total = copies.iter().map(|copy| copy.total()).sum();
                 let mut tell = |done| tell(done, total);

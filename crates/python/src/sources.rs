@@ -42,6 +42,28 @@ pub struct Program {
 }
 
 impl Source {
+    /// The trace for the core `copy` of several with contents of their own: a generated one has a seed of
+    /// its own there.
+    pub fn open_copy(&self, copy: u32) -> PyResult<trace::Source> {
+        match self {
+            Source::Synth {
+                name,
+                records,
+                seed,
+                limit,
+                middle,
+            } => Source::Synth {
+                name: name.clone(),
+                records: *records,
+                seed: seed.wrapping_add(u64::from(copy)),
+                limit: *limit,
+                middle: *middle,
+            }
+            .open(),
+            _ => self.open(),
+        }
+    }
+
     /// The trace, from its beginning; a program has none.
     pub fn open(&self) -> PyResult<trace::Source> {
         let (source, limit, middle) = match self {
