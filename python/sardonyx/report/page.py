@@ -26,6 +26,7 @@ from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
+    HANGING,
     MEASURES,
     Measure,
     Two,
@@ -275,6 +276,8 @@ def _summary(comparison: Comparison) -> Group:
     means = {d: [comparison.mean(m, d) for m in measures] for d in designs}
     rests = {
         (d, m.key): assumed_by(comparison.runs(BASELINE, d), m.aspect)
+        if m.aspect in HANGING
+        else []
         for d in designs
         for m in measures
     }
@@ -295,7 +298,8 @@ def _summary(comparison: Comparison) -> Group:
         f"Over {count} {'workload' if count == 1 else 'workloads'}, each beside the baseline on "
         "the same trace. "
         "Speed-ups, IPC, energy and p99 are geometric means, shares arithmetic ones; IPC and "
-        "energy are ratios to the baseline. Best in bold. † rests on assumed parameters."
+        "energy are ratios to the baseline. Best in bold. † is a time or an energy that rests on "
+        "assumed parameters."
     )
     per_trace = [
         _row(
