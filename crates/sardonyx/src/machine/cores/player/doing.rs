@@ -27,7 +27,18 @@ impl Player<'_> {
                 }
                 words(len)
             }
+            OpKind::LoadPast => {
+                match self.load_past(port, line, fetch) {
+                    Some(missed) => asked = missed,
+                    None => return Ok(false),
+                }
+                1
+            }
             OpKind::Store { .. } | OpKind::StoreLine { .. } => {
+                if port.is_protected(self.core, op.line) {
+                    self.fault(fetch);
+                    return Ok(false);
+                }
                 match self.store(port, op.kind, line, fetch) {
                     Some(missed) => asked = missed,
                     None => return Ok(false),
@@ -52,6 +63,11 @@ impl Player<'_> {
                 1
             }
             OpKind::Depend => 0,
+            OpKind::Doorbell => {
+                port.ring(op.line.0 as usize, self.time(fetch));
+                asked = true;
+                1
+            }
             OpKind::Mark(phase) => {
                 let transaction = op.line.0;
                 let mark = Mark { transaction, phase };
@@ -153,6 +169,28 @@ impl Player<'_> {
         }
     }
 
+    /// As [`Player::load`], of a line that no cache takes.
+    fn load_past(&mut self, port: &mut Port, line: Logical, fetch: u64) -> Option<bool> {
+        let asks = port.would_ask(line);
+        if asks && !self.may_miss(port, fetch, Need::Mshr) {
+            return None;
+        }
+        let waiter = self.waiter(true, asks);
+        if port.probe(waiter, line, self.time(fetch)) {
+            let back = fetch + self.latency[2];
+            self.loaded = self.loaded.max(back);
+            if self.latency[2] > self.window.ticks() {
+                self.window.push(self.at, fetch, Some(back));
+            }
+            return Some(false);
+        }
+        if asks {
+            self.mshrs.take();
+        }
+        self.wait_for_load(fetch);
+        Some(asks)
+    }
+
     /// As [`Player::load`].
     #[inline]
     fn store(&mut self, port: &mut Port, kind: OpKind, line: Logical, fetch: u64) -> Option<bool> {
@@ -183,6 +221,10 @@ impl Player<'_> {
         };
         port.caches().store(self.core, hit, from, bytes, atomic);
         port.stored(line, hit, self.time(fetch));
+        if self.watched {
+            let line = self.batch.ops()[self.next].line;
+            self.source.stored(line, from, bytes);
+        }
         Some(missed)
     }
 
@@ -237,8 +279,11 @@ impl Player<'_> {
     #[inline]
     fn count(&mut self, kind: OpKind, asked: bool) {
         match kind {
-            OpKind::Depend | OpKind::Mark(_) => return,
-            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::StoreLine { .. } => {
+            OpKind::Depend | OpKind::Doorbell | OpKind::Mark(_) => return,
+            OpKind::Load { .. }
+            | OpKind::LoadPast
+            | OpKind::Store { .. }
+            | OpKind::StoreLine { .. } => {
                 self.counts.accesses += 1;
                 self.counts.misses += u64::from(asked);
             }
