@@ -346,10 +346,10 @@ def test_the_output_names_the_stand_ins_and_is_json() -> None:
     assert "recordings of real programs (redis, cc1)" in sentence
     assert "generated traces (ladder-50)" in sentence
     comparison = compared(document())
-    beside = BesidePaper(tuple(esd.claims(comparison)), sentence)
+    beside = BesidePaper(tuple(esd.claims(comparison)), sentence, verdict=("It holds.",))
     plan = Plan(Simulations(Settings(), []), sentence, esd.claims)
     written = json.loads(json.dumps(whole("esd", plan, beside, comparison)))
-    assert written["stand_ins"] == sentence
+    assert (written["verdict"], written["stand_ins"]) == (["It holds."], sentence)
     first = written["claims"][0]
     assert (first["reported"], first["ours"]) == (0.331, 0.2)
     assert first["gap"] == pytest.approx(-0.131)

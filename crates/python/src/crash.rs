@@ -1,7 +1,7 @@
 //! The crash explorer for Python: one design, one program, all its cuts. Answers in JSON.
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
-use sardonyx::controller::designs;
+use sardonyx::controller::designs::{self, Stack};
 use std::time::Duration;
 
 use sardonyx::crash::{Cuts, Options, Platform, Question, Tear, Trial};
@@ -36,7 +36,7 @@ struct CrashQuestion {
 
 impl CrashQuestion {
     fn question(self) -> PyResult<Question> {
-        let mutant = self.mutant.as_deref().map(mutant_named).transpose()?;
+        let durability = durability(&self.design, self.mutant.as_deref())?;
         let platform = platform_named(&self.platform)?;
         let sharing = Sharing::named(&self.sharing, self.cores as usize);
         let sharing = sharing.ok_or_else(|| bad("--sharing: give apart, packed or interleaved"))?;
@@ -47,7 +47,7 @@ impl CrashQuestion {
         let spec = |core| ProgramSpec {
             seed: seed.wrapping_mul(1024).wrapping_add(core),
             sharing,
-            ..program.spec(mutant)
+            ..program.spec(durability)
         };
         Ok(Question {
             machine: Machine::load(&self.machine, &self.overrides).map_err(bad)?,
@@ -95,13 +95,12 @@ struct TrialQuestion {
 
 impl TrialQuestion {
     fn trial(self) -> PyResult<Trial> {
-        let mutant = self.mutant.as_deref().map(mutant_named).transpose()?;
         Ok(Trial {
+            durability: durability(&self.design, self.mutant.as_deref())?,
             machine: self.machine,
             overrides: self.overrides,
             design: self.design,
             program: self.program,
-            durability: DurabilityKind::SoftwareUndo { mutant },
             seed: self.seed,
             cores: self.cores,
             transactions: self.transactions,
@@ -129,6 +128,23 @@ fn platform_named(name: &str) -> PyResult<Platform> {
 fn tear_named(name: &str) -> PyResult<Tear> {
     let tear = Tear::ALL.into_iter().find(|tear| tear.name() == name);
     tear.ok_or_else(|| bad("--tear: give lines or words"))
+}
+
+/// What makes transactions durable on `design`: its hardware, or the program's own log with `mutant`.
+fn durability(design: &str, mutant: Option<&str>) -> PyResult<DurabilityKind> {
+    let mutant = mutant.map(mutant_named).transpose()?;
+    let stack = Stack::named(design).map_err(bad)?;
+    match (DurabilityKind::on(&stack), mutant) {
+        (DurabilityKind::Hardware, Some(mutant)) => Err(bad(format!(
+            "--mutant {}: is a mistake of a program's own log, and {design} keeps the log in hardware; \
+             leave the mutant or the design out",
+            mutant.name()
+        ))),
+        (DurabilityKind::Hardware, None) => Ok(DurabilityKind::Hardware),
+        (DurabilityKind::SoftwareUndo { .. }, mutant) => {
+            Ok(DurabilityKind::SoftwareUndo { mutant })
+        }
+    }
 }
 
 fn mutant_named(name: &str) -> PyResult<Mutant> {
@@ -189,6 +205,13 @@ pub fn crash_stages(
     progress: Option<&Progress>,
 ) -> PyResult<String> {
     let question = read::<CrashQuestion>(question_json)?.question()?;
+    if question.specs[0].durability == DurabilityKind::Hardware {
+        return Err(bad(format!(
+            "--stages: are those of a program's own log, and {} keeps the log in hardware; \
+             leave --stages or the design out",
+            question.design
+        )));
+    }
     let tell = Progress::listener(progress);
     let answer = py.detach(|| question.stages(&tell)).map_err(bad)?;
     Ok(answer.ok_or_else(|| bad("cancelled"))?.to_string())

@@ -2,10 +2,10 @@
 //! The interpreter's lock is released while a run goes on; a cancelled one ends with an error.
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
-use sardonyx::controller::designs as registry;
+use sardonyx::controller::designs::{self as registry, Stack};
 use sardonyx::machine::outcome;
 use sardonyx::machine::recordings::{self, Options};
-use sardonyx::workload::timed;
+use sardonyx::workload::{DurabilityKind, timed};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             Source::Program(program) => {
                 let total = program.transactions * u64::from(job.copies);
                 let mut tell = |done| tell(done, total);
-                let (spec, cores) = (program.spec(None), job.copies as usize);
+                let (spec, cores) = (program.spec(durability(design)?), job.copies as usize);
                 let system = timed::system(&machine, design, &spec, cores, *warmup);
                 system.map_err(bad)?.run(&mut tell).map_err(bad)?
             }
@@ -66,13 +66,19 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
     })
 }
 
+/// What makes a program's transactions durable on `design`.
+fn durability(design: &str) -> PyResult<DurabilityKind> {
+    Ok(DurabilityKind::on(&Stack::named(design).map_err(bad)?))
+}
+
 /// An error unless the job's machine can be had and its program fits.
 #[pyfunction]
 pub fn check_job(job_json: &str) -> PyResult<()> {
     let job: Job = read(job_json)?;
     let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
     if let Source::Program(program) = &job.source {
-        timed::check(&machine, &program.spec(None), job.copies as usize).map_err(bad)?;
+        let spec = program.spec(durability(&job.design)?);
+        timed::check(&machine, &spec, job.copies as usize).map_err(bad)?;
     }
     Ok(())
 }

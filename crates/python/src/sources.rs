@@ -2,7 +2,7 @@
 //! Left out: any logic; `sardonyx::trace` and `sardonyx::workload` open and check.
 use pyo3::PyResult;
 use sardonyx::trace::{self, Spec, Synth};
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -63,21 +63,21 @@ impl Source {
 }
 
 impl Program {
-    pub fn spec(&self, mutant: Option<Mutant>) -> ProgramSpec {
+    pub fn spec(&self, durability: DurabilityKind) -> ProgramSpec {
         ProgramSpec {
             name: self.name.clone(),
             item_bytes: self.item_bytes,
             footprint: self.footprint,
             transactions: self.transactions,
             seed: self.seed,
-            durability: DurabilityKind::SoftwareUndo { mutant },
+            durability,
             sharing: Sharing::Apart,
         }
     }
 
     /// What it is, where a trace's facts may stand; an error if it cannot be built.
     pub fn info(&self) -> PyResult<Value> {
-        self.spec(None).build().map_err(bad)?;
+        self.spec(DurabilityKind::default()).build().map_err(bad)?;
         let known = workload::all().iter().find(|known| known.name == self.name);
         Ok(json!({
             "program": self.name,

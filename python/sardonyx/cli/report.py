@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from sardonyx.cli.common import PATH, out
 from sardonyx.cli.tables import claims_table, compare_table, exhibit_table
@@ -37,7 +38,9 @@ def report(
 
 
 def print_beside(people: Console, beside: BesidePaper) -> None:
-    """A paper's claims and tables, as far as there are any."""
+    """The verdict on a paper, its claims and its tables, as far as there are any."""
+    for sentence in beside.verdict:
+        people.print(Text(sentence, style="bold"))
     if beside.claims:
         people.print(claims_table(beside.claims, people.width))
     for exhibit in beside.exhibits:

@@ -105,7 +105,8 @@ def reproduce(
             comparison = Comparison(plan.runs.run(workers, watch))
         with Watcher(err) as watch:
             exhibits = plan.measure(watch)
-        beside = BesidePaper(tuple(plan.claims(comparison)), plan.note, exhibits)
+        rows = tuple(plan.claims(comparison))
+        beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows))
         report = save(comparison, target, known_origin, beside)
     people = for_people(json_to)
     print_beside(people, beside)

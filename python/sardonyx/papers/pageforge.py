@@ -250,11 +250,7 @@ METRICS: dict[str, Finder] = {
     "merged_nonzero_pages_after": _plain("merged_nonzero_frames", "%", MIX),
     "extra_false_positive_key_matches_vs_jhash": _keys,
     **{name: _plain(of, "%", note) for name, (of, note) in TABLE_4.items()},
-    **{
-        f"{name}_{app}": _one(of, app)
-        for name, (of, _) in TABLE_4.items()
-        for app in APPLICATIONS
-    },
+    **{f"{name}_{app}": _one(of, app) for name, (of, _) in TABLE_4.items() for app in APPLICATIONS},
     "mean_sojourn_latency_vs_baseline": _ratio(
         SOJOURN, "geometric mean over the machines, over that without merging"
     ),
@@ -311,9 +307,9 @@ def verdict(comparison: Comparison, _: Sequence[ClaimRow]) -> tuple[str, ...]:
     hangs = (
         f" The largest of the causes tried: {far}, {_more(known[far])}." if far is not None else ""
     )
+    which = "exactly the pages that KSM saves" if same else "other pages than KSM"
     return (
-        f"PageForge saves {'exactly the pages that KSM saves' if same else 'other pages than KSM'}, "
-        f"{saved} of the generated machines' frames (the paper: 48 % of its guests').",
+        f"PageForge saves {which}, {saved} of the generated machines' frames (the paper: 48 % of its guests').",
         f"Queries take {_more(ksm)} longer on average under KSM and {_more(forge)} under "
         f"PageForge, at the 95th percentile {_more(tails[0])} and {_more(tails[1])} (the paper: "
         f"+68 % and +10 %, +136 % and +11 %): PageForge is "
@@ -377,12 +373,8 @@ class PageForge:
             images,
             asked.seed,
         )
-        facts = {
-            "quoted_area_mm2_and_power_w": {name: list(pair) for name, pair in QUOTED.items()}
-        }
-        return Plan(
-            runs, note(scale, images, chosen), claims, verdict=verdict, facts=facts
-        )
+        facts = {"quoted_area_mm2_and_power_w": {name: list(pair) for name, pair in QUOTED.items()}}
+        return Plan(runs, note(scale, images, chosen), claims, verdict=verdict, facts=facts)
 
 
 REPRODUCTION: Reproduction = PageForge()

@@ -98,11 +98,15 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True)
 class BesidePaper:
-    """Claims, a sentence on what stood in for the paper's programs, and its tables."""
+    """Claims, a sentence on what stood in for the paper's programs, and its tables.
+
+    ``verdict`` says what holds, what does not, and what it hangs on, a sentence or two each.
+    """
 
     claims: tuple[ClaimRow, ...] = ()
     note: str = ""
     exhibits: tuple[Exhibit, ...] = ()
+    verdict: tuple[str, ...] = ()
 
     def save(self, directory: Path) -> None:
         """Write it, complete or not at all."""
@@ -141,13 +145,15 @@ class Plan:
     """The runs of a reproduction, and what follows from them.
 
     ``note`` says what stands in for the paper's programs, ``facts`` what else the JSON is to say.
-    ``measure`` makes what is measured beside the runs.
+    ``measure`` makes what is measured beside the runs. ``verdict`` is computed from the runs and
+    the claims; what it says comes first wherever the reproduction is shown.
     """
 
     runs: Runs
     note: str
     claims: Callable[[Comparison], list[ClaimRow]]
     measure: Callable[[Watch | None], tuple[Exhibit, ...]] = lambda _: ()
+    verdict: Callable[[Comparison, Sequence[ClaimRow]], tuple[str, ...]] = lambda *_: ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -164,6 +170,7 @@ def document(paper: str, plan: Plan, beside: BesidePaper, comparison: Comparison
     """The whole reproduction as JSON."""
     return {
         "paper": paper,
+        "verdict": list(beside.verdict),
         "stand_ins": beside.note,
         **plan.facts,
         **{exhibit.key: exhibit.to_document() for exhibit in beside.exhibits},

@@ -74,7 +74,7 @@ def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper)
             _assumptions(results),
             _parameters(results),
         ],
-        beside.note,
+        [*beside.verdict, beside.note],
         results.machine,
     )
 
@@ -127,7 +127,7 @@ def _page(
     source: str,
     facts: Iterable[tuple[str, str]],
     groups: Sequence[Group],
-    note: str = "",
+    notes: Sequence[str] = (),
     machine: Machine | None = None,
 ) -> str:
     plots = {
@@ -143,7 +143,7 @@ def _page(
         facts="".join(
             f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts
         ),
-        note=f'<p class="note">{escape(note)}</p>' if note else "",
+        note="".join(f'<p class="note">{escape(note)}</p>' for note in notes if note),
         source=escape(source),
         navigation="".join(map(_links, groups)),
         sections="\n".join(_section(group, machine) for group in groups),

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use crate::controller::designs;
 use crate::medium::params::{
-    AccessEnergy, CachesParams, CoreParams, EngineParams, Geometry, MediumParams, Queues, Timing,
-    UnitParams,
+    AccessEnergy, CachesParams, CoreParams, EngineParams, Geometry, MediumParams, Queues, Think,
+    Timing, UnitParams,
 };
 use crate::settings::{Key, Kind, Row};
 
@@ -29,7 +29,8 @@ static ALL: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         UnitParams::ROWS,
     ];
     let mut rows: Vec<&Row> = tables.into_iter().flatten().collect();
-    for row in designs::keys().flat_map(|key| key.rows()) {
+    let layers = designs::keys().chain(Think::KEYS);
+    for row in layers.flat_map(|key| key.rows()) {
         if !rows.iter().any(|known| known.name == row.name) {
             rows.push(row);
         }

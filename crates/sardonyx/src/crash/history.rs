@@ -236,7 +236,8 @@ impl History {
         self.stack.build(&self.small, &mut layout)
     }
 
-    /// A fresh controller over what `untimed` holds, which is all that it gets to know.
+    /// A fresh controller over what `untimed` holds, which is all that it gets to know. What a cut has
+    /// left half done is not put back yet ([`Controller::undo`]).
     pub fn recover(&self, untimed: &mut Untimed) -> Controller {
         let mut controller = self.controller();
         untimed.plan(|plan| controller.recover(plan));

@@ -77,6 +77,10 @@ pub enum OpKind {
     Fence,
     /// `counter_cache_writeback()`.
     CounterWriteBack,
+    /// `tx_begin()`; the transaction stands for a line, as in a mark.
+    TxBegin,
+    /// `tx_end()`.
+    TxEnd,
     /// What follows needs everything that has been loaded.
     Depend,
     /// Tells an agent beside the cores, whose number the line is, to look at what it has to do.
@@ -91,7 +95,12 @@ impl OpKind {
     pub fn has_line(self) -> bool {
         !matches!(
             self,
-            OpKind::Fence | OpKind::Depend | OpKind::Doorbell | OpKind::Mark(_)
+            OpKind::Fence
+                | OpKind::Depend
+                | OpKind::Doorbell
+                | OpKind::Mark(_)
+                | OpKind::TxBegin
+                | OpKind::TxEnd
         )
     }
 }

@@ -89,6 +89,8 @@ pub struct Port {
     pub(super) committed: Vec<u64>,
     /// The transaction that each core is in.
     transactions: Vec<u64>,
+    /// Cores in a transaction of the hardware's.
+    logging: u64,
 }
 
 /// What cores ask of memory.
@@ -294,6 +296,52 @@ impl Port {
         });
     }
 
+    /// `core` begins transaction `number` of the hardware's.
+    pub fn tx_begin(&mut self, core: usize, number: u64, arrival: Time) {
+        self.logging |= 1 << core;
+        if !planted(Fault::LogBitsKept) {
+            self.caches.clear_logged(core);
+        }
+        let controller = &mut self.controller;
+        self.engine
+            .background_at(arrival, |plan| controller.begin(core as u32, number, plan));
+    }
+
+    /// `core` ends it, and will be told when that is accepted.
+    pub fn tx_end(&mut self, core: usize, arrival: Time) {
+        self.logging &= !(1 << core);
+        if !planted(Fault::LogBitsKept) {
+            self.caches.clear_logged(core);
+        }
+        let index = self.new_write(Write {
+            line: None,
+            cores: 1 << core,
+        });
+        let (mut request, now) = self.request(core, WRITE | index, Kind::Write, arrival);
+        request.counted = false; // no line of the program's
+        let controller = &mut self.controller;
+        self.engine
+            .admit_announced(request, now, |plan| controller.commit(core as u32, plan));
+    }
+
+    /// Whether the old content of `line`, which `core` has just found and will store into, is to be logged
+    /// first: the log trigger.
+    #[inline]
+    pub fn must_log(&self, core: usize, line: Logical) -> bool {
+        self.logging >> core & 1 == 1 && !self.caches.is_logged(core, line)
+    }
+
+    /// Logs the content of `line`, which is that of `hit`: on a hit L1 hands it over, on a miss the
+    /// controller has just read it.
+    pub fn log_old(&mut self, core: usize, line: Logical, hit: Hit, arrival: Time) {
+        self.caches.set_logged(core, line);
+        let old = At::new(self.caches.line(hit), self.caches.ready(hit));
+        let controller = &mut self.controller;
+        self.engine.background_at(arrival, |plan| {
+            controller.log_old(core as u32, line, old, plan)
+        });
+    }
+
     /// `core` has stored into the line of `hit`.
     #[inline]
     pub fn stored(&mut self, line: Logical, hit: Hit, at: Time) {
@@ -405,6 +453,7 @@ impl Port {
             rung: Vec::new(),
             committed: vec![0; cores],
             transactions: vec![0; cores],
+            logging: 0,
             logs: Vec::new(),
             counted: false,
             admitted: 0,

@@ -61,6 +61,8 @@ pub struct OnChip {
     pub write: Write,
     /// Which bytes of the line.
     pub bytes: u64,
+    /// Lines that are not locked any more.
+    pub unlocked: Vec<Logical>,
 }
 
 /// A line that was encrypted, as the design says: what the auditor of pairs needs to know.
@@ -124,6 +126,9 @@ pub enum Event {
     OnChip(u32),
     /// Write request `.0` of [`Journal::handled`] is accepted: a fence need not wait for it.
     Accepted(u32),
+    /// Memory must not have this line yet: a copy in a processor's cache is not drained until it is
+    /// unlocked.
+    Locked(Logical),
     /// A store is in the cache hierarchy: number `.0` of [`Journal::stores`].
     Store(u32),
     /// A program's mark.

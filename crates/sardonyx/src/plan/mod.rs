@@ -18,7 +18,7 @@ use std::ops::{Deref, DerefMut, Range};
 use smallvec::SmallVec;
 
 use crate::exhausted::Exhausted;
-use crate::line::{Class, Line, Logical, Persist, Place, ZERO_LINE};
+use crate::line::{Class, LINE_BYTES, Line, Logical, Persist, Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::image::Image;
 use crate::medium::layout::Region;
@@ -27,7 +27,7 @@ use crate::stats::{Cause, Purpose};
 use crate::units::Time;
 use contents::Contents;
 use delays::Delays;
-use journal::{Domain, Handled, Journal, OnChip, Sealed, Write};
+use journal::{Domain, Event, Handled, Journal, OnChip, Sealed, Write};
 use overlay::Payload;
 pub use steps::Step;
 use steps::{Action, Steps};
@@ -451,6 +451,36 @@ impl Plan {
         ripe: Step,
         domain: Domain,
     ) {
+        self.change_on_chip(place, line, bytes, ripe, (domain, &[]));
+    }
+
+    /// For the journal: reserve power leaves a copy of `line` where it is, as memory must not have it yet.
+    pub fn lock(&mut self, line: Logical) {
+        if let Some(journal) = &mut self.journal {
+            journal.events.push((self.now, Event::Locked(line)));
+        }
+    }
+
+    /// For the journal: the registers whose place is `place` have the bytes `line` after `ripe`, and the lines
+    /// `unlocked` are locked no more.
+    pub fn registers(&mut self, place: Place, line: &Line, ripe: Step, unlocked: &[Logical]) {
+        self.change_on_chip(
+            place,
+            line,
+            0..LINE_BYTES,
+            ripe,
+            (Domain::Registers, unlocked),
+        );
+    }
+
+    fn change_on_chip(
+        &mut self,
+        place: Place,
+        line: &Line,
+        bytes: Range<usize>,
+        ripe: Step,
+        (domain, unlocked): (Domain, &[Logical]),
+    ) {
         if self.journal.is_none() {
             return;
         }
@@ -470,6 +500,7 @@ impl Plan {
                 domain,
                 write,
                 bytes,
+                unlocked: unlocked.to_vec(),
             };
             journal.pending.insert(step.0, change);
         }

@@ -6,4 +6,4 @@ use super::designs::{Logging, files};
 /// The logging of a stack that names none.
 pub const DEFAULT: &str = none::NAME;
 
-files! { Logging: none }
+files! { Logging: none undo }

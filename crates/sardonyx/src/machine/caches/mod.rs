@@ -199,6 +199,26 @@ impl Caches {
         }
     }
 
+    /// Whether `core` has logged `line`, which it has just found, in its transaction: the log bit of L1.
+    pub fn is_logged(&self, core: usize, line: Logical) -> bool {
+        self.l1[core].is_logged(line.0)
+    }
+
+    /// Sets that bit.
+    pub fn set_logged(&mut self, core: usize, line: Logical) {
+        self.l1[core].set_logged(line.0);
+    }
+
+    /// Clears all of them of `core`: a transaction begins or ends.
+    pub fn clear_logged(&mut self, core: usize) {
+        self.l1[core].clear_logged();
+    }
+
+    /// When the bytes of a line found are there.
+    pub fn ready(&self, hit: Hit) -> Step {
+        self.llc.state(hit.slot).at
+    }
+
     /// Whether `line` has been stored to since it came or was last written back.
     pub fn is_dirty(&self, line: Logical) -> bool {
         let slot = self.llc.peek(line.0);

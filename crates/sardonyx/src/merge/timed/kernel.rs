@@ -163,6 +163,9 @@ pub struct Kernel<'i> {
     /// The present, about.
     pub now: Time,
     over: bool,
+    /// All stores, in order.
+    #[cfg(test)]
+    pub stores: Vec<(usize, Virtual, u8, Vec<u8>)>,
 }
 
 /// What a kernel is made of.
@@ -227,6 +230,8 @@ impl<'i> Kernel<'i> {
             figures: Figures::default(),
             now: Time::ZERO,
             over: false,
+            #[cfg(test)]
+            stores: Vec::new(),
         };
         for page in 0..parts.pages {
             let Some(merging) = &kernel.merging else {
@@ -531,6 +536,8 @@ impl<'i> Kernel<'i> {
         if line.0 & DIRECT != 0 {
             return; // a copy, whose bytes are there already
         }
+        #[cfg(test)]
+        self.stores.push((core, line, from, bytes.to_vec()));
         let page = self.firsts[core] + (line.0 / PAGE_LINES) as Page;
         if let Some(merging) = &mut self.merging {
             let at = (line.0 % PAGE_LINES) as usize * LINE_BYTES + usize::from(from);
@@ -559,6 +566,7 @@ impl<'i> Kernel<'i> {
     }
 
     /// Where a machine's page lies, and whether it is write-protected.
+    #[cfg(test)]
     pub fn entry(&self, machine: usize, page: u64) -> (u64, bool) {
         self.tables[machine].entry(page)
     }

@@ -484,7 +484,7 @@ impl<'i> Run<'i> {
                 core,
                 name: format!("{} {core}", plan.application.name),
                 kernel: self.kernel.clone(),
-                watches: merges != "none",
+                watches: merges != "none" || cfg!(test),
                 clock: clock.clone(),
             };
             agents.push(Box::new(Player::new(core, machine, Box::new(source))?));

@@ -4,6 +4,7 @@ use super::{Head, Need, Player};
 use crate::line::{Line, Logical, Virtual};
 use crate::machine::{Mark, OpKind, Port, RunError, Waiter, WriteBack};
 use crate::plan::Step;
+use crate::planted::{Fault, planted};
 
 /// How many operations ahead hints are given, of the look-up and then of a miss.
 const FAR_AHEAD: usize = 12;
@@ -18,18 +19,18 @@ impl Player<'_> {
             true => self.locate(port, op.line)?,
             false => Logical(0),
         };
-        let mut asked = false;
+        let (mut asked, mut missed) = (false, false);
         let instructions = match op.kind {
             OpKind::Load { len, .. } => {
                 match self.load(port, line, fetch) {
-                    Some(missed) => asked = missed,
+                    Some(miss) => (missed, asked) = (miss, miss),
                     None => return Ok(false),
                 }
                 words(len)
             }
             OpKind::LoadPast => {
                 match self.load_past(port, line, fetch) {
-                    Some(missed) => asked = missed,
+                    Some(miss) => (missed, asked) = (miss, miss),
                     None => return Ok(false),
                 }
                 1
@@ -40,7 +41,7 @@ impl Player<'_> {
                     return Ok(false);
                 }
                 match self.store(port, op.kind, line, fetch) {
-                    Some(missed) => asked = missed,
+                    Some((miss, logged)) => (missed, asked) = (miss, miss || logged),
                     None => return Ok(false),
                 }
                 match op.kind {
@@ -60,6 +61,21 @@ impl Player<'_> {
             }
             OpKind::Fence => {
                 port.fenced(self.core, self.time(fetch));
+                1
+            }
+            OpKind::TxBegin => {
+                port.tx_begin(self.core, op.line.0, self.time(fetch));
+                asked = true;
+                1
+            }
+            OpKind::TxEnd => {
+                if !port.takes() {
+                    self.head = Head::Stalled(fetch);
+                    return Ok(false);
+                }
+                port.tx_end(self.core, self.time(fetch));
+                self.unaccepted += 1;
+                asked = true;
                 1
             }
             OpKind::Depend => 0,
@@ -83,7 +99,7 @@ impl Player<'_> {
         self.fetch_lag += waited;
         self.fetched = fetch + instructions.saturating_sub(1) * self.window.slot;
         self.at += instructions;
-        self.count(op.kind, asked);
+        self.count(op.kind, missed);
         self.need = Need::Nothing;
         self.next += 1;
         if self.next == self.batch.ops().len() {
@@ -191,9 +207,15 @@ impl Player<'_> {
         Some(asks)
     }
 
-    /// As [`Player::load`].
+    /// As [`Player::load`], and whether the line's old content went to a log.
     #[inline]
-    fn store(&mut self, port: &mut Port, kind: OpKind, line: Logical, fetch: u64) -> Option<bool> {
+    fn store(
+        &mut self,
+        port: &mut Port,
+        kind: OpKind,
+        line: Logical,
+        fetch: u64,
+    ) -> Option<(bool, bool)> {
         let mut missed = false;
         let hit = match port.caches().find(self.core, line) {
             Some(hit) => hit,
@@ -209,6 +231,16 @@ impl Player<'_> {
                 hit
             }
         };
+        let logged = port.must_log(self.core, line);
+        if logged {
+            if !missed && !port.takes() {
+                self.head = Head::Stalled(fetch);
+                return None;
+            }
+            if !planted(Fault::LogAfterStore) {
+                port.log_old(self.core, line, hit, self.time(fetch));
+            }
+        }
         let (from, bytes, atomic) = match kind {
             OpKind::Store {
                 from,
@@ -220,12 +252,15 @@ impl Player<'_> {
             _ => unreachable!("only stores store"),
         };
         port.caches().store(self.core, hit, from, bytes, atomic);
+        if logged && planted(Fault::LogAfterStore) {
+            port.log_old(self.core, line, hit, self.time(fetch));
+        }
         port.stored(line, hit, self.time(fetch));
         if self.watched {
             let line = self.batch.ops()[self.next].line;
             self.source.stored(line, from, bytes);
         }
-        Some(missed)
+        Some((missed, logged))
     }
 
     /// Operations that write something back.
@@ -277,15 +312,19 @@ impl Player<'_> {
     }
 
     #[inline]
-    fn count(&mut self, kind: OpKind, asked: bool) {
+    fn count(&mut self, kind: OpKind, missed: bool) {
         match kind {
-            OpKind::Depend | OpKind::Doorbell | OpKind::Mark(_) => return,
+            OpKind::Depend
+            | OpKind::Doorbell
+            | OpKind::Mark(_)
+            | OpKind::TxBegin
+            | OpKind::TxEnd => return,
             OpKind::Load { .. }
             | OpKind::LoadPast
             | OpKind::Store { .. }
             | OpKind::StoreLine { .. } => {
                 self.counts.accesses += 1;
-                self.counts.misses += u64::from(asked);
+                self.counts.misses += u64::from(missed);
             }
             _ => {}
         }
