@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from sardonyx import _core
-from sardonyx.sweep import plan as plans
-from sardonyx.sweep.plan import Condition, Plan
+from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps.plan import Condition, Plan
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 pytestmark = pytest.mark.native

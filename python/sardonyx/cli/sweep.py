@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from sardonyx._core import SardonyxError
 from sardonyx.cli.common import (
     CHECK_FAILED,
     PATH,
@@ -20,13 +22,19 @@ from sardonyx.cli.common import (
     for_people,
     note,
     output_directory,
+    path_given,
     write_json,
 )
 from sardonyx.cli.options import JsonTo, Workers
-from sardonyx.sweep import plan as plans
-from sardonyx.sweep.folder import RESULTS, Folder
-from sardonyx.sweep.plan import Plan
-from sardonyx.sweep.run import Outcome, State, Sweep, described, read_shard
+from sardonyx.files import write_text
+from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps.estimate import Estimate, estimate
+from sardonyx.sweeps.folder import RESULTS, Folder
+from sardonyx.sweeps.hq import run as run_on_hq
+from sardonyx.sweeps.plan import Plan
+from sardonyx.sweeps.run import Outcome, State, Sweep, described, read_shard
+from sardonyx.sweeps.slurm import NAME as SCRIPT
+from sardonyx.sweeps.slurm import script
 
 #: Failed points that are listed; ``--json`` has all of them.
 FEW = 20
@@ -47,6 +55,26 @@ def sweep(
             metavar="i/N", help="Only the i-th of N shares of the points, for job arrays."
         ),
     ] = None,
+    only_plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan", help="Say how many points, how many are done, and what the rest would take."
+        ),
+    ] = False,
+    hq: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SERVER_DIR",
+            help="Run on the workers of this HyperQueue server.",
+            parser=path_given,
+        ),
+    ] = None,
+    slurm: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=100_000, help="Write DIR/sweep.sbatch, a job array of N shares."
+        ),
+    ] = None,
     json_to: JsonTo = None,
 ) -> None:
     """Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.
@@ -59,22 +87,74 @@ def sweep(
 
     sardonyx sweep efit.toml --plan
 
-    sardonyx sweep efit.toml --out efit --shard $SLURM_ARRAY_TASK_ID/64
+    sardonyx sweep efit.toml --out efit --hq ~/.hq-server
+
+    sardonyx sweep efit.toml --out efit --slurm 64 && sbatch efit/sweep.sbatch
     """
     target = directory or Path("results") / file.stem
     share = None if shard is None else read_shard(shard)
+    chosen = [
+        option
+        for option, given in (
+            ("--plan", only_plan),
+            ("--hq", hq),
+            ("--slurm", slurm),
+            ("--shard", shard),
+        )
+        if given
+    ]
+    if len(chosen) > 1:
+        raise SardonyxError(f"{chosen[0]} and {chosen[1]}: give one of them")
     folder = Folder(target)
     plan = plans.read(file, folder.before)
     check_json_target(json_to, [str(file)])
     folder.check()
     plan.check()
     people = for_people(json_to)
+    if only_plan or slurm is not None:
+        with err.status("trying a few points") if err.is_terminal else nullcontext():
+            expected = estimate(plan, folder, workers)
+        tell_plan(people, expected)
+        if slurm is not None:
+            with output_directory(target):
+                folder.begin(plan)
+                folder.end()
+                write_text(target / SCRIPT, script(plan, target, slurm, expected))
+            people.print(f"script: {target / SCRIPT}", soft_wrap=True)
+        write_json(json_to, expected.to_document())
+        return
     with output_directory(target), View(err, plan) as view:
-        outcome = Sweep(plan, folder, workers, share, view).run()
+        outcome = (
+            Sweep(plan, folder, workers, share, view).run()
+            if hq is None
+            else run_on_hq(plan, folder, hq, view)
+        )
     tell(people, outcome, target)
     write_json(json_to, outcome.to_document())
     if outcome.failures:
         raise typer.Exit(CHECK_FAILED)
+
+
+def tell_plan(people: Console, expected: Estimate) -> None:
+    """What a sweep would take."""
+    people.print(
+        f"{expected.points:,} points: {expected.done:,} done, {expected.left:,} to run",
+        soft_wrap=True,
+    )
+    for error in dict.fromkeys(expected.errors):
+        people.print(Text(f"a point that was tried failed: {error}", style="red"), soft_wrap=True)
+    if expected.seconds is None or expected.total_seconds is None or expected.memory is None:
+        return
+    people.print(
+        f"a point takes {duration(expected.seconds)} and its worker {size(expected.memory)} "
+        f"({expected.tried} tried)",
+        soft_wrap=True,
+    )
+    people.print(
+        f"all of them: about {duration(expected.total_seconds)} on {expected.workers} workers, "
+        f"{size(expected.memory * expected.workers)}",
+        soft_wrap=True,
+    )
 
 
 def tell(people: Console, outcome: Outcome, target: Path) -> None:
@@ -140,6 +220,11 @@ class View:
 
 def _bar(done: int, total: int) -> Any:
     return ProgressBar(total=max(total, 1), completed=done, width=30)
+
+
+def size(number: float) -> str:
+    """Bytes as people say them."""
+    return f"{number / 2**30:.1f} GiB" if number >= 2**30 else f"{number / 2**20:.0f} MiB"
 
 
 def duration(seconds: float) -> str:

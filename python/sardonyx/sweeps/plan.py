@@ -23,8 +23,8 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.runs.results import Scalar
 from sardonyx.runs.sources import unknown
-from sardonyx.sweep.inputs import Input, Inputs, locate
-from sardonyx.sweep.kinds import KINDS, Figure, Kind, Question, Subject, as_settings, labels
+from sardonyx.sweeps.inputs import Input, Inputs, locate
+from sardonyx.sweeps.kinds import KINDS, Figure, Kind, Question, Subject, as_settings, labels
 
 #: Points of which every one is checked before the first run; those beyond fail by themselves.
 CHECKED = 2_000
@@ -63,6 +63,8 @@ class Place:
 
     name: str
     text: str = ""
+    #: Where its inputs may be, besides the current directory.
+    base: Path = Path()
 
     def at(self, table: str, key: str = "") -> str:
         """File, line and key, as far as the text shows them."""
@@ -386,7 +388,7 @@ def read(
     ``inputs`` are where they are, if that is known.
     """
     if isinstance(source, Mapping):
-        place, document, base = Place("sweep"), source, Path()
+        place, document = Place("sweep"), source
     else:
         path = Path(source)
         if path.is_dir():
@@ -399,12 +401,19 @@ def read(
             ) from error
         except (OSError, UnicodeDecodeError) as error:
             raise _core.SardonyxError(f"{path}: cannot be read ({error})") from error
+        base = path.parent
         try:
-            document = tomllib.loads(text)
+            if path.suffix == ".json":  # a plan as a sweep's folder has it
+                begun = json.loads(text)
+                document, base, text = begun["sweep"], Path(begun["base"]), ""
+            else:
+                document = tomllib.loads(text)
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise _core.SardonyxError(f"{path}: is no plan of a sweep's folder: {error}") from error
         except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
             raise _core.SardonyxError(f"{path}: is no TOML: {error}") from error
-        place, base = Place(str(path), text), path.parent
-    return _Reader(place, document, base, before).plan(inputs)
+        place = Place(str(path), text, base)
+    return _Reader(place, document, before).plan(inputs)
 
 
 class _Reader:
@@ -414,10 +423,9 @@ class _Reader:
         self,
         place: Place,
         document: Mapping[str, Any],
-        base: Path,
         before: Callable[[str], Mapping[str, tuple[str, int]]],
     ) -> None:
-        self.place, self.document, self.base, self.before = place, document, base, before
+        self.place, self.document, self.before = place, document, before
         for name in document:
             if name not in TABLES:
                 raise self._bad(name, "", unknown("table", name, [f"{t}" for t in TABLES]))
@@ -597,7 +605,7 @@ class _Reader:
                 for name in self.kind.inputs(step[at]):
                     if name in inputs.known:
                         continue
-                    places = [Path(), self.base]
+                    places = [Path(), self.place.base]
                     remedy = "give its path from here, or from the sweep's file"
                     try:
                         inputs.known[name] = locate(name, places, before.get(name), remedy)

@@ -20,11 +20,11 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task
-from sardonyx.sweep import folder as folders
-from sardonyx.sweep.folder import RESULTS, Folder, Incomplete, Index
-from sardonyx.sweep.local import Batch, Local, available
-from sardonyx.sweep.plan import Plan, check_goal
-from sardonyx.sweep.work import finished, setup
+from sardonyx.sweeps import folder as folders
+from sardonyx.sweeps.folder import RESULTS, Folder, Incomplete, Index
+from sardonyx.sweeps.local import Batch, Local, available
+from sardonyx.sweeps.plan import Plan, check_goal
+from sardonyx.sweeps.work import finished, setup
 
 #: Seconds of work in a batch, about, and its points at most.
 BATCH_SECONDS = 1.0

@@ -1,6 +1,6 @@
 """A worker: a process that lives as long as a sweep, runs points and writes them as shards.
 
-``python -m sardonyx.sweep.work`` reads JSON lines: first what the sweep is, then numbers of points
+``python -m sardonyx.sweeps.work`` reads JSON lines: first what the sweep is, then numbers of points
 to run. It answers a line for each point that is finished, and one for those that are kept. When
 its input ends, be it that the sweep was killed, it keeps what is finished and ends at once.
 """
@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.sweep import plan as plans
-from sardonyx.sweep.folder import Done, Folder
-from sardonyx.sweep.inputs import Changed, Input
-from sardonyx.sweep.kinds import shown
-from sardonyx.sweep.plan import Plan, Point
+from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps.folder import Done, Folder
+from sardonyx.sweeps.inputs import Changed, Input
+from sardonyx.sweeps.kinds import shown
+from sardonyx.sweeps.plan import Plan, Point
 
 #: Seconds after which finished points are written, if points are short.
 KEEP_EVERY = 2.0

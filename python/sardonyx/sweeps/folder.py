@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any
 from sardonyx import _core
 from sardonyx.files import replacing
 from sardonyx.runs.results import in_order
-from sardonyx.sweep.kinds import Figure, build
-from sardonyx.sweep.plan import Plan, Point, digest
+from sardonyx.sweeps.kinds import Figure, build
+from sardonyx.sweeps.plan import Plan, Point, digest
 
 if TYPE_CHECKING:
+    import pandas
     import pyarrow
     import pyarrow.parquet
 
@@ -102,6 +103,7 @@ class Folder:
         machines = plan.assumed()
         document = {
             "sweep": plan.document,
+            "base": str(plan.place.base.absolute()),
             "kind": plan.kind.name,
             "columns": plan.columns,
             "goals": list(plan.goals),
@@ -332,6 +334,10 @@ class Index:
             )
             self._base.execute("COMMIT")
 
+    def __len__(self) -> int:
+        count: int = self._base.execute("SELECT count(*) FROM done").fetchone()[0]
+        return count
+
     def __contains__(self, point: str) -> bool:
         return self.find(point) is not None
 
@@ -500,6 +506,31 @@ def _gathered(
 
 def _cast(column: pyarrow.ChunkedArray[Any], kind: pyarrow.DataType) -> Any:
     return column if column.type == kind else column.cast(kind)
+
+
+def frame(plan: Plan, folder: Folder) -> pandas.DataFrame:
+    """The results as a data frame; of a share, the rows that are there."""
+    import pandas as pd
+
+    target = folder.path / RESULTS
+    if target.is_file() and plan_of(target) == plan.id:
+        return pd.read_parquet(target)
+    index = Index(folder)
+    index.refresh()
+    found = [point for point in plan.points() if point.name in index]
+    types = index.types(point.name for point in found)
+    figures = figures_of(types, plan.columns)
+    places = [index.find(point.name) for point in found]
+    rows = pd.DataFrame([{"point": point.name, **plan.row(point)} for point in found])
+    return pd.concat([rows, _gathered(index, places, figures, types).to_pandas()], axis=1)
+
+
+def plan_of(results: Path) -> str | None:
+    """The plan whose results these are."""
+    import pyarrow.parquet as pq
+
+    said: bytes | None = (pq.read_schema(results).metadata or {}).get(b"sardonyx.plan")
+    return None if said is None else said.decode()
 
 
 class Incomplete(Exception):

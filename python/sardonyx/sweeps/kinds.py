@@ -26,7 +26,7 @@ from sardonyx.runs.merging import MergeQuestion
 from sardonyx.runs.results import Cause, Scalar
 from sardonyx.runs.sources import SYNTH, ProgramSource, Source, TraceSource, Value, parse, unknown
 from sardonyx.runs.stores import Conventional, Recam, StoreQuestion, Stream
-from sardonyx.sweep.inputs import Inputs
+from sardonyx.sweeps.inputs import Inputs
 
 #: A figure of a result; text where it is a verdict.
 Figure: TypeAlias = float | str | bool | None

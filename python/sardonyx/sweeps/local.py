@@ -64,7 +64,7 @@ class Process:
 
     def __init__(self, setup: Mapping[str, Any]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "sardonyx.sweep.work"],
+            [sys.executable, "-m", "sardonyx.sweeps.work"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
