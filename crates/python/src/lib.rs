@@ -8,6 +8,7 @@ mod device;
 mod estimate;
 mod machines;
 mod merging;
+mod persist;
 mod progress;
 mod recorder;
 mod simulate;
@@ -49,6 +50,8 @@ mod _core {
     use super::machines::{machine, machines};
     #[pymodule_export]
     use super::merging::{merge, merge_available, merge_mixes, merge_snapshot, merge_validate};
+    #[pymodule_export]
+    use super::persist::crash_real;
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]
