@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from sardonyx import _core
-from sardonyx.papers import sca, sca_causes
+from sardonyx.papers import causes, sca, sca_causes
 from sardonyx.papers.claims import load_claims
 from sardonyx.papers.sca_causes import CHANNELS
 from sardonyx.report import persistence, write_report
@@ -107,7 +107,7 @@ def test_the_reading_nearest_to_all_claims_is_found_and_named() -> None:
         return 1 / paper.get(point.design, 1.1) if meant else 1.0
 
     found = invented(rate)
-    readings, causes = sca.tables(found, sca.QUICK)
+    readings, swept = sca.tables(found, sca.QUICK)
     assert readings.facts["nearest"] == wanted
     assert readings.facts["apart"][wanted] < readings.facts["apart"][sca_causes.TABLE_2]
     row = {row.claim.key: row for row in sca.claims(found, sca.QUICK)}
@@ -116,7 +116,7 @@ def test_the_reading_nearest_to_all_claims_is_found_and_named() -> None:
     assert far.readings == {f"nearest, under {wanted}": pytest.approx(2.02 / 1.117)}
     near = row["sca Fig. 12 runtime_vs_no-encryption sca mean"]
     assert near.readings == {}  # 1 is within 15 % of 1.117
-    where = causes.rows["share of reads"]["co-located slower than sca"].ours
+    where = swept.rows["share of reads"]["co-located slower than sca"].ours
     assert where == "between 8 and 16"
     holds, fails, hangs = sca.verdict(found, list(row.values()), sca.QUICK)
     assert "on 4 of 4 numbers of cores" in holds
@@ -126,12 +126,12 @@ def test_the_reading_nearest_to_all_claims_is_found_and_named() -> None:
 
 
 def test_a_crossing_lies_between_the_values_around_it() -> None:
-    sweep = sca_causes.Sweep("loads", "think.loads", (0, 4, 16), "")
-    assert sca_causes.crossing(sweep, [0.9, 0.95, 1.2], 1.0) == "between 4 and 16"
-    assert sca_causes.crossing(sweep, [1.1, None, 0.8], 1.0) == "between 0 and 16"
-    assert sca_causes.crossing(sweep, [1.1, 1.2, 1.3], 1.0) == "everywhere in 0 to 16"
-    assert sca_causes.crossing(sweep, [0.9, 0.9, 1.0], 1.0) == "nowhere in 0 to 16"
-    assert sca_causes.crossing(sweep, [None, None, None], 1.0) == "not run"
+    sweep = causes.Sweep("loads", "think.loads", (0, 4, 16), "")
+    assert causes.crossing(sweep, [0.9, 0.95, 1.2], 1.0) == "between 4 and 16"
+    assert causes.crossing(sweep, [1.1, None, 0.8], 1.0) == "between 0 and 16"
+    assert causes.crossing(sweep, [1.1, 1.2, 1.3], 1.0) == "everywhere in 0 to 16"
+    assert causes.crossing(sweep, [0.9, 0.9, 1.0], 1.0) == "nowhere in 0 to 16"
+    assert causes.crossing(sweep, [None, None, None], 1.0) == "not run"
 
 
 def test_the_bound_is_a_read_and_a_pad_over_a_read() -> None:
@@ -178,9 +178,9 @@ def test_a_small_reproduction_fills_claims_and_figures() -> None:
     for figure in made:
         assert not isinstance(figure, Missing)
         figure.plotly()
-    readings, causes = sca.tables(again, scale)
+    readings, swept = sca.tables(again, scale)
     assert list(readings.rows) == list(sca_causes.READINGS)
-    assert set(causes.rows) == {sweep.name for sweep in sca_causes.SWEEPS} - {"channels"}
+    assert set(swept.rows) == {sweep.name for sweep in sca_causes.SWEEPS} - {"channels"}
     assert len(sca.verdict(again, sca.claims(again, scale), scale)) == 3
     slower = {
         run.design: run.metric("runtime_ns") or 0.0

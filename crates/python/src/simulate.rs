@@ -2,16 +2,16 @@
 //! The interpreter's lock is released while a run goes on; a cancelled one ends with an error.
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
-use sardonyx::controller::designs::{self as registry, Stack};
+use sardonyx::controller::designs as registry;
 use sardonyx::machine::outcome;
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::trace::Level;
-use sardonyx::workload::{DurabilityKind, timed};
+use sardonyx::workload::timed;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::progress::Progress;
-use crate::sources::Source;
+use crate::sources::{Source, durability};
 use crate::{bad, read};
 
 /// One run, as `python/sardonyx/runs/jobs.py` states it.
@@ -64,7 +64,8 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             Source::Program(program) => {
                 let total = program.transactions * u64::from(job.copies);
                 let mut tell = |done| tell(done, total);
-                let (spec, cores) = (program.spec(durability(design)?), job.copies as usize);
+                let durability = durability(design, program.software_log)?;
+                let (spec, cores) = (program.spec(durability), job.copies as usize);
                 let warmup = warmup + job.share_of(program.transactions);
                 let system = timed::system(&machine, design, &spec, cores, warmup);
                 system.map_err(bad)?.run(&mut tell).map_err(bad)?
@@ -95,18 +96,13 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
     })
 }
 
-/// What makes a program's transactions durable on `design`.
-fn durability(design: &str) -> PyResult<DurabilityKind> {
-    Ok(DurabilityKind::on(&Stack::named(design).map_err(bad)?))
-}
-
 /// An error unless the job's machine can be had and its program fits.
 #[pyfunction]
 pub fn check_job(job_json: &str) -> PyResult<()> {
     let job: Job = read(job_json)?;
     let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
     if let Source::Program(program) = &job.source {
-        let spec = program.spec(durability(&job.design)?);
+        let spec = program.spec(durability(&job.design, program.software_log)?);
         timed::check(&machine, &spec, job.copies as usize).map_err(bad)?;
     }
     Ok(())

@@ -101,7 +101,9 @@ def exhibit_table(exhibit: Exhibit) -> RenderableType:
         cells = []
         for cell in row.values():
             style = "" if cell.agrees is None else "green" if cell.agrees else "red"
-            beside = Text(f"{cell.beside}; {cell.evidence}", style="dim")
+            told = [cell.beside] if exhibit.has_paper else []
+            told += [cell.evidence] if cell.evidence else []
+            beside = Text("; ".join(told), style="dim")
             cells.append(Group(Text(cell.ours, style=style), beside))
         table.add_row(Text(name), *cells)
     return Group(table, Text(exhibit.note, style="dim"))

@@ -413,6 +413,7 @@ class ReCam:
     """Figs. 9 and 10, Sec. IV's reads, and what the paper does not look at."""
 
     name = "recam"
+    machine = "recam"
 
     def plan(self, asked: Asked) -> Plan:
         unwanted = {

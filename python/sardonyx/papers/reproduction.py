@@ -86,6 +86,11 @@ class Exhibit:
     facts: Mapping[str, Any]
 
     @property
+    def has_paper(self) -> bool:
+        """Whether the paper has any cell of it."""
+        return any(cell.paper for row in self.rows.values() for cell in row.values())
+
+    @property
     def columns(self) -> list[str]:
         """The headings of its columns."""
         return [name.replace("_", "-") for name in next(iter(self.rows.values()))]
@@ -162,9 +167,10 @@ class Plan:
 
 
 class Reproduction(Protocol):
-    """A paper that can be reproduced; its machine has its name."""
+    """A paper that can be reproduced, and the machine that is its."""
 
     name: str
+    machine: str
 
     def plan(self, asked: Asked) -> Plan:
         """What to run; an error says which wish the paper cannot have."""

@@ -421,6 +421,7 @@ class Sca:
     """The paper's programs on its machine; Table 1 is measured by cutting the power."""
 
     name = "sca"
+    machine = "sca"
 
     def plan(self, asked: Asked) -> Plan:
         if asked.copies is not None:

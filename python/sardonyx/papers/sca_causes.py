@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
+from sardonyx.papers.causes import Sweep, crossing
 from sardonyx.papers.claims import Claim, ClaimRow, Unit
 from sardonyx.papers.reproduction import Cell, Exhibit
 from sardonyx.runs.measures import arithmetic_mean, of_known
@@ -28,28 +28,6 @@ DESIGNS = ("no-encryption", "ideal", "co-located", "fca", "sca")
 PLAIN = "no-encryption"
 #: A gap beyond this wants a cause.
 CLOSE = 0.15
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """One setting, its values, Table 2's first, and what it stands for; ``under`` is set too."""
-
-    name: str
-    key: str
-    values: Sequence[int]
-    meaning: str
-    cores: int = 1
-    under: Mapping[str, Scalar] | None = None
-
-    def variant(self, value: int) -> dict[str, Scalar]:
-        """The settings of a point."""
-        return {**(self.under or {}), self.key: value}
-
-    def written(self, value: int) -> str:
-        """A value for people."""
-        if not self.key.endswith("bytes"):
-            return f"{value:,}"
-        return f"{value // MB} MB" if value >= MB else f"{value // KB} KB"
 
 
 REACH: Mapping[str, Scalar] = {COUNTER_CACHE: 32 * MB}
@@ -273,19 +251,6 @@ def runtimes(programs: Programs, sweep: Sweep) -> dict[str, list[float | None]]:
         for design in DESIGNS
         if design != PLAIN
     }
-
-
-def crossing(sweep: Sweep, of: Sequence[float | None], limit: float) -> str:
-    """Between which values a curve passes ``limit``."""
-    points = [(v, y) for v, y in zip(sweep.values, of, strict=True) if y is not None]
-    if not points:
-        return "not run"
-    first = points[0][1] > limit
-    for (before, _), (value, y) in pairwise(points):
-        if (y > limit) != first:
-            return f"between {sweep.written(before)} and {sweep.written(value)}"
-    whole = f"{sweep.written(points[0][0])} to {sweep.written(points[-1][0])}"
-    return f"{'everywhere' if first else 'nowhere'} in {whole}"
 
 
 def crossings(sweep: Sweep, found: Mapping[str, list[float | None]]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     claims,
     endurance,
+    hardware_logs,
     merging,
     page,
     performance,
@@ -56,7 +57,7 @@ def write_report(
     """
     beside = beside or BesidePaper()
     groups = [
-        Group(page.anchor(table), f"{table.title} of the paper", [], page.exhibit(table))
+        Group(page.anchor(table), page.heading(table), [], page.exhibit(table))
         for table in beside.exhibits
     ]
     if beside.claims:
@@ -113,7 +114,8 @@ def _groups(comparison: Comparison) -> list[Group]:
     }
     energy = Group("about-energy", "Energy", [beside["energy_ratio"]])
     if any(trace.program for trace in comparison.results.traces):
-        drawn = persistence.figures(comparison.programs)
+        drawn = hardware_logs.figures(comparison.programs)
+        drawn += persistence.figures(comparison.programs)
         groups = [Group("about-programs", "Persistent programs", drawn)]
         if comparison.beside_baseline:  # else there is nothing to hold energy against
             figure = replace(beside["energy_ratio"], cf="")  # programs are not ESD's workloads

@@ -461,10 +461,18 @@ def claims(rows: Sequence[ClaimRow]) -> str:
 
 def exhibit(table: Exhibit) -> str:
     """A table of the paper as measured: each cell, what it rests on, and the paper's."""
-    rows = [_row(escape(name), map(_exhibited, row.values())) for name, row in table.rows.items()]
+    rows = [
+        _row(escape(name), (_exhibited(cell, table.has_paper) for cell in row.values()))
+        for name, row in table.rows.items()
+    ]
     heads = _heads_of_words(table.head, *table.columns)
     attributes = f' data-name="{anchor(table)}" class="claims"'
     return f"<p>{escape(table.note)}</p>{_table(heads, rows, attributes, 'scroll')}"
+
+
+def heading(table: Exhibit) -> str:
+    """What its section is called."""
+    return f"{table.title}, beside the paper's" if table.has_paper else table.title
 
 
 def anchor(table: Exhibit) -> str:
@@ -472,12 +480,15 @@ def anchor(table: Exhibit) -> str:
     return table.key.replace("_", "-")
 
 
-def _exhibited(cell: PaperCell) -> str:
-    same = sum(value == cell.ours for value in cell.programs.values())
-    each = f"the same in {same} of {len(cell.programs)} programs"
+def _exhibited(cell: PaperCell, has_paper: bool) -> str:
+    told = [cell.evidence] if cell.evidence else []
+    if has_paper and cell.programs:
+        same = sum(value == cell.ours for value in cell.programs.values())
+        told.append(f"the same in {same} of {len(cell.programs)} programs")
+    beside = f" ({escape(cell.beside)})" if has_paper else ""
     return (
-        f'<td class="name why"><strong>{escape(cell.ours)}</strong> ({escape(cell.beside)})'
-        f"<small>{escape(cell.evidence)}; {each}</small></td>"
+        f'<td class="name why"><strong>{escape(cell.ours)}</strong>{beside}'
+        f"<small>{escape('; '.join(told))}</small></td>"
     )
 
 

@@ -41,6 +41,7 @@ class Programs:
         self.names = list(self.plain)
         self.cores = sorted({run.copies for run in self._runs.values()})
         self._settings: Mapping[str, Scalar] = {}
+        self.parameters = results.machine.parameters
 
     def under(
         self,
@@ -146,6 +147,32 @@ def traffic_ratio(metric: str) -> Two:
 def miss_rate(run: Run) -> float | None:
     """Look-ups in the counter cache that missed."""
     return of_known(lambda hits: 1 - hits, run.metric("counter_cache_hit_rate"))
+
+
+def counter_accesses(run: Run, kind: str) -> float | None:
+    """Counter lines that were read from the medium or written to it: ``reads`` or ``writes``."""
+    counters = run.causes.get("counter")
+    return 0.0 if counters is None else float(getattr(counters, f"medium_{kind}"))
+
+
+def l1_latency(run: Run, parameters: Mapping[str, Any]) -> float | None:
+    """Mean nanoseconds of a load or store, from asking L1 to the line, waits for a memory that
+    takes nothing included. A hit in any cache counts as one in L1, which no design changes.
+    """
+    names = ("reads", "cpu_cache_miss_rate", "mean_read_latency_ns", "core_memory_wait_ns")
+    reads, missed, latency, wait = (run.metric(name) for name in names)
+    if not reads or not missed or latency is None or wait is None:
+        return None
+    levels = [float(parameters[f"caches.{level}.latency_ns"]) for level in ("l1", "l2", "llc")]
+    accesses = reads / missed
+    return levels[0] + missed * (sum(levels[1:]) + latency) + wait * run.copies / accesses
+
+
+def transactions_per_wall_second(run: Run) -> float | None:
+    """How many transactions the simulator itself gets through in a second of real time."""
+    requests, speed = run.metric("requests"), run.metric("requests_per_second")
+    seconds = divide(requests, speed)
+    return divide(run.metric("transactions"), seconds)
 
 
 def written_size(size: int) -> str:
