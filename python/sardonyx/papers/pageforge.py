@@ -121,8 +121,14 @@ class Costs:
         label = " ".join(f"{key}={chosen[key]}" for key in sorted(chosen))
         return self._runs.get((application, design, label))
 
-    def metric(self, application: str, design: str, name: str) -> float | None:
-        run = self.run(application, design)
+    def metric(
+        self,
+        application: str,
+        design: str,
+        name: str,
+        variant: Mapping[str, Scalar] | None = None,
+    ) -> float | None:
+        run = self.run(application, design, variant)
         return None if run is None else run.metric(name)
 
     def over_none(
@@ -309,7 +315,8 @@ def verdict(comparison: Comparison, _: Sequence[ClaimRow]) -> tuple[str, ...]:
     )
     which = "exactly the pages that KSM saves" if same else "other pages than KSM"
     return (
-        f"PageForge saves {which}, {saved} of the generated machines' frames (the paper: 48 % of its guests').",
+        f"PageForge saves {which}, {saved} of the generated machines' frames (the paper: 48 % of "
+        "its guests').",
         f"Queries take {_more(ksm)} longer on average under KSM and {_more(forge)} under "
         f"PageForge, at the 95th percentile {_more(tails[0])} and {_more(tails[1])} (the paper: "
         f"+68 % and +10 %, +136 % and +11 %): PageForge is "

@@ -24,6 +24,7 @@ from sardonyx.report import (
     savings,
     stores,
     sweeps,
+    tailbench,
     workloads,
 )
 from sardonyx.report.figure import Figure, Missing
@@ -109,6 +110,9 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
 def _groups(comparison: Comparison) -> list[Group]:
     if stores.is_stores(comparison.results):
         return [Group("about-stores", "Deduplicating stores", stores.figures(comparison.results))]
+    if tailbench.is_tailbench(comparison.results):
+        drawn = tailbench.figures(comparison.results)
+        return [Group("about-merging", "What merging costs", drawn)]
     beside = {
         key: performance.beside_baseline(comparison, key) for key in performance.BESIDE_BASELINE
     }

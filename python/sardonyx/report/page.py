@@ -22,7 +22,7 @@ from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.reproduction import Cell as PaperCell
 from sardonyx.report.figure import Cell, Figure, Head, Missing, design_colour
 from sardonyx.report.workloads import summary as workload_summary
-from sardonyx.runs import stores
+from sardonyx.runs import stores, tailbench
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
@@ -40,6 +40,8 @@ from sardonyx.runs.results import Machine, Results, Trace
 
 #: What programs stand beside.
 PLAIN = "no-encryption"
+#: Designs that have no summary of writes and energy.
+OF_THEIR_OWN = {*stores.DESIGNS, *tailbench.DESIGNS}
 #: So many assumed parameters are named in place; more are folded away.
 FEW = 4
 
@@ -69,7 +71,7 @@ def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper)
             ("Sardonyx", results.version),
         ],
         [
-            *([] if set(results.designs) <= set(stores.DESIGNS) else _summaries(comparison)),
+            *([] if set(results.designs) <= OF_THEIR_OWN else _summaries(comparison)),
             *groups,
             *_variants(results),
             _assumptions(results),
