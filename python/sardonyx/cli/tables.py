@@ -27,6 +27,7 @@ from sardonyx.runs.measures import (
 )
 from sardonyx.runs.programs import per_transaction
 from sardonyx.runs.results import Results, Run
+from sardonyx.sweeps.table import Goal, Swept, ranked
 
 WIDE = 108
 MIDDLE = 72
@@ -67,6 +68,20 @@ def _cores(comparison: Comparison) -> str:
     copies = sorted({run.copies for run in comparison.runs()})
     number = " or ".join(map(str, copies))
     return f"{number} {'core' if copies == [1] else 'cores'} ran each trace."
+
+
+def best_table(swept: Swept, goal: Goal, most: int = 3) -> RenderableType:
+    """The best points of a sweep by a figure, a few of each subject."""
+    settings = [name for name in swept.axes if name != swept.subject]
+    table = Table(title=goal.text, title_justify="left", box=None, pad_edge=False)
+    for name in (swept.subject, *settings):
+        table.add_column(name, overflow="fold")
+    table.add_column(goal.name, justify="right")
+    for subject, rows in swept.by_subject().items():
+        for row in ranked(rows, goal)[:most]:
+            cells = [Text(str(row.get(name))) for name in settings]
+            table.add_row(Text(subject), *cells, f"{row[goal.name]:,.6g}")
+    return table
 
 
 def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:

@@ -102,6 +102,13 @@ def render_savings(
     return _page("Savings", path, source, [*facts, ("Sardonyx", version)], groups)
 
 
+def render_sweep(subject: str, facts: Sequence[tuple[str, str]], groups: Sequence[Group]) -> str:
+    """A page about a sweep."""
+    return _page(
+        "Sweep report", subject, "Points of a sweep, as its shards have them.", facts, groups
+    )
+
+
 def render_merge(answer: dict[str, Any], groups: Sequence[Group]) -> str:
     """A page about a merge."""
     machines = [str(machine["name"]) for machine in answer["machines"]]

@@ -247,19 +247,22 @@ def _write(part: Sequence[Done], path: Path) -> None:
     arrays, fields = [], []
     for name in names:
         values = [row.get(name) for row in rows]
-        kind = _type(values)
+        kind = _type(values, whole=name in part[0].row)
         arrays.append(pa.array(_as(values, kind), kind))
         fields.append(pa.field(name, kind))
     table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
     pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
 
 
-def _type(values: Iterable[Figure]) -> pyarrow.DataType:
+def _type(values: Iterable[Figure], *, whole: bool = False) -> pyarrow.DataType:
+    """The type of a column; whole numbers of a setting stay whole, so that they can be joined."""
     import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}
     if not kinds:
         return pa.null()
+    if whole and kinds == {int}:
+        return pa.int64()
     if kinds == {bool}:
         return pa.bool_()
     return pa.string() if str in kinds else pa.float64()
@@ -432,7 +435,7 @@ def merge(plan: Plan, folder: Folder, index: Index, target: Path) -> list[dict[s
     figures = figures_of(types, settings)
     schema = pa.schema(
         [("point", pa.string())]
-        + [(name, _setting_type(plan, name)) for name in settings]
+        + [(name, _type(plan.values(name), whole=True)) for name in settings]
         + [(name, types[name]) for name in figures]
         + [("error", pa.string())],
         metadata={"sardonyx": _core.VERSION, "sardonyx.plan": plan.id},
@@ -535,14 +538,6 @@ def plan_of(results: Path) -> str | None:
 
 class Incomplete(Exception):
     """A point of the plan is neither done nor failed."""
-
-
-def _setting_type(plan: Plan, name: str) -> pyarrow.DataType:
-    """Whole numbers stay whole, so that an axis can be joined on."""
-    import pyarrow as pa
-
-    values = {type(value) for value in plan.values(name) if value is not None}
-    return pa.int64() if values == {int} else _type(plan.values(name))
 
 
 def _chunks(points: Iterator[Point], count: int) -> Iterator[list[Point]]:

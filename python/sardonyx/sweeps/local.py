@@ -20,6 +20,9 @@ from typing import IO, Any
 
 from sardonyx import _core
 
+#: Workers that may be killed, one after the other, before one is ready.
+STARTS = 50
+
 
 class Died(Exception):
     """A worker has ended by itself, or was ended."""
@@ -161,11 +164,11 @@ class Local:
         return batch
 
     def _started(self) -> Process:
-        for attempt in range(10):  # whoever kills workers may kill a new one
+        for attempt in range(STARTS):  # whoever kills workers may kill a new one
             try:
                 process = Process(self.setup)
             except Died as died:
-                if attempt == 9 or died.status >= 0:
+                if attempt == STARTS - 1 or died.status >= 0:
                     raise _core.SardonyxError(
                         f"a worker {died.how} before its first point; give fewer --jobs"
                     ) from died

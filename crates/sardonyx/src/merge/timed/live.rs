@@ -71,10 +71,8 @@ impl<'i> Live<'i> {
             Frame::Own(page) => self.written.get(&page),
             Frame::Merged(frozen) => self.frozen.get(&frozen),
         };
-        written.map_or_else(
-            || self.view.images().bytes(self.image_of(frame)),
-            |bytes| bytes,
-        )
+        let written = written.map(|bytes| &**bytes);
+        written.unwrap_or_else(|| self.view.images().bytes(self.image_of(frame)))
     }
 
     /// A processor has stored in the page's own frame.
@@ -140,9 +138,9 @@ impl<'i> Live<'i> {
     }
 
     fn note(&mut self, event: impl FnOnce(&Live) -> Event) {
-        if self.log.is_some() {
-            let event = event(self);
-            self.log.as_mut().expect("it is there").push(event);
+        let event = self.log.is_some().then(|| event(self));
+        if let (Some(log), Some(event)) = (&mut self.log, event) {
+            log.push(event);
         }
     }
 }
