@@ -102,6 +102,12 @@ static int check(PMEMobjpool *pool, TOID(struct root) root, const char *acks) {
         else if (i < inserts + removals) state[removed(i - inserts, inserts)] = 0;
     }
     if (!known) { puts("no state that there ever was"); return 14; }
+    // What is there must be there to be freed.
+    for (uint64_t key = 1; key < 256; key++)
+        if (here[key] && (owns ? map_remove_free(ctx, D_RO(root)->map, key) : OID_IS_NULL(map_remove(ctx, D_RO(root)->map, key)))) {
+            printf("%lu cannot be removed\n", key);
+            return 16;
+        }
     if (last < acked) { printf("%lu operations were done, %lu are here\n", acked, last); return 15; }
     return 0;
 }
