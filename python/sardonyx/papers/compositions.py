@@ -41,6 +41,7 @@ POLICIES = (
     "co-located",
     "co-located-cc",
 )
+PLAIN = POLICIES[0]
 MACHINE = "sca"
 
 
@@ -131,7 +132,8 @@ class Tried:
 
     @property
     def secret(self) -> bool:
-        return not self.answer["secret_cuts"]
+        """Whether no cut gave a pad or a plaintext away; without encryption there is no secret."""
+        return self.composition.policy != PLAIN and not self.answer["secret_cuts"]
 
     @property
     def cuts(self) -> int:
@@ -220,6 +222,7 @@ def matrix(comparison: Comparison, tried: Sequence[Tried], scale: Scale) -> Exhi
         open_ = [one.program for one in of if not one.secret]
         words = "survives" if not lost else f"lost in {len(lost)} of {len(of)}"
         secret = "secret" if not open_ else f"not secret in {len(open_)} of {len(of)}"
+        secret = "plaintext" if composition.policy == PLAIN else secret
         counts = {
             "cuts": sum(one.cuts for one in of),
             "lost_cuts": sum(int(one.answer["lost_cuts"]) for one in of),
@@ -240,7 +243,7 @@ def matrix(comparison: Comparison, tried: Sequence[Tried], scale: Scale) -> Exhi
         f"({', '.join(scale.programs)}), {cuts:,} cuts by the explorer's plan, {scale.cuts} of "
         "each run: survives means that no cut that was made broke what every transaction is to "
         "have, whatever the layers promise. A cost is the mean over the programs, on one core of "
-        f"{comparison.results.machine.name}; under no-encryption nothing is secret."
+        f"{comparison.results.machine.name}."
     )
     facts = {
         "cuts": cuts,
