@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -363,6 +364,15 @@ def test_the_output_says_what_ran_of_each_trace_and_on_how_many_cores() -> None:
     )
     alone = stand_ins(kinds, 5_000, 1, "2000")
     assert "one core runs 5,000 records from its middle, of which 2000 only warm up" in alone
+
+
+def test_the_recordings_come_with_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = esd.REPRODUCTION.plan(Asked([], "esd"))
+    recorded = [w["name"] for w in plan.facts["workloads"] if w["kind"] == "recording"]
+    assert recorded == ["cc1", "pmdk-tx", "redis", "sqlite3", "stockfish", "x264"]
 
 
 def test_eight_cores_run_the_middle_of_each_trace_and_warm_up_with_half_of_it() -> None:

@@ -37,7 +37,7 @@ def reproduce(
     traces: Annotated[
         list[str] | None,
         typer.Argument(
-            help="esd: recordings that stand in for its programs; default: traces/*.parquet."
+            help="esd: recordings that stand in for its programs; default: the package's."
         ),
     ] = None,
     quick: Annotated[

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.resources import files
 from operator import add, sub
 from pathlib import Path
 from typing import Literal
@@ -53,6 +54,18 @@ Kind = Literal["recording", "ladder"]
 
 
 # ---- the runs
+
+
+def shipped() -> list[str]:
+    """The recordings that come with the package; a checkout has them in ``traces``."""
+    package = Path(str(files("sardonyx")))
+    for place in (package / "traces", package.parents[1] / "traces"):
+        if found := sorted(str(path) for path in place.glob("*.parquet")):
+            return found
+    raise _core.SardonyxError(
+        f"{package / 'traces'}: the package's recordings are not there; install it again, or name "
+        "traces"
+    )
 
 
 def points(sources: Mapping[str, Source], quick: bool = False) -> list[Point]:
@@ -498,8 +511,7 @@ class Esd:
 
     def plan(self, asked: Asked) -> Plan:
         window = asked.limit or (QUICK_WINDOW if asked.quick else WINDOW)
-        files = asked.traces or sorted(str(path) for path in Path("traces").glob("*.parquet"))
-        recordings = named(files, window) if files else {}
+        recordings = named(asked.traces or shipped(), window)
         whole: dict[str, Source] = recordings | {
             rung["name"]: SynthSource(name=rung["name"], seed=asked.seed, limit=window)
             for rung in json.loads(_core.ladder())

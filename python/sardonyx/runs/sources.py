@@ -38,7 +38,10 @@ class TraceSource(Value):
 
 
 class SynthSource(Value):
-    """A rung of the locality ladder, of its own number of records or of ``records``."""
+    """A rung of the locality ladder, of its own number of records or of ``records``.
+
+    Its records are alike anywhere, so that its middle is its beginning.
+    """
 
     kind: Literal["synth"] = "synth"
     name: str

@@ -38,10 +38,12 @@ impl Source {
         self
     }
 
-    /// The `records` in the middle of what there is.
+    /// The `records` in the middle of a file; the first of a generator, whose records are alike anywhere.
     #[must_use]
     pub fn middle(mut self, records: u64) -> Source {
-        self.skip = self.whole().saturating_sub(records) / 2;
+        if let Origin::File(reader) = &self.origin {
+            self.skip = reader.records().saturating_sub(records) / 2;
+        }
         self.limit(records)
     }
 
@@ -67,6 +69,9 @@ impl Source {
     /// # Errors
     /// As [`Source::next_batch`].
     pub fn requests(mut self) -> Result<u64, TraceError> {
+        if let Origin::Synth(_) = self.origin {
+            return Ok(self.total());
+        }
         let mut requests = 0;
         self.each(&mut |_, _| (), |record| {
             requests += u64::from(record.op == Op::ReadMiss || record.op.is_write());
