@@ -232,14 +232,17 @@ class Simulate(Kind):
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
         assert isinstance(subject, str)
         _check_design(options.design)
-        job = Job(
-            source=self._source(subject, options, at),
-            design=options.design,
-            machine=options.machine,
-            overrides=keys,
-            copies=options.copies,
-        )
-        _core.check_job(job.model_dump_json())
+        effective(options.machine, keys)
+        source = self._source(subject, options, at)
+        if isinstance(source, ProgramSource):
+            job = Job(
+                source=source.model_copy(update={"seed": 0}),
+                design=options.design,
+                machine=options.machine,
+                overrides=keys,
+                copies=options.copies,
+            )
+            _check_job(job.model_dump_json())
 
     def _source(self, subject: str, options: SimulateOptions, inputs: Inputs) -> Source:
         if subject in _programs() and subject not in inputs.known:
@@ -291,6 +294,11 @@ class Simulate(Kind):
 @lru_cache
 def _programs() -> list[str]:
     return [str(program["name"]) for program in json.loads(_core.programs())["programs"]]
+
+
+@lru_cache(4096)
+def _check_job(job: str) -> None:
+    _core.check_job(job)
 
 
 @lru_cache
@@ -420,7 +428,7 @@ class Merge(Kind):
     """Same-page merging over page images."""
 
     name = "merge"
-    subject = "machines"
+    subject = "images"
     listed = ("merge",)
     options = MergeOptions
     goals = ("max saving", "min settled_cpu_seconds")

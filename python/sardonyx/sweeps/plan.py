@@ -126,7 +126,12 @@ class Plan:
     def columns(self) -> list[str]:
         """The names that tell points apart, in the order of the plan; the subject is the first."""
         names = [name for axis in self.axes for name in axis.names]
-        own = [name for name in ("machine", "copies") if name in self.kind.options.model_fields]
+        known = self.kind.options.model_fields
+        own: list[str] = [name for name in ("machine", "copies") if name in known]
+        given = {*names, *self.fixed}
+        for alias, name in self.kind.aliases.items():
+            if alias in given:  # the word of the file
+                own = [alias if each == name else each for each in own]
         return list(dict.fromkeys([self.kind.subject, "design", *own, *names]))
 
     def at(self, number: int) -> Point | None:

@@ -22,13 +22,14 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.sweeps import plan as plans
-from sardonyx.sweeps.folder import Done, Folder
+from sardonyx.sweeps.folder import ROW, Done, Folder
 from sardonyx.sweeps.inputs import Changed, Input
 from sardonyx.sweeps.kinds import shown
 from sardonyx.sweeps.plan import Plan, Point
 
-#: Seconds after which finished points are written, if points are short.
-KEEP_EVERY = 2.0
+#: Seconds after which finished points are written, if points are short: soon at first, so that a
+#: worker that is killed again and again gets on, and then ever later.
+KEEP_FIRST, KEEP_EVERY = 0.1, 2.0
 #: Points that are written at the latest.
 KEEP_MOST = 1_000
 
@@ -63,7 +64,7 @@ class Worker:
         self._lock = threading.Lock()
         self._done: list[Done] = []
         self._numbers: list[int] = []
-        self._kept = time.monotonic()
+        self._kept, self._every = time.monotonic(), KEEP_FIRST
 
     def run(self, numbers: list[int]) -> None:
         """Run the points of these numbers and tell of each."""
@@ -71,7 +72,7 @@ class Worker:
             point = self._plan.at(number)
             assert point is not None
             self._run(point)
-            if time.monotonic() - self._kept > KEEP_EVERY or len(self._numbers) >= KEEP_MOST:
+            if time.monotonic() - self._kept > self._every or len(self._numbers) >= KEEP_MOST:
                 self.keep()
         self._tell({"ended": True, "memory": _memory()})
 
@@ -132,6 +133,7 @@ class Worker:
                 self._tell({"kept": self._numbers})
                 self._done, self._numbers = [], []
             self._kept = time.monotonic()
+            self._every = min(2 * self._every, KEEP_EVERY)
 
 
 def finished(
@@ -144,13 +146,13 @@ def finished(
     error: str | None,
 ) -> Done:
     """A point as shards have it."""
-    words = point.question.command
+    words, row = point.question.command, plan.row(point)
     alone = ("sweep", file, "--out", folder, "--shard", f"{point.number + 1}/{plan.size}")
     return Done(
         point=point.name,
         asked=json.dumps(point.question.identity, sort_keys=True),
-        row=plan.row(point),
-        figures=figures,
+        row=row,
+        figures={name: figure for name, figure in figures.items() if name not in (*row, *ROW)},
         seconds=seconds,
         error=error,
         command=shown(words or alone) if error is not None else None,
