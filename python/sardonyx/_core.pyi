@@ -59,6 +59,11 @@ def crash_real(question_json: str, progress: Progress | None) -> str:
     ``violations``, ``causes``, ``suspects`` and what was done.
     """
 
+def crash_lint(recording: str, pool: str, source: bool, folder: str | None) -> str:
+    """What a recording shows without running anything: ``findings``, and counts; into ``folder``
+    come short recordings ``all``, without idle ``flushes`` and without idle ``fences``.
+    """
+
 class Recording:
     """How far a recording is."""
 

@@ -53,6 +53,8 @@ impl<'a> Copy<'a> {
         ground: &File,
         folder: &Path,
     ) -> Result<Copy<'a>, PersistError> {
+        let folder = folder.join("pool");
+        std::fs::create_dir(&folder).map_err(PersistError::io(folder.display()))?;
         let path = folder.join(recording.pool.file_name().unwrap_or("pool".as_ref()));
         let failed = || PersistError::io(path.display());
         let length = recording.bytes as usize;
@@ -141,7 +143,22 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
+    /// Removes what the recovery left beside the pool.
+    fn clear(&self) -> std::io::Result<()> {
+        for entry in std::fs::read_dir(self.path.parent().expect("it is in a folder"))? {
+            let entry = entry?;
+            if entry.path() != self.path {
+                match entry.file_type()?.is_dir() {
+                    true => std::fs::remove_dir_all(entry.path())?,
+                    false => std::fs::remove_file(entry.path())?,
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn restore_file(&mut self) -> std::io::Result<()> {
+        self.clear()?;
         let ours = self.file.metadata()?;
         let there = std::fs::symlink_metadata(&self.path);
         let replaced =

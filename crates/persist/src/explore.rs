@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::PersistError;
 use crate::copy::{self, Copy};
+use crate::elsewhere;
 use crate::images::{self, Floors, Image, Kind, PASSES, Scope};
 use crate::recording::{Act, Recording};
 use crate::recovery::{Ended, Recovery, said};
@@ -22,11 +23,12 @@ use crate::source::Sources;
 use crate::state::{Course, Platform};
 
 /// Violations after which there is nothing more to learn.
-const ENOUGH: usize = 120;
+const ENOUGH: usize = 60;
 /// Violations of one kind of cut and image that are looked for.
 const SAME: u32 = 2;
-/// Violations that are reduced, at most.
+/// Violations that are reduced, at most; and after how many that show nothing new there is an end.
 const REDUCED: usize = 24;
+const NOTHING_NEW: usize = 6;
 /// Of a budget, what is spent on looking if there is something to reduce.
 const LOOKING: f64 = 0.7;
 /// A recovery's time, in times of the undisturbed one, and at least.
@@ -97,6 +99,8 @@ pub struct Found {
     pub images: u64,
     /// Recoveries run, those of reductions included.
     pub recoveries: u64,
+    /// Images tried and failed, by cut.
+    pub by_cut: FxHashMap<u32, (u32, u32)>,
     /// Images by how they were come by.
     pub kinds: Vec<(Kind, u64)>,
     /// Seconds of looking, and of all.
@@ -181,6 +185,16 @@ impl<'a> Bench<'a> {
         let ended = (self.shared.recovery).run(self.copy.path(), &self.acks, &self.output);
         self.copy.restore(image)?;
         ended
+    }
+
+    /// The files outside of its own folder that the recovery opens for writing.
+    fn elsewhere(&mut self, image: &Image) -> Result<Vec<PathBuf>, PersistError> {
+        self.copy.make(image);
+        let command = (self.shared.recovery).command(self.copy.path(), &self.acks);
+        let folder = self.copy.path().parent().expect("it is in a folder");
+        let files = elsewhere::written(&command, folder);
+        self.copy.restore(image)?;
+        Ok(files)
     }
 
     /// Whether the recovery copes with an image; asked once of each.
@@ -438,6 +452,7 @@ pub fn explore(
         start: 0,
         images: 0,
         recoveries: 0,
+        by_cut: FxHashMap::default(),
         kinds: Vec::new(),
         looking: 0.0,
         seconds: 0.0,
@@ -574,7 +589,15 @@ fn undisturbed(
             )));
         }
     }
+    let elsewhere = bench.elsewhere(&image)?;
     drop(bench);
+    if let Some(file) = elsewhere.first() {
+        return Err(PersistError::new(format!(
+            "--recover: it opens {} for writing, and not only the copy that it is given: many run at a time, and each may \
+             write to {{pool}} and beside it only; have it do so, or print",
+            file.display()
+        )));
+    }
     if before != hash() {
         return Err(PersistError::new(format!(
             "--recover: it writes to {}, and not to the copy that it is given; use {{pool}} in its command",
@@ -689,6 +712,9 @@ impl Search<'_> {
             Ok((ended, said)) => {
                 self.found.images += 1;
                 *self.kinds.entry(image.kind).or_default() += 1;
+                let at = self.found.by_cut.entry(image.cut).or_default();
+                at.0 += 1;
+                at.1 += u32::from(self.shared.recovery.fails(ended));
                 if self.shared.recovery.fails(ended) {
                     let cut = self.shared.course.cuts[image.cut as usize];
                     *self.failed.entry((cut.signature, image.kind)).or_default() += 1;
@@ -778,8 +804,9 @@ impl Search<'_> {
         let spread = (chosen.len() / REDUCED).max(1);
         let chosen: Vec<usize> = chosen.into_iter().step_by(spread).take(REDUCED).collect();
         let mut next = chosen.iter();
+        let (mut known, mut stale) = (FxHashSet::default(), 0);
         loop {
-            while crew.waiting < QUEUE.min(4) && Instant::now() < self.deadline {
+            while crew.waiting < 4 && stale < NOTHING_NEW && Instant::now() < self.deadline {
                 let Some(&number) = next.next() else { break };
                 let image = self.found.violations[number].image.clone();
                 crew.give(Job::Reduce(number, image));
@@ -787,6 +814,24 @@ impl Search<'_> {
             match crew.next() {
                 None => break,
                 Some(Answer::Reduced(number, Ok(reduced))) => {
+                    let sites = |overs: &[images::Over]| -> Vec<u64> {
+                        let recording = &self.shared.recording;
+                        let site = |over: &images::Over| {
+                            let slot = &recording.lines[over.slot as usize];
+                            let event = slot.versions[over.version as usize].event;
+                            let site = recording.events[event as usize].site;
+                            let pc = recording.sites.get(site as usize).map(|site| site.pc);
+                            pc.unwrap_or(u64::from(slot.line))
+                        };
+                        let mut all: Vec<u64> = overs.iter().map(site).collect();
+                        all.sort_unstable();
+                        all.dedup();
+                        all
+                    };
+                    match known.insert((sites(&reduced.early), sites(&reduced.late))) {
+                        true => stale = 0,
+                        false => stale += 1,
+                    }
                     self.found.reduced.push((number, reduced));
                 }
                 Some(Answer::Reduced(_, Err(e))) | Some(Answer::Tried(_, Err(e))) => return Err(e),

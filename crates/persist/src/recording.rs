@@ -36,7 +36,9 @@ pub enum Act {
         ordered: bool,
     },
     /// A flush of a line of the file that was never stored to.
-    FlushElsewhere,
+    FlushClean,
+    /// A flush, or a store past the caches, of a line that is not the file's.
+    Foreign,
     /// A fence, or an instruction that is one.
     Fence,
 }
@@ -336,8 +338,9 @@ impl Recording {
                             slot,
                             ordered: record.op == Op::Clflush,
                         },
-                        None => Act::FlushElsewhere,
+                        None => Act::FlushClean,
                     },
+                    Op::Clwb | Op::ClflushOpt | Op::NonTemporalWrite => Act::Foreign,
                     _ => continue,
                 };
                 self.events.push(Event {

@@ -70,6 +70,12 @@ impl Recovery {
         !matches!(ended, Ended::Status(status) if self.ok.contains(&status))
     }
 
+    /// The command's words for these files.
+    pub fn command(&self, pool: &Path, acks: &Path) -> Vec<OsString> {
+        let words = self.words.iter();
+        words.map(|word| replaced(word, pool, acks)).collect()
+    }
+
     /// Runs it on `pool`; what it says goes to the file `output`.
     ///
     /// # Errors
@@ -77,9 +83,7 @@ impl Recovery {
     pub fn run(&self, pool: &Path, acks: &Path, output: &Path) -> Result<Ended, PersistError> {
         let failed = || PersistError::io(output.display());
         let file = File::create(output).map_err(failed())?;
-        let words: Vec<_> = (self.words.iter())
-            .map(|word| replaced(word, pool, acks))
-            .collect();
+        let words = self.command(pool, acks);
         // Nothing here needs a fork: the standard library starts it by posix_spawn.
         let mut child = Command::new(&words[0])
             .args(&words[1..])

@@ -125,7 +125,7 @@ impl Visit for Pending {
 pub fn reduce(bench: &mut Bench<'_>, image: &Image, start: u32) -> Result<Reduced, PersistError> {
     let shared = bench.shared;
     let course = &shared.course;
-    let acked = bench.acked(image.cut);
+    let mut acked = bench.acked(image.cut);
     let given = |cut: u32, over: &[Over]| Image {
         cut,
         over: over.to_vec(),
@@ -134,17 +134,20 @@ pub fn reduce(bench: &mut Bench<'_>, image: &Image, start: u32) -> Result<Reduce
     let (mut base, mut over) = (image.cut, image.over.clone());
     let mut below = true;
     if !bench.copes(&Image::fenced(base), acked)? {
-        // What was fenced fails already: the first cut at which it does, seen from the one before.
+        // What was fenced fails already: the first cut at which it does, seen from the one before. If that one fails as well once
+        // it is held to what had been acknowledged by then, nothing came too early: something is late.
         let mut failing = base;
         below = false;
         for cut in (start.max(base.saturating_sub(AROUND))..base).rev() {
-            if bench.copes(&Image::fenced(cut), acked)? {
-                below = true;
+            if bench.copes(&Image::fenced(cut), bench.acked(cut))? {
+                acked = bench.acked(failing);
+                below = bench.copes(&Image::fenced(cut), acked)?;
                 break;
             }
             failing = cut;
         }
-        base = if below { failing - 1 } else { image.cut };
+        acked = bench.acked(failing);
+        base = if below { failing - 1 } else { failing };
         over = match below {
             true => between(course, base, failing),
             false => Vec::new(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::explore::{Explored, Question, Violation};
 use crate::images::{Image, Over, PASSES};
-use crate::recording::{LINE, NOWHERE, Recording};
+use crate::recording::{Act, LINE, NOWHERE, Recording};
 use crate::recovery::Ended;
 use crate::reduce::Reduced;
 use crate::source::{Frame, Sources};
@@ -120,6 +120,82 @@ fn sentence(early: &[Store], late: &[Store], ended: Ended) -> String {
         (true, false) => format!("{how} where {} had not persisted", listed(late)),
         (true, true) => format!("{how}, and no few lines decide it"),
     }
+}
+
+/// Events that a timeline shows before a cut, and after it.
+const BEFORE: usize = 48;
+const AFTER: usize = 16;
+
+/// What happened around a cut: events with their lines and places, and cuts with how many images failed there.
+fn timeline(
+    explored: &Explored,
+    sources: &mut Option<Sources<'_>>,
+    reduced: &Reduced,
+) -> Vec<Value> {
+    let (recording, course) = (&explored.shared.recording, &explored.shared.course);
+    let at = course.cuts[reduced.image.cut as usize].event as usize;
+    let decides = |overs: &[Over]| -> Vec<u32> {
+        let event =
+            |over: &Over| recording.lines[over.slot as usize].versions[over.version as usize].event;
+        overs.iter().map(event).collect()
+    };
+    let (early, late) = (decides(&reduced.early), decides(&reduced.late));
+    let last = late
+        .iter()
+        .chain(&early)
+        .max()
+        .map_or(at, |&event| event as usize);
+    let range = at.saturating_sub(BEFORE)..(at.max(last) + AFTER).min(recording.events.len());
+    let mut shown = Vec::new();
+    let mut cuts = course
+        .cuts
+        .partition_point(|cut| (cut.event as usize) < range.start);
+    for (number, event) in recording.events[range.clone()].iter().enumerate() {
+        let number = number + range.start;
+        while course
+            .cuts
+            .get(cuts)
+            .is_some_and(|cut| cut.event as usize == number)
+        {
+            let (tried, failed) = (explored.found.by_cut.get(&(cuts as u32)))
+                .copied()
+                .unwrap_or_default();
+            shown.push(json!({
+                "what": "cut", "cut": cuts, "tried": tried, "failed": failed, "here": cuts as u32 == reduced.image.cut,
+            }));
+            cuts += 1;
+        }
+        let (what, slot) = match event.act {
+            Act::Store {
+                slot, past: false, ..
+            } => ("store", Some(slot)),
+            Act::Store { slot, .. } => ("store past the caches", Some(slot)),
+            Act::Flush {
+                slot,
+                ordered: false,
+            } => ("flush", Some(slot)),
+            Act::Flush { slot, .. } => ("clflush", Some(slot)),
+            Act::FlushClean => ("flush", None),
+            Act::Foreign => continue,
+            Act::Fence => ("fence", None),
+        };
+        let stack = match sources {
+            Some(sources) if event.site != NOWHERE => sources.stack(event.site),
+            _ => Vec::new(),
+        };
+        let place = stack
+            .iter()
+            .find(|frame| frame.own())
+            .or(stack.first())
+            .map(Frame::place);
+        shown.push(json!({
+            "what": what, "offset": slot.map(|slot| u64::from(recording.lines[slot as usize].line) * LINE as u64),
+            "place": place, "function": stack.first().and_then(|frame| frame.function.clone()),
+            "thread": event.thread, "row": event.row,
+            "role": if early.contains(&(number as u32)) { "early" } else if late.contains(&(number as u32)) { "late" } else { "" },
+        }));
+    }
+    shown
 }
 
 /// How much a store says of the fault.
@@ -239,6 +315,7 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
                 "cut": cut(&cause.reduced.image),
                 "ended": violation.ended.to_string(),
                 "said": violation.said,
+                "timeline": timeline(explored, &mut sources, &cause.reduced),
             })
         })
         .collect();

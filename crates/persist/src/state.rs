@@ -192,7 +192,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                     state.rise(slot, version, &mut |rise| visit.rise(rise));
                 }
             }
-            (Platform::Eadr, _) | (_, Act::FlushElsewhere) => {}
+            (Platform::Eadr, _) | (_, Act::FlushClean | Act::Foreign) => {}
             (
                 Platform::Adr,
                 Act::Store {

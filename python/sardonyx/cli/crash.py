@@ -181,6 +181,18 @@ def crash(
             **PATH,
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="A page with a timeline of each cause.", rich_help_panel=REAL, **PATH),
+    ] = None,
+    lint: Annotated[
+        bool,
+        typer.Option(
+            "--lint",
+            help="Say, without any run, what is never flushed or flushed for nothing.",
+            rich_help_panel=REAL,
+        ),
+    ] = False,
     no_source: Annotated[
         bool,
         typer.Option("--no-source", help="Go on without lines of code.", rich_help_panel=REAL),
@@ -228,6 +240,9 @@ def crash(
                 jobs=jobs,
                 source=not no_source,
                 json_to=json_to,
+                html=html,
+                lint=lint,
+                machine=machine,
             )
         )
         return

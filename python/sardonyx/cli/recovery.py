@@ -19,13 +19,16 @@ from sardonyx import _core
 from sardonyx.cli.common import (
     CHECK_FAILED,
     check_json_target,
+    check_target,
     err,
     for_people,
     note,
     write_json,
 )
 from sardonyx.cli.progress import watched
-from sardonyx.runs.recoveries import Question, crash_real, words
+from sardonyx.files import write_text
+from sardonyx.report.recovery import render
+from sardonyx.runs.recoveries import Question, crash_real, lint, words
 
 #: Suspects and causes that people are shown; the JSON has all.
 SHOWN = 3
@@ -51,6 +54,9 @@ class Asked:
     jobs: int
     source: bool
     json_to: str | None
+    html: Path | None
+    lint: bool
+    machine: str
 
 
 def statuses(text: str) -> tuple[int, ...]:
@@ -63,6 +69,9 @@ def statuses(text: str) -> tuple[int, ...]:
 
 def crash_recording(asked: Asked) -> None:
     """Run the recovery on every image that a cut of the recording could leave."""
+    if asked.lint and asked.pool is not None:
+        _lint(asked)
+        return
     if asked.pool is None or asked.recover is None:
         missing = "--pool FILE" if asked.pool is None else "--recover 'CMD {pool}'"
         raise _core.SardonyxError(
@@ -70,6 +79,8 @@ def crash_recording(asked: Asked) -> None:
             "command that opens a copy of it and checks what it finds"
         )
     check_json_target(asked.json_to, [asked.recording])
+    if asked.html is not None:
+        check_target(asked.html, [asked.recording], "--html ")
     question = Question(
         recording=asked.recording,
         pool=str(asked.pool),
@@ -99,9 +110,50 @@ def crash_recording(asked: Asked) -> None:
         _show_replayed(people, found)
     else:
         _show(people, found)
+    if asked.html is not None and "replayed" not in found:
+        write_text(asked.html, render(found, _core.VERSION))
     write_json(asked.json_to, {"sardonyx": _core.VERSION} | found)
     if found["fails"]:
         raise typer.Exit(CHECK_FAILED)
+
+
+def _lint(asked: Asked) -> None:
+    """What the recording shows without running anything."""
+    check_json_target(asked.json_to, [asked.recording])
+    found = lint(asked.recording, str(asked.pool), asked.source, asked.machine)
+    people = for_people(asked.json_to)
+    for line in found["notes"]:
+        note(line)
+    people.print(
+        f"{found['stores']:,} stores, {found['flushes']:,} flushes and {found['fences']:,} fences "
+        f"of {found['pool']}"
+    )
+    if not found["findings"]:
+        people.print(Text("nothing to find fault with", style="green"))
+    else:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("what")
+        table.add_column("times", justify="right")
+        table.add_column("where")
+        table.add_column("in")
+        for finding in found["findings"]:
+            through = f" (in {finding['through']})" if finding["through"] else ""
+            table.add_row(
+                finding["meaning"],
+                f"{finding['count']:,}",
+                finding["place"],
+                ((finding["frame"] or {}).get("function") or "") + through,
+            )
+        people.print(table)
+    for name, cost in found.get("cost_ns", {}).items():
+        if found["idle"][name]:
+            people.print(
+                f"{found['idle'][name]:,} {name} that do nothing cost {cost / 1e3:,.1f} of "
+                f"{found['took_ns'] / 1e3:,.1f} us on {asked.machine} without encryption"
+            )
+    if not found["has_places"]:
+        note("the recording has no places in the program; record with --pc to see lines of code")
+    write_json(asked.json_to, {"sardonyx": _core.VERSION} | found)
 
 
 def _command(asked: Asked, image: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+import tempfile
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.runs.sources import Value
+from sardonyx.runs.jobs import Job
+from sardonyx.runs.sources import TraceSource, Value
 
 #: What only a shell understands.
 SHELL = set("|&;<>()$`*?[]~#\n")
@@ -55,6 +57,34 @@ def words(command: str) -> tuple[str, ...]:
     if assigns or SHELL & set(unquoted.replace("{pool}", "").replace("{acks}", "")):
         return ("/bin/sh", "-c", command)
     return tuple(parts)
+
+
+def lint(recording: str, pool: str, source: bool, machine: str) -> dict[str, Any]:
+    """What the recording shows without a run, and what its idle flushes and fences cost.
+
+    The cost is the difference of two simulations of what the recording has of the pool, on a core of
+    the machine, without encryption; all other instructions take their time and touch no memory.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        found: dict[str, Any] = json.loads(_core.crash_lint(recording, pool, source, folder))
+
+        def took(name: str) -> float:
+            job = Job(
+                source=TraceSource(path=f"{folder}/{name}.parquet"),
+                design="no-encryption",
+                machine=machine,
+            )
+            ran = json.loads(_core.simulate(job.model_dump_json(), None))
+            return float(ran["metrics"]["simulated_ns"])
+
+        if any(found["idle"].values()):
+            everything = took("all")
+            found["took_ns"] = everything
+            found["cost_ns"] = {
+                name: everything - took(name) if idle else 0.0
+                for name, idle in found["idle"].items()
+            }
+    return found
 
 
 def crash_real(question: Question, progress: _core.Progress | None = None) -> dict[str, Any]:
