@@ -13,14 +13,19 @@ use crate::bad;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Source {
-    /// A trace file, ended after `limit` records.
-    Trace { path: String, limit: Option<u64> },
+    /// A trace file, ended after `limit` records, or as many in its `middle`.
+    Trace {
+        path: String,
+        limit: Option<u64>,
+        middle: bool,
+    },
     /// A rung of the locality ladder, of `records` records, ended after `limit`.
     Synth {
         name: String,
         records: Option<u64>,
         seed: u64,
         limit: Option<u64>,
+        middle: bool,
     },
     /// A persistent program.
     Program(Program),
@@ -56,28 +61,59 @@ pub fn yes() -> bool {
 }
 
 impl Source {
-    /// The trace, from its beginning; a program has none.
-    pub fn open(&self) -> PyResult<trace::Source> {
-        let (source, limit) = match self {
-            Source::Trace { path, limit } => (trace::Source::open(path).map_err(bad)?, limit),
+    /// The trace for the core `copy` of several with contents of their own: a generated one has a seed of
+    /// its own there.
+    pub fn open_copy(&self, copy: u32) -> PyResult<trace::Source> {
+        match self {
             Source::Synth {
                 name,
                 records,
                 seed,
                 limit,
+                middle,
+            } => Source::Synth {
+                name: name.clone(),
+                records: *records,
+                seed: seed.wrapping_add(u64::from(copy)),
+                limit: *limit,
+                middle: *middle,
+            }
+            .open(),
+            _ => self.open(),
+        }
+    }
+
+    /// The trace, from its beginning; a program has none.
+    pub fn open(&self) -> PyResult<trace::Source> {
+        let (source, limit, middle) = match self {
+            Source::Trace {
+                path,
+                limit,
+                middle,
+            } => (trace::Source::open(path).map_err(bad)?, limit, middle),
+            Source::Synth {
+                name,
+                records,
+                seed,
+                limit,
+                middle,
             } => {
                 let mut ladder = trace::locality_ladder().into_iter();
                 let spec = ladder.find(|spec| spec.name == *name);
                 let spec = spec.ok_or_else(|| bad(format!("there is no generator `{name}`")))?;
                 let records = records.unwrap_or(spec.records);
                 let synth = Synth::new(Spec { records, ..spec }, *seed).map_err(bad)?;
-                (trace::Source::from(synth), limit)
+                (trace::Source::from(synth), limit, middle)
             }
             Source::Program(program) => {
                 return Err(bad(format!("{}: is no trace", program.name)));
             }
         };
-        Ok(source.limit(limit.unwrap_or(u64::MAX)))
+        Ok(match (limit, middle) {
+            (None, _) => source,
+            (Some(limit), false) => source.limit(*limit),
+            (Some(limit), true) => source.middle(*limit),
+        })
     }
 }
 

@@ -18,7 +18,7 @@ from sardonyx.cli.common import (
     output_directory,
     write_json,
 )
-from sardonyx.cli.options import JsonTo, Limit, Set, Workers
+from sardonyx.cli.options import JsonTo, Limit, Set, Warmup, Workers
 from sardonyx.cli.places import check_replaced
 from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import print_beside, save
@@ -37,7 +37,7 @@ def reproduce(
     traces: Annotated[
         list[str] | None,
         typer.Argument(
-            help="esd: recordings that stand in for its programs; default: traces/*.parquet."
+            help="esd: recordings that stand in for its programs; default: the package's."
         ),
     ] = None,
     quick: Annotated[
@@ -49,18 +49,13 @@ def reproduce(
     ] = None,
     settings: Set = None,
     limit: Limit = None,
-    warmup: Annotated[
-        int | None,
-        typer.Option(
-            "--warmup", min=0, max=MOST, help="Requests, or transactions, that count nowhere."
-        ),
-    ] = None,
+    warmup: Warmup = None,
     copies: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=1024,
-            help="esd: cores that each run a trace, with contents of their own; default: 1.",
+            help="esd: cores that each run a trace, with contents of their own; default: 8.",
         ),
     ] = None,
     seed: Annotated[

@@ -16,7 +16,7 @@ from sardonyx.papers.causes import Sweep, crossing
 from sardonyx.papers.claims import Claim, ClaimRow, Found, claim_rows, written_claim
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Settings, Simulations
+from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
 from sardonyx.runs.programs import (
     COUNTER_CACHE,
@@ -533,7 +533,8 @@ class EasyPm:
             )
         scale = replace(QUICK if asked.quick else FULL, seed=asked.seed)
         if asked.warmup is not None:
-            scale = replace(scale, warmup=asked.warmup)
+            count, share = parse_warmup(asked.warmup)
+            scale = replace(scale, warmup=count + int(share * scale.transactions))
         return Plan(
             Simulations(Settings(asked.machine, asked.overrides, scale.warmup), points(scale)),
             "The structures are written anew for Sardonyx; the paper states neither their sizes "

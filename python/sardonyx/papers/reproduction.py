@@ -22,13 +22,16 @@ from sardonyx.runs.scheduler import Watch
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the user asks of a reproduction; ``None`` leaves it to the paper."""
+    """What the user asks of a reproduction; ``None`` leaves it to the paper.
+
+    ``warmup`` is a number of requests or transactions, or a share of the run (``parse_warmup``).
+    """
 
     traces: Sequence[str]
     machine: str
     overrides: Sequence[tuple[str, str]] = ()
     limit: int | None = None
-    warmup: int | None = None
+    warmup: str | None = None
     copies: int | None = None
     quick: bool = False
     seed: int = 0

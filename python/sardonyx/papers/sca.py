@@ -23,7 +23,7 @@ from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
 from sardonyx.papers.sca_causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion
-from sardonyx.runs.jobs import Point, Settings, Simulations
+from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import Two, arithmetic_mean, of_known, saved
 from sardonyx.runs.programs import (
     ACCESSES,
@@ -438,7 +438,8 @@ class Sca:
             )
         scale = replace(QUICK if asked.quick else FULL, seed=asked.seed)
         if asked.warmup is not None:
-            scale = replace(scale, warmup=asked.warmup)
+            count, share = parse_warmup(asked.warmup)
+            scale = replace(scale, warmup=count + int(share * scale.transactions))
         cut = (sca_stages.QUICK if asked.quick else sca_stages.FULL).model_copy(
             update={"seed": asked.seed}
         )

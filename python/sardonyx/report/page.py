@@ -22,10 +22,11 @@ from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.reproduction import Cell as PaperCell
 from sardonyx.report.figure import Cell, Figure, Head, Missing, design_colour
 from sardonyx.report.workloads import summary as workload_summary
-from sardonyx.runs import stores
+from sardonyx.runs import stores, tailbench
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
+    HANGING,
     MEASURES,
     Measure,
     Two,
@@ -39,6 +40,8 @@ from sardonyx.runs.results import Machine, Results, Trace
 
 #: What programs stand beside.
 PLAIN = "no-encryption"
+#: Designs that have no summary of writes and energy.
+OF_THEIR_OWN = {*stores.DESIGNS, *tailbench.DESIGNS}
 #: So many assumed parameters are named in place; more are folded away.
 FEW = 4
 
@@ -68,7 +71,7 @@ def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper)
             ("Sardonyx", results.version),
         ],
         [
-            *([] if set(results.designs) <= set(stores.DESIGNS) else _summaries(comparison)),
+            *([] if set(results.designs) <= OF_THEIR_OWN else _summaries(comparison)),
             *groups,
             *_variants(results),
             _assumptions(results),
@@ -97,6 +100,13 @@ def render_savings(
     """A page about what deduplication would save."""
     source = "What is there, counted in its bytes; what two designs would take to store it."
     return _page("Savings", path, source, [*facts, ("Sardonyx", version)], groups)
+
+
+def render_sweep(subject: str, facts: Sequence[tuple[str, str]], groups: Sequence[Group]) -> str:
+    """A page about a sweep."""
+    return _page(
+        "Sweep report", subject, "Points of a sweep, as its shards have them.", facts, groups
+    )
 
 
 def render_merge(answer: dict[str, Any], groups: Sequence[Group]) -> str:
@@ -275,6 +285,8 @@ def _summary(comparison: Comparison) -> Group:
     means = {d: [comparison.mean(m, d) for m in measures] for d in designs}
     rests = {
         (d, m.key): assumed_by(comparison.runs(BASELINE, d), m.aspect)
+        if m.aspect in HANGING
+        else []
         for d in designs
         for m in measures
     }
@@ -295,7 +307,8 @@ def _summary(comparison: Comparison) -> Group:
         f"Over {count} {'workload' if count == 1 else 'workloads'}, each beside the baseline on "
         "the same trace. "
         "Speed-ups, IPC, energy and p99 are geometric means, shares arithmetic ones; IPC and "
-        "energy are ratios to the baseline. Best in bold. † rests on assumed parameters."
+        "energy are ratios to the baseline. Best in bold. † is a time or an energy that rests on "
+        "assumed parameters."
     )
     per_trace = [
         _row(
