@@ -192,7 +192,7 @@ impl Player<'_> {
         if asks && !self.may_miss(port, fetch, Need::Mshr) {
             return None;
         }
-        let waiter = self.waiter(true, asks);
+        let waiter = self.waiter(true, asks, fetch);
         if port.probe(waiter, line, self.time(fetch)) {
             let back = fetch + self.latency[2];
             self.loaded = self.loaded.max(back);
