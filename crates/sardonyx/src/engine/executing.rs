@@ -163,8 +163,10 @@ impl Engine {
 
     pub(super) fn start_unit(&mut self, step: Step, unit: usize, purpose: Purpose) {
         let params = &self.params.units[unit];
-        let begun = self.now.max(self.unit_free[unit]);
-        self.unit_free[unit] = begun + params.interval.ps();
+        let units = self.unit_free[unit].iter_mut();
+        let free = units.min().expect("there is one unit at least");
+        let begun = self.now.max(*free);
+        *free = begun + params.interval.ps();
         let account = self.ledger.of(purpose);
         let record = self.plan.steps.get_mut(step);
         if !record.again {

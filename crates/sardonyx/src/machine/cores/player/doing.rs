@@ -28,7 +28,18 @@ impl Player<'_> {
                 }
                 words(len)
             }
+            OpKind::LoadPast => {
+                match self.load_past(port, line, fetch) {
+                    Some(miss) => (missed, asked) = (miss, miss),
+                    None => return Ok(false),
+                }
+                1
+            }
             OpKind::Store { .. } | OpKind::StoreLine { .. } => {
+                if port.is_protected(self.core, op.line) {
+                    self.fault(fetch);
+                    return Ok(false);
+                }
                 match self.store(port, op.kind, line, fetch) {
                     Some((miss, logged)) => (missed, asked) = (miss, miss || logged),
                     None => return Ok(false),
@@ -68,6 +79,11 @@ impl Player<'_> {
                 1
             }
             OpKind::Depend => 0,
+            OpKind::Doorbell => {
+                port.ring(op.line.0 as usize, self.time(fetch));
+                asked = true;
+                1
+            }
             OpKind::Mark(phase) => {
                 let transaction = op.line.0;
                 let mark = Mark { transaction, phase };
@@ -170,6 +186,29 @@ impl Player<'_> {
         }
     }
 
+    /// As [`Player::load`], of a line that no cache takes.
+    fn load_past(&mut self, port: &mut Port, line: Logical, fetch: u64) -> Option<bool> {
+        let asks = port.would_ask(line);
+        if asks && !self.may_miss(port, fetch, Need::Mshr) {
+            return None;
+        }
+        let waiter = self.waiter(true, asks, fetch);
+        if port.probe(waiter, line, self.time(fetch)) {
+            let back = fetch + self.latency[2];
+            self.waits.access += self.latency[2];
+            self.loaded = self.loaded.max(back);
+            if self.latency[2] > self.window.ticks() {
+                self.window.push(self.at, fetch, Some(back));
+            }
+            return Some(false);
+        }
+        if asks {
+            self.mshrs.take();
+        }
+        self.wait_for_load(fetch);
+        Some(asks)
+    }
+
     /// As [`Player::load`], and whether the line's old content went to a log.
     #[inline]
     fn store(
@@ -220,6 +259,10 @@ impl Player<'_> {
             port.log_old(self.core, line, hit, self.time(fetch));
         }
         port.stored(line, hit, self.time(fetch));
+        if self.watched {
+            let line = self.batch.ops()[self.next].line;
+            self.source.stored(line, from, bytes);
+        }
         if found.is_some_and(|hit| hit.filling == 0) {
             self.hit_in(self.latency[hit.level as usize]);
         }
@@ -286,8 +329,15 @@ impl Player<'_> {
     #[inline]
     fn count(&mut self, kind: OpKind, missed: bool) {
         match kind {
-            OpKind::Depend | OpKind::Mark(_) | OpKind::TxBegin | OpKind::TxEnd => return,
-            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::StoreLine { .. } => {
+            OpKind::Depend
+            | OpKind::Doorbell
+            | OpKind::Mark(_)
+            | OpKind::TxBegin
+            | OpKind::TxEnd => return,
+            OpKind::Load { .. }
+            | OpKind::LoadPast
+            | OpKind::Store { .. }
+            | OpKind::StoreLine { .. } => {
                 self.counts.accesses += 1;
                 self.counts.misses += u64::from(missed);
             }
