@@ -195,6 +195,7 @@ impl Player<'_> {
         let waiter = self.waiter(true, asks, fetch);
         if port.probe(waiter, line, self.time(fetch)) {
             let back = fetch + self.latency[2];
+            self.waits.access += self.latency[2];
             self.loaded = self.loaded.max(back);
             if self.latency[2] > self.window.ticks() {
                 self.window.push(self.at, fetch, Some(back));
