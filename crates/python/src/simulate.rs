@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::progress::Progress;
-use crate::sources::Source;
+use crate::sources::{Source, durability};
 use crate::{bad, read};
 
 /// One run, as `python/sardonyx/runs/jobs.py` states it.
@@ -64,7 +64,8 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             Source::Program(program) => {
                 let total = program.transactions * u64::from(job.copies);
                 let mut tell = |done| tell(done, total);
-                let (spec, cores) = (program.spec(None), job.copies as usize);
+                let durability = durability(design, program.software_log)?;
+                let (spec, cores) = (program.spec(durability), job.copies as usize);
                 let warmup = warmup + job.share_of(program.transactions);
                 let system = timed::system(&machine, design, &spec, cores, warmup);
                 system.map_err(bad)?.run(&mut tell).map_err(bad)?
@@ -101,7 +102,8 @@ pub fn check_job(job_json: &str) -> PyResult<()> {
     let job: Job = read(job_json)?;
     let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
     if let Source::Program(program) = &job.source {
-        timed::check(&machine, &program.spec(None), job.copies as usize).map_err(bad)?;
+        let spec = program.spec(durability(&job.design, program.software_log)?);
+        timed::check(&machine, &spec, job.copies as usize).map_err(bad)?;
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Where the operations of a run come from, as `python/sardonyx/runs/sources.py` states it in JSON.
 //! Left out: any logic; `sardonyx::trace` and `sardonyx::workload` open and check.
 use pyo3::PyResult;
+use sardonyx::controller::designs::Stack;
 use sardonyx::trace::{self, Spec, Synth};
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -39,6 +40,24 @@ pub struct Program {
     pub footprint: u64,
     pub transactions: u64,
     pub seed: u64,
+    /// Whether the program keeps an undo log where the hardware keeps none.
+    #[serde(default = "yes")]
+    pub software_log: bool,
+}
+
+/// What makes a program's transactions durable on `design`: its hardware, else the program's own log;
+/// nothing if it keeps none either.
+pub fn durability(design: &str, software_log: bool) -> PyResult<DurabilityKind> {
+    let stack = Stack::named(design).map_err(bad)?;
+    Ok(match software_log {
+        true => DurabilityKind::on(&stack),
+        false => DurabilityKind::Hardware,
+    })
+}
+
+/// What JSON that does not say means.
+pub fn yes() -> bool {
+    true
 }
 
 impl Source {
@@ -99,21 +118,21 @@ impl Source {
 }
 
 impl Program {
-    pub fn spec(&self, mutant: Option<Mutant>) -> ProgramSpec {
+    pub fn spec(&self, durability: DurabilityKind) -> ProgramSpec {
         ProgramSpec {
             name: self.name.clone(),
             item_bytes: self.item_bytes,
             footprint: self.footprint,
             transactions: self.transactions,
             seed: self.seed,
-            durability: DurabilityKind::SoftwareUndo { mutant },
+            durability,
             sharing: Sharing::Apart,
         }
     }
 
     /// What it is, where a trace's facts may stand; an error if it cannot be built.
     pub fn info(&self) -> PyResult<Value> {
-        self.spec(None).build().map_err(bad)?;
+        self.spec(DurabilityKind::default()).build().map_err(bad)?;
         let known = workload::all().iter().find(|known| known.name == self.name);
         Ok(json!({
             "program": self.name,

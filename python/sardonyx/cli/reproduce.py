@@ -84,7 +84,9 @@ def reproduce(
     if paper not in known:
         raise _core.SardonyxError(unknown("paper to reproduce", paper, list(known)))
     overrides = parse_settings(settings or ())
-    asked = Asked(traces or [], machine or paper, overrides, limit, warmup, copies, quick, seed)
+    asked = Asked(
+        traces or [], machine or known[paper].machine, overrides, limit, warmup, copies, quick, seed
+    )
     plan = known[paper].plan(asked)
     plan.runs.check()
     check_json_target(json_to, traces or ())
@@ -99,7 +101,7 @@ def reproduce(
         with Watcher(err) as watch:
             comparison = Comparison(plan.runs.run(workers, watch))
         with Watcher(err) as watch:
-            exhibits = plan.measure(watch)
+            exhibits = plan.measure(comparison, watch)
         rows = tuple(plan.claims(comparison))
         beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows))
         report = save(comparison, target, known_origin, beside)

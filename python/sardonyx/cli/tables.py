@@ -27,6 +27,7 @@ from sardonyx.runs.measures import (
 )
 from sardonyx.runs.programs import per_transaction
 from sardonyx.runs.results import Results, Run
+from sardonyx.sweeps.table import Goal, Swept, ranked
 
 WIDE = 108
 MIDDLE = 72
@@ -69,6 +70,20 @@ def _cores(comparison: Comparison) -> str:
     return f"{number} {'core' if copies == [1] else 'cores'} ran each trace."
 
 
+def best_table(swept: Swept, goal: Goal, most: int = 3) -> RenderableType:
+    """The best points of a sweep by a figure, a few of each subject."""
+    settings = [name for name in swept.axes if name != swept.subject]
+    table = Table(title=goal.text, title_justify="left", box=None, pad_edge=False)
+    for name in (swept.subject, *settings):
+        table.add_column(name, overflow="fold")
+    table.add_column(goal.name, justify="right")
+    for subject, rows in swept.by_subject().items():
+        for row in ranked(rows, goal)[:most]:
+            cells = [Text(str(row.get(name))) for name in settings]
+            table.add_row(Text(subject), *cells, f"{row[goal.name]:,.6g}")
+    return table
+
+
 def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
     """A paper's figures beside ours, each with its gap; definitions and other readings below
     each.
@@ -101,7 +116,9 @@ def exhibit_table(exhibit: Exhibit) -> RenderableType:
         cells = []
         for cell in row.values():
             style = "" if cell.agrees is None else "green" if cell.agrees else "red"
-            beside = Text(f"{cell.beside}; {cell.evidence}", style="dim")
+            told = [cell.beside] if exhibit.has_paper else []
+            told += [cell.evidence] if cell.evidence else []
+            beside = Text("; ".join(told), style="dim")
             cells.append(Group(Text(cell.ours, style=style), beside))
         table.add_row(Text(name), *cells)
     return Group(table, Text(exhibit.note, style="dim"))

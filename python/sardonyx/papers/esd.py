@@ -549,6 +549,7 @@ class Esd:
     """The paper's four designs on recordings and on the ladder, with the sweeps of Fig. 18."""
 
     name = "esd"
+    machine = "esd"
 
     def plan(self, asked: Asked) -> Plan:
         window = asked.limit or (QUICK_WINDOW if asked.quick else WINDOW)

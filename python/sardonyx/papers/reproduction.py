@@ -86,6 +86,11 @@ class Exhibit:
     facts: Mapping[str, Any]
 
     @property
+    def has_paper(self) -> bool:
+        """Whether the paper has any cell of it."""
+        return any(cell.paper for row in self.rows.values() for cell in row.values())
+
+    @property
     def columns(self) -> list[str]:
         """The headings of its columns."""
         return [name.replace("_", "-") for name in next(iter(self.rows.values()))]
@@ -148,22 +153,24 @@ class Plan:
     """The runs of a reproduction, and what follows from them.
 
     ``note`` says what stands in for the paper's programs, ``facts`` what else the JSON is to say.
-    ``measure`` makes what is measured beside the runs. ``verdict`` is computed from the runs and
-    the claims; what it says comes first wherever the reproduction is shown.
+    ``measure`` makes the tables that follow from the runs or are measured beside them. ``verdict``
+    is computed from the runs and the claims; what it says comes first wherever the reproduction is
+    shown.
     """
 
     runs: Runs
     note: str
     claims: Callable[[Comparison], list[ClaimRow]]
-    measure: Callable[[Watch | None], tuple[Exhibit, ...]] = lambda _: ()
+    measure: Callable[[Comparison, Watch | None], tuple[Exhibit, ...]] = lambda *_: ()
     verdict: Callable[[Comparison, Sequence[ClaimRow]], tuple[str, ...]] = lambda *_: ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Reproduction(Protocol):
-    """A paper that can be reproduced; its machine has its name."""
+    """A paper that can be reproduced, and the machine that is its."""
 
     name: str
+    machine: str
 
     def plan(self, asked: Asked) -> Plan:
         """What to run; an error says which wish the paper cannot have."""

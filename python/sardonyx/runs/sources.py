@@ -52,7 +52,10 @@ class SynthSource(Value):
 
 
 class ProgramSource(Value):
-    """A persistent program; sizes are bytes. Without a name: the sizes of programs to be named."""
+    """A persistent program; sizes are bytes. Without a name: the sizes of programs to be named.
+
+    Without ``software_log`` it keeps no undo log, even where the hardware keeps none.
+    """
 
     kind: Literal["program"] = "program"
     name: str = ""
@@ -60,6 +63,7 @@ class ProgramSource(Value):
     footprint: int = 16 << 20
     transactions: int = 10_000
     seed: int = 0
+    software_log: bool = True
 
     def called(self, name: str) -> ProgramSource:
         """The program of this name with these sizes."""

@@ -168,9 +168,12 @@ impl Engine {
         let begun = self.now.max(*free);
         *free = begun + params.interval.ps();
         let account = self.ledger.of(purpose);
-        account.energy += params.energy;
-        account.unit_uses += 1;
-        self.plan.steps.get_mut(step).begun = begun;
+        let record = self.plan.steps.get_mut(step);
+        if !record.again {
+            account.energy += params.energy;
+            account.unit_uses += 1;
+        }
+        record.begun = begun;
         let done = begun + params.latency.ps();
         let source = self.channels.len() * 2 + unit;
         if done == self.now {

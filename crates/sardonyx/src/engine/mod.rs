@@ -262,6 +262,12 @@ impl Engine {
         value
     }
 
+    /// The same at `now`, which no event comes before.
+    pub fn background_at<T>(&mut self, now: Time, handle: impl FnOnce(&mut Plan) -> T) -> T {
+        self.now = self.now.max(now.ps());
+        self.background(handle)
+    }
+
     /// Runs `handle` over a plan that takes effect at once, without steps, time or cost: it fills the
     /// medium before a run begins. Wear is counted; see [`Engine::forget_figures`].
     ///
@@ -314,16 +320,27 @@ impl Engine {
         }
     }
 
+<<<<<<< HEAD
     /// Executes the next event. Returns a timer that has run out, for the controller.
     ///
     /// # Panics
     /// If there is none and nothing can be admitted either: a loop that goes on advancing would wait for
     /// ever. Writes below the high watermark go by [`Engine::force_drain`] or [`Engine::end_of_input`].
+=======
+    /// Executes the next event; without one, it forces queued writes out, so that whoever waits in a loop
+    /// of calls gets on. Returns a timer that has run out, for the controller.
+>>>>>>> main
     pub fn advance(&mut self) -> Option<Timer> {
         if self.heads.stopped {
             return None;
         }
+<<<<<<< HEAD
         self.assert_moving();
+=======
+        if self.next_event() == Time::NEVER && !self.force_drain() {
+            return None;
+        }
+>>>>>>> main
         let next = self.heads.time();
         if self.next_timer() < next {
             let Reverse((time, timer)) = self.timers.pop()?;
@@ -334,9 +351,7 @@ impl Engine {
             }
             return Some(timer);
         }
-        if next != NEVER {
-            self.execute(next, next);
-        }
+        self.execute(next, next);
         None
     }
 
@@ -397,9 +412,8 @@ impl Engine {
         }
     }
 
-    /// Forces all queued writes out. For a caller that waits while [`Engine::next_event`] is
-    /// [`Time::NEVER`]: writes below the high watermark may otherwise stay queued for ever. Returns
-    /// false if no write is queued or the run has failed.
+    /// Forces all queued writes out, as [`Engine::advance`] does if there is no event. Returns false if
+    /// no write is queued or the run has failed.
     pub fn force_drain(&mut self) -> bool {
         if self.heads.stopped {
             return false;

@@ -4,6 +4,9 @@
 //! A recorded address space takes frames in order of first touch. Within one copy of a trace that order
 //! depends on the trace alone, never on the time at which a design lets a page be touched.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rustc_hash::FxHashMap;
 
 use crate::line::{LINE_BYTES, Logical, Virtual};
@@ -38,6 +41,55 @@ pub enum AddressSpace {
     },
     /// Pages take frames in order of first touch.
     FirstTouch(Frames),
+    /// A kernel says where pages lie.
+    Mapped(Arc<Mapped>),
+}
+
+/// Lines from here on are memory's own, as a kernel addresses them, whatever the page table says.
+pub const DIRECT: u64 = 1 << 62;
+
+/// A page table that its kernel changes while agents go on: which frame a page has, and whether a store
+/// to it is a fault.
+#[derive(Debug)]
+pub struct Mapped {
+    /// By page: twice the frame, and one if it is write-protected.
+    entries: Vec<AtomicU64>,
+}
+
+impl Mapped {
+    /// The pages lie in these frames, each its own and writable.
+    pub fn new(frames: impl Iterator<Item = u64>) -> Mapped {
+        Mapped {
+            entries: frames.map(|frame| AtomicU64::new(frame << 1)).collect(),
+        }
+    }
+
+    /// From now on `page` lies in `frame`.
+    pub fn redirect(&self, page: u64, frame: u64, protected: bool) {
+        let entry = frame << 1 | u64::from(protected);
+        self.entries[page as usize].store(entry, Ordering::Relaxed);
+    }
+
+    /// Where `page` lies, and whether it is write-protected.
+    #[inline]
+    pub fn entry(&self, page: u64) -> (u64, bool) {
+        let entry = self.entries[page as usize].load(Ordering::Relaxed);
+        (entry >> 1, entry & 1 == 1)
+    }
+
+    #[inline]
+    fn translate(&self, line: Virtual) -> Logical {
+        if line.0 & DIRECT != 0 {
+            return Logical(line.0 & !DIRECT);
+        }
+        let (frame, _) = self.entry(line.0 / PAGE_LINES);
+        Logical(frame * PAGE_LINES + line.0 % PAGE_LINES)
+    }
+
+    #[inline]
+    fn is_protected(&self, line: Virtual) -> bool {
+        line.0 & DIRECT == 0 && self.entry(line.0 / PAGE_LINES).1
+    }
 }
 
 /// The address spaces of all agents.
@@ -61,6 +113,16 @@ impl PageTable {
         match &mut self.spaces[core] {
             AddressSpace::Identity { .. } => Ok(Logical(line.0)),
             AddressSpace::FirstTouch(frames) => frames.map(line),
+            AddressSpace::Mapped(mapped) => Ok(mapped.translate(line)),
+        }
+    }
+
+    /// Whether a store of agent `core` to `line` is a fault.
+    #[inline]
+    pub fn is_protected(&self, core: usize, line: Virtual) -> bool {
+        match &self.spaces[core] {
+            AddressSpace::Mapped(mapped) => mapped.is_protected(line),
+            AddressSpace::Identity { .. } | AddressSpace::FirstTouch(_) => false,
         }
     }
 
@@ -70,6 +132,7 @@ impl PageTable {
         match &mut self.spaces[core] {
             AddressSpace::Identity { .. } => Some(Logical(line.0)),
             AddressSpace::FirstTouch(frames) => frames.peek(line),
+            AddressSpace::Mapped(mapped) => Some(mapped.translate(line)),
         }
     }
 
@@ -78,6 +141,7 @@ impl PageTable {
         let pages = self.spaces.iter().map(|space| match space {
             AddressSpace::Identity { pages } => *pages,
             AddressSpace::FirstTouch(frames) => frames.used(),
+            AddressSpace::Mapped(mapped) => mapped.entries.len() as u64,
         });
         pages.sum()
     }

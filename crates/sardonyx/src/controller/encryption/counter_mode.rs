@@ -8,7 +8,7 @@ use super::pad::Pads;
 use crate::controller::designs::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::{MetadataCache, SETS};
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
-use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
+use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
@@ -268,7 +268,7 @@ impl Storey for CounterMode {
         self.cache.flush(&mut plan.because(Cause::Counter));
     }
 
-    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
+    fn recover(&mut self, plan: &mut Plan) {
         let (mut counted, mut greatest) = (0, 0);
         for place in plan.written(&self.region) {
             let line = plan.peek(place).expect("it has been written");
@@ -284,7 +284,6 @@ impl Storey for CounterMode {
         if let Numbers::Global(global) = &mut self.numbers {
             global.recover(|_| greatest, plan);
         }
-        Vec::new()
     }
 
     fn forget_figures(&mut self) {

@@ -364,7 +364,7 @@ impl Storey for Esd {
         self.amt.cache.flush(&mut plan.because(Cause::Mapping));
     }
 
-    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
+    fn recover(&mut self, plan: &mut Plan) {
         let (places, lines_at) = (&mut self.places, &mut self.lines_at);
         self.amt.scan(plan, |_, place| {
             places.take(place);
@@ -373,7 +373,6 @@ impl Storey for Esd {
         if self.reclaim == Reclaim::Counted && !planted(Fault::CountsTrusted) {
             self.amt.recount(&self.lines_at, plan);
         }
-        Vec::new()
     }
 
     fn forget_figures(&mut self) {
