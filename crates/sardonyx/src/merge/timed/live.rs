@@ -71,10 +71,10 @@ impl<'i> Live<'i> {
             Frame::Own(page) => self.written.get(&page),
             Frame::Merged(frozen) => self.frozen.get(&frozen),
         };
-        written.map_or_else(
-            || self.view.images().bytes(self.image_of(frame)),
-            |bytes| bytes,
-        )
+        match written {
+            Some(bytes) => bytes,
+            None => self.view.images().bytes(self.image_of(frame)),
+        }
     }
 
     /// A processor has stored in the page's own frame.
@@ -140,9 +140,12 @@ impl<'i> Live<'i> {
     }
 
     fn note(&mut self, event: impl FnOnce(&Live) -> Event) {
-        if self.log.is_some() {
-            let event = event(self);
-            self.log.as_mut().expect("it is there").push(event);
+        if self.log.is_none() {
+            return;
+        }
+        let event = event(self);
+        if let Some(log) = &mut self.log {
+            log.push(event);
         }
     }
 }

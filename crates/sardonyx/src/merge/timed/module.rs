@@ -271,7 +271,7 @@ impl Agent for Sampler<'_> {
             traffic: port.traffic(),
             llc: port.caches().llc_accesses(),
         });
-        self.next = self.next + self.every;
+        self.next += self.every;
         self.over = self.kernel.lock().expect("no panic").is_over();
         Ok(())
     }
