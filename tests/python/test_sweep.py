@@ -294,6 +294,18 @@ def test_a_damaged_shard_counts_as_missing(tmp_path: Path) -> None:
     assert (tmp_path / "a/results.parquet").read_bytes() == whole
 
 
+def test_claims_of_one_share_do_not_hold_another_up(tmp_path: Path) -> None:
+    file, out = written(tmp_path), tmp_path / "a"
+    plan = plans.read(file)
+    other = Folder(out)
+    other.begin(plan)
+    other.claim(plan.id, [range(0, 8, 2)])  # the first of two shares, as it runs
+    second = swept(file, out, 1, "2/2")
+    assert (second.finished, second.results) == (4, None)
+    other.end()
+    assert swept(file, out, 1).finished == 4
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a/thesis.tex").write_text("x")
