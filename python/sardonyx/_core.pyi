@@ -54,6 +54,16 @@ def trace_cut(src: str, dst: str, skip: int, limit: int | None, progress: Progre
 def trace_mix(sources: list[str], dst: str, progress: Progress | None) -> str:
     """``records`` written to the mixed trace."""
 
+def crash_real(question_json: str, progress: Progress | None) -> str:
+    """A recording's cuts tried with its program's own recovery (``runs.recoveries.Question``):
+    ``violations``, ``causes``, ``suspects`` and what was done.
+    """
+
+def crash_lint(recording: str, pool: str, source: bool, folder: str | None) -> str:
+    """What a recording shows without running anything: ``findings``, and counts; into ``folder``
+    come short recordings ``all``, without idle ``flushes`` and without idle ``fences``.
+    """
+
 class Recording:
     """How far a recording is."""
 
@@ -136,6 +146,14 @@ def merge(question_json: str, progress: Progress | None) -> str:
     """The runs of a ``runs.merging.MergeQuestion``: ``runs``, ``machines``, ``settings``,
     ``assumed``; ``why_not``, ``what_if`` and ``owners`` if asked for. Progress counts pages.
     """
+
+def merge_timed(question_json: str, progress: Progress | None) -> str:
+    """What merging costs, of a ``runs.tailbench.TimedQuestion``: ``metrics``, ``bandwidths_gb_s``,
+    ``settings``, ``parameters`` and ``assumed``. Progress counts simulated nanoseconds.
+    """
+
+def check_merge_timed(question_json: str) -> None:
+    """An error unless that question can be answered."""
 
 def merge_mixes() -> list[str]:
     """The mixes that can be generated."""

@@ -40,6 +40,7 @@ def compare(
     overrides: Mapping[str, Scalar] | None = None,
     limit: int | None = None,
     warmup: int = 0,
+    warmup_share: float = 0.0,
     copies: int = 1,
     distinct: bool = False,
     program: ProgramSource | None = None,
@@ -52,12 +53,14 @@ def compare(
     ``traces`` are files, ``synth:NAME[:RECORDS[:SEED]]`` or the names of programs, which
     ``program`` sizes; ``machine`` is a preset's name or a
     TOML file's path; ``overrides`` sets its keys; ``limit`` ends each trace after so many records;
-    ``warmup`` requests change state and count nowhere; ``copies`` cores run the trace at once,
+    ``warmup`` requests (of programs: transactions) change state and count nowhere, as does
+    ``warmup_share`` of the run; ``copies`` cores run the trace at once,
     each in its own address space, with contents of its own if ``distinct``; ``sensitivity`` adds
     ESD's sweep over cache sizes and policies on traces, not on programs; ``jobs`` run at once
     (default: one a core).
     """
-    shared = Settings(os.fspath(machine), texts(overrides or {}), warmup, copies, distinct)
+    settings = texts(overrides or {})
+    shared = Settings(os.fspath(machine), settings, warmup, copies, distinct, warmup_share)
     names = [os.fspath(trace) for trace in traces]
     planned = points(names, designs, limit, program or ProgramSource(), sensitivity=sensitivity)
     check(planned, shared)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import PATH, note, out
@@ -67,7 +68,9 @@ def _sweep(directory: Path, goals: list[str]) -> None:
 
 
 def print_beside(people: Console, beside: BesidePaper) -> None:
-    """A paper's claims and tables, as far as there are any."""
+    """The verdict on a paper, its claims and its tables, as far as there are any."""
+    for sentence in beside.verdict:
+        people.print(Text(sentence, style="bold"))
     if beside.claims:
         people.print(claims_table(beside.claims, people.width))
     for exhibit in beside.exhibits:

@@ -16,6 +16,7 @@ from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     claims,
     endurance,
+    hardware_logs,
     merging,
     page,
     performance,
@@ -23,6 +24,7 @@ from sardonyx.report import (
     savings,
     stores,
     sweeps,
+    tailbench,
     workloads,
 )
 from sardonyx.report import swept as swept_figures
@@ -59,7 +61,7 @@ def write_report(
     """
     beside = beside or BesidePaper()
     groups = [
-        Group(page.anchor(table), f"{table.title} of the paper", [], page.exhibit(table))
+        Group(page.anchor(table), page.heading(table), [], page.exhibit(table))
         for table in beside.exhibits
     ]
     if beside.claims:
@@ -127,12 +129,16 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
 def _groups(comparison: Comparison) -> list[Group]:
     if stores.is_stores(comparison.results):
         return [Group("about-stores", "Deduplicating stores", stores.figures(comparison.results))]
+    if tailbench.is_tailbench(comparison.results):
+        drawn = tailbench.figures(comparison.results)
+        return [Group("about-merging", "What merging costs", drawn)]
     beside = {
         key: performance.beside_baseline(comparison, key) for key in performance.BESIDE_BASELINE
     }
     energy = Group("about-energy", "Energy", [beside["energy_ratio"]])
     if any(trace.program for trace in comparison.results.traces):
-        drawn = persistence.figures(comparison.programs)
+        drawn = hardware_logs.figures(comparison.programs)
+        drawn += persistence.figures(comparison.programs)
         groups = [Group("about-programs", "Persistent programs", drawn)]
         if comparison.beside_baseline:  # else there is nothing to hold energy against
             figure = replace(beside["energy_ratio"], cf="")  # programs are not ESD's workloads
