@@ -542,29 +542,6 @@ fn rule_10_a_path_is_kept_until_it_is_booked() {
     assert_eq!((counter + data).ps(), times[0]);
 }
 
-/// A read waits for a write that nobody sends, and no more fits in. Breaks if `advance` says nothing.
-#[test]
-#[should_panic(expected = "call Engine::force_drain")]
-fn a_loop_that_never_drains_is_told() {
-    let mut params = params();
-    params.medium.queues.forwarding = false;
-    params.ingress = 1;
-    let mut engine = Engine::new(&params);
-    let place = Place(7);
-    request(&mut engine, Kind::Write, 0, |plan| {
-        plan.write(place, At::past(&A), Step::PAST)
-    });
-    while !engine.admits() {
-        engine.advance();
-    }
-    request(&mut engine, Kind::Read, 1, |plan| {
-        Stored::at(plan.read(place, Step::PAST).at)
-    });
-    while !engine.admits() {
-        engine.advance();
-    }
-}
-
 /// Whoever drives the engine event by event, and whoever lets it run until he must know something, see
 /// the same. Breaks if `advance_until` passes its limit, a read's answer or a change of `admits`.
 #[test]

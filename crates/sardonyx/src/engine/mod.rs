@@ -320,27 +320,15 @@ impl Engine {
         }
     }
 
-<<<<<<< HEAD
-    /// Executes the next event. Returns a timer that has run out, for the controller.
-    ///
-    /// # Panics
-    /// If there is none and nothing can be admitted either: a loop that goes on advancing would wait for
-    /// ever. Writes below the high watermark go by [`Engine::force_drain`] or [`Engine::end_of_input`].
-=======
     /// Executes the next event; without one, it forces queued writes out, so that whoever waits in a loop
     /// of calls gets on. Returns a timer that has run out, for the controller.
->>>>>>> main
     pub fn advance(&mut self) -> Option<Timer> {
         if self.heads.stopped {
             return None;
         }
-<<<<<<< HEAD
-        self.assert_moving();
-=======
         if self.next_event() == Time::NEVER && !self.force_drain() {
             return None;
         }
->>>>>>> main
         let next = self.heads.time();
         if self.next_timer() < next {
             let Reverse((time, timer)) = self.timers.pop()?;
@@ -359,15 +347,11 @@ impl Engine {
     /// that the caller must know of: a read's answer, an acceptance, a timer (as [`Engine::advance`]
     /// returns it), a change of [`Engine::admits`]. Nobody waits for the answer to a write, so such
     /// answers may gather.
-    ///
-    /// # Panics
-    /// As [`Engine::advance`].
     pub fn advance_until(&mut self, limit: Time) -> Option<Timer> {
         let admitted = self.admits();
         if self.heads.stopped {
             return None;
         }
-        self.assert_moving();
         loop {
             let next = self.heads.time();
             if self.next_timer() < next {
@@ -384,14 +368,6 @@ impl Engine {
                 return None;
             }
         }
-    }
-
-    fn assert_moving(&self) {
-        assert!(
-            self.admits() || self.next_event() != Time::NEVER,
-            "nothing will happen and nothing is admitted: writes wait below the high watermark; call \
-             Engine::force_drain, or Engine::end_of_input when no request will come"
-        );
     }
 
     /// Executes the event at `next`, the earliest of the heads. A channel may execute further events of
