@@ -103,7 +103,7 @@ def timeline(events: list[dict[str, Any]]) -> str:
     bottom = TOP + ROW * len(offsets)
     width = LEFT + STEP * (len(events) + 1)
     drawn = [
-        f'<line class=guide x1={LEFT} x2={width} y1={y} y2={y} /><text x=0 y={y + 4}>{offset:#x}</text>'
+        f"<line class=guide x1={LEFT} x2={width} y1={y} y2={y} /><text x=0 y={y + 4}>{offset:#x}</text>"
         for offset, y in row_of.items()
     ]
     for n, event in enumerate(events):
