@@ -54,6 +54,16 @@ def trace_cut(src: str, dst: str, skip: int, limit: int | None, progress: Progre
 def trace_mix(sources: list[str], dst: str, progress: Progress | None) -> str:
     """``records`` written to the mixed trace."""
 
+def crash_real(question_json: str, progress: Progress | None) -> str:
+    """A recording's cuts tried with its program's own recovery (``runs.recoveries.Question``):
+    ``violations``, ``causes``, ``suspects`` and what was done.
+    """
+
+def crash_lint(recording: str, pool: str, source: bool, folder: str | None) -> str:
+    """What a recording shows without running anything: ``findings``, and counts; into ``folder``
+    come short recordings ``all``, without idle ``flushes`` and without idle ``fences``.
+    """
+
 class Recording:
     """How far a recording is."""
 

@@ -1,7 +1,7 @@
 //! The crash explorer for Python: one design, one program, all its cuts. Answers in JSON.
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
-use sardonyx::controller::designs::{self, Stack};
+use sardonyx::controller::designs;
 use std::time::Duration;
 
 use sardonyx::crash::{Cuts, Options, Platform, Question, Tear, Trial};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::progress::Progress;
-use crate::sources::Source;
+use crate::sources::{Source, durability, yes};
 use crate::{bad, read};
 
 /// A run of a program on each core and how its power is cut, as
@@ -36,13 +36,14 @@ struct CrashQuestion {
 
 impl CrashQuestion {
     fn question(self) -> PyResult<Question> {
-        let durability = durability(&self.design, self.mutant.as_deref())?;
-        let platform = platform_named(&self.platform)?;
-        let sharing = Sharing::named(&self.sharing, self.cores as usize);
-        let sharing = sharing.ok_or_else(|| bad("--sharing: give apart, packed or interleaved"))?;
         let Source::Program(program) = self.program else {
             return Err(bad("only a program's power can be cut"));
         };
+        let own = program.software_log;
+        let durability = planted(&self.design, self.mutant.as_deref(), own)?;
+        let platform = platform_named(&self.platform)?;
+        let sharing = Sharing::named(&self.sharing, self.cores as usize);
+        let sharing = sharing.ok_or_else(|| bad("--sharing: give apart, packed or interleaved"))?;
         let seed = program.seed;
         let spec = |core| ProgramSpec {
             seed: seed.wrapping_mul(1024).wrapping_add(core),
@@ -91,12 +92,14 @@ struct TrialQuestion {
     full_one_in: u64,
     threads: usize,
     thorough_seconds: Option<f64>,
+    #[serde(default = "yes")]
+    software_log: bool,
 }
 
 impl TrialQuestion {
     fn trial(self) -> PyResult<Trial> {
         Ok(Trial {
-            durability: durability(&self.design, self.mutant.as_deref())?,
+            durability: planted(&self.design, self.mutant.as_deref(), self.software_log)?,
             machine: self.machine,
             overrides: self.overrides,
             design: self.design,
@@ -130,11 +133,10 @@ fn tear_named(name: &str) -> PyResult<Tear> {
     tear.ok_or_else(|| bad("--tear: give lines or words"))
 }
 
-/// What makes transactions durable on `design`: its hardware, or the program's own log with `mutant`.
-fn durability(design: &str, mutant: Option<&str>) -> PyResult<DurabilityKind> {
+/// The same as [`durability`], the program's own log with `mutant`.
+fn planted(design: &str, mutant: Option<&str>, software_log: bool) -> PyResult<DurabilityKind> {
     let mutant = mutant.map(mutant_named).transpose()?;
-    let stack = Stack::named(design).map_err(bad)?;
-    match (DurabilityKind::on(&stack), mutant) {
+    match (durability(design, software_log)?, mutant) {
         (DurabilityKind::Hardware, Some(mutant)) => Err(bad(format!(
             "--mutant {}: is a mistake of a program's own log, and {design} keeps the log in hardware; \
              leave the mutant or the design out",

@@ -8,6 +8,7 @@ mod device;
 mod estimate;
 mod machines;
 mod merging;
+mod persist;
 mod progress;
 mod recorder;
 mod simulate;
@@ -52,6 +53,8 @@ mod _core {
         check_merge_timed, merge, merge_available, merge_mixes, merge_snapshot, merge_timed,
         merge_validate,
     };
+    #[pymodule_export]
+    use super::persist::{crash_lint, crash_real};
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]

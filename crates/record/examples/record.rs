@@ -47,6 +47,8 @@ fn main() {
         },
         follow_fork: has("follow"),
         read_data: has("reads"),
+        pc: has("pc"),
+        acks: has("acks").then_some(1),
     };
     match record(&request, &Arc::default()) {
         Ok(outcome) => println!("{outcome:?}"),

@@ -5,6 +5,7 @@
 //! [`pages`] gives pages frames; [`request`] reads options as people write them. `docs/recorder.md` tells the whole.
 
 mod folder;
+pub mod grounds;
 pub mod pages;
 pub mod program;
 pub mod request;

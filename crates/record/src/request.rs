@@ -51,6 +51,10 @@ pub struct Wanted {
     pub follow_fork: bool,
     /// Contents of first reads.
     pub read_data: bool,
+    /// Places in the program.
+    pub pc: bool,
+    /// The descriptor that acknowledgements are written to.
+    pub acks: Option<i32>,
 }
 
 /// Bytes from a number with K, M or G (powers of 1024).
@@ -121,6 +125,12 @@ impl Wanted {
                 ));
             }
         };
+        if level == Level::Memory && (self.pc || self.acks.is_some()) {
+            let option = if self.pc { "--pc" } else { "--acks" };
+            return refuse(format!(
+                "{option}: is for crash tests, which need every store; add --level cpu"
+            ));
+        }
         if !(1..=64).contains(&self.cores) {
             return refuse(format!("--cores {}: is not 1 to 64", self.cores));
         }
@@ -150,6 +160,8 @@ impl Wanted {
             },
             follow_fork: self.follow_fork,
             read_data: self.read_data,
+            pc: self.pc,
+            acks: self.acks,
         })
     }
 }
@@ -163,7 +175,8 @@ mod tests {
             r#"{"program": ["ls"], "output": "t.parquet", "plugin": "p.so", "qemu": null, "l1": "32K:8",
                 "l2": "256K:8", "llc": "16M:16", "non_inclusive": false, "cores": 4, "level": "memory",
                 "pages": "virtual", "memory": "16G", "skip": 0, "limit": null, "skip_instructions": 0,
-                "limit_instructions": null, "follow_fork": false, "read_data": false}"#,
+                "limit_instructions": null, "follow_fork": false, "read_data": false, "pc": false,
+                "acks": null}"#,
         )
         .unwrap();
         change(&mut wanted);

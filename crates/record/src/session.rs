@@ -15,8 +15,10 @@ use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy};
 use sardonyx_recorder::options::{Level, Options};
 use sardonyx_recorder::ring::{FIRST, Ring, terminate};
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::folder::Folder;
+use crate::grounds;
 use crate::pages::Pages;
 use crate::stream::{Finished, Stream, Window};
 use crate::{RecordError, program};
@@ -57,6 +59,10 @@ pub struct Request {
     pub follow_fork: bool,
     /// The first read of a line carries its bytes.
     pub read_data: bool,
+    /// Flushes, fences and stores to mapped files carry their place in the program.
+    pub pc: bool,
+    /// What the program writes to this descriptor is kept.
+    pub acks: Option<i32>,
 }
 
 /// How far a recording is; anyone may look.
@@ -107,6 +113,7 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordErro
     }
     let session = Session {
         folder: Folder::create()?,
+        ground: grounds::folder(request)?,
         request,
         live,
     };
@@ -115,6 +122,8 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordErro
 
 struct Session<'a> {
     folder: Folder,
+    /// Where files are copied before they are written, beside the trace.
+    ground: Option<TempDir>,
     request: &'a Request,
     live: &'a Arc<Live>,
 }
@@ -212,6 +221,9 @@ impl Session<'_> {
             follow_fork: request.follow_fork,
             page_map: request.pages == Pages::PageMap,
             skip: request.skip_instructions,
+            sites: request.pc,
+            acks: request.acks,
+            ground: (self.ground.as_ref()).map(|g| g.path().to_string_lossy().into_owned()),
         };
         let plugin = request.plugin.to_string_lossy().replace(',', ",,");
         let plugin = format!("{plugin},{}", options.argument());
@@ -235,7 +247,17 @@ impl Session<'_> {
             window.skip = 0;
         }
         let provenance = self.provenance(index);
-        Stream::create(&self.path(index), provenance, request.pages, window)
+        let mut stream = Stream::create(
+            &self.path(index),
+            provenance,
+            request.pages,
+            window,
+            request.pc,
+        )?;
+        if index == 0 {
+            stream.ground = (self.ground.as_ref()).map(|ground| ground.path().to_owned());
+        }
+        Ok(stream)
     }
 
     fn path(&self, index: usize) -> PathBuf {

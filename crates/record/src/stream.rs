@@ -7,8 +7,8 @@ use sardonyx::trace::{Op, Provenance, Record, TraceError, TraceWriter};
 use sardonyx_recorder::codec::{self, Decoder, Event, Undecodable};
 use serde_json::{Value, json};
 
-use crate::RecordError;
 use crate::pages::{Mapper, PAGE_LINES, Pages};
+use crate::{RecordError, grounds};
 
 /// zstd level of a recording: it must keep up with the program.
 const LEVEL: i32 = 1;
@@ -40,6 +40,14 @@ pub struct Stream {
     threads: Vec<Value>,
     files: Vec<Value>,
     notes: Vec<String>,
+    /// Places in the program, each with its caller's number plus 1.
+    sites: Vec<Value>,
+    modules: Vec<Value>,
+    /// What was written to the descriptor that is listened to, and marks, each after so many records.
+    printed: Vec<Value>,
+    marks: Vec<Value>,
+    /// Where the plugin copied files to.
+    pub ground: Option<PathBuf>,
     ended: bool,
     /// The program that took the place of this one, as far as is known.
     became: Option<String>,
@@ -70,10 +78,11 @@ impl Stream {
         provenance: Provenance,
         pages: Pages,
         window: Window,
+        sites: bool,
     ) -> Result<Stream, RecordError> {
         Ok(Stream {
             path: path.to_owned(),
-            writer: TraceWriter::with_level(path, provenance, LEVEL)?,
+            writer: TraceWriter::with_sites(path, provenance, LEVEL, sites)?,
             decoder: Decoder::default(),
             pages: Mapper::new(pages),
             window,
@@ -84,6 +93,11 @@ impl Stream {
             threads: Vec::new(),
             files: Vec::new(),
             notes: Vec::new(),
+            sites: Vec::new(),
+            modules: Vec::new(),
+            printed: Vec::new(),
+            marks: Vec::new(),
+            ground: None,
             ended: false,
             became: None,
         })
@@ -167,6 +181,23 @@ impl Stream {
             } => self
                 .threads
                 .push(json!({"thread": thread, "instructions": instructions})),
+            Event::Site { parent, pc, locked } => self.sites.push(json!([parent, pc, locked])),
+            Event::Module {
+                start,
+                end,
+                offset,
+                path,
+            } => self.modules.push(json!({
+                "path": String::from_utf8_lossy(&path), "start": start, "end": end, "offset": offset,
+            })),
+            // A character a byte, so that nothing is lost.
+            Event::Printed(bytes) => self.printed.push(json!([
+                self.kept,
+                bytes.iter().map(|&b| char::from(b)).collect::<String>(),
+            ])),
+            Event::Mark(text) => self
+                .marks
+                .push(json!([self.kept, String::from_utf8_lossy(&text)])),
             Event::Note(text) => self.notes.push(String::from_utf8_lossy(&text).into_owned()),
             Event::Became(path) => {
                 self.became = Some(String::from_utf8_lossy(&path).into_owned());
@@ -194,13 +225,15 @@ impl Stream {
             Op::Fence => 0,
             _ => self.pages.map(record.line).map_err(RecordError::new)?,
         };
-        self.push(Record {
+        let kept = Record {
             gap: gap as u32,
             thread: record.thread,
             op,
             line: Virtual(line),
             data: record.data,
-        })
+        };
+        self.kept += 1;
+        Ok(self.writer.push_at(&kept, record.site)?)
     }
 
     fn changed(&mut self, line: u64, lines: u64, from: Option<u64>) -> Result<(), RecordError> {
@@ -233,9 +266,31 @@ impl Stream {
             self.notes.push(note);
         }
         let complete = self.ended && !self.is_full();
+        if let Some(folder) = &self.ground {
+            for file in &mut self.files {
+                if let Err(e) = grounds::keep(folder, &self.path, file) {
+                    self.notes
+                        .push(format!("a mapped file could not be kept: {e}"));
+                }
+            }
+        }
+        for module in &mut self.modules {
+            if let Ok(hash) =
+                grounds::hash_of(Path::new(module["path"].as_str().unwrap_or_default()))
+            {
+                module["hash"] = hash.into();
+            }
+        }
         let more = &mut self.writer.provenance_mut().more;
         more.insert("complete".into(), complete.into());
-        for (key, list) in [("threads", self.threads), ("files", self.files)] {
+        for (key, list) in [
+            ("threads", self.threads),
+            ("files", self.files),
+            ("sites", self.sites),
+            ("modules", self.modules),
+            ("acks", self.printed),
+            ("marks", self.marks),
+        ] {
             if !list.is_empty() {
                 more.insert(key.into(), list.into());
             }

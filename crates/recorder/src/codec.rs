@@ -42,6 +42,8 @@ pub struct Record {
     pub line: u64,
     /// Its bytes.
     pub data: Option<[u8; 64]>,
+    /// The number of the [`Event::Site`] that it happened at, if sites are recorded.
+    pub site: Option<u32>,
 }
 
 /// What the plugin tells.
@@ -88,6 +90,30 @@ pub enum Event {
         /// Its instructions.
         instructions: u64,
     },
+    /// A place in the program: an instruction, called from another site. Sites are numbered in the order of their coming.
+    Site {
+        /// The site of the call, plus 1; 0 where none is known.
+        parent: u32,
+        /// The instruction's address.
+        pc: u64,
+        /// It is locked, and so orders flushes as a fence does.
+        locked: bool,
+    },
+    /// A file's bytes in the program's memory, from which addresses of instructions are looked up.
+    Module {
+        /// The first address.
+        start: u64,
+        /// The address after the last.
+        end: u64,
+        /// Where in the file the first is.
+        offset: u64,
+        /// The file.
+        path: Vec<u8>,
+    },
+    /// The program wrote this to the descriptor that is listened to.
+    Printed(Vec<u8>),
+    /// A mark of `sardonyx.h`.
+    Mark(Vec<u8>),
     /// Something that people should know about the recording.
     Note(Vec<u8>),
     /// The program is about to become another by exec, and all that was dirty has been sent. If records or the end follow,
@@ -99,6 +125,7 @@ pub enum Event {
 
 const WITH_DATA: u8 = 0x10;
 const SAME_THREAD: u8 = 0x20;
+const WITH_SITE: u8 = 0x40;
 const GONE: u8 = 0xC0;
 const MOVED: u8 = 0xC1;
 const FILE: u8 = 0xC2;
@@ -107,9 +134,13 @@ const THREAD: u8 = 0xC4;
 const NOTE: u8 = 0xC5;
 const END: u8 = 0xC6;
 const BECAME: u8 = 0xC7;
+const SITE: u8 = 0xC8;
+const MODULE: u8 = 0xC9;
+const PRINTED: u8 = 0xCA;
+const MARK: u8 = 0xCB;
 
 /// The longest encoding of a record.
-pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 64;
+pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
 
 /// The longest path or note.
 pub const LONGEST_TEXT: usize = 4096;
@@ -150,7 +181,8 @@ impl Encoder {
     pub fn record(&mut self, out: &mut [u8; LONGEST_RECORD], record: &Record) -> usize {
         let same = record.thread == self.thread;
         let with_data = if record.data.is_some() { WITH_DATA } else { 0 };
-        out[0] = record.op | with_data | if same { SAME_THREAD } else { 0 };
+        let with_site = if record.site.is_some() { WITH_SITE } else { 0 };
+        out[0] = record.op | with_data | with_site | if same { SAME_THREAD } else { 0 };
         let mut at = 1;
         put(out, &mut at, record.gap);
         if !same {
@@ -160,6 +192,9 @@ impl Encoder {
         let distance = record.line.wrapping_sub(self.line) as i64;
         put(out, &mut at, zigzag(distance));
         self.line = record.line;
+        if let Some(site) = record.site {
+            put(out, &mut at, u64::from(site));
+        }
         if let Some(data) = &record.data {
             out[at..at + 64].copy_from_slice(data);
             at += 64;
@@ -194,11 +229,25 @@ impl Encoder {
                 thread,
                 instructions,
             } => numbers(THREAD, &[u64::from(*thread), *instructions]),
-            Event::Note(text) | Event::Became(text) => {
-                let tag = if matches!(event, Event::Note(_)) {
-                    NOTE
-                } else {
-                    BECAME
+            Event::Site { parent, pc, locked } => {
+                numbers(SITE, &[u64::from(*parent), *pc, u64::from(*locked)])
+            }
+            Event::Module {
+                start,
+                end,
+                offset,
+                path,
+            } => {
+                let path = &path[..path.len().min(LONGEST_TEXT)];
+                let length = path.len() as u64;
+                [&numbers(MODULE, &[*start, *end, *offset, length]), path].concat()
+            }
+            Event::Note(text) | Event::Became(text) | Event::Printed(text) | Event::Mark(text) => {
+                let tag = match event {
+                    Event::Note(_) => NOTE,
+                    Event::Became(_) => BECAME,
+                    Event::Printed(_) => PRINTED,
+                    _ => MARK,
                 };
                 let text = &text[..text.len().min(LONGEST_TEXT)];
                 [&numbers(tag, &[text.len() as u64]), text].concat()
@@ -301,28 +350,46 @@ impl Decoder {
                 thread: from.thread()?,
                 instructions: from.number()?,
             },
+            SITE => Event::Site {
+                parent: u32::try_from(from.number()?).map_err(|_| Undecodable::Damaged)?,
+                pc: from.number()?,
+                locked: from.number()? != 0,
+            },
+            MODULE => Event::Module {
+                start: from.number()?,
+                end: from.number()?,
+                offset: from.number()?,
+                path: from.text()?,
+            },
+            PRINTED => Event::Printed(from.text()?),
+            MARK => Event::Mark(from.text()?),
             NOTE => Event::Note(from.text()?),
             BECAME => Event::Became(from.text()?),
             END => Event::End,
-            _ if tag & !(WITH_DATA | SAME_THREAD) <= op::FINAL => {
+            _ if tag & !(WITH_DATA | SAME_THREAD | WITH_SITE) <= op::FINAL => {
                 let gap = from.number()?;
                 let thread = match tag & SAME_THREAD {
                     0 => from.thread()?,
                     _ => self.thread,
                 };
                 let line = self.line.wrapping_add(unzigzag(from.number()?) as u64);
+                let site = match tag & WITH_SITE {
+                    0 => None,
+                    _ => Some(u32::try_from(from.number()?).map_err(|_| Undecodable::Damaged)?),
+                };
                 let data = match tag & WITH_DATA {
                     0 => None,
                     _ => Some(from.take(64)?.try_into().expect("64 bytes were taken")),
                 };
                 (self.line, self.thread) = (line, thread);
-                let op = tag & !(WITH_DATA | SAME_THREAD);
+                let op = tag & !(WITH_DATA | SAME_THREAD | WITH_SITE);
                 Event::Record(Record {
                     gap,
                     thread,
                     op,
                     line,
                     data,
+                    site,
                 })
             }
             _ => return Err(Undecodable::Damaged),

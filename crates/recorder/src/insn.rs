@@ -1,7 +1,7 @@
 //! The few x86-64 instructions that need more than QEMU's memory callbacks: flushes (no callback at all), fences, and
 //! stores past the caches. Intel SDM volume 2: `clwb`, `clflush`, `clflushopt`, `sfence`, `mfence`, `movnt*`.
 
-use iced_x86::{Decoder, DecoderError, DecoderOptions, Instruction, Mnemonic, Register};
+use iced_x86::{Decoder, DecoderError, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
 use crate::codec::op;
 
@@ -16,6 +16,38 @@ pub enum Kind {
     Fence,
     /// clwb, clflush, clflushopt: the operation's code.
     Flush(u8),
+    /// `SARDONYX_MARK` of `sardonyx.h`.
+    Mark,
+}
+
+/// What the no-operation of `sardonyx.h` has for a displacement: "SDNX".
+const MARK: u64 = 0x584E_4453;
+
+/// What an instruction does to the stack of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It calls: its store is the return address's.
+    Call,
+    /// It returns: its load is the return address's.
+    Return,
+    /// Neither.
+    None,
+}
+
+/// See [`Turn`].
+pub fn turn(instruction: &Instruction) -> Turn {
+    match instruction.mnemonic() {
+        Mnemonic::Call => Turn::Call,
+        Mnemonic::Ret => Turn::Return,
+        _ => Turn::None,
+    }
+}
+
+/// Whether the instruction waits for flushes as a fence does (Intel SDM, CLWB: "LOCK-prefixed instructions").
+pub fn locked(instruction: &Instruction) -> bool {
+    let exchange = instruction.mnemonic() == Mnemonic::Xchg;
+    let memory = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
+    instruction.has_lock_prefix() || exchange && memory
 }
 
 /// The instruction of `bytes` at `address`, if they are one.
@@ -36,6 +68,11 @@ pub fn kind(instruction: &Instruction) -> Kind {
         Clwb => Kind::Flush(op::CLWB),
         Clflushopt => Kind::Flush(op::CLFLUSHOPT),
         Clflush => Kind::Flush(op::CLFLUSH),
+        Nop if instruction.memory_displacement64() == MARK
+            && instruction.memory_base() == Register::RAX =>
+        {
+            Kind::Mark
+        }
         _ => Kind::Plain,
     }
 }

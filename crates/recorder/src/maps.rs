@@ -5,6 +5,8 @@
 pub const FILES: u64 = 1 << 57;
 /// Lines set apart for one file (16 TiB).
 const FILE_LINES_LOG2: u32 = 38;
+/// The same.
+pub const FILE_LINES: u64 = 1 << FILE_LINES_LOG2;
 /// Files that have room between [`FILES`] and 2^58.
 const MOST_FILES: usize = 1 << (57 - FILE_LINES_LOG2);
 
@@ -47,6 +49,12 @@ impl Maps {
             FILES + ((number as u64) << FILE_LINES_LOG2),
             known.is_none(),
         ))
+    }
+
+    /// The first line of a file that is, or was, mapped.
+    pub fn known(&self, device: u64, inode: u64) -> Option<u64> {
+        let number = self.files.iter().position(|&f| f == (device, inode))?;
+        Some(FILES + ((number as u64) << FILE_LINES_LOG2))
     }
 
     /// Maps `length` bytes at `start` to the lines from `line` on. What was mapped there must have been removed.

@@ -32,6 +32,12 @@ pub struct Options {
     pub page_map: bool,
     /// Instructions that pass before the first record.
     pub skip: u64,
+    /// Flushes, fences and stores to mapped files carry the place in the program, and marks are told.
+    pub sites: bool,
+    /// What is written to this descriptor is told.
+    pub acks: Option<i32>,
+    /// Folder into which a file is copied before the program first maps it for writing.
+    pub ground: Option<String>,
 }
 
 impl Options {
@@ -77,6 +83,9 @@ mod tests {
             follow_fork: true,
             page_map: false,
             skip: 5,
+            sites: true,
+            acks: Some(1),
+            ground: Some("/tmp/c,d".to_owned()),
         };
         let parsed = |options: &Options| Options::parse(&[options.argument().replace(",,", ",")]);
         assert_eq!(parsed(&options), Ok(options.clone()));

@@ -276,7 +276,7 @@ fn event() -> impl Strategy<Value = Event> {
     }));
     prop_oneof![
         8 => (any::<u64>(), any::<u16>(), 0u8..11, any::<u64>(), data)
-            .prop_map(|(gap, thread, op, line, data)| Event::Record(Record { gap, thread, op, line, data })),
+            .prop_map(|(gap, thread, op, line, data)| Event::Record(Record { gap, thread, op, line, data, site: (gap % 3 == 0).then_some(line as u32) })),
         1 => (any::<u64>(), any::<u64>()).prop_map(|(line, lines)| Event::Gone { line, lines }),
         1 => (any::<u64>(), any::<u64>(), any::<u64>())
             .prop_map(|(line, lines, from)| Event::Moved { line, lines, from }),

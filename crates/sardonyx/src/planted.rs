@@ -216,6 +216,18 @@ faults! {
     LogClearedEarly = "log-cleared-early",
     /// Recovery leaves the first bucket out.
     LogBucketForgotten = "log-bucket-forgotten",
+    /// A bucket's vectors are those of the bucket before.
+    LogVectorReused = "log-vector-reused",
+    /// A bucket has one vector for both of its chains.
+    LogOneVector = "log-one-vector",
+    /// Vectors begin anew after a power cut.
+    LogVectorsOfLifeReused = "log-vectors-of-life-reused",
+    /// A line of the log is sent before the vector that it hangs on.
+    LogVectorsNotAwaited = "log-vectors-not-awaited",
+    /// The number of valid headers is written before the header.
+    LogValidEarly = "log-valid-early",
+    /// Lines of the log are not encrypted.
+    LogPlain = "log-plain",
     /// The counters of old lines are not written with them.
     LogCountersLeft = "log-counters-left",
 

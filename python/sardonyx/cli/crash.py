@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +21,7 @@ from sardonyx import _core
 from sardonyx.cli.common import (
     CHECK_FAILED,
     MOST,
+    PATH,
     check_json_target,
     err,
     for_people,
@@ -28,6 +30,7 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.options import JsonTo, Machine, Set
 from sardonyx.cli.progress import Watcher
+from sardonyx.cli.recovery import Asked, crash_recording, is_recording
 from sardonyx.runs.crashes import CrashQuestion, TrialQuestion, explore, trials
 from sardonyx.runs.jobs import check_designs, parse_settings
 from sardonyx.runs.sources import ProgramSource, known_programs, unknown
@@ -44,6 +47,8 @@ SHARED = set(TrialQuestion.model_fields) & set(CrashQuestion.model_fields) - {"p
 #: Bytes of memory that are worth a word.
 NOTABLE = 2**30
 UNITS = {"s": 1, "m": 60, "h": 3600}
+#: The help's heading of what is for a RECORDING.
+REAL = "Real programs: crash RECORDING (docs/crash-real.md)"
 VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercised": "red"}
 
 
@@ -51,7 +56,8 @@ def crash(
     workloads: Annotated[
         list[str],
         typer.Argument(
-            metavar="WORKLOAD..", help="Programs (see sardonyx programs), or all of them: all."
+            metavar="WORKLOAD..",
+            help="Programs (see sardonyx programs), or all of them: all. Or one RECORDING.",
         ),
     ],
     designs: Annotated[
@@ -127,6 +133,70 @@ def crash(
             help="Look at one cut in so many in full, at the rest at what it changed; 1: at all.",
         ),
     ] = 509,
+    pool: Annotated[
+        Path | None,
+        typer.Option(help="RECORDING: the mapped file to cut.", rich_help_panel=REAL, **PATH),
+    ] = None,
+    recover: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD",
+            help="The program's recovery and check, with {pool} for the file and {acks} for what "
+            "had been printed.",
+            rich_help_panel=REAL,
+        ),
+    ] = None,
+    ok: Annotated[
+        str, typer.Option(help="Exit statuses that are no violation.", rich_help_panel=REAL)
+    ] = "0",
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK|ROW",
+            help="First cut; by default where the recovery first copes with what was fenced.",
+            rich_help_panel=REAL,
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="For all of it.", rich_help_panel=REAL)
+    ] = "50s",
+    time_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="For one recovery; by default 50 of its own.", rich_help_panel=REAL
+        ),
+    ] = None,
+    memory_limit: Annotated[
+        str, typer.Option(metavar="BYTES", help="For one recovery.", rich_help_panel=REAL)
+    ] = "4G",
+    replay: Annotated[
+        str | None,
+        typer.Option(metavar="IMAGE", help="Try one image of a report.", rich_help_panel=REAL),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="Leave each cause's two images here, one that fails and one that passes.",
+            rich_help_panel=REAL,
+            **PATH,
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="A page with a timeline of each cause.", rich_help_panel=REAL, **PATH),
+    ] = None,
+    lint: Annotated[
+        bool,
+        typer.Option(
+            "--lint",
+            help="Say, without any run, what is never flushed or flushed for nothing.",
+            rich_help_panel=REAL,
+        ),
+    ] = False,
+    no_source: Annotated[
+        bool,
+        typer.Option("--no-source", help="Go on without lines of code.", rich_help_panel=REAL),
+    ] = False,
     machine: Machine = "sca",
     settings: Set = None,
     jobs: Annotated[
@@ -148,7 +218,40 @@ def crash(
     sardonyx crash queue --designs sca --cores 4 --mutant no-fence-after-log
 
     sardonyx crash btree --designs sca --set encryption.global_counter=paper --json crash.json
+
+    sardonyx crash app.parquet --pool app.pool --recover 'app-check {pool}'
     """
+    if is_recording(workloads):
+        crash_recording(
+            Asked(
+                recording=workloads[0],
+                pool=pool,
+                recover=recover,
+                ok=ok,
+                platform=platform,
+                tear=tear,
+                start=start,
+                budget=_seconds("--budget", budget),
+                time_limit=None if time_limit is None else _seconds("--time-limit", time_limit),
+                memory_limit=size_in_bytes("--memory-limit", memory_limit, 1 << 20),
+                replay=replay,
+                keep=keep,
+                seed=seed,
+                jobs=jobs,
+                source=not no_source,
+                json_to=json_to,
+                html=html,
+                lint=lint,
+                machine=machine,
+            )
+        )
+        return
+    for option, value in (("--pool", pool), ("--recover", recover), ("--replay", replay)):
+        if value is not None:
+            raise _core.SardonyxError(
+                f"{option}: is for a recording, and {workloads[0]} is no file; record the program "
+                "first: sardonyx trace record --level cpu --pc -o REC.parquet -- PROGRAM"
+            )
     chosen = check_designs([name.strip() for name in designs.split(",") if name.strip()])
     if platform not in PLATFORMS:
         raise _core.SardonyxError(f"--platform: {unknown('platform', platform, PLATFORMS)}")
@@ -168,7 +271,7 @@ def crash(
         raise _core.SardonyxError(f"--sharing {sharing}: is a run's own; add --once")
     if thorough is not None and one_run:
         raise _core.SardonyxError(f"--thorough {thorough}: is for the plan; leave --once out")
-    seconds = None if thorough is None else _seconds(thorough)
+    seconds = None if thorough is None else _seconds("--thorough", thorough)
     item_bytes = None
     if transaction_size is not None:
         item_bytes = size_in_bytes("--transaction-size", transaction_size, 64, 4096)
@@ -248,11 +351,11 @@ def _count(cuts: str) -> int | None:
     raise _core.SardonyxError(f'--cuts {cuts}: give "all" or a number of cuts')
 
 
-def _seconds(text: str) -> float:
+def _seconds(option: str, text: str) -> float:
     """Seconds from ``90s``, ``10m`` or ``2h``."""
     number, unit = text[:-1], text[-1:]
     if unit not in UNITS or not number.isascii() or not number.isdigit() or len(number) > 6:
-        raise _core.SardonyxError(f"--thorough {text}: is no time; give 90s, 10m or 2h")
+        raise _core.SardonyxError(f"{option} {text}: is no time; give 90s, 10m or 2h")
     return float(int(number) * UNITS[unit])
 
 

@@ -93,6 +93,20 @@ def record(
     read_data: Annotated[
         bool, typer.Option("--read-data", help="The first read of a line has its contents.")
     ] = False,
+    pc: Annotated[
+        bool,
+        typer.Option(
+            "--pc", help="Where in the program each store, flush and fence is; with --level cpu."
+        ),
+    ] = False,
+    acks: Annotated[
+        bool,
+        typer.Option("--acks", help="Keep what the program had printed when; with --level cpu."),
+    ] = False,
+    acks_fd: Annotated[
+        int | None,
+        typer.Option(min=0, max=2**20, help="As --acks, of this descriptor instead of 1."),
+    ] = None,
     qemu: Annotated[
         Path | None, typer.Option(help="QEMU, if it is not qemu-x86_64 in PATH.", **PATH)
     ] = None,
@@ -130,6 +144,8 @@ def record(
         "limit_instructions": limit_instructions,
         "follow_fork": follow_fork,
         "read_data": read_data,
+        "pc": pc,
+        "acks": acks_fd if acks_fd is not None else 1 if acks else None,
     }
     outcome = run_recorded(wanted, err)
     for trace in outcome["traces"]:

@@ -356,6 +356,7 @@ class PageForge:
     """Tables 4 and 5, Figs. 7 to 11, the variants of Secs. 3.5, 4.1 and 4.3, other loads."""
 
     name = "pageforge"
+    machine = "pageforge"
 
     def plan(self, asked: Asked) -> Plan:
         unwanted = {

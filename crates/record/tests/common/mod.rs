@@ -57,6 +57,8 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
         window: Default::default(),
         follow_fork: false,
         read_data: false,
+        pc: false,
+        acks: None,
     }
 }
 

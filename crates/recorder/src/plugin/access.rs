@@ -5,11 +5,13 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{Ordering, fence};
 
-use iced_x86::{Instruction, Register};
+use iced_x86::Register;
 
 use super::api::{GByteArray, MemInfo, OnAccess, READS_AND_WRITES, STORES};
+use super::state::Flush;
 use super::state::State;
 use super::{kernel, lock, state, threaded, unlock, with};
+use crate::codec::Event;
 use crate::group::Member;
 use crate::insn;
 
@@ -173,6 +175,73 @@ pub extern "C" fn at_core(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_v
     });
 }
 
+/// The bit of an instruction's word that says that it is locked; addresses of programs end at 2^47.
+pub const LOCKED: u64 = 1 << 62;
+
+/// Says which instruction does what `work` does.
+fn at_site(vcpu: c_uint, word: *mut c_void, work: impl FnOnce(&mut State)) {
+    let word = word.addr() as u64;
+    with(|state| {
+        state.out.now = Some((vcpu, word & !LOCKED, word & LOCKED != 0));
+        work(state);
+        state.out.now = None;
+    });
+}
+
+/// As [`at_core`], with sites: `word` is the instruction's address, and whether it is locked.
+pub extern "C" fn at_core_site(vcpu: c_uint, info: MemInfo, address: u64, word: *mut c_void) {
+    at_site(vcpu, word, |state| {
+        let (size, store) = checked(state, info);
+        if store && word.addr() as u64 & LOCKED != 0 {
+            state.fence(vcpu);
+        }
+        if info & 1 << 16 != 0 && store {
+            state.access(vcpu, address, size, false); // an atomic read and write
+        }
+        state.access(vcpu, address, size, store);
+    });
+}
+
+/// As [`at_core_site`], of a call.
+pub extern "C" fn at_call(vcpu: c_uint, info: MemInfo, address: u64, word: *mut c_void) {
+    if stores(info) {
+        with(|state| {
+            if let Some(sites) = &mut state.out.sites {
+                sites.call(vcpu, word.addr() as u64, address);
+            }
+        });
+    }
+    at_core(vcpu, info, address, word);
+}
+
+/// As [`at_core_site`], of a return.
+pub extern "C" fn at_return(vcpu: c_uint, info: MemInfo, address: u64, word: *mut c_void) {
+    with(|state| {
+        if let Some(sites) = &mut state.out.sites {
+            sites.returned(vcpu, address);
+        }
+    });
+    at_core(vcpu, info, address, word);
+}
+
+/// At a mark of `sardonyx.h`: the text is where rax points to.
+pub extern "C" fn at_mark(vcpu: c_uint, _: *mut c_void) {
+    with(|state| {
+        let text = read(state, vcpu, Register::RAX);
+        if let Some(text) = kernel::text(state, text) {
+            state.out.tell(&Event::Mark(text));
+        }
+    });
+}
+
+/// As [`past_caches`], with sites.
+pub extern "C" fn past_caches_site(vcpu: c_uint, info: MemInfo, address: u64, word: *mut c_void) {
+    at_site(vcpu, word, |state| match checked(state, info) {
+        (size, true) => state.past_caches(vcpu, address, size),
+        (size, false) => state.access(vcpu, address, size, false),
+    });
+}
+
 /// A store of an instruction that goes past the caches.
 pub extern "C" fn past_caches(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
     with(|state| match checked(state, info) {
@@ -182,17 +251,18 @@ pub extern "C" fn past_caches(vcpu: c_uint, info: MemInfo, address: u64, _: *mut
 }
 
 /// Before sfence and mfence.
-pub extern "C" fn at_fence(vcpu: c_uint, _: *mut c_void) {
-    with(|state| state.fence(vcpu));
+pub extern "C" fn at_fence(vcpu: c_uint, word: *mut c_void) {
+    at_site(vcpu, word, |state| state.fence(vcpu));
 }
 
 /// Before clwb, clflush and clflushopt.
 pub extern "C" fn at_flush(vcpu: c_uint, flush: *mut c_void) {
-    // SAFETY: `translate` hands over a leaked pair.
-    let (code, instruction) = unsafe { *flush.cast::<(u8, Instruction)>() };
-    with(|state| {
-        let address = insn::operand(&instruction, |register| read(state, vcpu, register));
-        state.flush(vcpu, code, address);
+    // SAFETY: `translate` hands over one that is leaked.
+    let flush = unsafe { &*flush.cast::<Flush>() };
+    let word = std::ptr::without_provenance_mut(flush.pc as usize);
+    at_site(vcpu, word, |state| {
+        let address = insn::operand(&flush.instruction, |register| read(state, vcpu, register));
+        state.flush(vcpu, flush.code, address);
     });
 }
 

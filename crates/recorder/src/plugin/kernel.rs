@@ -13,8 +13,9 @@ use libc::*;
 
 use super::api::{Id, PAGE_READ};
 use super::state::State;
-use super::{counters, with};
-use crate::codec::Event;
+use super::{counters, ground, with};
+use crate::codec::{Event, LONGEST_TEXT};
+use crate::maps::FILE_LINES;
 
 const PAGE: u64 = 4096;
 /// The most that a buffer list of readv may have (`IOV_MAX`).
@@ -50,7 +51,10 @@ pub extern "C" fn call(
 pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
     with(|state| {
         if let Some(arguments) = state.calls.remove(&vcpu) {
+            // The kernel has no instruction of the program's; the calls that led to it are known.
+            state.out.now = Some((vcpu, 0, false));
             after(state, vcpu, number, arguments, result);
+            state.out.now = None;
         }
     });
 }
@@ -131,7 +135,7 @@ fn word(state: &State, address: u64) -> Option<u64> {
 }
 
 /// A C string of the guest's.
-fn text(state: &State, address: u64) -> Option<Vec<u8>> {
+pub fn text(state: &State, address: u64) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     while text.len() < PAGE as usize {
         let at = (address + text.len() as u64) & !7;
@@ -199,6 +203,23 @@ fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64)
         return;
     }
     let got = result as u64;
+    if state.options.acks.is_some_and(|acks| acks as u64 == a[0]) {
+        match number {
+            SYS_write | SYS_pwrite64 => printed(state, a[1], got),
+            SYS_writev => {
+                let mut left = got;
+                for i in 0..a[2].min(VECTORS) {
+                    let at = a[1] + i * 16;
+                    let (Some(base), Some(length)) = (word(state, at), word(state, at + 8)) else {
+                        break;
+                    };
+                    printed(state, base, length.min(left));
+                    left -= length.min(left);
+                }
+            }
+            _ => {}
+        }
+    }
     // Which argument, how many bytes.
     let fixed: &[(usize, u64)] = match number {
         SYS_read | SYS_pread64 | SYS_readlink | SYS_getdents64 | SYS_getdents => &[(1, got)],
@@ -271,7 +292,54 @@ fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64)
             store(state, vcpu, a[3], length);
             store(state, vcpu, a[4], 4);
         }
+        SYS_msync => {
+            let end = page_up(a[0].saturating_add(a[1]));
+            let synced = state.out.maps.clone().remove(a[0], end);
+            state.synced(vcpu, |line| {
+                let mut ranges = synced.iter();
+                ranges.any(|(_, length, first)| (*first..first + length / 64).contains(&line))
+            });
+        }
+        SYS_fsync | SYS_fdatasync => {
+            if let Some(first) = file_of(state, a[0] as i32) {
+                state.synced(vcpu, |line| (first..first + FILE_LINES).contains(&line));
+            }
+        }
         _ => mapping(state, vcpu, number, a, got),
+    }
+}
+
+/// The first line of the mapped file behind a descriptor.
+fn file_of(state: &mut State, descriptor: i32) -> Option<u64> {
+    if state.out.dirty.is_empty() {
+        return None;
+    }
+    // SAFETY: zeros are a valid `stat`, and the call fills it or fails.
+    let stat = unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        (libc::fstat(descriptor, &raw mut stat) == 0).then_some(stat)
+    }?;
+    state.out.maps.known(stat.st_dev, stat.st_ino)
+}
+
+/// The program wrote this where somebody listens.
+fn printed(state: &mut State, address: u64, bytes: u64) {
+    let end = address.saturating_add(bytes);
+    let mut at = address;
+    while at < end {
+        // Within a page, and as much as an event takes.
+        let next = end.min((at | (PAGE - 1)) + 1).min(at + LONGEST_TEXT as u64);
+        if (state.api.page_flags)(at) & PAGE_READ == 0 {
+            return;
+        }
+        // SAFETY: the page is the guest's and readable, and the guest waits for its call.
+        let text = unsafe {
+            let base = *state.api.guest_base;
+            let from = base.wrapping_add(at as usize) as *const u8;
+            std::slice::from_raw_parts(from, (next - at) as usize).to_vec()
+        };
+        state.out.tell(&Event::Printed(text));
+        at = next;
     }
 }
 
@@ -361,6 +429,14 @@ fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset:
             bytes: stat.st_size as u64,
             path: path.as_os_str().as_bytes().to_vec(),
         });
+    }
+    if let Some(folder) = &state.options.ground
+        && ground::written_through(descriptor)
+        && state.grounds.insert(line)
+        && let Err(e) = ground::copy(descriptor, folder, line)
+    {
+        let note = format!("a mapped file could not be copied before it was written: {e}");
+        state.out.tell(&Event::Note(note.into_bytes()));
     }
     state.map_file(start, length, line + offset / 64);
 }

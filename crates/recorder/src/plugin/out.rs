@@ -1,6 +1,6 @@
 //! What leaves the plugin: records with their gaps and bytes, into the ring.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::api::{Api, PAGE_READ};
 use super::counters;
+use super::sites::Sites;
 use crate::caches::Memory;
 use crate::codec::{Encoder, Event, LONGEST_RECORD, Record, op};
 use crate::maps::{FILES, Maps};
@@ -42,6 +43,12 @@ pub struct Out {
     pub to_come: Vec<u64>,
     /// Those of them that were evicted meanwhile, and so too soon.
     pub owed: Vec<u64>,
+    /// The program's places, if they are wanted.
+    pub sites: Option<Sites>,
+    /// At level `cpu`: lines of files that were stored to since they were last synchronized by a system call.
+    pub dirty: BTreeSet<u64>,
+    /// The instruction that runs: its thread, its address, whether it is locked.
+    pub now: Option<(u32, u64, bool)>,
 }
 
 impl Out {
@@ -59,6 +66,9 @@ impl Out {
             unreadable: 0,
             to_come: Vec::new(),
             owed: Vec::new(),
+            sites: None,
+            dirty: BTreeSet::new(),
+            now: None,
         }
     }
 
@@ -69,6 +79,7 @@ impl Out {
         self.to_come.clear();
         self.owed.clear();
         (self.last, self.skip, self.unreadable) = (0, 0, 0);
+        self.sites = self.sites.as_ref().map(|_| Sites::default());
         self.forget(0, u64::MAX);
     }
 
@@ -100,9 +111,38 @@ impl Out {
         }
     }
 
-    /// A record.
+    /// The number of the instruction's site that runs, told if it is new.
+    pub fn site(&mut self) -> Option<u32> {
+        let (vcpu, pc, locked) = self.now?;
+        let mut sites = self.sites.take()?;
+        let number = sites.number(vcpu, pc, |parent, at| {
+            let locked = locked && at == pc;
+            self.tell(&Event::Site {
+                parent,
+                pc: at,
+                locked,
+            });
+        });
+        self.sites = Some(sites);
+        Some(number)
+    }
+
+    /// A record. Of mapped files and fences it has the site, if sites are wanted.
     #[inline]
     pub fn record(&mut self, op: u8, line: u64, data: Option<[u8; 64]>) {
+        if op == op::STORE && line >= FILES {
+            self.dirty.insert(line);
+        }
+        let site = match self.now {
+            Some(_) if op == op::FENCE || line >= FILES && op != op::LOAD => self.site(),
+            _ => None,
+        };
+        self.record_at(op, line, data, site);
+    }
+
+    /// A record of a site.
+    #[inline]
+    pub fn record_at(&mut self, op: u8, line: u64, data: Option<[u8; 64]>, site: Option<u32>) {
         let Some(ring) = &self.ring else { return };
         let now = counters::all();
         if now < self.skip {
@@ -126,6 +166,7 @@ impl Out {
             op,
             line,
             data,
+            site,
         };
         let length = self.encoder.record(&mut bytes, &record);
         self.send(&bytes[..length]);
@@ -143,6 +184,20 @@ impl Out {
             Some(data) => {
                 self.now_known(line);
                 self.record(op, line, Some(data));
+            }
+            None => self.unreadable += 1,
+        }
+    }
+
+    /// A write of a line past the caches, from a site.
+    pub fn write_past(&mut self, line: u64, site: Option<u32>) {
+        match self.bytes(line) {
+            Some(data) => {
+                self.now_known(line);
+                if line >= FILES {
+                    self.dirty.insert(line);
+                }
+                self.record_at(op::NON_TEMPORAL, line, Some(data), site);
             }
             None => self.unreadable += 1,
         }

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use iced_x86::Instruction;
 
-use super::api::Api;
+use super::api::{Api, PAGE_READ};
 use super::out::Out;
 use super::plan::Known;
 use super::verify::Checked;
 use super::{counters, grouped};
 use crate::caches::{Caches, First};
 use crate::codec::{Event, op};
+use crate::maps::FILES;
 use crate::options::{Level, Options};
 use crate::ring::Ring;
 
@@ -28,6 +29,15 @@ struct Buffer {
     line: u64,
     /// Bit i: byte i was written.
     bytes: u64,
+    /// Of the latest store to it.
+    site: Option<u32>,
+}
+
+/// A flush instruction: its operation's code, and where it is.
+pub struct Flush {
+    pub code: u8,
+    pub instruction: Instruction,
+    pub pc: u64,
 }
 
 #[repr(C)]
@@ -54,11 +64,13 @@ pub struct State {
     /// Addresses of lines whose stores may have come after their mark was taken.
     pub late: BTreeSet<u64>,
     /// Flush instructions with their operations' codes, which QEMU's translations point to.
-    pub flushes: HashMap<Instruction, &'static (u8, Instruction)>,
+    pub flushes: HashMap<(Instruction, u64), &'static Flush>,
     /// What the callbacks of translated blocks are given.
     pub known: Known,
     /// What was checked, if that is wanted.
     pub checked: Option<Checked>,
+    /// First lines of the files that were copied before they were mapped for writing.
+    pub grounds: HashSet<u64>,
     /// Whether registers are as of the instruction, and not of the last load or store.
     pub registers_are_stored: bool,
 }
@@ -85,6 +97,7 @@ impl State {
             flushes: HashMap::new(),
             known: Known::default(),
             checked: None,
+            grounds: HashSet::new(),
             registers_are_stored: false,
         })
     }
@@ -207,6 +220,9 @@ impl State {
                 .iter()
                 .position(known)
                 .unwrap_or_else(|| self.new_buffer(thread, line));
+            if line >= FILES && self.out.now.is_some() {
+                self.buffers[at].site = self.out.site();
+            }
             self.buffers[at].bytes |= bit;
             if self.buffers[at].bytes == u64::MAX {
                 self.empty_buffers(|b| known(b));
@@ -226,6 +242,7 @@ impl State {
             thread,
             line,
             bytes: 0,
+            site: None,
         });
         self.buffers.len() - 1
     }
@@ -236,7 +253,7 @@ impl State {
         self.buffers.retain(|buffer| {
             let go = which(buffer);
             if go {
-                out.write(op::NON_TEMPORAL, buffer.line);
+                out.write_past(buffer.line, buffer.site);
             }
             !go
         });
@@ -259,6 +276,24 @@ impl State {
                 std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
             }
             self.out.write(op::WRITE_BACK, line);
+        }
+    }
+
+    /// A system call has made the lines that `which` wants persistent: flushed, and waited for.
+    pub fn synced(&mut self, vcpu: u32, which: impl Fn(u64) -> bool) {
+        if self.level != Level::Cpu {
+            return;
+        }
+        self.out.thread = counters::number(vcpu);
+        let all = std::mem::take(&mut self.out.dirty);
+        let (synced, left) = all.into_iter().partition(|&line| which(line));
+        self.out.dirty = left;
+        let synced: BTreeSet<u64> = synced;
+        for &line in &synced {
+            self.out.record(op::CLWB, line, None);
+        }
+        if !synced.is_empty() {
+            self.fence(vcpu);
         }
     }
 
@@ -325,6 +360,9 @@ impl State {
             );
             self.out.tell(&Event::Note(note.into_bytes()));
         }
+        if self.out.sites.is_some() {
+            self.tell_modules();
+        }
         if let Some(checked) = &self.checked {
             self.out.tell(&Event::Note(checked.note().into_bytes()));
         }
@@ -333,6 +371,46 @@ impl State {
             self.out.tell(&Event::Note(note.into()));
         }
         self.out.tell(how);
+    }
+}
+
+impl State {
+    /// Where the program's files are in memory, as the kernel has it; QEMU loads the program itself without a system call of
+    /// the program's.
+    fn tell_modules(&mut self) {
+        // SAFETY: QEMU's variable, set before any code of the guest ran.
+        let base = unsafe { *self.api.guest_base } as u64;
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        for line in maps.lines() {
+            let mut words = line.split_ascii_whitespace();
+            let (Some(range), Some(_), Some(offset)) = (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            if !words.nth(2).is_some_and(|path| path.starts_with('/')) {
+                continue;
+            }
+            let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+            let range = range.split_once('-');
+            let range = range.and_then(|(start, end)| Some((hex(start)?, hex(end)?)));
+            let (Some((start, end)), Some(offset)) = (range, hex(offset)) else {
+                continue;
+            };
+            let seen = start.checked_sub(base).map(|start| (start, end - base));
+            // What the program does not see is the emulator's.
+            let seen = seen.filter(|(start, _)| (self.api.page_flags)(*start) & PAGE_READ != 0);
+            if let Some((start, end)) = seen {
+                let path =
+                    line[line.find('/').expect("it has a path")..].trim_end_matches(" (deleted)");
+                let path = path.as_bytes().to_vec();
+                self.out.tell(&Event::Module {
+                    start,
+                    end,
+                    offset,
+                    path,
+                });
+            }
+        }
     }
 }
 

@@ -5,10 +5,10 @@ use std::ptr::null_mut;
 
 use super::api::{ADD_U64, Block, Id, Insn, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
 use super::plan::Plan;
-use super::state::State;
+use super::state::{Flush, State};
 use super::{access, counters, threaded, verify, with};
 use crate::flow::{Flow, Use};
-use crate::insn::{self, Kind};
+use crate::insn::{self, Kind, Turn};
 use crate::options::Level;
 
 pub extern "C" fn vcpu_begins(_: Id, vcpu: c_uint) {
@@ -41,11 +41,25 @@ pub extern "C" fn block(_: Id, block: Block) {
             let insn = (api.insn)(block, i);
             let decoded = insn::decode(bytes(state, insn), (api.insn_address)(insn));
             let kind = decoded.as_ref().map_or(Kind::Plain, insn::kind);
+            let pc = (api.insn_address)(insn);
+            let turn = decoded.as_ref().map_or(Turn::None, insn::turn);
+            let locked = decoded.as_ref().is_some_and(insn::locked);
+            let word = pc | if locked { access::LOCKED } else { 0 };
+            let word = std::ptr::without_provenance_mut(word as usize);
             match (kind, decoded) {
-                (Kind::Fence, _) => (api.on_insn)(insn, access::at_fence, NO_REGISTERS, null_mut()),
-                (Kind::Flush(code), Some(flush)) => {
-                    let known = state.flushes.entry(flush);
-                    let kept = *known.or_insert_with(|| Box::leak(Box::new((code, flush))));
+                (Kind::Fence, _) => (api.on_insn)(insn, access::at_fence, NO_REGISTERS, word),
+                (Kind::Mark, _) => {
+                    (api.on_insn)(insn, access::at_mark, READS_REGISTERS, null_mut());
+                }
+                (Kind::Flush(code), Some(instruction)) => {
+                    let known = state.flushes.entry((instruction, pc));
+                    let kept = *known.or_insert_with(|| {
+                        Box::leak(Box::new(Flush {
+                            code,
+                            instruction,
+                            pc,
+                        }))
+                    });
                     let kept = std::ptr::from_ref(kept).cast_mut().cast();
                     (api.on_insn)(insn, access::at_flush, READS_REGISTERS, kept);
                 }
@@ -59,11 +73,16 @@ pub extern "C" fn block(_: Id, block: Block) {
                 }
                 continue;
             }
-            let on_access = match kind {
-                Kind::NonTemporal => access::past_caches,
-                _ => plain,
+            let sites = state.level == Level::Cpu && state.out.sites.is_some();
+            let on_access = match (kind, sites, turn) {
+                (Kind::NonTemporal, false, _) => access::past_caches,
+                (Kind::NonTemporal, true, _) => access::past_caches_site,
+                (_, true, Turn::Call) => access::at_call,
+                (_, true, Turn::Return) => access::at_return,
+                (_, true, Turn::None) => access::at_core_site,
+                (_, false, _) => plain,
             };
-            (api.on_access)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, null_mut());
+            (api.on_access)(insn, on_access, NO_REGISTERS, READS_AND_WRITES, word);
         }
         if let (Some((_, groups)), Some(_)) = (&plan, &state.checked) {
             verify::ask(api, block, groups);

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use crate::controller::designs;
 use crate::medium::params::{
-    AccessEnergy, CachesParams, CoreParams, EngineParams, Geometry, MediumParams, Queues, Think,
-    Timing, UnitParams,
+    AccessEnergy, CachesParams, CoreParams, EngineParams, FRAMES, Geometry, MediumParams, Queues,
+    Think, Timing, UnitParams,
 };
 use crate::settings::{Key, Kind, Row};
 
@@ -27,6 +27,7 @@ static ALL: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         Queues::ROWS,
         AccessEnergy::ROWS,
         UnitParams::ROWS,
+        std::slice::from_ref(&FRAMES.row),
     ];
     let mut rows: Vec<&Row> = tables.into_iter().flatten().collect();
     let layers = designs::keys().chain(Think::KEYS);

@@ -34,7 +34,7 @@ fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Encrypted>) 
     let mut untimed = Untimed::new(image);
     let mut controller = drain_over(history, &mut untimed, &lines);
     untimed.plan(|plan| controller.flush(plan));
-    let encrypted = secrecy::written(&untimed, 0, history.data_lines());
+    let encrypted = secrecy::written(&untimed, 0, history.held());
     untimed.settle();
     (untimed.into_image(), encrypted)
 }

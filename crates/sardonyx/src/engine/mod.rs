@@ -94,7 +94,8 @@ pub struct Engine {
     /// `results` wait in queues: returning reads, finished writes, units, forwarded reads.
     heads: Heads,
     results: Vec<VecDeque<(u64, Step)>>,
-    unit_free: [u64; Unit::ALL.len()],
+    /// When each unit of a kind can begin again.
+    unit_free: [Vec<u64>; Unit::ALL.len()],
     now: u64,
     /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
     clock: u64,
@@ -131,7 +132,7 @@ impl Engine {
             channels: (0..channels).map(|i| Channel::new(i, medium)).collect(),
             heads: Heads::new(channels, sources),
             results: vec![VecDeque::new(); sources],
-            unit_free: [0; Unit::ALL.len()],
+            unit_free: params.units.map(|unit| vec![0; unit.number.max(1)]),
             now: 0,
             clock: medium.timing.clock.ps(),
             cycle: 0,

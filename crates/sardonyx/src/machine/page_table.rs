@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustc_hash::FxHashMap;
 
 use crate::line::{LINE_BYTES, Logical, Virtual};
+use crate::medium::params::FrameOrder;
 
 /// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 4096 / LINE_BYTES as u64;
@@ -151,6 +152,7 @@ pub struct Frames {
     base: u64,
     frames: u64,
     skew: u64,
+    order: FrameOrder,
     shares: u32,
     table: FxHashMap<u64, u64>,
     /// Pages translated of late, each at its number modulo the length, and their frames; [`NO_PAGE`] for none.
@@ -179,10 +181,17 @@ impl Frames {
             base: u64::from(index) * frames,
             frames,
             skew: u64::from(index) * SKEW,
+            order: FrameOrder::default(),
             shares,
             table: FxHashMap::default(),
             recent: vec![(NO_PAGE, 0); RECENT],
         }
+    }
+
+    /// The same, whose pages take frames in this order.
+    #[must_use]
+    pub fn ordered(self, order: FrameOrder) -> Frames {
+        Frames { order, ..self }
     }
 
     /// Where `line` lies; a page's first touch takes the next frame.
@@ -227,12 +236,50 @@ impl Frames {
                 });
             }
             None => {
-                let frame = self.base + (used + self.skew) % self.frames;
+                let next = (used + self.skew) % self.frames;
+                let frame = self.base
+                    + match self.order {
+                        FrameOrder::InOrder => next,
+                        FrameOrder::Scattered => scattered(next, self.frames),
+                    };
                 self.table.insert(page, frame);
                 frame
             }
         };
         self.recent[page as usize % RECENT] = (page, frame);
         Ok(frame)
+    }
+}
+
+/// A number below `frames` for each number below it, the same for no two: a few rounds of mixing in the
+/// next power of two, until the result is in range.
+fn scattered(frame: u64, frames: u64) -> u64 {
+    let mask = frames.next_power_of_two() - 1;
+    let half = mask.count_ones() / 2 + 1;
+    let mut mixed = frame;
+    loop {
+        for _ in 0..3 {
+            mixed = (mixed ^ mixed >> half).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            mixed = mixed.wrapping_add(0x632B_E59B_D9B4_E019) & mask;
+        }
+        if mixed < frames {
+            return mixed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scattered_frames_are_all_frames() {
+        for frames in [1, 2, 3, 64, 1000] {
+            let mut all: Vec<u64> = (0..frames).map(|i| scattered(i, frames)).collect();
+            let neighbours = all.windows(2).filter(|w| w[1] == w[0] + 1).count();
+            assert!(neighbours as u64 <= frames / 8 + 1);
+            all.sort_unstable();
+            assert_eq!(all, (0..frames).collect::<Vec<_>>());
+        }
     }
 }

@@ -93,6 +93,17 @@ pub struct Handled {
     pub order: u64,
 }
 
+/// A line that the controller wrote to its hardware log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// Its write is numbered from this on.
+    pub from: u64,
+    /// And before this.
+    pub until: u64,
+    /// Its content.
+    pub data: Line,
+}
+
 /// What a program did; told by whoever drives the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -167,6 +178,8 @@ pub struct Journal {
     pub sealed: Vec<Sealed>,
     /// Write requests, in the order of handling.
     pub handled: Vec<Handled>,
+    /// Lines of a hardware log, in the order of handling.
+    pub logged: Vec<Logged>,
     /// Stores of the cores.
     pub stores: Vec<Stored>,
     /// What was used how often, of what is counted while the run goes on.
@@ -189,6 +202,13 @@ impl Journal {
             .handled
             .partition_point(|handled| handled.order <= order);
         next.checked_sub(1)
+    }
+
+    /// The line of a hardware log that the write numbered `order` is of.
+    pub fn logged_by(&self, order: u64) -> Option<&Logged> {
+        let next = self.logged.partition_point(|logged| logged.from <= order);
+        let last = &self.logged[next.checked_sub(1)?];
+        (order < last.until).then_some(last)
     }
 
     /// The counter under which the write numbered `order` was encrypted, as the design says.

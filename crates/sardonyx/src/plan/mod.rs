@@ -27,7 +27,7 @@ use crate::stats::{Cause, Purpose};
 use crate::units::Time;
 use contents::Contents;
 use delays::Delays;
-use journal::{Domain, Event, Handled, Journal, OnChip, Sealed, Write};
+use journal::{Domain, Event, Handled, Journal, Logged, OnChip, Sealed, Write};
 use overlay::Payload;
 pub use steps::Step;
 use steps::{Action, Steps};
@@ -166,6 +166,20 @@ impl Plan {
         let after = [after, Step::PAST, Step::PAST];
         let action = Action::Unit(unit as u8);
         self.steps.create(action, self.purpose, after, false)
+    }
+
+    /// Uses it again for what it has been used for: takes its time once more, and no energy.
+    pub fn unit_again(&mut self, unit: Unit, after: Step) -> Step {
+        let step = self.unit(unit, after);
+        if step != Step::PAST {
+            self.steps.get_mut(step).again = true;
+        }
+        step
+    }
+
+    /// The step that comes next.
+    pub fn upcoming(&self) -> Step {
+        self.steps.upcoming()
     }
 
     /// Finished when both are.
@@ -425,6 +439,16 @@ impl Plan {
                 persist,
                 order,
             });
+        }
+    }
+
+    /// For the journal: what was planned from step `from` on wrote `plain` to a hardware log.
+    pub fn logged(&mut self, from: Step, plain: &Line) {
+        let until = self.steps.upcoming().0;
+        if let Some(journal) = &mut self.journal {
+            let from = from.0;
+            let data = *plain;
+            journal.logged.push(Logged { from, until, data });
         }
     }
 

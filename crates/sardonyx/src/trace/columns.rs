@@ -26,13 +26,14 @@ pub(super) const COLUMNS: [(&str, DataType, &str); 5] = [
     ("data", DATA, "a fixed-size binary of 64 bytes"),
 ];
 
-/// The schema of files that we write: only `data` can be null.
-pub(super) fn schema() -> Schema {
-    Schema::new(
-        COLUMNS
-            .map(|(name, kind, _)| Field::new(name, kind, name == "data"))
-            .to_vec(),
-    )
+/// A column that recordings with `--pc` have: where in the program a record came from.
+pub(super) const SITE: &str = "site";
+
+/// The schema of files that we write: only `data` can be null, and `site` if it is there.
+pub(super) fn schema(sites: bool) -> Schema {
+    let columns = COLUMNS.map(|(name, kind, _)| Field::new(name, kind, name == "data"));
+    let site = sites.then(|| Field::new(SITE, DataType::UInt32, true));
+    Schema::new(columns.into_iter().chain(site).collect::<Vec<_>>())
 }
 
 /// Says how `schema` differs from a trace's, if it does. Order and further columns do not matter.
@@ -78,6 +79,7 @@ pub(super) struct Rows {
     op: UInt8Array,
     line: UInt64Array,
     data: FixedSizeBinaryArray,
+    site: Option<UInt32Array>,
     any_null: bool,
     level: Level,
 }
@@ -92,6 +94,8 @@ impl Rows {
             op: column("op").as_primitive::<UInt8Type>().clone(),
             line: column("line").as_primitive::<UInt64Type>().clone(),
             data: column("data").as_fixed_size_binary().clone(),
+            site: (batch.column_by_name(SITE))
+                .and_then(|site| site.as_primitive_opt::<UInt32Type>().cloned()),
             any_null: false,
             level,
         };
@@ -111,6 +115,12 @@ impl Rows {
 
     pub(super) fn len(&self) -> usize {
         self.op.len()
+    }
+
+    /// Where row `i` came from, if the trace says so.
+    pub(super) fn site(&self, i: usize) -> Option<u32> {
+        let site = self.site.as_ref()?;
+        site.is_valid(i).then(|| site.value(i))
     }
 
     /// Row `i` of this batch, or what is wrong with it.

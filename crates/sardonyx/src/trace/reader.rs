@@ -18,7 +18,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::columns::{COLUMNS, Rows, check_schema};
+use super::columns::{COLUMNS, Rows, SITE, check_schema};
 use super::error::IS_A_FOLDER;
 use super::footer;
 use super::pages::Pages;
@@ -70,14 +70,34 @@ impl TraceReader {
     /// The first row that is not a valid record, or damage to the file. `batch` then holds the records
     /// before it, and there is nothing more to read.
     pub fn next_batch(&mut self, batch: &mut Vec<Record>) -> Result<bool, TraceError> {
+        self.next_batch_at(batch, None)
+    }
+
+    /// The same, with each record's site in the program, if the trace has it: replaces the contents of `sites` too.
+    ///
+    /// # Errors
+    /// As [`TraceReader::next_batch`].
+    pub fn next_batch_at(
+        &mut self,
+        batch: &mut Vec<Record>,
+        mut sites: Option<&mut Vec<Option<u32>>>,
+    ) -> Result<bool, TraceError> {
         batch.clear();
+        if let Some(sites) = &mut sites {
+            sites.clear();
+        }
         let Some((first, rows)) = self.next_rows()? else {
             return Ok(false);
         };
         batch.reserve(rows.len());
         for i in 0..rows.len() {
             match rows.record(i) {
-                Ok(record) => batch.push(record),
+                Ok(record) => {
+                    batch.push(record);
+                    if let Some(sites) = &mut sites {
+                        sites.push(rows.site(i));
+                    }
+                }
                 Err(problem) => {
                     self.batches = None;
                     return Err(TraceError::row(&self.path, first + i as u64, problem));
@@ -161,7 +181,7 @@ fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
         .and_then(|pairs| pairs.iter().rev().find(|pair| pair.key == KEY))
         .and_then(|pair| pair.value.as_deref());
     let provenance = parse_provenance(value).map_err(|problem| TraceError::file(path, problem))?;
-    let names = COLUMNS.map(|(name, _, _)| name);
+    let names = COLUMNS.iter().map(|(name, _, _)| *name).chain([SITE]);
     let mask = ProjectionMask::columns(builder.parquet_schema(), names);
     let batches = builder
         .with_batch_size(BATCH)

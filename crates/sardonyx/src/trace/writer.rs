@@ -34,6 +34,8 @@ pub struct TraceWriter {
     schema: SchemaRef,
     /// Not yet handed to Parquet.
     rows: Vec<Record>,
+    /// Each row's site, in a trace that has sites.
+    sites: Option<Vec<Option<u32>>>,
     records: u64,
     writes: u64,
     file: ArrowWriter<File>,
@@ -60,6 +62,19 @@ impl TraceWriter {
         provenance: Provenance,
         level: i32,
     ) -> Result<TraceWriter, TraceError> {
+        TraceWriter::with_sites(path, provenance, level, false)
+    }
+
+    /// The same, with a column `site` if `sites`.
+    ///
+    /// # Errors
+    /// As [`TraceWriter::with_level`].
+    pub fn with_sites(
+        path: impl AsRef<Path>,
+        provenance: Provenance,
+        level: i32,
+        sites: bool,
+    ) -> Result<TraceWriter, TraceError> {
         let path = path.as_ref();
         let level = ZstdLevel::try_new(level)
             .map_err(|_| TraceError::file(path, format!("zstd level {level} is not in 1-22")))?;
@@ -82,7 +97,7 @@ impl TraceWriter {
             .set_statistics_enabled(EnabledStatistics::None)
             .set_created_by(concat!("sardonyx ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
-        let schema: SchemaRef = Arc::new(schema());
+        let schema: SchemaRef = Arc::new(schema(sites));
         let options = ArrowWriterOptions::new()
             .with_properties(properties)
             .with_skip_arrow_metadata(true);
@@ -94,6 +109,7 @@ impl TraceWriter {
             provenance,
             schema,
             rows: Vec::with_capacity(BATCH),
+            sites: sites.then(Vec::new),
             records: 0,
             writes: 0,
             file,
@@ -106,6 +122,14 @@ impl TraceWriter {
     /// A record that the reader would refuse (a write without data, a line of 2^58 or more), or a
     /// full disk.
     pub fn push(&mut self, record: &Record) -> Result<(), TraceError> {
+        self.push_at(record, None)
+    }
+
+    /// The same, with the record's site, which is dropped if the trace has none.
+    ///
+    /// # Errors
+    /// As [`TraceWriter::push`].
+    pub fn push_at(&mut self, record: &Record, site: Option<u32>) -> Result<(), TraceError> {
         let refuse = |problem: String| Err(TraceError::row(&self.path, self.records, problem));
         if record.line.0 >= LINE_LIMIT {
             return refuse(format!("line {} is not below 2^58", record.line.0));
@@ -114,6 +138,9 @@ impl TraceWriter {
             return refuse("an operation without its 64 bytes".to_owned());
         }
         self.rows.push(*record);
+        if let Some(sites) = &mut self.sites {
+            sites.push(site);
+        }
         self.records += 1;
         self.writes += u64::from(record.op.is_write());
         if self.rows.len() == BATCH {
@@ -159,7 +186,7 @@ impl TraceWriter {
         let rows = &self.rows;
         let data = rows.iter().map(|r| r.data);
         let data = FixedSizeBinaryArray::try_from_sparse_iter_with_size(data, LINE_BYTES as i32);
-        let columns: Vec<ArrayRef> = vec![
+        let mut columns: Vec<ArrayRef> = vec![
             Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.gap))),
             Arc::new(UInt16Array::from_iter_values(rows.iter().map(|r| r.thread))),
             Arc::new(UInt8Array::from_iter_values(
@@ -168,6 +195,9 @@ impl TraceWriter {
             Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.line.0))),
             Arc::new(data.expect("a line is 64 bytes")),
         ];
+        if let Some(sites) = &mut self.sites {
+            columns.push(Arc::new(UInt32Array::from(std::mem::take(sites))));
+        }
         let batch = RecordBatch::try_new(self.schema.clone(), columns);
         self.rows.clear();
         let batch = batch.expect("the columns follow the schema");

@@ -33,7 +33,7 @@ pub static FILE: File<Policy> = File {
         global(
             "co-located-cc",
             |settings, layout| {
-                let cache = CounterTags::new(settings.cache(&COUNTER_CACHE));
+                let cache = CounterTags::new(settings.cache(&COUNTER_CACHE), settings);
                 CoLocated::build(settings, Some(cache), layout)
             },
             Guarantee::EveryLine,

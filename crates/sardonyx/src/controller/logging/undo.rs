@@ -1,7 +1,7 @@
-//! A hardware undo log over a mapping: old lines that the processor's caches hand over before a store,
-//! in records of seven lines and a header, in buckets that belong to one transaction.
-//! Sources: EASY-PM (Sec. III-B), ATOM (HPCA 2017). Left out: where log lines go and how they are
-//! encrypted, which the layers' below; when a line has been logged, which is the L1 caches' log bit.
+//! A hardware undo log over a mapping, ATOM's: old lines that the processor's caches hand over before a
+//! store, in records of seven lines and a header, in buckets that belong to one transaction.
+//! Sources: EASY-PM (Sec. II-A, III-B), ATOM (HPCA 2017). Left out: where lines of the log lie and how they
+//! are encrypted ([`Sealing`]); when a line has been logged, which is the L1 caches' log bit.
 //!
 //! What a power cut finds: a line of registers for each transaction, dumped on reserve power. It names the
 //! transaction's buckets and counts the headers that are accepted, with all before them. A line of data
@@ -11,10 +11,9 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::controller::designs::{About, Design, File, Guarantee, Logging};
 use crate::controller::{Class, Figures, Layer, Persist, Storey, Top, Write, stands_on_below};
 use crate::exhausted::Exhausted;
-use crate::line::{Line, Logical, ZERO_LINE};
+use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Step, Stored, Timer};
@@ -23,9 +22,8 @@ use crate::settings::{AnyKey, Settings, keys};
 use crate::stats::Cause;
 use crate::units::Time;
 
-/// Old lines in a record; with its header it has eight lines.
-const PER_RECORD: usize = 7;
-const RECORD_LINES: u64 = 1 + PER_RECORD as u64;
+/// Old lines in a record, beside its header.
+pub const PER_RECORD: usize = 7;
 /// Buckets that a line of registers names.
 const MOST_BUCKETS: usize = 16;
 
@@ -36,7 +34,7 @@ keys! {
     RECORDS: u64 = int("log.records", (1, 1024), 64),
         Assumed("no source; a bucket of 32 KiB"),
         "Records of a bucket, each of seven old lines and a header";
-    BUCKETS: u64 = int("log.buckets", (1, 65_536), 128),
+    BUCKETS: u64 = int("log.buckets", (1, 32_768), 128),
         Assumed("no source; four for each of 32 transactions"),
         "Buckets of the log";
     TIMEOUT: u64 = int("log.timeout_ns", (1, 1 << 40), 2048),
@@ -44,69 +42,90 @@ keys! {
         "Nanoseconds after which a record that is not full gets its header";
 }
 
-/// Lines of the log.
-fn lines(settings: &Settings) -> u64 {
-    settings.get(&BUCKETS) * settings.get(&RECORDS) * RECORD_LINES
+/// The log manager's keys.
+pub static KEYS: [&dyn AnyKey; 4] = [&TRANSACTIONS, &RECORDS, &BUCKETS, &TIMEOUT];
+
+/// What a power cut does to a log, and what a verdict on one has to rest on.
+pub const CUT: &str =
+    "registers are dumped on reserve power; old lines of transactions under way are put back";
+pub const TRIES: &[Mechanism] = &[
+    Mechanism::FullRecord,
+    Mechanism::ForcedRecord,
+    Mechanism::TimedOutRecord,
+    Mechanism::NextBucket,
+    Mechanism::Undone,
+];
+
+/// A line of the log that a transaction is about to write: into its last bucket.
+#[derive(Clone, Copy)]
+pub struct Spot {
+    /// The transaction's registers.
+    pub slot: usize,
+    /// The bucket.
+    pub bucket: u16,
+    /// The record, of those of the bucket.
+    pub record: u64,
+    /// Who writes.
+    pub core: u32,
+    /// In which transaction.
+    pub transaction: u64,
+    /// Nothing is sent before this.
+    pub gate: Step,
 }
 
-static KEYS: [&dyn AnyKey; 4] = [&TRANSACTIONS, &RECORDS, &BUCKETS, &TIMEOUT];
+/// What a log says that a line held.
+pub struct Entry {
+    /// The line.
+    pub line: Logical,
+    /// Its old content.
+    pub old: At<Line>,
+}
 
-const fn about(name: &'static str) -> About {
-    About {
-        name,
-        keys: &KEYS,
-        units: &[],
-        cut: "registers are dumped on reserve power; old lines of transactions under way are put back",
-        tries: &[
-            Mechanism::FullRecord,
-            Mechanism::ForcedRecord,
-            Mechanism::TimedOutRecord,
-            Mechanism::NextBucket,
-            Mechanism::Undone,
-        ],
+/// How lines of the log lie in memory, and how they are encrypted.
+pub trait Sealing: Send {
+    /// A transaction takes the bucket of `spot`.
+    fn open(&mut self, _spot: Spot, _plan: &mut Plan) {}
+
+    /// Writes old line number `entry` of a record.
+    fn old(
+        &mut self,
+        spot: Spot,
+        entry: usize,
+        data: At<&Line>,
+        below: &mut Top,
+        plan: &mut Plan,
+    ) -> Stored;
+
+    /// Writes the header of a record. It may count after `valid` at the earliest, and does once what this
+    /// gives is accepted.
+    fn header(
+        &mut self,
+        spot: Spot,
+        data: At<&Line>,
+        valid: Step,
+        below: &mut Top,
+        plan: &mut Plan,
+    ) -> Stored;
+
+    /// What a power cut has left in `bucket`, which has `headers` headers by the registers; oldest first.
+    fn read(&mut self, bucket: u16, headers: u64, below: &mut Top, plan: &mut Plan) -> Vec<Entry>;
+
+    /// Learns from the medium's bytes what it has to know after a power cut.
+    fn recover(&mut self, _plan: &mut Plan) {}
+
+    /// Bytes of registers that it needs on chip.
+    fn register_bytes(&self) -> u64 {
+        0
     }
 }
 
-/// What this file has.
-pub static FILE: File<Logging> = File {
-    layers: &[
-        Logging {
-            about: about("hw-log"),
-            lines,
-            build: |settings, below, layout| {
-                Box::new(UndoLog::new(
-                    Persist::CounterAtomic,
-                    settings,
-                    below,
-                    layout,
-                ))
-            },
-            guarantee: Guarantee::on_demand,
-        },
-        Logging {
-            about: about("alc"),
-            lines,
-            build: |settings, below, layout| {
-                Box::new(UndoLog::new(Persist::Relaxed, settings, below, layout))
-            },
-            guarantee: |_| Guarantee::Nothing,
-        },
-    ],
-    designs: &[
-        Design {
-            name: "hw-log",
-            source: "EASY-PM, the baseline design",
-            line: "a hardware undo log, encrypted by counters that are written with it",
-            stack: "hw-log/identity+sca",
-        },
-        Design {
-            name: "alc",
-            source: "EASY-PM, Asynchronous-Log-Counter",
-            line: "the same, but the log's counters are written when they are evicted",
-            stack: "alc/identity+sca",
-        },
-    ],
-};
+/// The lines that a header names.
+pub fn addresses(header: &Line) -> impl Iterator<Item = Logical> {
+    let (words, _) = header.as_chunks::<8>();
+    let number = |word: &[u8; 8]| u64::from_le_bytes(*word);
+    let count = number(&words[PER_RECORD]).min(PER_RECORD as u64);
+    (0..count as usize).map(move |entry| Logical(number(&words[entry])))
+}
 
 /// Why a line may not be written yet.
 #[derive(Clone, Copy)]
@@ -136,6 +155,8 @@ struct Slot {
     buckets: Vec<u16>,
     /// Headers in the last bucket.
     headers: u64,
+    /// From when on the last bucket may be written.
+    bucket_free: Step,
     open: Open,
     /// All headers until now are accepted.
     durable: Step,
@@ -189,15 +210,16 @@ struct Counts {
     forced: u64,
     timed_out: u64,
     undone: u64,
+    most_buckets: u64,
+    most_transactions: u64,
 }
 
 /// The log manager.
-struct UndoLog {
+pub struct UndoLog<S> {
     below: Top,
-    /// Whether log lines are written with their counters.
-    order: Persist,
-    /// The log's first line, beyond those of the programs.
-    first: u64,
+    sealing: S,
+    /// Lines of the programs.
+    lines: u64,
     registers: Region,
     records: u64,
     buckets: u64,
@@ -214,13 +236,20 @@ struct UndoLog {
     counts: Counts,
 }
 
-impl UndoLog {
-    fn new(order: Persist, settings: &Settings, below: Top, layout: &mut Layout) -> UndoLog {
+impl<S: Sealing> UndoLog<S> {
+    /// A log over `below`, which has `lines` lines of programs.
+    pub fn new(
+        sealing: S,
+        settings: &Settings,
+        below: Top,
+        lines: u64,
+        layout: &mut Layout,
+    ) -> UndoLog<S> {
         let (transactions, buckets) = (settings.get(&TRANSACTIONS), settings.get(&BUCKETS));
         UndoLog {
             below,
-            order,
-            first: layout.data_lines() - lines(settings),
+            sealing,
+            lines,
             registers: layout.reserve("log-registers", transactions),
             records: settings.get(&RECORDS),
             buckets,
@@ -243,17 +272,20 @@ impl UndoLog {
         self.slots.iter().position(of_core)
     }
 
-    /// Line `index` of record `record` of `bucket`; the header is the first.
-    fn line(&self, bucket: u16, record: u64, index: usize) -> Logical {
-        let record = u64::from(bucket) * self.records + record;
-        Logical(self.first + record * RECORD_LINES + index as u64)
-    }
-
     /// Where the open record of `slot` lies, in a new bucket if need be; none if there is none.
-    fn record(&mut self, slot: usize, plan: &mut Plan) -> Option<(u16, u64)> {
-        let (records, this) = (self.records, &mut self.slots[slot]);
-        if let Some(last) = this.buckets.last().filter(|_| this.headers < records) {
-            return Some((*last, this.headers));
+    fn record(&mut self, slot: usize, plan: &mut Plan) -> Option<Spot> {
+        let this = &mut self.slots[slot];
+        let mut spot = Spot {
+            slot,
+            bucket: 0,
+            record: this.headers,
+            core: this.core,
+            transaction: this.transaction,
+            gate: this.bucket_free,
+        };
+        if let Some(last) = this.buckets.last().filter(|_| this.headers < self.records) {
+            spot.bucket = *last;
+            return Some(spot);
         }
         if this.buckets.len() == MOST_BUCKETS {
             plan.fail(Exhausted {
@@ -272,35 +304,23 @@ impl UndoLog {
         if !this.buckets.is_empty() {
             plan.exercise(Mechanism::NextBucket);
         }
+        let gate = plan.both(after, self.ready);
         this.buckets.push(bucket);
-        this.headers = 0;
-        this.durable = plan.both(this.durable, after);
-        Some((bucket, 0))
-    }
-
-    /// Writes a line of the log for `slot`.
-    fn put(&mut self, slot: usize, at: Logical, data: At<&Line>, plan: &mut Plan) -> Stored {
-        let this = &self.slots[slot];
-        let order = match planted(Fault::LogCountersLeft) {
-            true => Persist::Relaxed,
-            false => self.order,
-        };
-        let write = Write {
-            gate: self.ready,
-            class: Class::Log,
-            order,
-            core: this.core,
-            transaction: this.transaction,
-            ..Write::new(at, data)
-        };
-        self.below.write(write, &mut plan.because(Cause::Log))
+        (this.headers, this.bucket_free) = (0, gate);
+        let taken = self.buckets - self.free.len() as u64;
+        self.counts.most_buckets = self.counts.most_buckets.max(taken);
+        (spot.bucket, spot.record, spot.gate) = (bucket, 0, gate);
+        self.sealing.open(spot, &mut plan.because(Cause::Log));
+        Some(spot)
     }
 
     /// Gives the open record of `slot` its header: from some step on its entries count.
     fn close(&mut self, slot: usize, plan: &mut Plan) {
-        let Slot { open, buckets, .. } = &mut self.slots[slot];
-        let open = std::mem::take(open);
-        let Some(bucket) = buckets.last().copied().filter(|_| !open.lines.is_empty()) else {
+        let open = std::mem::take(&mut self.slots[slot].open);
+        if open.lines.is_empty() {
+            return;
+        }
+        let Some(mut spot) = self.record(slot, plan) else {
             return;
         };
         let mut header = ZERO_LINE;
@@ -308,12 +328,15 @@ impl UndoLog {
             *bytes = line.0.to_le_bytes();
         }
         header[PER_RECORD * 8..].copy_from_slice(&(open.lines.len() as u64).to_le_bytes());
-        let at = self.line(bucket, self.slots[slot].headers, 0);
-        let after = match planted(Fault::LogHeaderEarly) {
-            true => Step::PAST,
-            false => open.accepted,
-        };
-        let stored = self.put(slot, at, At::new(&header, after), plan);
+        if !planted(Fault::LogHeaderEarly) {
+            spot.gate = plan.both(spot.gate, open.accepted);
+        }
+        let valid = self.slots[slot].durable;
+        let (data, from) = (At::past(&header), plan.upcoming());
+        let mut log = plan.because(Cause::Log);
+        let stored = (self.sealing).header(spot, data, valid, &mut self.below, &mut log);
+        log.logged(from, &header);
+        drop(log);
         let this = &mut self.slots[slot];
         this.headers += 1;
         this.durable = plan.both(this.durable, stored.accepted);
@@ -332,7 +355,7 @@ impl UndoLog {
     }
 
     /// The old lines of the transaction `found`, oldest first.
-    fn entries(&mut self, found: &Found, plan: &mut Plan) -> Vec<(Logical, At<Line>)> {
+    fn entries(&mut self, found: &Found, plan: &mut Plan) -> Vec<Entry> {
         let mut entries = Vec::new();
         for (index, bucket) in found.buckets.iter().enumerate() {
             if planted(Fault::LogBucketForgotten) && index == 0 && found.buckets.len() > 1 {
@@ -340,28 +363,19 @@ impl UndoLog {
             }
             let is_last = index + 1 == found.buckets.len();
             let headers = if is_last { found.headers } else { self.records };
-            for record in 0..headers {
-                let at = self.line(*bucket, record, 0);
-                let header = self.below.read(at, Class::Log, Step::PAST, plan);
-                let bytes = header.value.unwrap_or(ZERO_LINE);
-                let (words, _) = bytes.as_chunks::<8>();
-                let count = u64::from_le_bytes(words[PER_RECORD]);
-                for (entry, word) in words.iter().take(count.min(7) as usize).enumerate() {
-                    let line = Logical(u64::from_le_bytes(*word));
-                    let at = self.line(*bucket, record, 1 + entry);
-                    let old = self.below.read(at, Class::Log, header.at, plan);
-                    if line.0 < self.first {
-                        entries.push((line, At::new(old.value.unwrap_or(ZERO_LINE), old.at)));
-                    }
-                }
-            }
+            let read = (self.sealing).read(*bucket, headers, &mut self.below, plan);
+            entries.extend(read.into_iter().filter(|entry| entry.line.0 < self.lines));
         }
         entries
     }
 }
 
-impl Storey for UndoLog {
+impl<S: Sealing> Storey for UndoLog<S> {
     stands_on_below!();
+
+    fn recover(&mut self, plan: &mut Plan) {
+        self.sealing.recover(plan);
+    }
 
     fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
         let mut plan = plan.because(Cause::Log);
@@ -377,7 +391,7 @@ impl Storey for UndoLog {
             if !planted(Fault::LogOldestFirst) {
                 entries.reverse();
             }
-            for (line, old) in entries {
+            for Entry { line, old } in entries {
                 plan.handled(line, &old.value, Class::Data, Persist::CounterAtomic);
                 let write = Write {
                     order: Persist::CounterAtomic,
@@ -406,20 +420,21 @@ impl Storey for UndoLog {
                 remedy: "set log.transactions higher, or use fewer cores",
             });
         };
-        let durable = self.ready;
         self.slots[slot] = Slot {
             core,
             transaction,
-            durable,
             ..Slot::default()
         };
+        let under_way = self.slots.iter().filter(|slot| slot.transaction != 0);
+        let under_way = under_way.count() as u64;
+        self.counts.most_transactions = self.counts.most_transactions.max(under_way);
     }
 
     fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, plan: &mut Plan) {
         let Some(slot) = self.slot_of(core) else {
             return;
         };
-        let Some((bucket, record)) = self.record(slot, plan) else {
+        let Some(spot) = self.record(slot, plan) else {
             return;
         };
         let entry = self.slots[slot].open.lines.len();
@@ -429,8 +444,11 @@ impl Storey for UndoLog {
             let timer = plan.wake_at(plan.now() + self.timeout);
             self.timers.insert(timer, (slot, self.begun));
         }
-        let at = self.line(bucket, record, 1 + entry);
-        let stored = self.put(slot, at, old, plan);
+        let from = plan.upcoming();
+        let mut log = plan.because(Cause::Log);
+        let stored = (self.sealing).old(spot, entry, old, &mut self.below, &mut log);
+        log.logged(from, old.value);
+        drop(log);
         let this = &mut self.slots[slot];
         this.open.accepted = plan.both(this.open.accepted, stored.accepted);
         this.open.lines.push(line);
@@ -489,10 +507,20 @@ impl Storey for UndoLog {
         out.push(("log_records", self.counts.records as f64));
         out.push(("log_records_forced", self.counts.forced as f64));
         out.push(("log_records_timed_out", self.counts.timed_out as f64));
+        out.push(("log_buckets_most", self.counts.most_buckets as f64));
+        out.push((
+            "log_transactions_most",
+            self.counts.most_transactions as f64,
+        ));
+        let each = |bytes: usize| (self.slots.len() * bytes) as f64;
+        out.push(("log_register_bytes", each(LINE_BYTES)));
+        out.push(("log_open_header_bytes", each(LINE_BYTES)));
+        out.push(("log_timer_bytes", each(size_of::<u64>())));
+        out.push(("log_rc_bytes", self.sealing.register_bytes() as f64));
     }
 }
 
-impl Layer for UndoLog {
+impl<S: Sealing> Layer for UndoLog<S> {
     type Addr = Logical;
 
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {

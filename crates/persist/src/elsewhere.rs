@@ -1,0 +1,121 @@
+//! Which files a recovery opens for writing besides its copy of the pool: seen from its system calls, once, before anything else.
+//!
+//! Many recoveries run at a time, each on a copy of its own. One that writes to a file of all would disturb the others, and one that
+//! writes to the user's own pool would spoil it.
+
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::ptr::null_mut;
+
+use rustc_hash::FxHashSet;
+
+/// `PTRACE_O_*`: stops at system calls are told apart, children are followed, and all end with us.
+const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_EXITKILL;
+/// A stop at a system call, with `PTRACE_O_TRACESYSGOOD`.
+const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
+/// Seconds that it may take.
+const PATIENCE: u32 = 30;
+
+/// The files outside of `folder` that the command opens for writing; none if nobody may trace it.
+pub fn written(words: &[std::ffi::OsString], folder: &Path) -> Vec<PathBuf> {
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    // SAFETY: the calls between fork and exec are system calls without memory.
+    unsafe {
+        command.pre_exec(|| {
+            libc::alarm(PATIENCE);
+            match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let Ok(child) = command.spawn() else {
+        return Vec::new();
+    };
+    let first = child.id() as libc::pid_t;
+    let mut files = Vec::new();
+    let mut known: FxHashSet<libc::pid_t> = FxHashSet::default();
+    loop {
+        let mut status = 0;
+        // SAFETY: waits for the group of our own child only, which it leads.
+        let process = unsafe { libc::waitpid(-first, &raw mut status, libc::__WALL) };
+        if process < 0 {
+            break;
+        }
+        if !libc::WIFSTOPPED(status) {
+            known.remove(&process);
+            continue;
+        }
+        let signal = libc::WSTOPSIG(status);
+        let mut pass = 0;
+        if known.insert(process) {
+            // SAFETY: it is stopped and ours.
+            unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, process, 0, OPTIONS) };
+        } else if signal == AT_CALL {
+            if let Some(file) = opened(process)
+                && let Some(path) = written_to(process, file, folder)
+                && !files.contains(&path)
+            {
+                files.push(path);
+            }
+        } else if status >> 16 == 0 && signal != libc::SIGTRAP {
+            pass = signal;
+        }
+        // SAFETY: as above.
+        unsafe { libc::ptrace(libc::PTRACE_SYSCALL, process, 0, pass) };
+    }
+    files
+}
+
+/// The descriptor that a system call has just opened, if the process is at the end of such a call.
+fn opened(process: libc::pid_t) -> Option<u64> {
+    // SAFETY: zeros are valid registers, and the call fills them or fails.
+    let registers = unsafe {
+        let mut registers: libc::user_regs_struct = std::mem::zeroed();
+        let got = libc::ptrace(
+            libc::PTRACE_GETREGS,
+            process,
+            null_mut::<u8>(),
+            &raw mut registers,
+        );
+        (got == 0).then_some(registers)
+    }?;
+    let opens = matches!(
+        registers.orig_rax as i64,
+        libc::SYS_open | libc::SYS_openat | libc::SYS_openat2 | libc::SYS_creat
+    );
+    // At the beginning of a call rax is -ENOSYS.
+    (opens && (registers.rax as i64) >= 0).then_some(registers.rax)
+}
+
+fn written_to(process: libc::pid_t, file: u64, folder: &Path) -> Option<PathBuf> {
+    let info = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{file}")).ok()?;
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
+    if flags & libc::O_ACCMODE == libc::O_RDONLY {
+        return None;
+    }
+    let link = format!("/proc/{process}/fd/{file}");
+    let metadata = std::fs::metadata(&link).ok()?;
+    let path = std::fs::read_link(&link).ok()?;
+    let harmless = !metadata.is_file()
+        || metadata.file_type().is_char_device()
+        || metadata.nlink() == 0
+        || path.starts_with("/proc")
+        || path.starts_with("/sys")
+        || path.starts_with(folder);
+    (!harmless).then_some(path)
+}

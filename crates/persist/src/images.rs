@@ -1,0 +1,574 @@
+//! Which images a cut could leave, in the order in which they are worth a try.
+//!
+//! Of *n* pending lines there are far too many combinations to try all. Faults in orders show when one line is early or late
+//! against all others, so these come first, at every kind of cut; then a line's own stores in the middle, pairs, and subsets drawn
+//! from a seed. Where few lines are pending all combinations are tried.
+
+use std::fmt::Write;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx::line::Line;
+
+use crate::PersistError;
+use crate::recording::{LINE, Recording, hash_of};
+use crate::state::{Course, Cut, Platform, State, Visit, recent, replay};
+
+/// All eight words of a line.
+pub const WHOLE: u8 = 0xFF;
+
+/// A line that is not at its floor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Over {
+    /// The line.
+    pub slot: u32,
+    /// Its version.
+    pub version: u32,
+    /// The words that are of this version; the others are the floor's.
+    pub words: u8,
+}
+
+/// What memory holds after a cut: each line's floor there, and what had persisted beyond it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Number of the cut.
+    pub cut: u32,
+    /// Lines beyond their floors, by slot.
+    pub over: Vec<Over>,
+    /// How it was come by.
+    pub kind: Kind,
+}
+
+/// How an image was come by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Nothing but what was fenced.
+    None,
+    /// Everything.
+    All,
+    /// One line early.
+    Early,
+    /// One line late.
+    Late,
+    /// A line in the middle of its stores.
+    Prefix,
+    /// Some of a line's words.
+    Torn,
+    /// All combinations of few lines.
+    Each,
+    /// Two lines early or late together.
+    Pair,
+    /// A subset drawn from a seed.
+    Drawn,
+    /// A line that nobody flushed for long, early.
+    Stale,
+    /// Given on the command line, or made while a violation was reduced.
+    Given,
+}
+
+impl Kind {
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::None => "only what was fenced",
+            Kind::All => "everything",
+            Kind::Early => "one line early",
+            Kind::Late => "one line late",
+            Kind::Prefix => "a line between its stores",
+            Kind::Torn => "a torn line",
+            Kind::Each => "a combination of few lines",
+            Kind::Pair => "two lines",
+            Kind::Drawn => "a drawn subset",
+            Kind::Stale => "an unflushed line early",
+            Kind::Given => "given",
+        }
+    }
+}
+
+/// The bytes of a line under an overlay.
+pub fn bytes(recording: &Recording, floor: u32, over: Over) -> Line {
+    let versions = &recording.lines[over.slot as usize].versions;
+    let mut data = versions[floor as usize].data;
+    let from = &versions[over.version as usize].data;
+    for word in (0..8).filter(|word| over.words & 1 << word != 0) {
+        data[word * 8..word * 8 + 8].copy_from_slice(&from[word * 8..word * 8 + 8]);
+    }
+    data
+}
+
+/// Follows the floors from cut to cut, in both directions.
+#[derive(Debug)]
+pub struct Floors<'a> {
+    recording: &'a Recording,
+    course: &'a Course,
+    /// Each line's floor at the cut.
+    pub floor: Vec<u32>,
+    rises: u32,
+    hash: u64,
+}
+
+impl<'a> Floors<'a> {
+    /// At the ground.
+    pub fn new(recording: &'a Recording, course: &'a Course) -> Floors<'a> {
+        Floors {
+            recording,
+            course,
+            floor: vec![0; recording.lines.len()],
+            rises: 0,
+            hash: 0,
+        }
+    }
+
+    fn version_hash(&self, slot: u32, version: u32) -> u64 {
+        self.recording.lines[slot as usize].versions[version as usize].hash
+    }
+
+    /// Goes to a cut; `changed` gets each line whose floor is another than before, and its version.
+    pub fn go(&mut self, cut: u32, mut changed: impl FnMut(u32, u32)) {
+        let to = self.course.cuts[cut as usize].rises;
+        while self.rises < to {
+            let rise = self.course.rises[self.rises as usize];
+            self.set(rise.slot, rise.to, &mut changed);
+            self.rises += 1;
+        }
+        while self.rises > to {
+            self.rises -= 1;
+            let rise = self.course.rises[self.rises as usize];
+            self.set(rise.slot, rise.from, &mut changed);
+        }
+    }
+
+    fn set(&mut self, slot: u32, version: u32, changed: &mut impl FnMut(u32, u32)) {
+        let old = std::mem::replace(&mut self.floor[slot as usize], version);
+        self.hash ^= self.version_hash(slot, old) ^ self.version_hash(slot, version);
+        changed(slot, version);
+    }
+
+    /// A hash of an image at the cut where this is, the same for the same contents.
+    pub fn hash(&self, over: &[Over]) -> u64 {
+        over.iter().fold(self.hash, |hash, over| {
+            let floor = self.floor[over.slot as usize];
+            let new = match over.words {
+                WHOLE => self.version_hash(over.slot, over.version),
+                _ => {
+                    let line = self.recording.lines[over.slot as usize].line;
+                    hash_of(line, &bytes(self.recording, floor, *over))
+                }
+            };
+            hash ^ self.version_hash(over.slot, floor) ^ new
+        })
+    }
+}
+
+/// What a pass tries.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// For people.
+    pub name: &'static str,
+    kinds: &'static [Kind],
+    /// At how many cuts of a kind, and after how many.
+    from: u32,
+    to: u32,
+}
+
+const ALWAYS: u32 = u32::MAX;
+const SINGLE: &[Kind] = &[Kind::Early, Kind::Late];
+const INNER: &[Kind] = &[Kind::Prefix, Kind::Torn, Kind::Each];
+const MORE: &[Kind] = &[Kind::Pair, Kind::Drawn];
+
+/// All passes, the one that finds most for its time first.
+pub const PASSES: [Pass; 11] = [
+    Pass {
+        name: "fenced, all",
+        kinds: &[Kind::None, Kind::All],
+        from: 0,
+        to: 2,
+    },
+    Pass {
+        name: "one line early or late",
+        kinds: SINGLE,
+        from: 0,
+        to: 2,
+    },
+    Pass {
+        name: "within lines",
+        kinds: INNER,
+        from: 0,
+        to: 1,
+    },
+    Pass {
+        name: "fenced, all, everywhere",
+        kinds: &[Kind::None, Kind::All],
+        from: 2,
+        to: ALWAYS,
+    },
+    Pass {
+        name: "pairs and subsets",
+        kinds: MORE,
+        from: 0,
+        to: 2,
+    },
+    Pass {
+        name: "one line, more cuts",
+        kinds: SINGLE,
+        from: 2,
+        to: 6,
+    },
+    Pass {
+        name: "within lines, more cuts",
+        kinds: INNER,
+        from: 1,
+        to: 4,
+    },
+    Pass {
+        name: "unflushed lines",
+        kinds: &[Kind::Stale],
+        from: 0,
+        to: 1,
+    },
+    Pass {
+        name: "one line, everywhere",
+        kinds: SINGLE,
+        from: 6,
+        to: ALWAYS,
+    },
+    Pass {
+        name: "within lines, everywhere",
+        kinds: INNER,
+        from: 4,
+        to: ALWAYS,
+    },
+    Pass {
+        name: "pairs and subsets, everywhere",
+        kinds: MORE,
+        from: 2,
+        to: ALWAYS,
+    },
+];
+
+/// All combinations are tried of so many lines.
+const FEW: usize = 4;
+/// Subsets drawn at a cut.
+const DRAWS: u64 = 4;
+/// Contents of one line in the middle of its stores that are tried, at most.
+const MIDDLES: u32 = 6;
+
+/// What an exploration is to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope {
+    /// What reserve power saves.
+    pub platform: Platform,
+    /// Lines tear at words.
+    pub tear: bool,
+    /// The first cut.
+    pub start: u32,
+    /// Of drawn subsets.
+    pub seed: u64,
+    /// Images count as others when more had been acknowledged.
+    pub acks: bool,
+}
+
+/// Makes the images of a pass and hands out those that are new.
+struct Maker<'a, F> {
+    recording: &'a Recording,
+    floors: Floors<'a>,
+    pass: Pass,
+    scope: Scope,
+    number: u32,
+    seen_kinds: FxHashMap<u64, u32>,
+    seen: &'a mut FxHashSet<u64>,
+    give: F,
+    ended: bool,
+}
+
+fn mixed(a: u64, b: u64) -> u64 {
+    let x = (a ^ b.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (x ^ x >> 29).wrapping_mul(0x94D0_49BB_1331_11EB) ^ x >> 32
+}
+
+impl<F: FnMut(Image) -> bool> Maker<'_, F> {
+    fn offer(&mut self, mut over: Vec<Over>, kind: Kind, acked: u64) {
+        if self.ended {
+            return;
+        }
+        over.sort_unstable();
+        let hash = mixed(self.floors.hash(&over), acked);
+        if self.seen.insert(hash) {
+            let image = Image {
+                cut: self.number,
+                over,
+                kind,
+            };
+            self.ended = !(self.give)(image);
+        }
+    }
+}
+
+impl<F: FnMut(Image) -> bool> Visit for Maker<'_, F> {
+    fn cut(&mut self, cut: Cut, state: &State) {
+        let number = self.number;
+        if !self.ended && number >= self.scope.start {
+            let count = self.seen_kinds.entry(cut.signature).or_default();
+            *count += 1;
+            let nth = *count - 1;
+            if (self.pass.from..self.pass.to).contains(&nth) {
+                self.floors.go(number, |_, _| ());
+                self.at(&cut, state);
+            }
+        }
+        self.number += 1;
+    }
+}
+
+impl<F: FnMut(Image) -> bool> Maker<'_, F> {
+    fn at(&mut self, cut: &Cut, state: &State) {
+        let acked = match self.scope.acks {
+            true => self.recording.acked(cut.row) as u64,
+            false => 0,
+        };
+        let whole = |slot: u32| Over {
+            slot,
+            version: state.current[slot as usize],
+            words: WHOLE,
+        };
+        let all: Vec<Over> = state.pending.iter().map(|&slot| whole(slot)).collect();
+        let recent = match self.pass.kinds {
+            [Kind::None, ..] => Vec::new(),
+            _ => recent(state),
+        };
+        let without = |gone: &[u32]| -> Vec<Over> {
+            let kept = all.iter().filter(|over| !gone.contains(&over.slot));
+            kept.copied().collect()
+        };
+        let late = |over: Over| -> Vec<Over> {
+            let others = all.iter().filter(|other| other.slot != over.slot);
+            others.copied().chain([over]).collect()
+        };
+        for &kind in self.pass.kinds {
+            match kind {
+                Kind::None => self.offer(Vec::new(), kind, acked),
+                Kind::All => self.offer(all.clone(), kind, acked),
+                Kind::Early => {
+                    for &slot in &recent {
+                        self.offer(vec![whole(slot)], kind, acked);
+                    }
+                }
+                Kind::Late => {
+                    for &slot in &recent {
+                        self.offer(without(&[slot]), kind, acked);
+                    }
+                }
+                Kind::Prefix => {
+                    for &slot in &recent {
+                        let (from, to) =
+                            (state.floor[slot as usize] + 1, state.current[slot as usize]);
+                        for version in between(from, to) {
+                            let over = Over {
+                                slot,
+                                version,
+                                words: WHOLE,
+                            };
+                            self.offer(vec![over], kind, acked);
+                            self.offer(late(over), kind, acked);
+                        }
+                    }
+                }
+                Kind::Torn if self.scope.tear => {
+                    for &slot in &recent {
+                        let over = whole(slot);
+                        for words in torn(self.recording, state.floor[slot as usize], over) {
+                            let over = Over { words, ..over };
+                            self.offer(vec![over], kind, acked);
+                            self.offer(late(over), kind, acked);
+                        }
+                    }
+                }
+                Kind::Each if recent.len() <= FEW => {
+                    for set in 1..1u32 << recent.len() {
+                        let chosen = (recent.iter().enumerate())
+                            .filter(|(i, _)| set & 1 << i != 0)
+                            .map(|(_, &slot)| whole(slot));
+                        self.offer(chosen.collect(), kind, acked);
+                    }
+                }
+                Kind::Pair => {
+                    // Two transactions that share a line, or that wait at the same time, differ in their threads or are apart in time.
+                    for (i, &one) in recent.iter().enumerate() {
+                        for &other in &recent[i + 1..] {
+                            let of = |slot: u32| {
+                                let event = state.changed[slot as usize];
+                                (event, self.recording.events[event as usize].thread)
+                            };
+                            let ((late, a), (early, b)) = (of(one), of(other));
+                            if a != b || late - early > 64 || recent.len() <= 8 {
+                                self.offer(vec![whole(one), whole(other)], kind, acked);
+                                self.offer(without(&[one, other]), kind, acked);
+                            }
+                        }
+                    }
+                }
+                Kind::Drawn if recent.len() > FEW => {
+                    for draw in 0..DRAWS {
+                        let seed = mixed(self.scope.seed, u64::from(cut.event) << 8 | draw);
+                        let chosen = all.iter().filter_map(|over| {
+                            let dice = mixed(seed, u64::from(over.slot));
+                            let floor = state.floor[over.slot as usize];
+                            let version = match dice % 4 {
+                                0 | 1 => return None,
+                                2 => over.version,
+                                _ => floor + 1 + (dice >> 8) as u32 % (over.version - floor),
+                            };
+                            Some(Over { version, ..*over })
+                        });
+                        self.offer(chosen.collect(), kind, acked);
+                    }
+                }
+                Kind::Stale => {
+                    let stale: Vec<Over> = all
+                        .iter()
+                        .filter(|over| !recent.contains(&over.slot))
+                        .copied()
+                        .collect();
+                    // A few of them at each cut, others at the next.
+                    let count = stale.len().max(1);
+                    for i in 0..count.min(2) {
+                        if let Some(&over) = stale.get((self.number as usize * 2 + i) % count) {
+                            self.offer(vec![over], kind, acked);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Some of the versions from `from` to before `to`, the first and the last among them.
+fn between(from: u32, to: u32) -> Vec<u32> {
+    let count = to.saturating_sub(from);
+    match count {
+        0 => Vec::new(),
+        1..=MIDDLES => (from..to).collect(),
+        _ => (0..MIDDLES)
+            .map(|i| from + (u64::from(i) * u64::from(count - 1) / u64::from(MIDDLES - 1)) as u32)
+            .collect(),
+    }
+}
+
+/// Ways to tear a line: each changed word early and late.
+fn torn(recording: &Recording, floor: u32, over: Over) -> Vec<u8> {
+    let versions = &recording.lines[over.slot as usize].versions;
+    let (old, new) = (
+        &versions[floor as usize].data,
+        &versions[over.version as usize].data,
+    );
+    let differs = |word: &usize| old[word * 8..word * 8 + 8] != new[word * 8..word * 8 + 8];
+    let changed: Vec<u8> = (0..LINE / 8)
+        .filter(differs)
+        .map(|word| 1 << word)
+        .collect();
+    let all = changed.iter().fold(0, |all, word| all | word);
+    match changed.len() {
+        0 | 1 => Vec::new(),
+        _ => changed
+            .iter()
+            .flat_map(|&word| [word, all & !word])
+            .collect(),
+    }
+}
+
+/// Calls `give` with each image of a pass that is not in `seen`, until it says no.
+pub fn each(
+    recording: &Recording,
+    course: &Course,
+    scope: Scope,
+    pass: Pass,
+    seen: &mut FxHashSet<u64>,
+    give: impl FnMut(Image) -> bool,
+) {
+    let mut maker = Maker {
+        recording,
+        floors: Floors::new(recording, course),
+        pass,
+        scope,
+        number: 0,
+        seen_kinds: FxHashMap::default(),
+        seen,
+        give,
+        ended: false,
+    };
+    replay(recording, scope.platform, &mut maker);
+}
+
+impl Image {
+    /// Nothing beyond the floors of a cut.
+    pub fn fenced(cut: u32) -> Image {
+        Image {
+            cut,
+            over: Vec::new(),
+            kind: Kind::Given,
+        }
+    }
+
+    /// As `--replay` takes it: the cut, and lines of the file with their versions.
+    pub fn name(&self, recording: &Recording) -> String {
+        let mut name = self.cut.to_string();
+        for over in &self.over {
+            let line = recording.lines[over.slot as usize].line;
+            let _ = write!(name, "+{line:x}v{}", over.version);
+            if over.words != WHOLE {
+                let _ = write!(name, "w{:x}", over.words);
+            }
+        }
+        name
+    }
+
+    /// The image of a name.
+    ///
+    /// # Errors
+    /// It is none of this recording's.
+    pub fn named(
+        name: &str,
+        recording: &Recording,
+        course: &Course,
+    ) -> Result<Image, PersistError> {
+        let bad = || {
+            PersistError::new(format!(
+                "--replay {name}: is no image of this recording at these options; copy it from the report, with its \
+                 --platform and the recording that it was made of"
+            ))
+        };
+        let mut parts = name.split('+');
+        let cut: u32 = parts
+            .next()
+            .and_then(|cut| cut.parse().ok())
+            .ok_or_else(bad)?;
+        if cut as usize >= course.cuts.len() {
+            return Err(bad());
+        }
+        let slots: FxHashMap<u32, u32> = (recording.lines.iter().enumerate())
+            .map(|(slot, line)| (line.line, slot as u32))
+            .collect();
+        let over = parts.map(|part| {
+            let (line, version) = part.split_once('v')?;
+            let (version, words) = match version.split_once('w') {
+                Some((version, words)) => (version, u8::from_str_radix(words, 16).ok()?),
+                None => (version, WHOLE),
+            };
+            let slot = *slots.get(&u32::from_str_radix(line, 16).ok()?)?;
+            let version: u32 = version.parse().ok()?;
+            let versions = recording.lines[slot as usize].versions.len();
+            ((version as usize) < versions).then_some(Over {
+                slot,
+                version,
+                words,
+            })
+        });
+        let mut over = over.collect::<Option<Vec<_>>>().ok_or_else(bad)?;
+        over.sort_unstable();
+        Ok(Image {
+            cut,
+            over,
+            kind: Kind::Given,
+        })
+    }
+}

@@ -1,0 +1,45 @@
+//! Crash tests of real programs: what their memory could hold after a power cut, and whether their own recovery copes.
+//!
+//! [`recording`] reads a recording of level `cpu`; [`state`] says what is persistent when, by the architecture's rules; [`images`] which
+//! images a cut could leave; [`copy`] makes them; [`recovery`] runs the program's recovery on one; [`explore`] does so at all cuts;
+//! [`reduce`] finds the stores that matter; [`source`] their lines of code; [`lint`] what needs no run. `docs/crash-real.md` tells the
+//! whole. Left out: bit errors, reserve power that fails, pools of several files.
+
+pub mod copy;
+mod elsewhere;
+pub mod explore;
+pub mod images;
+pub mod lint;
+pub mod recording;
+pub mod recovery;
+pub mod reduce;
+pub mod report;
+pub mod source;
+pub mod state;
+
+/// What cannot be done: the place and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum PersistError {
+    /// Bad input.
+    #[error("{0}")]
+    Request(String),
+    /// The recording.
+    #[error(transparent)]
+    Trace(#[from] sardonyx::trace::TraceError),
+    /// A file or a process.
+    #[error("{0}: {1}; check the space and the permissions")]
+    Io(String, std::io::Error),
+    /// Somebody asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl PersistError {
+    fn new(message: impl Into<String>) -> PersistError {
+        PersistError::Request(message.into())
+    }
+
+    fn io(place: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> PersistError {
+        move |e| PersistError::Io(place.to_string(), e)
+    }
+}

@@ -1,0 +1,216 @@
+//! What a recording shows without running anything: stores that nobody flushed, flushes that nobody waited for, and flushes and fences
+//! that did nothing.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx::trace::{TraceReader, TraceWriter};
+use serde::Serialize;
+
+use crate::PersistError;
+use crate::recording::{Act, NOWHERE, Recording};
+use crate::source::{Frame, Sources};
+use std::path::Path;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// A store to a line that was not flushed from then to the end.
+    NeverFlushed,
+    /// A flush after which its thread never fenced.
+    NeverFenced,
+    /// A flush of a line that was flushed since its last store.
+    FlushedTwice,
+    /// A flush of a line that was never stored to.
+    FlushedClean,
+    /// A fence of a thread that had flushed nothing since its last.
+    FenceForNothing,
+}
+
+impl Fault {
+    /// For people.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Fault::NeverFlushed => "stored and never flushed",
+            Fault::NeverFenced => "flushed and never fenced",
+            Fault::FlushedTwice => "flushed again without a store between",
+            Fault::FlushedClean => "flushed though never stored to",
+            Fault::FenceForNothing => "a fence with no flush before it",
+        }
+    }
+
+    /// Whether leaving the instruction out changes nothing but time.
+    fn idle(self) -> bool {
+        !matches!(self, Fault::NeverFlushed | Fault::NeverFenced)
+    }
+}
+
+/// One kind of fault at one line of code.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// What is wrong.
+    pub fault: Fault,
+    /// In words.
+    pub meaning: &'static str,
+    /// `file.c:12`, or what is known instead.
+    pub place: String,
+    /// The line of the user's own code.
+    pub frame: Option<Frame>,
+    /// The library's function that did it, if the line did not itself.
+    pub through: Option<String>,
+    /// How often.
+    pub count: u64,
+    /// The first row.
+    pub row: u64,
+    /// Where in the pool, of the first; nothing for a fence.
+    pub offset: Option<u64>,
+}
+
+/// What was found, and the rows of the recording that did nothing.
+#[derive(Debug, Default)]
+pub struct Linted {
+    /// By fault, the most frequent first.
+    pub findings: Vec<Finding>,
+    /// Rows of flushes, and of fences, that could be left out.
+    pub idle: [FxHashSet<u64>; 2],
+    /// How many stores, flushes and fences there are.
+    pub of: (u64, u64, u64),
+}
+
+/// Looks at a recording.
+///
+/// # Errors
+/// Lines of code are wanted and cannot be had.
+pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError> {
+    if source {
+        Sources::new(recording).check()?;
+    }
+    let mut sources = (source && !recording.sites.is_empty()).then(|| Sources::new(recording));
+    let mut linted = Linted::default();
+    // The last store and whether it was flushed since, by line; what each thread has flushed since its last fence.
+    let mut lines: Vec<(usize, bool)> = vec![(0, true); recording.lines.len()];
+    let mut flushed: FxHashMap<u16, Vec<usize>> = FxHashMap::default();
+    let mut found: Vec<(Fault, usize)> = Vec::new();
+    for (number, event) in recording.events.iter().enumerate() {
+        match event.act {
+            Act::Store { slot, past, .. } => {
+                linted.of.0 += 1;
+                lines[slot as usize] = (number, past);
+                if past {
+                    flushed.entry(event.thread).or_default().push(number);
+                }
+            }
+            Act::Flush { slot, ordered } => {
+                linted.of.1 += 1;
+                let line = &mut lines[slot as usize];
+                match std::mem::replace(&mut line.1, true) {
+                    true => found.push((Fault::FlushedTwice, number)),
+                    false if !ordered => flushed.entry(event.thread).or_default().push(number),
+                    false => {}
+                }
+            }
+            Act::FlushClean => {
+                linted.of.1 += 1;
+                found.push((Fault::FlushedClean, number));
+            }
+            Act::Foreign => flushed.entry(event.thread).or_default().push(usize::MAX),
+            Act::Fence => {
+                linted.of.2 += 1;
+                let waiting = flushed.remove(&event.thread).unwrap_or_default();
+                let site = recording.sites.get(event.site as usize);
+                if waiting.is_empty() && !site.is_some_and(|site| site.locked || site.pc == 0) {
+                    found.push((Fault::FenceForNothing, number));
+                }
+            }
+        }
+    }
+    found.extend(
+        (lines.iter().filter(|(_, flushed)| !flushed))
+            .map(|(number, _)| (Fault::NeverFlushed, *number)),
+    );
+    let waiting = flushed
+        .values()
+        .flatten()
+        .filter(|&&number| number != usize::MAX);
+    found.extend(waiting.map(|&number| (Fault::NeverFenced, number)));
+    let mut places: BTreeMap<(Fault, String), Finding> = BTreeMap::new();
+    for (fault, number) in found {
+        let event = &recording.events[number];
+        if fault.idle() {
+            linted.idle[usize::from(fault == Fault::FenceForNothing)].insert(event.row);
+        }
+        let stack = match &mut sources {
+            Some(sources) if event.site != NOWHERE => sources.stack(event.site),
+            _ => Vec::new(),
+        };
+        let own = stack.iter().position(Frame::own);
+        let frame = own.map(|at| stack[at].clone());
+        let place = match (&frame, stack.first()) {
+            (Some(frame), _) | (None, Some(frame)) => frame.place(),
+            (None, None) => "no place known".to_owned(),
+        };
+        let offset = match event.act {
+            Act::Store { slot, .. } | Act::Flush { slot, .. } => {
+                Some(u64::from(recording.lines[slot as usize].line) * 64)
+            }
+            _ => None,
+        };
+        let finding = places.entry((fault, place.clone()));
+        finding
+            .or_insert_with(|| Finding {
+                fault,
+                meaning: fault.meaning(),
+                place,
+                through: (own.unwrap_or(0) > 0)
+                    .then(|| {
+                        stack[..own.unwrap_or(0)]
+                            .iter()
+                            .rev()
+                            .find_map(|f| f.function.clone())
+                    })
+                    .flatten(),
+                frame,
+                count: 0,
+                row: event.row,
+                offset,
+            })
+            .count += 1;
+    }
+    linted.findings = places.into_values().collect();
+    linted
+        .findings
+        .sort_by_key(|finding| (finding.fault, std::cmp::Reverse(finding.count)));
+    Ok(linted)
+}
+
+/// Writes what the recording has of the pool, and its fences, without some of its rows. All other records become instructions.
+///
+/// # Errors
+/// It cannot be read or written.
+pub fn without(
+    recording: &Recording,
+    rows: &FxHashSet<u64>,
+    to: &Path,
+) -> Result<(), PersistError> {
+    let mut reader = TraceReader::open(&recording.path)?;
+    let mut writer = TraceWriter::with_level(to, reader.provenance().clone(), 1)?;
+    let kept: FxHashSet<u64> = (recording.events.iter())
+        .filter(|event| event.act != Act::Foreign && !rows.contains(&event.row))
+        .map(|event| event.row)
+        .collect();
+    let (mut batch, mut row, mut owed) = (Vec::new(), 0u64, 0u64);
+    while reader.next_batch(&mut batch)? {
+        for record in &mut batch {
+            owed += u64::from(record.gap);
+            if kept.contains(&row) {
+                record.gap = owed.min(u64::from(u32::MAX)) as u32;
+                owed -= u64::from(record.gap);
+                writer.push(record)?;
+            }
+            row += 1;
+        }
+    }
+    writer.finish()?;
+    Ok(())
+}

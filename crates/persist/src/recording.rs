@@ -1,0 +1,462 @@
+//! What a recording says of one mapped file: every store, flush and fence, in order.
+
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+use sardonyx::line::Line;
+use sardonyx::trace::{Level, Op, Provenance, TraceReader};
+use serde::Deserialize;
+
+use crate::PersistError;
+
+/// Bytes of a line.
+pub const LINE: usize = 64;
+/// No site is known.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// What a record did to the file, or to all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// The line's bytes are this version from now on; the version that they were if the store changed nothing.
+    Store {
+        /// Which line, as an index of [`Recording::lines`].
+        slot: u32,
+        /// Which version, as an index of the line's; 0 is the ground.
+        version: u32,
+        /// It went past the caches, and waits for a fence only.
+        past: bool,
+    },
+    /// A flush of a line that was stored to at some time.
+    Flush {
+        /// Which line.
+        slot: u32,
+        /// clflush, which waits for nothing.
+        ordered: bool,
+    },
+    /// A flush of a line of the file that was never stored to.
+    FlushClean,
+    /// A flush, or a store past the caches, of a line that is not the file's.
+    Foreign,
+    /// A fence, or an instruction that is one.
+    Fence,
+}
+
+/// One record of the recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Its row.
+    pub row: u64,
+    /// The thread.
+    pub thread: u16,
+    /// Where in the program, or [`NOWHERE`].
+    pub site: u32,
+    /// What it did.
+    pub act: Act,
+}
+
+/// One content of a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Version {
+    /// The bytes.
+    pub data: Line,
+    /// A hash of them and the line.
+    pub hash: u64,
+    /// The event that made it; meaningless for the ground.
+    pub event: u32,
+}
+
+/// A line of the file that was stored to.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// Its number in the file.
+    pub line: u32,
+    /// Its contents, the ground's first.
+    pub versions: Vec<Version>,
+}
+
+/// A place in the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// The site of the call, plus 1.
+    pub parent: u32,
+    /// The instruction; 0 for a system call.
+    pub pc: u64,
+    /// It is locked.
+    pub locked: bool,
+}
+
+/// A part of a file in the program's memory.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Module {
+    /// The file.
+    pub path: PathBuf,
+    /// First address.
+    pub start: u64,
+    /// Address after the last.
+    pub end: u64,
+    /// Where in the file.
+    pub offset: u64,
+    /// Of the file's contents.
+    #[serde(default)]
+    pub hash: String,
+}
+
+/// The file before the program.
+#[derive(Debug)]
+pub enum Ground {
+    /// Nothing but zeros.
+    Zeros,
+    /// As in this file.
+    File(PathBuf),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Recording {
+    /// The trace.
+    pub path: PathBuf,
+    /// The file, as the recorded program called it.
+    pub pool: PathBuf,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// What it held before.
+    pub ground: Ground,
+    /// All that happened to it, and all fences.
+    pub events: Vec<Event>,
+    /// The lines that were stored to, in the order of their first store.
+    pub lines: Vec<Slot>,
+    /// Places; empty if the recording has none.
+    pub sites: Vec<Site>,
+    /// Where code is.
+    pub modules: Vec<Module>,
+    /// Marks, by the row that they come before.
+    pub marks: Vec<(u64, String)>,
+    /// What was printed, by the row that it comes before.
+    pub acks: Vec<(u64, Vec<u8>)>,
+    /// Whether it keeps what was printed.
+    pub has_acks: bool,
+    /// The program.
+    pub program: String,
+    /// Rows in all.
+    pub rows: u64,
+    /// What to know.
+    pub notes: Vec<String>,
+}
+
+fn hash(line: u32, data: &Line) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (line, data).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The hash of some bytes in a line's place.
+pub fn hash_of(line: u32, data: &Line) -> u64 {
+    hash(line, data)
+}
+
+#[derive(Deserialize)]
+struct Kept {
+    bytes: u64,
+    hash: String,
+    #[serde(default)]
+    zeros: bool,
+}
+
+#[derive(Deserialize)]
+struct FileEntry {
+    path: PathBuf,
+    first_line: u64,
+    bytes: u64,
+    ground: Option<Kept>,
+    after: Option<Kept>,
+}
+
+/// Lines set apart for a file.
+const FILE_LINES: u64 = 1 << 38;
+
+fn entry<T: for<'a> Deserialize<'a> + Default>(provenance: &Provenance, key: &str) -> T {
+    let value = provenance.more.get(key).cloned().unwrap_or_default();
+    serde_json::from_value(value).unwrap_or_default()
+}
+
+impl Recording {
+    /// Reads the recording at `path`, as far as it is about `pool`.
+    ///
+    /// # Errors
+    /// It is none of level `cpu`, does not hold the file, or not from its beginning.
+    pub fn open(path: &Path, pool: &Path) -> Result<Recording, PersistError> {
+        let mut reader = TraceReader::open(path)?;
+        let provenance = reader.provenance().clone();
+        let refuse = |problem: String| {
+            let message = format!("{}: {problem}", path.display());
+            Err(PersistError::Request(message))
+        };
+        let again = format!(
+            "sardonyx trace record --level cpu --pc -- {}",
+            match &provenance.description {
+                words if words.is_empty() => "PROGRAM",
+                words => words,
+            }
+        );
+        if provenance.level != Level::Cpu {
+            return refuse(format!(
+                "is of level memory, below the caches, and a crash test needs every store; record it again: {again}"
+            ));
+        }
+        if provenance.more.contains_key("cut") || provenance.more.contains_key("mixed") {
+            return refuse("is a part or a mix of recordings; give the whole one".to_owned());
+        }
+        let window = provenance.more.get("window");
+        let skipped = |key: &str| window.is_some_and(|w| w[key].as_u64().unwrap_or(0) > 0);
+        if skipped("skip") || skipped("skip_instructions") {
+            return refuse(format!(
+                "leaves out the beginning, and with it stores; record all of it: {again}"
+            ));
+        }
+        let files: Vec<FileEntry> = entry(&provenance, "files");
+        let file = match find(&files, pool) {
+            Ok(file) => file,
+            Err(problem) => return refuse(problem),
+        };
+        let (ground, ground_bytes) = match &file.ground {
+            None => {
+                return refuse(format!(
+                    "does not say what {} held before; it is of an older Sardonyx, or the program could only read the \
+                     file: record it again: {again}",
+                    file.path.display()
+                ));
+            }
+            Some(kept) if kept.zeros => (Ground::Zeros, kept.bytes),
+            Some(kept) => (Ground::File(ground(path, kept)?), kept.bytes),
+        };
+        let sites: Vec<(u32, u64, bool)> = entry(&provenance, "sites");
+        let acks: Vec<(u64, String)> = entry(&provenance, "acks");
+        let mut recording = Recording {
+            path: path.to_owned(),
+            pool: file.path.clone(),
+            bytes: ground_bytes.max(file.bytes),
+            ground,
+            events: Vec::new(),
+            lines: Vec::new(),
+            sites: sites
+                .into_iter()
+                .map(|(parent, pc, locked)| Site { parent, pc, locked })
+                .collect(),
+            modules: entry(&provenance, "modules"),
+            marks: entry(&provenance, "marks"),
+            has_acks: !acks.is_empty(),
+            acks: acks
+                .into_iter()
+                .map(|(row, text)| (row, text.chars().map(|c| c as u8).collect()))
+                .collect(),
+            program: provenance.program.clone(),
+            rows: 0,
+            notes: Vec::new(),
+        };
+        recording.read(&mut reader, file.first_line)?;
+        if provenance.more.get("complete").and_then(|c| c.as_bool()) == Some(false) {
+            let note = "the program was ended while it was recorded; what follows is not tested";
+            recording.notes.push(note.to_owned());
+        }
+        if let Some(after) = &file.after {
+            recording.bytes = recording.bytes.max(after.bytes);
+            if recording.last_hash()? != after.hash {
+                recording.notes.push(format!(
+                    "{} ended with other contents than the recording's stores make: the program, or another one, also \
+                     wrote to it in a way that was not recorded (through a descriptor, or from a child)",
+                    file.path.display()
+                ));
+            }
+        }
+        Ok(recording)
+    }
+
+    fn read(&mut self, reader: &mut TraceReader, first: u64) -> Result<(), PersistError> {
+        let ground = self.ground_file()?;
+        let ground = match &ground {
+            // SAFETY: the file is beside the recording or our own; whoever shortens it meanwhile ends us, as with any map.
+            Some(file) => {
+                Some(unsafe { memmap2::Mmap::map(file) }.map_err(PersistError::io("the ground"))?)
+            }
+            None => None,
+        };
+        let ground_line = |line: u32| -> Line {
+            let at = line as usize * LINE;
+            let mut bytes = [0; LINE];
+            if let Some(ground) = &ground {
+                let from = &ground[at.min(ground.len())..(at + LINE).min(ground.len())];
+                bytes[..from.len()].copy_from_slice(from);
+            }
+            bytes
+        };
+        let mut slots: FxHashMap<u32, u32> = FxHashMap::default();
+        let (mut batch, mut at) = (Vec::new(), Vec::new());
+        let mut row = 0;
+        while reader.next_batch_at(&mut batch, Some(&mut at))? {
+            for (record, site) in batch.iter().zip(&at) {
+                row += 1;
+                let inside = (first..first + FILE_LINES).contains(&record.line.0);
+                let line = record.line.0.wrapping_sub(first) as u32;
+                let act = match record.op {
+                    Op::Fence => Act::Fence,
+                    Op::Store | Op::NonTemporalWrite if inside => {
+                        let lines = &mut self.lines;
+                        let slot = *slots.entry(line).or_insert_with(|| {
+                            let data = ground_line(line);
+                            let ground = Version {
+                                data,
+                                hash: hash(line, &data),
+                                event: 0,
+                            };
+                            lines.push(Slot {
+                                line,
+                                versions: vec![ground],
+                            });
+                            lines.len() as u32 - 1
+                        });
+                        let versions = &mut lines[slot as usize].versions;
+                        let data = record
+                            .data
+                            .expect("the reader checks that a store has data");
+                        if versions.last().is_some_and(|last| last.data != data) {
+                            versions.push(Version {
+                                data,
+                                hash: hash(line, &data),
+                                event: self.events.len() as u32,
+                            });
+                        }
+                        Act::Store {
+                            slot,
+                            version: versions.len() as u32 - 1,
+                            past: record.op == Op::NonTemporalWrite,
+                        }
+                    }
+                    Op::Clwb | Op::ClflushOpt | Op::Clflush if inside => match slots.get(&line) {
+                        Some(&slot) => Act::Flush {
+                            slot,
+                            ordered: record.op == Op::Clflush,
+                        },
+                        None => Act::FlushClean,
+                    },
+                    Op::Clwb | Op::ClflushOpt | Op::NonTemporalWrite => Act::Foreign,
+                    _ => continue,
+                };
+                self.events.push(Event {
+                    row: row - 1,
+                    thread: record.thread,
+                    site: site.unwrap_or(NOWHERE),
+                    act,
+                });
+            }
+        }
+        self.rows = row;
+        let last = self
+            .lines
+            .iter()
+            .map(|slot| (u64::from(slot.line) + 1) * LINE as u64);
+        self.bytes = self.bytes.max(last.max().unwrap_or(0));
+        Ok(())
+    }
+
+    /// The ground's file, open; nothing if it is zeros.
+    pub fn ground_file(&self) -> Result<Option<File>, PersistError> {
+        match &self.ground {
+            Ground::Zeros => Ok(None),
+            Ground::File(path) => File::open(path)
+                .map(Some)
+                .map_err(PersistError::io(path.display())),
+        }
+    }
+
+    /// The hash of what the file holds after all stores.
+    fn last_hash(&self) -> Result<String, PersistError> {
+        let mut image = vec![0; self.bytes as usize];
+        if let Ground::File(path) = &self.ground {
+            let bytes = std::fs::read(path).map_err(PersistError::io(path.display()))?;
+            image[..bytes.len()].copy_from_slice(&bytes);
+        }
+        for slot in &self.lines {
+            let at = slot.line as usize * LINE;
+            let end = (at + LINE).min(image.len());
+            let last = slot.versions.last().expect("the ground is a version");
+            image[at..end].copy_from_slice(&last.data[..end - at]);
+        }
+        Ok(blake3::hash(&image).to_hex().to_string())
+    }
+
+    /// How many bytes had been printed before a row.
+    pub fn acked(&self, row: u64) -> usize {
+        let before = self.acks.iter().take_while(|(at, _)| *at <= row);
+        before.map(|(_, text)| text.len()).sum()
+    }
+
+    /// The first so many bytes that were printed.
+    pub fn printed(&self, bytes: usize) -> Vec<u8> {
+        let all = self.acks.iter().flat_map(|(_, text)| text);
+        all.take(bytes).copied().collect()
+    }
+
+    /// The last mark before a row.
+    pub fn mark(&self, row: u64) -> Option<&str> {
+        let before = self.marks.iter().take_while(|(at, _)| *at <= row);
+        before.last().map(|(_, text)| text.as_str())
+    }
+}
+
+/// The file of the recording that `pool` means.
+fn find<'a>(files: &'a [FileEntry], pool: &Path) -> Result<&'a FileEntry, String> {
+    let full = pool.canonicalize().unwrap_or_else(|_| pool.to_owned());
+    let exactly = files
+        .iter()
+        .find(|file| file.path == full || file.path == pool);
+    let named: Vec<_> = (files.iter())
+        .filter(|file| file.path.file_name() == pool.file_name())
+        .collect();
+    if let Some(file) = exactly {
+        return Ok(file);
+    }
+    if let [file] = named[..] {
+        return Ok(file);
+    }
+    let known: Vec<_> = files.iter().map(|f| f.path.display().to_string()).collect();
+    Err(match known.is_empty() {
+        true => format!(
+            "holds no mapped file, and so not {}: the program did not map one as shared; persistent memory is mapped \
+             with MAP_SHARED",
+            pool.display()
+        ),
+        false => format!(
+            "does not hold {}; it holds {}: name one of these",
+            pool.display(),
+            known.join(", ")
+        ),
+    })
+}
+
+/// The file beside the recording that holds the ground.
+fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf, PersistError> {
+    let path = beside(trace, &kept.hash);
+    let lost = |what: String| {
+        PersistError::new(format!(
+            "{}: {what}; it holds the pool as it was before the recording, so copy it along with {}, or record again",
+            path.display(),
+            trace.display()
+        ))
+    };
+    let mut file = File::open(&path).map_err(|e| lost(format!("cannot be read: {e}")))?;
+    let mut hasher = blake3::Hasher::new();
+    std::io::copy(&mut file, &mut hasher).map_err(|e| lost(format!("cannot be read: {e}")))?;
+    match hasher.finalize().to_hex().as_str() == kept.hash {
+        true => Ok(path),
+        false => Err(lost("is not what was recorded".to_owned())),
+    }
+}
+
+/// Where the ground of this hash is kept; `sardonyx_record::grounds` puts it there.
+fn beside(trace: &Path, hash: &str) -> PathBuf {
+    let mut name = trace.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{}.pool", &hash[..16]));
+    trace.with_file_name(name)
+}

@@ -1,0 +1,353 @@
+//! What was found, for people and programs: violations grouped by cause, causes as lines of code.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::explore::{Explored, Question, Violation};
+use crate::images::{Image, Over, PASSES};
+use crate::recording::{Act, LINE, NOWHERE, Recording};
+use crate::recovery::Ended;
+use crate::reduce::Reduced;
+use crate::source::{Frame, Sources};
+
+/// A store that decides.
+#[derive(Clone, Debug, Serialize)]
+pub struct Store {
+    /// `file.c:12`, or what is known instead.
+    pub place: String,
+    /// The line of the user's own code.
+    pub frame: Option<Frame>,
+    /// The library's function that the user's line called, if the store is not its own.
+    pub through: Option<String>,
+    /// All calls, the innermost first.
+    pub stack: Vec<Frame>,
+    /// Where in the pool the first byte that it changed is.
+    pub offset: u64,
+    /// How many bytes from there to the last that it changed.
+    pub bytes: u64,
+    /// Its row in the recording.
+    pub row: u64,
+    /// Its thread.
+    pub thread: u16,
+}
+
+fn store(recording: &Recording, sources: &mut Option<Sources<'_>>, over: Over) -> Store {
+    let slot = &recording.lines[over.slot as usize];
+    let version = &slot.versions[over.version as usize];
+    let before = &slot.versions[over.version.saturating_sub(1) as usize];
+    let event = recording.events[version.event as usize];
+    let differ = |i: &usize| version.data[*i] != before.data[*i];
+    let first = (0..LINE).find(differ).unwrap_or(0);
+    let last = (0..LINE).rev().find(differ).unwrap_or(0);
+    let stack = match (sources, event.site) {
+        (Some(sources), site) if site != NOWHERE => sources.stack(site),
+        _ => Vec::new(),
+    };
+    let own = stack.iter().position(Frame::own);
+    let frame = own.map(|at| stack[at].clone());
+    let through = (own.unwrap_or(0) > 0)
+        .then(|| {
+            stack[..own.unwrap_or(0)]
+                .iter()
+                .rev()
+                .find_map(|f| f.function.clone())
+        })
+        .flatten();
+    let offset = u64::from(slot.line) * LINE as u64 + first as u64;
+    Store {
+        place: match &frame {
+            Some(frame) => frame.place(),
+            None => {
+                (stack.first()).map_or_else(|| format!("pool offset {offset:#x}"), Frame::place)
+            }
+        },
+        frame,
+        through,
+        stack,
+        offset,
+        bytes: (last - first + 1) as u64,
+        row: event.row,
+        thread: event.thread,
+    }
+}
+
+/// Stores that a sentence names, at most.
+const NAMED: usize = 3;
+
+fn listed(stores: &[Store]) -> String {
+    let mut places: Vec<String> = Vec::new();
+    for store in stores {
+        let through = store.through.as_ref();
+        let place = match through {
+            Some(function) => format!("{} (in {function})", store.place),
+            None => store.place.clone(),
+        };
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    let more = places.len().saturating_sub(NAMED);
+    places.truncate(NAMED);
+    let several = if places.len() + more > 1 {
+        "stores"
+    } else {
+        "store"
+    };
+    let rest = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!("the {several} at {}{rest}", places.join(", "))
+}
+
+fn sentence(early: &[Store], late: &[Store], ended: Ended) -> String {
+    let how = match ended {
+        Ended::Status(_) => "the recovery fails",
+        Ended::Signal(_) => "the recovery crashes",
+        Ended::TimedOut => "the recovery does not end",
+    };
+    match (early.is_empty(), late.is_empty()) {
+        (false, false) => format!(
+            "{how} where {} had persisted and {} had not",
+            listed(early),
+            listed(late)
+        ),
+        (false, true) => format!("{how} where {} had persisted", listed(early)),
+        (true, false) => format!("{how} where {} had not persisted", listed(late)),
+        (true, true) => format!("{how}, and no few lines decide it"),
+    }
+}
+
+/// Events that a timeline shows before a cut, and after it.
+const BEFORE: usize = 48;
+const AFTER: usize = 16;
+
+/// What happened around a cut: events with their lines and places, and cuts with how many images failed there.
+fn timeline(
+    explored: &Explored,
+    sources: &mut Option<Sources<'_>>,
+    reduced: &Reduced,
+) -> Vec<Value> {
+    let (recording, course) = (&explored.shared.recording, &explored.shared.course);
+    let at = course.cuts[reduced.image.cut as usize].event as usize;
+    let decides = |overs: &[Over]| -> Vec<u32> {
+        let event =
+            |over: &Over| recording.lines[over.slot as usize].versions[over.version as usize].event;
+        overs.iter().map(event).collect()
+    };
+    let (early, late) = (decides(&reduced.early), decides(&reduced.late));
+    let last = late
+        .iter()
+        .chain(&early)
+        .max()
+        .map_or(at, |&event| event as usize);
+    let range = at.saturating_sub(BEFORE)..(at.max(last) + AFTER).min(recording.events.len());
+    let mut shown = Vec::new();
+    let mut cuts = course
+        .cuts
+        .partition_point(|cut| (cut.event as usize) < range.start);
+    for (number, event) in recording.events[range.clone()].iter().enumerate() {
+        let number = number + range.start;
+        while course
+            .cuts
+            .get(cuts)
+            .is_some_and(|cut| cut.event as usize == number)
+        {
+            let (tried, failed) = (explored.found.by_cut.get(&(cuts as u32)))
+                .copied()
+                .unwrap_or_default();
+            shown.push(json!({
+                "what": "cut", "cut": cuts, "tried": tried, "failed": failed, "here": cuts as u32 == reduced.image.cut,
+            }));
+            cuts += 1;
+        }
+        let (what, slot) = match event.act {
+            Act::Store {
+                slot, past: false, ..
+            } => ("store", Some(slot)),
+            Act::Store { slot, .. } => ("store past the caches", Some(slot)),
+            Act::Flush {
+                slot,
+                ordered: false,
+            } => ("flush", Some(slot)),
+            Act::Flush { slot, .. } => ("clflush", Some(slot)),
+            Act::FlushClean => ("flush", None),
+            Act::Foreign => continue,
+            Act::Fence => ("fence", None),
+        };
+        let stack = match sources {
+            Some(sources) if event.site != NOWHERE => sources.stack(event.site),
+            _ => Vec::new(),
+        };
+        let place = stack
+            .iter()
+            .find(|frame| frame.own())
+            .or(stack.first())
+            .map(Frame::place);
+        shown.push(json!({
+            "what": what, "offset": slot.map(|slot| u64::from(recording.lines[slot as usize].line) * LINE as u64),
+            "place": place, "function": stack.first().and_then(|frame| frame.function.clone()),
+            "thread": event.thread, "row": event.row,
+            "role": if early.contains(&(number as u32)) { "early" } else if late.contains(&(number as u32)) { "late" } else { "" },
+        }));
+    }
+    shown
+}
+
+/// How much a store says of the fault.
+fn weight(of: &Store, among: usize, late: bool) -> f64 {
+    let own = match (&of.frame, &of.through) {
+        (Some(_), None) => 1.0,
+        (Some(_), Some(_)) => 0.45,
+        (None, _) => 0.2,
+    };
+    own * if late { 1.05 } else { 1.0 } / among as f64
+}
+
+/// The report.
+pub fn report(question: &Question, explored: &Explored) -> Value {
+    let recording = &explored.shared.recording;
+    let mut sources =
+        (question.source && !recording.sites.is_empty()).then(|| Sources::new(recording));
+    let found = &explored.found;
+    let course = &explored.shared.course;
+    let cut = |image: &Image| {
+        let cut = &course.cuts[image.cut as usize];
+        json!({
+            "number": image.cut, "row": cut.row, "pending_lines": cut.pending, "mark": recording.mark(cut.row),
+            "acknowledged": recording.acked(cut.row),
+            "place": recording.events.get(cut.event as usize).map(|e| e.site),
+        })
+    };
+    if let Some((image, ended, said)) = &explored.replayed {
+        return json!({
+            "replayed": image.name(recording), "cut": cut(image), "ended": ended.to_string(), "said": said,
+            "fails": explored.shared.recovery.fails(*ended),
+        });
+    }
+    // Violations of one kind of moment and image go with the one of them that was reduced.
+    let kind = |violation: &Violation| {
+        let cut = course.cuts[violation.image.cut as usize];
+        (cut.signature, violation.image.kind)
+    };
+    let mut alike: FxHashMap<_, usize> = FxHashMap::default();
+    for violation in &found.violations {
+        *alike.entry(kind(violation)).or_default() += 1;
+    }
+    struct Cause {
+        early: Vec<Store>,
+        late: Vec<Store>,
+        number: usize,
+        reduced: Reduced,
+        count: usize,
+        first: f64,
+    }
+    let mut causes: BTreeMap<(Vec<String>, Vec<String>), Cause> = BTreeMap::new();
+    for (number, reduced) in &found.reduced {
+        let violation = &found.violations[*number];
+        let mut stores = |overs: &[Over]| -> Vec<Store> {
+            overs
+                .iter()
+                .map(|&over| store(recording, &mut sources, over))
+                .collect()
+        };
+        let (early, late) = (stores(&reduced.early), stores(&reduced.late));
+        let places = |stores: &[Store]| {
+            let mut places: Vec<String> = stores.iter().map(|s| s.place.clone()).collect();
+            places.sort_unstable();
+            places.dedup();
+            places
+        };
+        let count = alike[&kind(violation)];
+        let cause = causes
+            .entry((places(&early), places(&late)))
+            .or_insert_with(|| Cause {
+                early,
+                late,
+                number: *number,
+                reduced: reduced.clone(),
+                count: 0,
+                first: violation.seconds,
+            });
+        cause.count += count;
+        cause.first = cause.first.min(violation.seconds);
+    }
+    let mut causes: Vec<Cause> = causes.into_values().collect();
+    causes.sort_by_key(|cause| {
+        let size = cause.early.len() + cause.late.len();
+        (
+            cause.reduced.unexplained,
+            size.max(2),
+            std::cmp::Reverse(cause.count),
+        )
+    });
+    let mut suspects: BTreeMap<String, (f64, Store, bool)> = BTreeMap::new();
+    for cause in &causes {
+        let sides = [(&cause.early, false), (&cause.late, true)];
+        for (stores, late) in sides {
+            let mut places = FxHashSet::default();
+            for one in stores.iter().filter(|one| places.insert(one.place.clone())) {
+                let more = weight(one, stores.len(), late) * (1.0 + (cause.count as f64).ln());
+                let entry = suspects.entry(one.place.clone());
+                entry.or_insert_with(|| (0.0, one.clone(), late)).0 += more;
+            }
+        }
+    }
+    let mut suspects: Vec<_> = suspects.into_iter().collect();
+    suspects.sort_by(|(a, (x, ..)), (b, (y, ..))| y.total_cmp(x).then_with(|| a.cmp(b)));
+    let causes: Vec<Value> = causes
+        .iter()
+        .map(|cause| {
+            let violation = &found.violations[cause.number];
+            json!({
+                "summary": sentence(&cause.early, &cause.late, violation.ended),
+                "early": cause.early, "late": cause.late,
+                "violations": cause.count,
+                "found_after_s": cause.first,
+                "kind": violation.image.kind.name(),
+                "image": cause.reduced.image.name(recording),
+                "passes": cause.reduced.passes.as_ref().map(|image| image.name(recording)),
+                "found_image": violation.image.name(recording),
+                "cut": cut(&cause.reduced.image),
+                "ended": violation.ended.to_string(),
+                "said": violation.said,
+                "timeline": timeline(explored, &mut sources, &cause.reduced),
+            })
+        })
+        .collect();
+    let start = &course.cuts[found.start as usize];
+    let kinds: Vec<Value> = found
+        .kinds
+        .iter()
+        .map(|(kind, count)| json!({"kind": kind.name(), "images": count}))
+        .collect();
+    json!({
+        "recording": question.recording, "pool": recording.pool, "program": recording.program,
+        "recover": question.recover, "platform": question.platform,
+        "tear": if question.tear { "words" } else { "lines" },
+        "has_places": !recording.sites.is_empty(),
+        "cuts": course.cuts.len(), "cuts_tried": course.cuts.len() as u32 - found.start,
+        "start": {"cut": found.start, "row": start.row, "mark": recording.mark(start.row)},
+        "pool_bytes": recording.bytes, "lines_stored_to": recording.lines.len(),
+        "images": found.images, "recoveries": found.recoveries, "kinds": kinds,
+        "seconds": found.seconds, "looking_s": found.looking,
+        "recoveries_per_second": found.recoveries as f64 / found.seconds,
+        "undisturbed_s": found.undisturbed, "time_limit_s": found.time_limit,
+        "finished": found.finished,
+        "passes": PASSES[..found.passes].iter().map(|pass| pass.name).collect::<Vec<_>>(),
+        "passes_left": PASSES[found.passes..].iter().map(|pass| pass.name).collect::<Vec<_>>(),
+        "violations": found.violations.len(),
+        "first_violation_s": found.violations.iter().map(|v| v.seconds).min_by(f64::total_cmp),
+        "causes": causes,
+        "suspects": suspects.iter().map(|(place, (score, store, late))| json!({
+            "place": place, "score": score, "frame": store.frame, "through": store.through,
+            "role": if *late { "late" } else { "early" },
+        })).collect::<Vec<_>>(),
+        "notes": recording.notes,
+        "fails": !found.violations.is_empty(),
+    })
+}

@@ -1,0 +1,247 @@
+//! Lines of code of the places of a recording, from the debug information of its program (DWARF, by addr2line).
+
+use std::path::Path;
+
+use addr2line::Loader;
+use object::Endianness;
+use object::elf::{FileHeader64, PT_LOAD};
+use object::read::elf::{FileHeader, ProgramHeader};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::PersistError;
+use crate::recording::{Module, NOWHERE, Recording};
+
+/// A function at a line.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Frame {
+    /// The source file; nothing if there is no debug information.
+    pub file: Option<String>,
+    /// The line.
+    pub line: Option<u32>,
+    /// The function, if it has a name.
+    pub function: Option<String>,
+    /// The program or library.
+    pub module: String,
+    /// It is inlined into the next.
+    pub inlined: bool,
+}
+
+impl Frame {
+    /// Whether it is in the user's own code: it has a line, and not in a header of the system.
+    pub fn own(&self) -> bool {
+        let system = |file: &String| file.starts_with("/usr/include/") || file.contains("/gcc/");
+        self.line.is_some_and(|line| line > 0) && !self.file.as_ref().is_none_or(system)
+    }
+
+    /// `file.c:12`.
+    pub fn place(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => {
+                let name = Path::new(file).file_name().unwrap_or_default();
+                format!("{}:{line}", name.to_string_lossy())
+            }
+            _ => match &self.function {
+                Some(function) => format!("{function} of {}", self.module),
+                None => self.module.clone(),
+            },
+        }
+    }
+}
+
+struct Loaded {
+    loader: Loader,
+    /// Offset in the file, length, address: the loadable parts.
+    parts: Vec<(u64, u64, u64)>,
+    lines: bool,
+}
+
+/// The places of a recording.
+pub struct Sources<'a> {
+    recording: &'a Recording,
+    loaded: FxHashMap<&'a Path, Option<Loaded>>,
+    stacks: FxHashMap<u32, Vec<Frame>>,
+}
+
+fn load(path: &Path) -> Option<Loaded> {
+    let bytes = std::fs::read(path).ok()?;
+    let header = FileHeader64::<Endianness>::parse(&*bytes).ok()?;
+    let endian = header.endian().ok()?;
+    let parts = header.program_headers(endian, &*bytes).ok()?;
+    let parts = parts.iter().filter(|part| part.p_type(endian) == PT_LOAD);
+    let parts = parts
+        .map(|p| (p.p_offset(endian), p.p_filesz(endian), p.p_vaddr(endian)))
+        .collect();
+    let loader = Loader::new(path).ok()?;
+    let lines = loader.get_section_range(b".debug_line").is_some() || has_lines(&bytes);
+    Some(Loaded {
+        loader,
+        parts,
+        lines,
+    })
+}
+
+/// Whether a file has a section of line numbers.
+fn has_lines(bytes: &[u8]) -> bool {
+    let find = || {
+        let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+        let endian = header.endian().ok()?;
+        let sections = header.sections(endian, bytes).ok()?;
+        Some(sections.section_by_name(endian, b".debug_line").is_some())
+    };
+    find().unwrap_or(false)
+}
+
+impl<'a> Sources<'a> {
+    /// Of a recording.
+    pub fn new(recording: &'a Recording) -> Sources<'a> {
+        Sources {
+            recording,
+            loaded: FxHashMap::default(),
+            stacks: FxHashMap::default(),
+        }
+    }
+
+    /// An error unless the recording's program has line numbers and is the one that was recorded.
+    ///
+    /// # Errors
+    /// See above; nothing is wrong with a recording without places.
+    pub fn check(&mut self) -> Result<(), PersistError> {
+        let recording = self.recording;
+        if recording.sites.is_empty() {
+            return Ok(());
+        }
+        // The program comes first in memory: QEMU loads it, and then its libraries.
+        let program = (recording.modules.iter())
+            .find(|m| {
+                m.path
+                    .file_name()
+                    .is_some_and(|name| *name == *recording.program)
+            })
+            .or(recording.modules.first());
+        let Some(program) = program else {
+            return Ok(());
+        };
+        let shown = program.path.display();
+        let now =
+            std::fs::read(&program.path).map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+        match now {
+            Err(e) => {
+                return Err(PersistError::new(format!(
+                    "{shown}: the recorded program cannot be read ({e}), and with it no lines of code; put it back, or go \
+                     on without them: --no-source"
+                )));
+            }
+            Ok(now) if now != program.hash => {
+                return Err(PersistError::new(format!(
+                    "{shown}: is not the program that was recorded, so that its lines of code would be wrong; record it \
+                     again, or go on without them: --no-source"
+                )));
+            }
+            Ok(_) => {}
+        }
+        let own = (recording.modules.iter())
+            .any(|module| self.loaded(&module.path).is_some_and(|l| l.lines));
+        if !own {
+            return Err(PersistError::new(format!(
+                "{shown}: has no debug information, so that no line of code can be named; compile it with -g and record \
+                 it again, or go on without: --no-source"
+            )));
+        }
+        Ok(())
+    }
+
+    fn loaded(&mut self, path: &'a Path) -> Option<&Loaded> {
+        self.loaded
+            .entry(path)
+            .or_insert_with(|| load(path))
+            .as_ref()
+    }
+
+    /// The functions at an instruction, those inlined first.
+    fn at(&mut self, pc: u64) -> Vec<Frame> {
+        let recording = self.recording;
+        let module = recording
+            .modules
+            .iter()
+            .find(|m| (m.start..m.end).contains(&pc));
+        let Some(Module {
+            path,
+            start,
+            offset,
+            ..
+        }) = module
+        else {
+            return Vec::new();
+        };
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let unknown = |function: Option<String>| Frame {
+            file: None,
+            line: None,
+            function,
+            module: name.clone(),
+            inlined: false,
+        };
+        let Some(loaded) = self.loaded(path) else {
+            return vec![unknown(None)];
+        };
+        let offset = pc - start + offset;
+        let part = loaded
+            .parts
+            .iter()
+            .find(|(at, length, _)| (*at..at + length).contains(&offset));
+        let Some((from, _, address)) = part else {
+            return vec![unknown(None)];
+        };
+        let probe = offset - from + address;
+        let mut frames = Vec::new();
+        if let Ok(mut found) = loaded.loader.find_frames(probe) {
+            while let Ok(Some(frame)) = found.next() {
+                let location = frame.location.as_ref();
+                frames.push(Frame {
+                    file: location.and_then(|l| l.file).map(str::to_owned),
+                    line: location.and_then(|l| l.line),
+                    function: (frame.function.as_ref())
+                        .and_then(|name| name.raw_name().ok().map(|name| name.into_owned())),
+                    module: name.clone(),
+                    inlined: true,
+                });
+            }
+        }
+        if let Some(last) = frames.last_mut() {
+            last.inlined = false;
+        }
+        if frames.iter().all(|frame| frame.function.is_none()) {
+            let symbol = loaded.loader.find_symbol(probe).map(str::to_owned);
+            match frames.last_mut() {
+                Some(frame) => frame.function = symbol,
+                None => frames.push(unknown(symbol)),
+            }
+        }
+        frames
+    }
+
+    /// The stack of calls at a site, the innermost first.
+    pub fn stack(&mut self, site: u32) -> Vec<Frame> {
+        if let Some(known) = self.stacks.get(&site) {
+            return known.clone();
+        }
+        let mut frames = Vec::new();
+        let mut next = site;
+        while let Some(at) = self.recording.sites.get(next as usize).copied() {
+            if at.pc != 0 {
+                frames.extend(self.at(at.pc));
+            }
+            next = at.parent.wrapping_sub(1);
+            if next == NOWHERE {
+                break;
+            }
+        }
+        self.stacks.insert(site, frames.clone());
+        frames
+    }
+}

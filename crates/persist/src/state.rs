@@ -1,0 +1,272 @@
+//! What is persistent when: the rules of the architecture (Intel SDM, CLWB, CLFLUSHOPT, CLFLUSH, SFENCE), applied to a recording.
+//!
+//! A line's contents persist in the order of its stores, so that what may persist of it at a cut is a prefix of them: at least the
+//! *floor*, which a flush and a fence of one thread after it have made sure of, at most all. Between lines there is no order but
+//! that. Stores past the caches wait for their thread's fence, clflush for nothing.
+
+use rustc_hash::FxHashMap;
+
+use crate::recording::{Act, NOWHERE, Recording};
+
+/// What reserve power saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    /// What has left the caches.
+    Adr,
+    /// The caches too.
+    Eadr,
+}
+
+impl Platform {
+    /// By its name on the command line.
+    pub fn named(name: &str) -> Option<Platform> {
+        match name {
+            "adr" => Some(Platform::Adr),
+            "eadr" => Some(Platform::Eadr),
+            _ => None,
+        }
+    }
+}
+
+/// The floor of a line rose.
+#[derive(Clone, Copy, Debug)]
+pub struct Rise {
+    /// The line.
+    pub slot: u32,
+    /// Its floor before.
+    pub from: u32,
+    /// Its floor since.
+    pub to: u32,
+}
+
+/// A position at which the power may fail: before an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// The event that it is before; the number of events at the end.
+    pub event: u32,
+    /// Its row, or the number of rows.
+    pub row: u64,
+    /// How many rises came before.
+    pub rises: u32,
+    /// What kind of moment it is: the fence's place, and where what is pending was stored.
+    pub signature: u64,
+    /// Lines that may be one or the other.
+    pub pending: u32,
+}
+
+/// Lines pending, and their versions, while a recording is replayed.
+#[derive(Debug)]
+pub struct State {
+    /// What is sure of each line.
+    pub floor: Vec<u32>,
+    /// What the line holds in the caches.
+    pub current: Vec<u32>,
+    /// The event of its last change.
+    pub changed: Vec<u32>,
+    /// Lines whose floor is not what the caches hold, in no order.
+    pub pending: Vec<u32>,
+    at: Vec<u32>,
+    waiting: FxHashMap<u16, Vec<(u32, u32)>>,
+    stored: bool,
+    rises: u32,
+}
+
+const OUT: u32 = u32::MAX;
+
+impl State {
+    fn new(lines: usize) -> State {
+        State {
+            floor: vec![0; lines],
+            current: vec![0; lines],
+            changed: vec![0; lines],
+            pending: Vec::new(),
+            at: vec![OUT; lines],
+            waiting: FxHashMap::default(),
+            stored: false,
+            rises: 0,
+        }
+    }
+
+    fn store(&mut self, slot: u32, version: u32, event: u32) {
+        let s = slot as usize;
+        if self.current[s] == version {
+            return;
+        }
+        self.current[s] = version;
+        self.changed[s] = event;
+        self.stored = true;
+        if self.at[s] == OUT {
+            self.at[s] = self.pending.len() as u32;
+            self.pending.push(slot);
+        }
+    }
+
+    fn rise(&mut self, slot: u32, to: u32, told: &mut impl FnMut(Rise)) {
+        let s = slot as usize;
+        let from = self.floor[s];
+        if to <= from {
+            return;
+        }
+        self.floor[s] = to;
+        self.rises += 1;
+        told(Rise { slot, from, to });
+        if to == self.current[s] && self.at[s] != OUT {
+            let at = std::mem::replace(&mut self.at[s], OUT);
+            self.pending.swap_remove(at as usize);
+            if let Some(&moved) = self.pending.get(at as usize) {
+                self.at[moved as usize] = at;
+            }
+        }
+    }
+}
+
+/// What a replay meets.
+pub trait Visit {
+    /// A position at which the power may fail.
+    fn cut(&mut self, cut: Cut, state: &State);
+    /// More is sure.
+    fn rise(&mut self, _: Rise) {}
+}
+
+/// The moment's kind, so that moments of one kind are known.
+fn signature(recording: &Recording, state: &State, event: usize) -> u64 {
+    let site = recording.events.get(event).map_or(NOWHERE, |e| e.site);
+    let mix = |a: u64, b: u64| (a ^ b).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    let mut sum = mix(u64::from(site), 1);
+    for slot in recent(state) {
+        let (s, changed) = (slot as usize, state.changed[slot as usize] as usize);
+        let what = match recording.events[changed].site {
+            NOWHERE => u64::from(state.current[s] - state.floor[s]) << 32,
+            site => u64::from(site),
+        };
+        sum = sum.wrapping_add(mix(what, 2));
+    }
+    sum
+}
+
+/// Lines that were stored to lately are tried one by one; the rest is what nobody flushes.
+const RECENT: usize = 16;
+/// How many events make old.
+const OLD: u32 = 4096;
+
+/// Pending lines of which the last store is not long ago, the latest first.
+pub fn recent(state: &State) -> Vec<u32> {
+    let mut pending = state.pending.clone();
+    pending.sort_unstable_by_key(|&slot| std::cmp::Reverse(state.changed[slot as usize]));
+    let latest = pending
+        .first()
+        .map_or(0, |&slot| state.changed[slot as usize]);
+    pending.truncate(RECENT);
+    pending.retain(|&slot| latest - state.changed[slot as usize] < OLD);
+    pending
+}
+
+/// Replays the recording and calls at each cut.
+pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit) {
+    let mut state = State::new(recording.lines.len());
+    let mut rises = 0;
+    let mut cut = |state: &mut State, event: usize, visit: &mut dyn FnMut(Cut, &State)| {
+        if !std::mem::take(&mut state.stored) && state.rises == rises {
+            return; // the images are those of the cut before
+        }
+        rises = state.rises;
+        let row = recording
+            .events
+            .get(event)
+            .map_or(recording.rows, |e| e.row);
+        let cut = Cut {
+            event: event as u32,
+            row,
+            rises,
+            signature: signature(recording, state, event),
+            pending: state.pending.len() as u32,
+        };
+        visit(cut, state);
+    };
+    for (number, event) in recording.events.iter().enumerate() {
+        match (platform, event.act) {
+            (Platform::Eadr, Act::Store { slot, version, .. }) => {
+                if state.current[slot as usize] != version {
+                    cut(&mut state, number, &mut |c, s| visit.cut(c, s));
+                    state.store(slot, version, number as u32);
+                    state.rise(slot, version, &mut |rise| visit.rise(rise));
+                }
+            }
+            (Platform::Eadr, _) | (_, Act::FlushClean | Act::Foreign) => {}
+            (
+                Platform::Adr,
+                Act::Store {
+                    slot,
+                    version,
+                    past,
+                },
+            ) => {
+                state.store(slot, version, number as u32);
+                if past {
+                    let waiting = state.waiting.entry(event.thread).or_default();
+                    waiting.push((slot, version));
+                }
+            }
+            (
+                Platform::Adr,
+                Act::Flush {
+                    slot,
+                    ordered: true,
+                },
+            ) => {
+                let version = state.current[slot as usize];
+                if version > state.floor[slot as usize] {
+                    cut(&mut state, number, &mut |c, s| visit.cut(c, s));
+                    state.rise(slot, version, &mut |rise| visit.rise(rise));
+                }
+            }
+            (Platform::Adr, Act::Flush { slot, .. }) => {
+                let version = state.current[slot as usize];
+                let waiting = state.waiting.entry(event.thread).or_default();
+                waiting.push((slot, version));
+            }
+            (Platform::Adr, Act::Fence) => {
+                let waiting = state.waiting.get_mut(&event.thread);
+                let waiting = waiting.map(std::mem::take).unwrap_or_default();
+                let rises = |&(slot, version): &(u32, u32)| version > state.floor[slot as usize];
+                if state.stored || waiting.iter().any(rises) {
+                    cut(&mut state, number, &mut |c, s| visit.cut(c, s));
+                }
+                for (slot, version) in waiting {
+                    state.rise(slot, version, &mut |rise| visit.rise(rise));
+                }
+            }
+        }
+    }
+    cut(&mut state, recording.events.len(), &mut |c, s| {
+        visit.cut(c, s)
+    });
+}
+
+/// All cuts and all rises of a recording.
+#[derive(Debug, Default)]
+pub struct Course {
+    /// In order.
+    pub cuts: Vec<Cut>,
+    /// In order.
+    pub rises: Vec<Rise>,
+}
+
+impl Visit for Course {
+    fn cut(&mut self, cut: Cut, _: &State) {
+        self.cuts.push(cut);
+    }
+
+    fn rise(&mut self, rise: Rise) {
+        self.rises.push(rise);
+    }
+}
+
+impl Course {
+    /// Of a recording.
+    pub fn of(recording: &Recording, platform: Platform) -> Course {
+        let mut course = Course::default();
+        replay(recording, platform, &mut course);
+        course
+    }
+}

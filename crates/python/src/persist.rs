@@ -1,0 +1,55 @@
+//! Crash tests of real programs for Python: a recording, the program's recovery, every cut. Answers in JSON.
+use pyo3::prelude::*;
+use sardonyx_persist::explore::{self, Question};
+use sardonyx_persist::report::report;
+
+use sardonyx_persist::lint;
+use sardonyx_persist::recording::Recording;
+use serde_json::json;
+use std::path::Path;
+
+use crate::progress::Progress;
+use crate::{bad, read};
+
+/// Runs the recovery on what each cut of the recording could leave.
+#[pyfunction]
+pub fn crash_real(
+    py: Python<'_>,
+    question_json: &str,
+    progress: Option<&Progress>,
+) -> PyResult<String> {
+    let question: Question = read(question_json)?;
+    let tell = Progress::listener(progress);
+    let answer = py.detach(|| explore::explore(&question, &tell).map(|e| report(&question, &e)));
+    Ok(answer.map_err(bad)?.to_string())
+}
+
+/// What a recording shows without running anything. Into `folder`, if there is one, come three short recordings: `all`, one without idle
+/// `flushes`, one without idle `fences`.
+#[pyfunction]
+pub fn crash_lint(
+    py: Python<'_>,
+    recording: &str,
+    pool: &str,
+    source: bool,
+    folder: Option<&str>,
+) -> PyResult<String> {
+    let answer = py.detach(|| {
+        let recording = Recording::open(Path::new(recording), Path::new(pool))?;
+        let linted = lint::lint(&recording, source)?;
+        let [flushes, fences] = &linted.idle;
+        if let Some(folder) = folder.map(Path::new) {
+            lint::without(&recording, &Default::default(), &folder.join("all.parquet"))?;
+            lint::without(&recording, flushes, &folder.join("flushes.parquet"))?;
+            lint::without(&recording, fences, &folder.join("fences.parquet"))?;
+        }
+        let idle = json!({"flushes": flushes.len(), "fences": fences.len()});
+        let (stores, flushes, fences) = linted.of;
+        Ok::<_, sardonyx_persist::PersistError>(json!({
+            "pool": recording.pool, "stores": stores, "flushes": flushes, "fences": fences,
+            "findings": linted.findings, "idle": idle, "notes": recording.notes,
+            "has_places": !recording.sites.is_empty(),
+        }))
+    });
+    Ok(answer.map_err(bad)?.to_string())
+}

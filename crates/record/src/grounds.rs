@@ -1,0 +1,84 @@
+//! Mapped files as they were before the program wrote to them, kept beside the trace under their hashes.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use sardonyx_recorder::options::Level;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::RecordError;
+use crate::session::Request;
+
+/// Where the plugin puts its copies: beside the trace, since they may be large. Only what is recorded at the core can be cut.
+pub fn folder(request: &Request) -> Result<Option<TempDir>, RecordError> {
+    if request.level != Level::Cpu {
+        return Ok(None);
+    }
+    let beside = match request.output.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let folder = beside.canonicalize().and_then(|beside| {
+        tempfile::Builder::new()
+            .prefix(".sardonyx-")
+            .tempdir_in(beside)
+    });
+    folder.map(Some).map_err(|e| {
+        RecordError::new(format!(
+            "{}: cannot be written: {e}; name a file in a folder that exists",
+            request.output.display()
+        ))
+    })
+}
+
+/// The file in which the ground with this hash is kept beside the trace.
+pub fn path(trace: &Path, hash: &str) -> PathBuf {
+    let mut name = trace.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{}.pool", &hash[..16]));
+    trace.with_file_name(name)
+}
+
+/// The hash of what `file` holds, and whether there is anything but zeros.
+fn hash(file: &mut File) -> io::Result<(String, bool)> {
+    let mut hasher = blake3::Hasher::new();
+    let mut block = vec![0; 1 << 20];
+    let mut zeros = true;
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok((hasher.finalize().to_hex().to_string(), zeros)),
+            read => {
+                zeros &= block[..read].iter().all(|&byte| byte == 0);
+                hasher.update(&block[..read]);
+            }
+        }
+    }
+}
+
+/// The hash of the file at `path`.
+pub fn hash_of(path: &Path) -> io::Result<String> {
+    Ok(hash(&mut File::open(path)?)?.0)
+}
+
+/// What a file's entry in the provenance says of it before the program and after it: `ground` with `bytes` and `hash`, and
+/// `zeros` if it held nothing else; `after` the same. What is not zeros is moved beside the trace.
+pub fn keep(folder: &Path, trace: &Path, file: &mut Value) -> io::Result<()> {
+    let line = file["first_line"].as_u64().unwrap_or_default();
+    let copied = folder.join(format!("{line:x}"));
+    if copied.is_file() {
+        let bytes = copied.metadata()?.len();
+        let (hash, zeros) = hash(&mut File::open(&copied)?)?;
+        if !zeros {
+            std::fs::rename(&copied, path(trace, &hash))?;
+        }
+        file["ground"] = json!({"bytes": bytes, "hash": hash, "zeros": zeros});
+    }
+    let at = file["path"].as_str().unwrap_or_default().to_owned();
+    if let Ok(mut after) = File::open(at) {
+        let bytes = after.metadata()?.len();
+        let (hash, _) = hash(&mut after)?;
+        file["after"] = json!({"bytes": bytes, "hash": hash});
+    }
+    Ok(())
+}

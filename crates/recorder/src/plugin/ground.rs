@@ -1,0 +1,41 @@
+//! A mapped file as it was before the program could write to it: copied while the program waits in `mmap`.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Bytes that are looked at together; where all are zero the copy has a hole.
+const BLOCK: usize = 64 << 10;
+
+/// Whether memory that is mapped through the descriptor may be stored to.
+pub fn written_through(descriptor: i32) -> bool {
+    // SAFETY: a call without memory.
+    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
+    flags >= 0 && flags & libc::O_ACCMODE == libc::O_RDWR
+}
+
+/// Copies the file behind the descriptor to `folder`, under its first line's number in hexadecimal.
+///
+/// # Errors
+/// It cannot be read, or there is no room.
+pub fn copy(descriptor: i32, folder: &str, line: u64) -> io::Result<()> {
+    // Another open file, so that the program's position stays as it is.
+    let from = File::open(format!("/proc/self/fd/{descriptor}"))?;
+    let length = from.metadata()?.len();
+    let to = File::create(Path::new(folder).join(format!("{line:x}")))?;
+    to.set_len(length)?;
+    let mut block = vec![0; BLOCK];
+    let mut at = 0;
+    while at < length {
+        let read = from.read_at(&mut block, at)?;
+        if read == 0 {
+            break;
+        }
+        if block[..read].iter().any(|&byte| byte != 0) {
+            to.write_all_at(&block[..read], at)?;
+        }
+        at += read as u64;
+    }
+    Ok(())
+}

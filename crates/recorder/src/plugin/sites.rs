@@ -1,0 +1,73 @@
+//! Where in the program a record came from: the instruction, and the calls that led there.
+//!
+//! A shadow of each thread's stack is kept from the accesses themselves: a call stores its return address, and the address of that
+//! store says which frames are still alive, also after a `longjmp`. What the caller's site is is looked up only for a record.
+
+use std::collections::HashMap;
+
+/// A call that has not returned.
+struct Frame {
+    /// The call.
+    pc: u64,
+    /// Where its return address is.
+    stack: u64,
+    /// The call's site plus 1, once a record needed it.
+    site: u32,
+}
+
+/// What is known of the program's places.
+#[derive(Default)]
+pub struct Sites {
+    threads: Vec<Vec<Frame>>,
+    numbers: HashMap<(u32, u64), u32>,
+}
+
+impl Sites {
+    fn frames(&mut self, vcpu: u32) -> &mut Vec<Frame> {
+        let at = vcpu as usize;
+        if self.threads.len() <= at {
+            self.threads.resize_with(at + 1, Vec::new);
+        }
+        &mut self.threads[at]
+    }
+
+    /// Frames at `stack` or below are gone: their return addresses have been used or overwritten.
+    fn unwind(frames: &mut Vec<Frame>, stack: u64) {
+        while frames.last().is_some_and(|frame| frame.stack <= stack) {
+            frames.pop();
+        }
+    }
+
+    /// A call at `pc` has put its return address at `stack`.
+    pub fn call(&mut self, vcpu: u32, pc: u64, stack: u64) {
+        let frames = self.frames(vcpu);
+        Sites::unwind(frames, stack);
+        frames.push(Frame { pc, stack, site: 0 });
+    }
+
+    /// The return address at `stack` is used.
+    pub fn returned(&mut self, vcpu: u32, stack: u64) {
+        Sites::unwind(self.frames(vcpu), stack);
+    }
+
+    /// The number of the site of `pc`; `tell` is called with each that is new: its parent plus 1, its address.
+    pub fn number(&mut self, vcpu: u32, pc: u64, mut tell: impl FnMut(u32, u64)) -> u32 {
+        self.frames(vcpu);
+        let Sites { threads, numbers } = self;
+        let mut of = |parent: u32, pc: u64| {
+            let next = numbers.len() as u32;
+            *numbers.entry((parent, pc)).or_insert_with(|| {
+                tell(parent, pc);
+                next
+            })
+        };
+        let frames = &mut threads[vcpu as usize];
+        let known = frames.iter().rposition(|frame| frame.site != 0);
+        let mut parent = known.map_or(0, |at| frames[at].site);
+        for frame in &mut frames[known.map_or(0, |at| at + 1)..] {
+            frame.site = of(parent, frame.pc) + 1;
+            parent = frame.site;
+        }
+        of(parent, pc)
+    }
+}

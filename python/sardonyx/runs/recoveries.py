@@ -1,0 +1,93 @@
+"""What the crash test of a recorded program is asked (``crates/persist``), as one JSON document."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tempfile
+from typing import Any
+
+from sardonyx import _core
+from sardonyx.runs.jobs import Job
+from sardonyx.runs.sources import TraceSource, Value
+
+#: What only a shell understands.
+SHELL = set("|&;<>()$`*?[]~#\n")
+
+
+class Question(Value):
+    """A recording, one of its mapped files, and the command that recovers from an image of it.
+
+    ``start`` is a mark or a row; without it cuts are tried from where the recovery first copes.
+    ``replay`` is one image by its name. ``threads`` of 0 is one a processor.
+    """
+
+    recording: str
+    pool: str
+    recover: tuple[str, ...]
+    ok: tuple[int, ...] = (0,)
+    time_limit: float | None = None
+    memory_limit: int = 4 << 30
+    platform: str = "adr"
+    tear: bool = False
+    start: str | None = None
+    budget: float = 50.0
+    seed: int = 1
+    threads: int = 0
+    replay: str | None = None
+    keep: str | None = None
+    source: bool = True
+
+
+def words(command: str) -> tuple[str, ...]:
+    """The command's words; one that needs a shell is given to one."""
+    if "{pool}" not in command:
+        raise _core.SardonyxError(
+            f"--recover '{command}': does not say where the pool goes; write {{pool}} there, "
+            "as in 'check {pool}'"
+        )
+    try:
+        parts = shlex.split(command)
+    except ValueError as error:
+        raise _core.SardonyxError(f"--recover '{command}': {error}; close it") from error
+    bare = "".join(shlex.split(command, posix=False))
+    plain = command if bare == command else bare
+    unquoted = "".join(part for part in plain.split("'")[::2])
+    assigns = "=" in parts[0]
+    if assigns or SHELL & set(unquoted.replace("{pool}", "").replace("{acks}", "")):
+        return ("/bin/sh", "-c", command)
+    return tuple(parts)
+
+
+def lint(recording: str, pool: str, source: bool, machine: str) -> dict[str, Any]:
+    """What the recording shows without a run, and what its idle flushes and fences cost.
+
+    The cost is the difference of two simulations of what the recording has of the pool, on a core of
+    the machine, without encryption; all other instructions take their time and touch no memory.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        found: dict[str, Any] = json.loads(_core.crash_lint(recording, pool, source, folder))
+
+        def took(name: str) -> float:
+            job = Job(
+                source=TraceSource(path=f"{folder}/{name}.parquet"),
+                design="no-encryption",
+                machine=machine,
+            )
+            ran = json.loads(_core.simulate(job.model_dump_json(), None))
+            return float(ran["metrics"]["simulated_ns"])
+
+        if any(found["idle"].values()):
+            everything = took("all")
+            found["took_ns"] = everything
+            found["cost_ns"] = {
+                name: everything - took(name) if idle else 0.0
+                for name, idle in found["idle"].items()
+            }
+    return found
+
+
+def crash_real(question: Question, progress: _core.Progress | None = None) -> dict[str, Any]:
+    """What was found."""
+    answer: dict[str, Any] = json.loads(_core.crash_real(question.model_dump_json(), progress))
+    return answer

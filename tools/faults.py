@@ -1,0 +1,129 @@
+"""Plants the faults of crates/persist/tests/faults.toml, one at a time, and crash-tests each program.
+
+``python tools/faults.py [NAME..]`` builds, records, explores, and says what found each fault, after how long, and the rank of
+the right line of code among those named. Names may also be programs (``maps btree``), which are then tried unpatched.
+Needs libpmemobj-dev with its examples, libpmem-dev, qemu-user and a C compiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PROGRAMS = ROOT / "crates/persist/tests/programs"
+EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
+SARDONYX = Path(sys.executable).parent / "sardonyx"
+MAPS = (
+    "maps.c map/map.c map/map_btree.c map/map_ctree.c map/map_rbtree.c map/map_skiplist.c "
+    "map/map_hashmap_tx.c map/map_hashmap_atomic.c tree_map/btree_map.c tree_map/ctree_map.c "
+    "tree_map/rbtree_map.c hashmap/hashmap_tx.c hashmap/hashmap_atomic.c list_map/skiplist_map.c"
+)
+SOURCES = {"maps": MAPS, "queues": "queues.c", "plog": "plog.c", "cells": "cells.c"}
+FOLDERS = ("", "map", "tree_map", "hashmap", "list_map", "queue")
+UNPATCHED = ("maps btree", "maps ctree", "maps rbtree", "maps hashmap_tx", "maps skiplist",
+             "maps hashmap_atomic", "queues", "plog", "cells")
+ENVIRONMENT = os.environ | {"PMEM_IS_PMEM_FORCE": "1"}
+
+
+def build(folder: Path, program: str, edits: list[list[str]]) -> dict[str, set[int]]:
+    """Build the patched program; the numbers of the marked lines by file."""
+    for part in FOLDERS[1:]:
+        shutil.copytree(EXAMPLES / part, folder / part)
+    for source in PROGRAMS.iterdir():
+        shutil.copy(source, folder)
+    right: dict[str, set[int]] = {}
+    for name, find, put in edits:
+        file = folder / name
+        text = file.read_text()
+        if text.count(find) != 1:
+            raise SystemExit(f"{name}: the edit's text is there {text.count(find)} times: {find!r}")
+        file.write_text(text.replace(find, put))
+    for name in {edit[0] for edit in edits}:
+        lines = (folder / name).read_text().splitlines()
+        right[Path(name).name] = {n for n, line in enumerate(lines, 1) if "/*@*/" in line}
+    subprocess.run(
+        ["cc", "-g", "-O2", "-w", *(f"-I{folder / part}" for part in FOLDERS), "-o", folder / program,
+         *(folder / source for source in SOURCES[program].split()), "-lpmemobj", "-lpmem"],
+        check=True,
+    )
+    return right
+
+
+def explore(program: str, edits: list[list[str]], budget: str) -> dict[str, Any]:
+    """The report of one fault, with ``rank`` and ``record_s``."""
+    name, *kind = program.split()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        right = build(folder, name, edits)
+        words = [str(folder / name), *kind]
+        begun = time.monotonic()
+        recorded = subprocess.run(
+            [SARDONYX, "trace", "record", "--level", "cpu", "--pc", "--acks", "-o", folder / "r.parquet", "--",
+             *words, folder / "pool", "run"],
+            env=ENVIRONMENT, capture_output=True, text=True,
+        )
+        if recorded.returncode:
+            raise SystemExit(recorded.stderr)
+        record_s = time.monotonic() - begun
+        acks = " {acks}" if name in ("maps", "plog") else ""
+        crashed = subprocess.run(
+            [SARDONYX, "crash", folder / "r.parquet", "--pool", folder / "pool", "--budget", budget,
+             "--recover", f"{' '.join(words)} {{pool}} check{acks}", "--json", folder / "r.json"],
+            env=ENVIRONMENT, capture_output=True, text=True,
+        )
+        if crashed.returncode not in (0, 1):
+            raise SystemExit(crashed.stderr)
+        if os.environ.get("FAULTS_SHOW"):
+            print(crashed.stdout)
+        found: dict[str, Any] = json.loads((folder / "r.json").read_text())
+        found["record_s"] = record_s
+        found["rank"] = None
+        for number, suspect in enumerate(found["suspects"], 1):
+            file, _, line = suspect["place"].rpartition(":")
+            if line.isdigit() and int(line) in right.get(file, ()):
+                found["rank"] = number
+                break
+        return found
+
+
+def main() -> None:
+    """Run the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--budget", default="50s")
+    asked = parser.parse_args()
+    faults = tomllib.loads((PROGRAMS.parent / "faults.toml").read_text())["fault"]
+    chosen: list[tuple[str, str, str, list[list[str]]]] = [
+        (program, "unpatched", program, []) for program in UNPATCHED
+        if not asked.names or program in asked.names
+    ] + [
+        (f["name"], f["class"], f["program"], f["edits"]) for f in faults
+        if not asked.names or f["name"] in asked.names
+    ]
+    print("| fault | class | found by | first after, s | in all, s | images | a second | rank | named first |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, kind, program, edits in chosen:
+        found = explore(program, edits, asked.budget)
+        first = found["first_violation_s"]
+        cause = found["causes"][0]["kind"] if found["causes"] else ""
+        place = found["suspects"][0]["place"] if found["suspects"] else ""
+        print(
+            f"| {name} | {kind} | {cause} | {'' if first is None else f'{first:.1f}'} | "
+            f"{found['seconds']:.1f} | {found['images']} | {found['recoveries_per_second']:.0f} | "
+            f"{found['rank'] or ('' if not edits else 'none')} | {place} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
