@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -16,13 +17,15 @@ from typing import Any
 
 import pytest
 import sardonyx
+from rich.console import Console
 from sardonyx import _core
+from sardonyx.cli.sweep import View
 from sardonyx.report import write_sweep_report
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps import plan as plans
 from sardonyx.sweeps.estimate import estimate
 from sardonyx.sweeps.folder import Folder
-from sardonyx.sweeps.run import Sweep
+from sardonyx.sweeps.run import State, Sweep
 from sardonyx.sweeps.slurm import script
 from sardonyx.sweeps.table import Goal, front, is_swept, load
 
@@ -156,6 +159,16 @@ def test_from_python_a_sweep_is_a_frame_that_goes_on(tmp_path: Path) -> None:
     assert sorted((tmp_path / "a/shards").iterdir()) == shards
     with pytest.raises(_core.SardonyxError, match="a file, or what it would hold"):
         sardonyx.sweep("a.toml", out=tmp_path / "b", traces=["x"])
+
+
+def test_the_view_says_points_rate_failures_and_the_best(tmp_path: Path) -> None:
+    plan = plans.read(written(tmp_path, 8))
+    state = State(8, "max ipc", found=2, finished=3, failed=1, best=(1.25, 5))
+    console = Console(record=True, width=140, file=io.StringIO())
+    console.print(View(console, plan).table(state))
+    shown = console.export_text()
+    for words in ("5 of 8", "a second", "failed", "max ipc", "1.25", "design = esd, machine"):
+        assert words in shown
 
 
 # ---- what is made of them

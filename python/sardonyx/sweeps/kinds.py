@@ -21,7 +21,7 @@ from pydantic import ConfigDict, ValidationError, field_validator
 from sardonyx import _core
 from sardonyx.runs import origin, stores
 from sardonyx.runs.crashes import TrialQuestion
-from sardonyx.runs.jobs import Job, Setting, texts
+from sardonyx.runs.jobs import Job, Setting, parse_warmup, texts
 from sardonyx.runs.merging import MergeQuestion
 from sardonyx.runs.results import Cause, Scalar
 from sardonyx.runs.sources import SYNTH, ProgramSource, Source, TraceSource, Value, parse, unknown
@@ -157,7 +157,9 @@ class SimulateOptions(Options):
 
     machine: str = "esd"
     limit: int | None = None
-    warmup: int = 0
+    middle: bool = False
+    warmup: int | str = 0
+    software_log: bool = True
     copies: int = 1
     distinct: bool = False
     transactions: int = 10_000
@@ -174,12 +176,17 @@ class SimulateOptions(Options):
             raise ValueError("give a whole number of at least 1")
         return value
 
-    @field_validator("warmup", "seed")
+    @field_validator("seed")
     @classmethod
     def _natural(cls, value: int | None) -> int | None:
         if value is not None and value < 0:
             raise ValueError("give a whole number of at least 0")
         return value
+
+    @property
+    def warmed(self) -> tuple[int, float]:
+        """Requests, and the share of the run, that count nowhere."""
+        return parse_warmup(str(self.warmup))
 
 
 class Simulate(Kind):
@@ -211,12 +218,14 @@ class Simulate(Kind):
         assert isinstance(subject, str)
         source = self._source(subject, options, inputs)
         machine = effective(options.machine, keys)
+        warmup, warmup_share = options.warmed
         job = Job(
             source=source,
             design=options.design,
             machine=options.machine,
             overrides=keys,
-            warmup=options.warmup,
+            warmup=warmup,
+            warmup_share=warmup_share,
             copies=options.copies,
             distinct=options.distinct,
         )
@@ -242,6 +251,7 @@ class Simulate(Kind):
         assert isinstance(subject, str)
         _check_design(options.design)
         effective(options.machine, keys)
+        _ = options.warmed
         source = self._source(subject, options, at)
         if isinstance(source, ProgramSource):
             job = Job(
@@ -261,6 +271,7 @@ class Simulate(Kind):
                 footprint=options.footprint,
                 transactions=options.transactions,
                 seed=options.seed or 0,
+                software_log=options.software_log,
             )
         if subject.startswith(SYNTH):
             source = parse(subject, options.limit)
@@ -272,7 +283,8 @@ class Simulate(Kind):
                 f"{subject}: a recorded trace has no seed; leave seeds out, or name programs or "
                 f"{SYNTH}NAME"
             )
-        return TraceSource(path=str(inputs[subject].path), limit=options.limit)
+        path = str(inputs[subject].path)
+        return TraceSource(path=path, limit=options.limit, middle=options.middle)
 
     def _command(
         self, subject: str, options: SimulateOptions, keys: tuple[Setting, ...]
@@ -297,6 +309,8 @@ class Simulate(Kind):
             ("--seed", (options.seed or 0) if program else 0, 0),
         ):
             words += [] if value == default else [option, str(value)]
+        if options.middle or not options.software_log:
+            return ()  # `compare` has no such option
         return (*words, *(["--distinct"] if options.distinct else []), "--no-sensitivity")
 
 
@@ -337,6 +351,7 @@ class CrashOptions(Options):
     cuts: int | Literal["all"] = "all"
     recovery_cuts: int = 64
     full: int = 509
+    software_log: bool = True
 
     _bytes = field_validator("transaction_size", "footprint", mode="before")(in_bytes)
 
@@ -400,6 +415,7 @@ class Crash(Kind):
             cuts=None if options.cuts == "all" else options.cuts,
             recovery_cuts=options.recovery_cuts,
             full_one_in=options.full,
+            software_log=options.software_log,
             threads=1,
         )
 
@@ -421,7 +437,7 @@ class Crash(Kind):
             ("--full", trial.full_one_in),
         ):
             words += [] if value is None else [option, str(value)]
-        return tuple(words)
+        return tuple(words) if trial.software_log else ()
 
 
 # ---- merges
