@@ -51,7 +51,7 @@ mod _core {
     #[pymodule_export]
     use super::merging::{merge, merge_available, merge_mixes, merge_snapshot, merge_validate};
     #[pymodule_export]
-    use super::persist::{crash_lint, crash_real};
+    use super::persist::{crash_designs, crash_lint, crash_real};
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]
