@@ -20,6 +20,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 #: What a measure of ``MEASURES`` is, by its key.
 MEASURED = {
     "write_reduction": "share of the program's writes that stored no line",
+    "medium_write_ratio": "all writes of the design to its medium, counters and tables too, over "
+    "those of the baseline",
     "write_speedup": "mean write latency of the baseline over that of the design",
     "read_speedup": "mean read latency of the baseline over that of the design",
     "ipc_ratio": "instructions per cycle of the design over those of the baseline",

@@ -1,7 +1,8 @@
 """Sardonyx: a simulator of persistent, encrypted, deduplicated main memory.
 
-``compare`` runs designs on traces and gives results that turn into a data frame; the command line
-(``sardonyx``) does the same. The simulator itself is the native module ``sardonyx._core``.
+``compare`` runs designs on traces and gives results that turn into a data frame, ``sweep`` runs
+thousands of points into one; the command line (``sardonyx``) does the same. The simulator itself
+is the native module ``sardonyx._core``.
 """
 
 from importlib import import_module
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sardonyx._core import VERSION as __version__
     from sardonyx._core import SardonyxError
-    from sardonyx.api import DESIGNS, compare, designs, machines, synth
+    from sardonyx.api import DESIGNS, compare, designs, machines, sweep, synth
     from sardonyx.runs.results import Results
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "compare",
     "designs",
     "machines",
+    "sweep",
     "synth",
 ]
 

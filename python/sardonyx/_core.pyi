@@ -154,6 +154,14 @@ def merge(question_json: str, progress: Progress | None) -> str:
     ``assumed``; ``why_not``, ``what_if`` and ``owners`` if asked for. Progress counts pages.
     """
 
+def merge_timed(question_json: str, progress: Progress | None) -> str:
+    """What merging costs, of a ``runs.tailbench.TimedQuestion``: ``metrics``, ``bandwidths_gb_s``,
+    ``settings``, ``parameters`` and ``assumed``. Progress counts simulated nanoseconds.
+    """
+
+def check_merge_timed(question_json: str) -> None:
+    """An error unless that question can be answered."""
+
 def merge_mixes() -> list[str]:
     """The mixes that can be generated."""
 

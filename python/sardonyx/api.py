@@ -1,4 +1,5 @@
-"""Sardonyx from Python: ``compare`` as the command line has it, and the lists that go with it.
+"""Sardonyx from Python: ``compare`` and ``sweep`` as the command line has them, and the lists that
+go with them.
 
 Everything is checked before the first run; errors are ``SardonyxError`` with place and remedy.
 Left out: writing files; ``Results`` has ``save``, ``to_parquet`` and ``to_pandas``.
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sardonyx import _core
 from sardonyx.runs import sweeps
@@ -16,6 +19,14 @@ from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.sources import ProgramSource, named
+from sardonyx.sweeps import folder as folders
+from sardonyx.sweeps import hq as hyperqueue
+from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps.folder import Folder
+from sardonyx.sweeps.run import Sweep, View, read_shard
+
+if TYPE_CHECKING:
+    import pandas
 
 #: ESD (HPCA'23) beside everything that it was compared with.
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
@@ -29,6 +40,7 @@ def compare(
     overrides: Mapping[str, Scalar] | None = None,
     limit: int | None = None,
     warmup: int = 0,
+    warmup_share: float = 0.0,
     copies: int = 1,
     distinct: bool = False,
     program: ProgramSource | None = None,
@@ -41,12 +53,14 @@ def compare(
     ``traces`` are files, ``synth:NAME[:RECORDS[:SEED]]`` or the names of programs, which
     ``program`` sizes; ``machine`` is a preset's name or a
     TOML file's path; ``overrides`` sets its keys; ``limit`` ends each trace after so many records;
-    ``warmup`` requests change state and count nowhere; ``copies`` cores run the trace at once,
+    ``warmup`` requests (of programs: transactions) change state and count nowhere, as does
+    ``warmup_share`` of the run; ``copies`` cores run the trace at once,
     each in its own address space, with contents of its own if ``distinct``; ``sensitivity`` adds
     ESD's sweep over cache sizes and policies on traces, not on programs; ``jobs`` run at once
     (default: one a core).
     """
-    shared = Settings(os.fspath(machine), texts(overrides or {}), warmup, copies, distinct)
+    settings = texts(overrides or {})
+    shared = Settings(os.fspath(machine), settings, warmup, copies, distinct, warmup_share)
     names = [os.fspath(trace) for trace in traces]
     planned = points(names, designs, limit, program or ProgramSource(), sensitivity=sensitivity)
     check(planned, shared)
@@ -73,6 +87,45 @@ def points(
             for variant in sweeps.variants()
         ]
     return planned
+
+
+def sweep(
+    file: str | os.PathLike[str] | None = None,
+    *,
+    out: str | os.PathLike[str],
+    axes: Mapping[str, Sequence[Any]] | None = None,
+    zip: Sequence[Mapping[str, Sequence[Any]]] = (),  # noqa: A002 - the file's own word
+    set: Mapping[str, Scalar] | None = None,  # noqa: A002
+    jobs: int | None = None,
+    shard: str | None = None,
+    hq: str | os.PathLike[str] | None = None,
+    view: View | None = None,
+    **settings: Any,
+) -> pandas.DataFrame:
+    """Run every point of a sweep and give a row a point, in the order of its plan.
+
+    The sweep is a ``file``, or what the file would hold: ``settings`` are the keys of ``[sweep]``
+    (``traces``, ``designs``, ``limit`` ..), and ``axes``, ``zip`` and ``set`` its tables. ``out``
+    keeps what is done, so that the same call goes on where one was broken off. ``jobs`` workers
+    run at once; ``shard`` (``"3/16"``) runs a share and gives the rows that are there then;
+    ``hq`` is the folder of a HyperQueue server. A point that failed has its ``error``.
+    """
+    tables = {"axes": dict(axes or {}), "zip": [*zip], "set": dict(set or {})}
+    given: dict[str, Any] = {name: table for name, table in tables.items() if table}
+    if settings:
+        given["sweep"] = settings
+    if (file is None) == (not given):
+        raise _core.SardonyxError("sweep: give a file, or what it would hold, and not both")
+    folder = Folder(Path(out))
+    plan = plans.read(given if file is None else file, folder.before)
+    folder.check()
+    plan.check()
+    if hq is not None:
+        hyperqueue.run(plan, folder, Path(hq), view)
+    else:
+        share = None if shard is None else read_shard(shard)
+        Sweep(plan, folder, jobs, share, view).run()
+    return folders.frame(plan, folder)
 
 
 def machines() -> list[dict[str, str]]:

@@ -94,10 +94,11 @@ def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace:
     assert ended.status == 0, ended.err
     assert core.calls == [
         {
-            "source": {"kind": "trace", "path": trace, "limit": 9},
+            "source": {"kind": "trace", "path": trace, "limit": 9, "middle": False},
             "design": "esd",
             "overrides": [["esd.efit_bytes", "65536"]],
             "warmup": 3,
+            "warmup_share": 0.0,
             "copies": 2,
             "distinct": True,
             "machine": "sca",
@@ -288,8 +289,8 @@ def test_reproduce_prints_every_claim(sardonyx: Program, core: FakeCore, trace: 
         "rung-33",
         "rung-60",
     }
-    assert {source["limit"] for source in sources} == {100_000}
-    assert {source.get("records") for source in sources} == {None, 500_000}
+    assert {(source["limit"], source["middle"]) for source in sources} == {(30_000, True)}
+    assert {source.get("records") for source in sources} == {None}
     bad_input(sardonyx("reproduce", "edsd"), "esd")
     bad_input(sardonyx("reproduce", "sca", "--copies", "2"), "--copies")
     core.calls.clear()

@@ -259,9 +259,12 @@ def test_names_are_text_wherever_they_stand(tmp_path: Path) -> None:
     for item in (*document["runs"], *document["traces"]):
         item["trace" if "design" in item else "name"] = hostile
     path = tmp_path / "report.html"
-    write_report(compared(document), path, BesidePaper(note=hostile))
+    beside = BesidePaper(note=hostile, verdict=("What holds.", hostile))
+    write_report(compared(document), path, beside)
+    written = path.read_text(encoding="utf-8")
+    assert '<p class="note">What holds.</p>' in written
     links = _Links()
-    links.feed(path.read_text(encoding="utf-8"))
+    links.feed(written)
     assert links.fetched == []
 
 

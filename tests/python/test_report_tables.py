@@ -23,17 +23,24 @@ def shown(what: RenderableType, width: int) -> str:
 def test_figures_by_hand() -> None:
     text = shown(compare_table(compared(tiny()), 120), 120)
     line = next(line for line in text.splitlines() if " esd " in line)
-    assert line.split() == ["t", "esd", "60.0", "%†", "3.00×†", "1.25×†", "1.50×†", "–", "0.75×†"]
-    assert "† rests on assumed parameters: units.aes.energy_nj, units.crc32.latency_ns" in text
+    cells = ["60.0", "%", "0.50×", "3.00×†", "1.25×†", "1.50×†", "–", "0.75×†"]
+    assert line.split() == ["esd", *cells]
+    line = next(line for line in text.splitlines() if " baseline " in line)
+    cells = ["–", "10", "300", "ns", "100", "ns", "0.500", "–", "80.0", "nJ"]
+    assert line.split() == ["t", "baseline", *cells]
+    assert "† time or energy, rests on 2 assumed parameters; results.json lists them" in text
+    assert "1 core ran each trace" in text
 
 
 def test_copies_do_not_rest_on_the_machines_number_of_cores() -> None:
     document = tiny()
     document["runs"][1]["assumed"].append("cores")
-    assert "cores" in shown(compare_table(compared(document), 120), 120)
+    assert "rests on 3 assumed" in shown(compare_table(compared(document), 120), 120)
     for run in document["runs"]:
         run["copies"] = 4
-    assert "cores" not in shown(compare_table(compared(document), 120), 120)
+    text = shown(compare_table(compared(document), 120), 120)
+    assert "rests on 2 assumed" in text
+    assert "4 cores ran each trace" in text
 
 
 def test_without_assumptions_there_is_no_dagger() -> None:
@@ -48,7 +55,8 @@ def test_without_assumptions_there_is_no_dagger() -> None:
 def test_no_figure_is_lost_at_any_width(width: int) -> None:
     results = compared(invented_document(3, sweeps=False))
     figures = sorted(re.findall(r"[\d.]+×|[\d.]+ %|[\d.]+ [nµm]s", _body(results, 160)))
-    assert len(figures) == 6 * 3 * 4  # measures, designs, traces and their mean
+    # Of three traces and their mean: measures by designs, and the baseline's two times.
+    assert len(figures) == (7 * 3 + 3) * 4
     text = _body(results, width)
     assert sorted(re.findall(r"[\d.]+×|[\d.]+ %|[\d.]+ [nµm]s", text)) == figures
     assert "…" not in text
@@ -56,7 +64,7 @@ def test_no_figure_is_lost_at_any_width(width: int) -> None:
 
 
 def _body(results: Comparison, width: int) -> str:
-    return shown(compare_table(results, width), width).split("Speed-ups,")[0]
+    return shown(compare_table(results, width), width).split("The baseline's row")[0]
 
 
 def test_a_long_trace_name_folds_and_cuts_nothing() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sardonyx.papers import esd
 from sardonyx.papers.claims import Claim, ClaimRow, load_claims
 from sardonyx.papers.esd import METRICS, Kind, stand_ins
-from sardonyx.papers.reproduction import BesidePaper, Plan
+from sardonyx.papers.reproduction import Asked, BesidePaper, Plan
 from sardonyx.papers.reproduction import document as whole
 from sardonyx.runs.jobs import Point, Settings, Simulations
 from sardonyx.runs.results import Results
@@ -346,26 +347,75 @@ def test_the_output_names_the_stand_ins_and_is_json() -> None:
     assert "recordings of real programs (redis, cc1)" in sentence
     assert "generated traces (ladder-50)" in sentence
     comparison = compared(document())
-    beside = BesidePaper(tuple(esd.claims(comparison)), sentence)
+    beside = BesidePaper(tuple(esd.claims(comparison)), sentence, verdict=("It holds.",))
     plan = Plan(Simulations(Settings(), []), sentence, esd.claims)
     written = json.loads(json.dumps(whole("esd", plan, beside, comparison)))
-    assert written["stand_ins"] == sentence
+    assert (written["verdict"], written["stand_ins"]) == (["It holds."], sentence)
     first = written["claims"][0]
     assert (first["reported"], first["ours"]) == (0.331, 0.2)
     assert first["gap"] == pytest.approx(-0.131)
     assert Results.from_document(written["results"]) == comparison.results
 
 
-def test_the_output_says_what_was_cut_and_how_many_cores_ran() -> None:
-    recorded: dict[str, Kind] = {"redis": "recording"}
-    generated: dict[str, Kind] = recorded | {"ladder-50": "ladder"}
-    assert "ends after" not in stand_ins(generated)
-    assert "ends after 100,000 records" in stand_ins(recorded, 100_000)
-    assert "statistics" not in stand_ins(recorded, 100_000)
-    assert "statistics that they state at 500,000" in stand_ins(generated, 100_000)
-    assert "statistics" not in stand_ins(generated, 900_000)
-    assert "One of Table I's eight cores" in stand_ins(recorded)
-    assert "8 cores run a copy" in stand_ins(recorded, copies=8)
+def test_the_output_says_what_ran_of_each_trace_and_on_how_many_cores() -> None:
+    kinds: dict[str, Kind] = {"redis": "recording"}
+    assert "8 cores run, each with contents of its own, 150,000 records from its middle" in (
+        stand_ins(kinds)
+    )
+    alone = stand_ins(kinds, 5_000, 1, "2000")
+    assert "one core runs 5,000 records from its middle, of which 2000 only warm up" in alone
+
+
+def test_the_recordings_come_with_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = esd.REPRODUCTION.plan(Asked([], "esd"))
+    recorded = [w["name"] for w in plan.facts["workloads"] if w["kind"] == "recording"]
+    assert recorded == ["cc1", "pmdk-tx", "redis", "sqlite3", "stockfish", "x264"]
+
+
+def test_eight_cores_run_the_middle_of_each_trace_and_warm_up_with_half_of_it() -> None:
+    plan = esd.REPRODUCTION.plan(Asked(["traces/redis.parquet"], "esd"))
+    assert isinstance(plan.runs, Simulations)
+    shared = plan.runs.settings
+    assert (shared.copies, shared.distinct, shared.warmup_share) == (8, True, 0.5)
+    assert {(p.source.limit, p.source.middle) for p in plan.runs.points} == {(150_000, True)}  # type: ignore[union-attr]
+    assert {p.trace for p in plan.runs.points} > {"redis", "rung-60", "rung-99.9"}
+
+
+def test_the_verdict_says_what_holds_what_does_not_and_what_it_hangs_on() -> None:
+    changed = document()
+    changed["runs"][-1]["metrics"]["amt_hit_rate"] = 0.905  # as the paper's gain of 0.5 points
+    changed["runs"].append(
+        run("a", "dedup-sha1", {"units.sha1.number": 1}, mean_write_latency_ns=2000)
+    )
+    worse = next(r for r in changed["runs"] if r["trace"] == "b" and r["design"] == "esd")
+    worse["metrics"]["ipc"] = 0.9
+    comparison = compared(changed)
+    what_holds, what_not, hangs = esd.verdict(comparison, esd.claims(comparison))
+    assert "Fig. 18 (1 of 4)" in what_holds
+    assert "Fig. 1," not in what_holds
+    assert "nothing of Fig. 1" in what_not
+    assert "of 2 workloads ESD is worse than the baseline in writes on 0, reads on 0, IPC on 1" in (
+        what_not
+    )
+    assert "write speedup over dedup-sha1 is 20.00×, not 6.00×" in hangs
+
+
+def test_the_bound_of_a_removed_duplicate_s_energy_is_the_machine_s() -> None:
+    changed = document()
+    changed["machine"]["parameters"] = {
+        "medium.energy.write_nj": 6.75,
+        "medium.energy.read_nj": 1.49,
+        "units.aes.energy_nj": 5.9,
+    }
+    found = rows(changed)
+    fig_16 = found[FIG_16, "energy_reduction_vs_baseline", "esd", "max"].note
+    assert "saves at most 5.26 / (6.75 + x) of its write" in fig_16
+    assert "needs x <= 0.84 nJ" in fig_16
+    abstract = found["Abstract", "energy_reduction_vs_baseline_abstract", "esd", "max"].note
+    assert "the paper's 96.3% is impossible even at x = 0" in abstract
 
 
 def test_metadata_are_tables_for_every_line_and_beside_them_the_entries_in_use() -> None:

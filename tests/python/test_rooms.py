@@ -15,7 +15,7 @@ from sardonyx.runs.sources import ProgramSource, SynthSource, TraceSource, named
 
 PACKAGE = Path(sardonyx.__file__).parent
 #: Each room may import those before it.
-ROOMS = ("runs", "papers", "report", "cli")
+ROOMS = ("runs", "sweeps", "papers", "report", "cli")
 
 
 def imported(path: Path) -> set[str]:

@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
+use sardonyx_store::FiuRequest;
 use serde::{Deserialize, Serialize};
 use sha1::{Digest as _, Sha1};
 
@@ -14,7 +15,6 @@ use super::{EstimateError, Outcome, bad};
 const LONGEST: u64 = 1 << 20;
 /// Lines between two reports of how far it is.
 const TELL_EVERY: u64 = 1 << 14;
-const SECTOR: u64 = 512;
 
 /// Whose layout a trace has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -80,32 +80,15 @@ pub(super) fn count(
     Ok(counted)
 }
 
-/// `time pid process lba sectors W|R major minor digest..`; a process may have spaces in its name.
 fn fiu(line: &str, table: &mut Distinct, counted: &mut Counted) -> Result<(), String> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let way = words.iter().rposition(|&word| word == "W" || word == "R");
-    let way = way.filter(|&way| way >= 5 && words.len() > way + 3);
-    let Some(way) = way else {
-        return Err("is not `time pid process lba sectors W|R major minor digest`".into());
-    };
-    let number = |at: usize| {
-        let parsed = words[at].parse::<u64>();
-        parsed.map_err(|_| format!("{} is no number", words[at]))
-    };
-    for at in [0, 1, way - 2, way + 1, way + 2] {
-        number(at)?;
-    }
-    let digests = &words[way + 3..];
-    let bytes = number(way - 1)?.saturating_mul(SECTOR);
-    let length = bytes / digests.len() as u64;
-    if bytes == 0 || bytes > u64::from(u32::MAX) || length * digests.len() as u64 != bytes {
-        return Err(format!("{} digests of {bytes} bytes", digests.len()));
-    }
-    for digest in digests {
-        let spread = spread(digest, 32)?;
-        match words[way] {
-            "W" => table.add(&spread, length as u32),
-            _ => counted.reads += 1,
+    let request = FiuRequest::parse(line)?;
+    let length = u32::try_from(request.bytes / request.digests.len() as u64)
+        .map_err(|_| format!("{} bytes are too many", request.bytes))?;
+    for digest in request.digests {
+        if request.write {
+            table.add(&spread(digest, 32)?, length);
+        } else {
+            counted.reads += 1;
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::progress::Progress;
-use crate::sources::Source;
+use crate::sources::{Source, durability, yes};
 use crate::{bad, read};
 
 /// A run of a program on each core and how its power is cut, as
@@ -36,18 +36,19 @@ struct CrashQuestion {
 
 impl CrashQuestion {
     fn question(self) -> PyResult<Question> {
-        let mutant = self.mutant.as_deref().map(mutant_named).transpose()?;
-        let platform = platform_named(&self.platform)?;
-        let sharing = Sharing::named(&self.sharing, self.cores as usize);
-        let sharing = sharing.ok_or_else(|| bad("--sharing: give apart, packed or interleaved"))?;
         let Source::Program(program) = self.program else {
             return Err(bad("only a program's power can be cut"));
         };
+        let own = program.software_log;
+        let durability = planted(&self.design, self.mutant.as_deref(), own)?;
+        let platform = platform_named(&self.platform)?;
+        let sharing = Sharing::named(&self.sharing, self.cores as usize);
+        let sharing = sharing.ok_or_else(|| bad("--sharing: give apart, packed or interleaved"))?;
         let seed = program.seed;
         let spec = |core| ProgramSpec {
             seed: seed.wrapping_mul(1024).wrapping_add(core),
             sharing,
-            ..program.spec(mutant)
+            ..program.spec(durability)
         };
         Ok(Question {
             machine: Machine::load(&self.machine, &self.overrides).map_err(bad)?,
@@ -91,17 +92,18 @@ struct TrialQuestion {
     full_one_in: u64,
     threads: usize,
     thorough_seconds: Option<f64>,
+    #[serde(default = "yes")]
+    software_log: bool,
 }
 
 impl TrialQuestion {
     fn trial(self) -> PyResult<Trial> {
-        let mutant = self.mutant.as_deref().map(mutant_named).transpose()?;
         Ok(Trial {
+            durability: planted(&self.design, self.mutant.as_deref(), self.software_log)?,
             machine: self.machine,
             overrides: self.overrides,
             design: self.design,
             program: self.program,
-            durability: DurabilityKind::SoftwareUndo { mutant },
             seed: self.seed,
             cores: self.cores,
             transactions: self.transactions,
@@ -129,6 +131,22 @@ fn platform_named(name: &str) -> PyResult<Platform> {
 fn tear_named(name: &str) -> PyResult<Tear> {
     let tear = Tear::ALL.into_iter().find(|tear| tear.name() == name);
     tear.ok_or_else(|| bad("--tear: give lines or words"))
+}
+
+/// The same as [`durability`], the program's own log with `mutant`.
+fn planted(design: &str, mutant: Option<&str>, software_log: bool) -> PyResult<DurabilityKind> {
+    let mutant = mutant.map(mutant_named).transpose()?;
+    match (durability(design, software_log)?, mutant) {
+        (DurabilityKind::Hardware, Some(mutant)) => Err(bad(format!(
+            "--mutant {}: is a mistake of a program's own log, and {design} keeps the log in hardware; \
+             leave the mutant or the design out",
+            mutant.name()
+        ))),
+        (DurabilityKind::Hardware, None) => Ok(DurabilityKind::Hardware),
+        (DurabilityKind::SoftwareUndo { .. }, mutant) => {
+            Ok(DurabilityKind::SoftwareUndo { mutant })
+        }
+    }
 }
 
 fn mutant_named(name: &str) -> PyResult<Mutant> {
@@ -189,6 +207,13 @@ pub fn crash_stages(
     progress: Option<&Progress>,
 ) -> PyResult<String> {
     let question = read::<CrashQuestion>(question_json)?.question()?;
+    if question.specs[0].durability == DurabilityKind::Hardware {
+        return Err(bad(format!(
+            "--stages: are those of a program's own log, and {} keeps the log in hardware; \
+             leave --stages or the design out",
+            question.design
+        )));
+    }
     let tell = Progress::listener(progress);
     let answer = py.detach(|| question.stages(&tell)).map_err(bad)?;
     Ok(answer.ok_or_else(|| bad("cancelled"))?.to_string())

@@ -49,7 +49,10 @@ mod _core {
     #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]
-    use super::merging::{merge, merge_available, merge_mixes, merge_snapshot, merge_validate};
+    use super::merging::{
+        check_merge_timed, merge, merge_available, merge_mixes, merge_snapshot, merge_timed,
+        merge_validate,
+    };
     #[pymodule_export]
     use super::persist::{crash_designs, crash_lint, crash_real};
     #[pymodule_export]

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use sardonyx::merge::images::mixes::{self, Mix};
 use sardonyx::merge::kernel;
 use sardonyx::merge::question::Question;
+use sardonyx::merge::timed;
 
 use crate::progress::Progress;
 use crate::{bad, read};
@@ -16,6 +17,26 @@ pub fn merge(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -
     let answer = py.detach(|| question.answer(&mut |done, total| tell(done, total)));
     let answer = answer.map_err(bad)?.ok_or_else(|| bad("cancelled"))?;
     Ok(answer.to_string())
+}
+
+/// What merging costs an application of a machine.
+#[pyfunction]
+pub fn merge_timed(
+    py: Python<'_>,
+    question_json: &str,
+    progress: Option<&Progress>,
+) -> PyResult<String> {
+    let question: timed::Question = read(question_json)?;
+    let tell = Progress::listener(progress);
+    let answer = py.detach(|| question.answer(&mut |done, total| tell(done, total)));
+    let answer = answer.map_err(bad)?.ok_or_else(|| bad("cancelled"))?;
+    Ok(answer.to_string())
+}
+
+/// An error unless that question can be answered.
+#[pyfunction]
+pub fn check_merge_timed(question_json: &str) -> PyResult<()> {
+    read::<timed::Question>(question_json)?.check().map_err(bad)
 }
 
 /// The names of the mixes that can be generated.

@@ -5,12 +5,13 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
 use sardonyx::machine::outcome;
 use sardonyx::machine::recordings::{self, Options};
+use sardonyx::trace::Level;
 use sardonyx::workload::timed;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::progress::Progress;
-use crate::sources::Source;
+use crate::sources::{Source, durability};
 use crate::{bad, read};
 
 /// One run, as `python/sardonyx/runs/jobs.py` states it.
@@ -22,8 +23,33 @@ struct Job {
     machine: String,
     overrides: Vec<(String, String)>,
     warmup: u64,
+    /// The warm-up is this share of the run, beside `warmup` requests or transactions.
+    warmup_share: f64,
     copies: u32,
     distinct: bool,
+}
+
+impl Job {
+    fn share_of(&self, all: u64) -> u64 {
+        (all as f64 * self.warmup_share) as u64
+    }
+
+    /// The share of the requests of all copies.
+    fn share_of_requests(&self) -> PyResult<u64> {
+        if self.warmup_share == 0.0 {
+            return Ok(0);
+        }
+        let source = self.source.open()?;
+        if source.provenance().level == Level::Cpu {
+            return Err(bad(format!(
+                "{}: was taken at the core, and how many requests reach memory is not known before \
+                 the run; give --warmup as a number of requests",
+                source.name()
+            )));
+        }
+        let requests = source.requests().map_err(bad)?;
+        Ok(self.share_of(requests * u64::from(self.copies)))
+    }
 }
 
 /// Run a job.
@@ -38,16 +64,20 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             Source::Program(program) => {
                 let total = program.transactions * u64::from(job.copies);
                 let mut tell = |done| tell(done, total);
-                let (spec, cores) = (program.spec(None), job.copies as usize);
-                let system = timed::system(&machine, design, &spec, cores, *warmup);
+                let durability = durability(design, program.software_log)?;
+                let (spec, cores) = (program.spec(durability), job.copies as usize);
+                let warmup = warmup + job.share_of(program.transactions);
+                let system = timed::system(&machine, design, &spec, cores, warmup);
                 system.map_err(bad)?.run(&mut tell).map_err(bad)?
             }
             source => {
-                let copies = (0..job.copies).map(|_| source.open());
+                let own = |copy| if job.distinct { copy } else { 0 };
+                let copies = (0..job.copies).map(|copy| source.open_copy(own(copy)));
                 let copies = copies.collect::<PyResult<Vec<_>>>()?;
                 let total = copies.iter().map(|copy| copy.total()).sum();
                 let mut tell = |done| tell(done, total);
-                let (warmup, distinct) = (*warmup, job.distinct);
+                let warmup = warmup + job.share_of_requests()?;
+                let distinct = job.distinct;
                 let options = Options { warmup, distinct };
                 recordings::run(&machine, design, copies, options, &mut tell).map_err(bad)?
             }
@@ -72,7 +102,8 @@ pub fn check_job(job_json: &str) -> PyResult<()> {
     let job: Job = read(job_json)?;
     let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
     if let Source::Program(program) = &job.source {
-        timed::check(&machine, &program.spec(None), job.copies as usize).map_err(bad)?;
+        let spec = program.spec(durability(&job.design, program.software_log)?);
+        timed::check(&machine, &spec, job.copies as usize).map_err(bad)?;
     }
     Ok(())
 }

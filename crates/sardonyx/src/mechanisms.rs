@@ -32,6 +32,16 @@ crate::names::named! {
         Freed = "freed places",
         /// A place that had become free was written again.
         Reused = "reused places",
+        /// A record of the hardware log was filled.
+        FullRecord = "full log records",
+        /// A record got its header because a line whose entry it held was written.
+        ForcedRecord = "forced log records",
+        /// A record got its header because time had run out.
+        TimedOutRecord = "timed-out log records",
+        /// A transaction took a further bucket of the hardware log.
+        NextBucket = "further log buckets",
+        /// A recovery put a transaction back from the hardware log.
+        Undone = "transactions undone by hardware",
         /// A power cut came after a recovery from another.
         NextLife = "cuts of a second life",
     }

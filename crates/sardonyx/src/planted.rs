@@ -189,6 +189,48 @@ faults! {
     /// The log's header is cleared by a plain store.
     UndoHeaderPlain = "undo-header-plain",
 
+    // The hardware log.
+    /// A header is sent before the old lines that it names are accepted.
+    LogHeaderEarly = "log-header-early",
+    /// A line is not locked while its log entry is on its way.
+    LogLockEarly = "log-lock-early",
+    /// A line of data does not force the record that holds its entry out.
+    LogNotForced = "log-not-forced",
+    /// The registers count one header fewer than there are.
+    LogHeadersStale = "log-headers-stale",
+    /// The registers are not dumped when a header is accepted.
+    LogRegistersNotDumped = "log-registers-not-dumped",
+    /// The log is truncated before the data are flushed.
+    LogTruncatedEarly = "log-truncated-early",
+    /// The log is not truncated.
+    LogNotTruncated = "log-not-truncated",
+    /// A record that is out of time is dropped.
+    LogTimeoutLost = "log-timeout-lost",
+    /// A transaction begins with the log bits of the one before.
+    LogBitsKept = "log-bits-kept",
+    /// The log has what a store has left, not what it found.
+    LogAfterStore = "log-after-store",
+    /// Old lines are put back oldest first.
+    LogOldestFirst = "log-oldest-first",
+    /// Recovery clears the registers before the old lines are accepted.
+    LogClearedEarly = "log-cleared-early",
+    /// Recovery leaves the first bucket out.
+    LogBucketForgotten = "log-bucket-forgotten",
+    /// A bucket's vectors are those of the bucket before.
+    LogVectorReused = "log-vector-reused",
+    /// A bucket has one vector for both of its chains.
+    LogOneVector = "log-one-vector",
+    /// Vectors begin anew after a power cut.
+    LogVectorsOfLifeReused = "log-vectors-of-life-reused",
+    /// A line of the log is sent before the vector that it hangs on.
+    LogVectorsNotAwaited = "log-vectors-not-awaited",
+    /// The number of valid headers is written before the header.
+    LogValidEarly = "log-valid-early",
+    /// Lines of the log are not encrypted.
+    LogPlain = "log-plain",
+    /// The counters of old lines are not written with them.
+    LogCountersLeft = "log-counters-left",
+
     // The explorer, obliging: what it finds then shows what it needs its evictions and delays for.
     /// No line is evicted but for want of room.
     NoEvictions = "no-evictions",

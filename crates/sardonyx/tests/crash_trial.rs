@@ -60,6 +60,29 @@ fn sound_designs_hold_on_both_platforms_and_are_exercised() {
     assert!(cuts > 200_000, "{cuts}");
 }
 
+/// The programs have no log of their own; `alc` leaves the counters of the hardware's behind.
+#[test]
+fn the_hardware_log_undoes_what_programs_leave_at_every_cut() {
+    let told = |program, design, cores| {
+        let durability = DurabilityKind::Hardware;
+        let trial = trial(program, design, 1);
+        answer(&Trial {
+            durability,
+            cores,
+            ..trial
+        })
+    };
+    for program in workload::all() {
+        for cores in [Some(1), Some(4)] {
+            let told = told(program.name, "hw-log", cores);
+            assert_eq!(told["verdict"], "holds", "{}: {told:#}", program.name);
+        }
+    }
+    assert_eq!(told("btree", "alc", None)["verdict"], "caught");
+    // Without a log nothing is undone.
+    assert_eq!(told("btree", "sca", None)["verdict"], "broken");
+}
+
 #[test]
 fn a_plan_that_tries_too_little_says_so_and_fails() {
     let mut trial = trial("array-swap", "sca", 1);

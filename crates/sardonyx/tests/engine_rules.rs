@@ -189,6 +189,27 @@ fn rule_3_the_ingress_is_bounded_and_a_full_queue_closes_it() {
     assert!(times[0] < times[1] && engine.admits());
 }
 
+/// Breaks if `Engine::advance` waits for a drain that only further writes would begin.
+#[test]
+fn rule_3_a_loop_of_advances_outlasts_an_ingress_full_of_writes() {
+    let mut params = params();
+    params.ingress = 3;
+    let mut engine = Engine::new(&params);
+    for tag in 0..3 {
+        request(&mut engine, Kind::Write, tag, |plan| {
+            let late = pause(plan, 1);
+            let stored = plan.write(Place(tag), At::new(&A, late), Step::PAST);
+            Stored::at(stored.done)
+        });
+    }
+    let mut calls = 0;
+    while !engine.admits() {
+        engine.advance();
+        calls += 1;
+        assert!(calls < 1000, "waits for ever");
+    }
+}
+
 /// Breaks if a unit is reserved when a plan is made instead of when the step becomes ready.
 #[test]
 fn rule_4_units_are_taken_in_the_order_of_readiness() {

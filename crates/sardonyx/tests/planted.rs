@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use serde_json::Value;
 
+use sardonyx::controller::designs::Stack;
 use sardonyx::crash::{Options, Trial};
 use sardonyx::planted::{Fault, plant};
 use sardonyx::workload::{DurabilityKind, Mutant};
@@ -50,6 +51,9 @@ const ESD_ON_DEMAND: &[Tried] = &[on("esd+sca", "btree")];
 const FULL_INDEX: &[Tried] = &[many("dedup-sha1-sound")];
 const CRC: &[Tried] = &[on("dewrite-sound", "queue")];
 const SHA1: &[Tried] = &[on("dedup-sha1-sound", "queue")];
+const LOGGED: &[Tried] = &[on("hw-log", "btree")];
+/// A record and its header share a line of counters on `hw-log`, whose writes are in order anyway.
+const LOGGED_BESIDE: &[Tried] = &[on("hw-log/identity+co-located", "queue")];
 const ZEROS: &[Tried] = &[on("zero-lines", "duplicates")];
 /// Nothing else waits for a line here: counters that are written back wait for theirs.
 const ZEROS_ALONE: &[Tried] = &[on("zero-lines+co-located", "duplicates")];
@@ -77,7 +81,10 @@ fn trial(tried: Tried, mutant: Option<Mutant>, seed: u64) -> Trial {
         overrides: Vec::new(),
         design: tried.design.into(),
         program: tried.program.into(),
-        durability: DurabilityKind::SoftwareUndo { mutant },
+        durability: match mutant {
+            None => DurabilityKind::on(&Stack::named(tried.design).expect("a design")),
+            mutant => DurabilityKind::SoftwareUndo { mutant },
+        },
         seed,
         cores: None,
         transactions: None,
@@ -166,6 +173,8 @@ fn without_a_fault_all_of_it_holds() {
         CRC,
         SHA1,
         ZEROS,
+        LOGGED,
+        LOGGED_BESIDE,
     ];
     for tried in all.into_iter().flatten() {
         let _turn = turn();
@@ -234,6 +243,29 @@ fn caches_of_metadata() {
     ];
     let mappings = [EvictedMappingDropped, SecondWordForgotten];
     all_caught(&[(&counters, SCA, LOST), (&mappings, ESD_ON_DEMAND, LOST)]);
+}
+
+#[test]
+fn the_hardware_log() {
+    let all = [
+        LogLockEarly,
+        LogNotForced,
+        LogHeadersStale,
+        LogRegistersNotDumped,
+        LogTruncatedEarly,
+        LogNotTruncated,
+        LogTimeoutLost,
+        LogBitsKept,
+        LogAfterStore,
+        LogOldestFirst,
+        LogClearedEarly,
+        LogBucketForgotten,
+        LogCountersLeft,
+    ];
+    all_caught(&[
+        (&all, LOGGED, LOST),
+        (&[LogHeaderEarly], LOGGED_BESIDE, LOST),
+    ]);
 }
 
 #[test]

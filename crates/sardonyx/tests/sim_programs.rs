@@ -123,6 +123,49 @@ fn a_warm_up_counts_nowhere() {
     }
 }
 
+/// Breaks if a core does not think, thinks at no cost, or if its private lines touch the program's.
+#[test]
+fn thinking_takes_its_time_and_changes_nothing_else() {
+    let spec = ProgramSpec {
+        footprint: 64 << 10,
+        ..spec("hash", 200)
+    };
+    let think = |settings: &[(&str, &str)]| {
+        let machine = machine("sca", settings);
+        run(&machine, "co-located", &spec, 2, 0)
+    };
+    let of = |outcome: &Outcome, name| figure(outcome, name) / 400.0;
+    let (plain, long) = (think(&[]), think(&[("think.instructions", "40000")]));
+    let time = |outcome| of(outcome, "runtime_ns") * 2.0; // of each of the two cores
+    // 40,000 instructions, four a cycle of 0.25 ns; the two cores wait less for each other.
+    let longer = time(&long) - time(&plain);
+    assert!((2000.0..2600.0).contains(&longer), "{longer}");
+    for name in ["fences", "memory_operations", "transactions"] {
+        assert_eq!(figure(&plain, name), figure(&long, name), "{name}");
+    }
+
+    let reading = think(&[("think.loads", "20"), ("think.bytes", "33554432")]);
+    let more = |name| of(&reading, name) - of(&plain, name);
+    assert!(
+        (15.0..21.0).contains(&more("medium_reads")),
+        "{}",
+        more("medium_reads")
+    );
+    assert_eq!(more("memory_operations"), 20.0);
+    // Each load of those waits for the one before it, and all but few for memory.
+    let a_load = (time(&reading) - time(&plain)) / 20.0;
+    assert!((80.0..400.0).contains(&a_load), "{a_load}");
+
+    let large = machine(
+        "sca",
+        &[("think.loads", "1"), ("think.bytes", "8589934592")],
+    );
+    let error = timed::system(&large, "sca", &spec, 1, 0)
+        .err()
+        .expect("too large");
+    assert!(error.to_string().contains("do not fit"), "{error}");
+}
+
 /// Operations from a list.
 struct List {
     batch: Batch,

@@ -9,6 +9,7 @@ use fastcdc::v2020::StreamCDC;
 use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
+use crate::fiu::FiuRequest;
 use crate::made::{Made, mix};
 use crate::store::Lba;
 
@@ -87,8 +88,6 @@ pub enum WorkloadError {
 
 /// Bytes that a digest of FIU's traces stands for.
 const TRACE_BLOCK: u64 = 4096;
-/// Bytes of a sector in FIU's traces.
-const SECTOR: u64 = 512;
 /// A line that is longer is none of a trace's.
 const LONGEST_LINE: u64 = 1 << 16;
 
@@ -330,56 +329,24 @@ fn run_trace<E: From<WorkloadError>>(
         if limited.read_line(&mut line).map_err(|e| failed(path, e))? == 0 {
             return Ok(());
         }
-        let request = request(&line).map_err(|problem| {
-            WorkloadError::Bad(format!("{}, line {number}: {problem}", path.display()))
-        })?;
-        for (index, content) in request.contents.into_iter().enumerate() {
-            let lba = request.lba + index as u64;
+        let bad =
+            |problem| WorkloadError::Bad(format!("{}, line {number}: {problem}", path.display()));
+        let request = FiuRequest::parse(&line).map_err(bad)?;
+        let blocks = request.digests.len() as u64;
+        if request.at % TRACE_BLOCK != 0 || request.bytes != blocks * TRACE_BLOCK {
+            return Err(bad(format!(
+                "{} bytes from byte {} on with {blocks} digests are no whole blocks of {TRACE_BLOCK}",
+                request.bytes, request.at
+            ))
+            .into());
+        }
+        for (lba, digest) in (request.at / TRACE_BLOCK..).zip(request.digests) {
             each(if request.write {
+                let content = u128::from_str_radix(digest, 16).expect("digits, as parsed");
                 Operation::Write(lba, Content::Made(Made::of(content)))
             } else {
                 Operation::Read(lba)
             })?;
         }
     }
-}
-
-struct Request {
-    lba: Lba,
-    write: bool,
-    contents: Vec<u128>,
-}
-
-fn request(line: &str) -> Result<Request, String> {
-    let shape = "is not `time pid process lba sectors W|R major minor digest..`";
-    let words: Vec<&str> = line.split_whitespace().collect();
-    // A process's name may have spaces.
-    let way = words.iter().rposition(|&word| word == "W" || word == "R");
-    let Some(way) = way.filter(|&way| way >= 5 && words.len() > way + 3) else {
-        return Err(shape.to_owned());
-    };
-    let number = |word: &str| {
-        let parsed = word.parse::<u64>();
-        parsed.map_err(|_| format!("{word} is no number"))
-    };
-    let (lba, sectors) = (number(words[way - 2])?, number(words[way - 1])?);
-    let digests = &words[way + 3..];
-    let blocks = TRACE_BLOCK / SECTOR;
-    if lba % blocks != 0 || sectors != digests.len() as u64 * blocks {
-        return Err(format!(
-            "{sectors} sectors from {lba} on with {} digests are no whole blocks of {TRACE_BLOCK}",
-            digests.len()
-        ));
-    }
-    let contents = digests.iter().map(|digest| {
-        let parsed = u128::from_str_radix(digest, 16).ok();
-        parsed
-            .filter(|_| digest.len() == 32)
-            .ok_or_else(|| format!("{digest} is no MD5"))
-    });
-    Ok(Request {
-        lba: lba / blocks,
-        write: words[way] == "W",
-        contents: contents.collect::<Result<_, _>>()?,
-    })
 }

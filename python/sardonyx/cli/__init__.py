@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from sardonyx import _core
-from sardonyx.cli import compare, crash, lists, merge, report, reproduce, store, trace
+from sardonyx.cli import compare, crash, lists, merge, report, reproduce, store, sweep, trace
 from sardonyx.cli.common import (
     BAD_INPUT,
     INTERRUPTED,
@@ -32,6 +32,7 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
     crash.crash,
     compare.compare,
     reproduce.reproduce,
+    sweep.sweep,
     report.report,
     lists.designs,
     lists.programs,

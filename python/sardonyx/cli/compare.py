@@ -19,14 +19,14 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
-from sardonyx.cli.options import JsonTo, Limit, Machine, Set, Workers
+from sardonyx.cli.options import JsonTo, Limit, Machine, Set, Warmup, Workers
 from sardonyx.cli.places import check_replaced, fresh, point_latest
 from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import save
 from sardonyx.cli.tables import compare_table
 from sardonyx.runs import jobs, origin
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Settings, parse_settings
+from sardonyx.runs.jobs import Settings, parse_settings, parse_warmup
 from sardonyx.runs.sources import ProgramSource, beyond
 
 
@@ -43,12 +43,7 @@ def compare(
     machine: Machine = "esd",
     settings: Set = None,
     limit: Limit = None,
-    warmup: Annotated[
-        int,
-        typer.Option(
-            "--warmup", min=0, max=MOST, help="Requests that change state and count nowhere."
-        ),
-    ] = 0,
+    warmup: Warmup = None,
     copies: Annotated[
         int,
         typer.Option(
@@ -100,9 +95,13 @@ def compare(
 
     sardonyx compare synth:rung-60 --limit 100000 --no-sensitivity --json -
 
+    sardonyx compare traces/redis.parquet --cores 8 --distinct --warmup 50%
+
     sardonyx compare btree queue --machine sca --designs no-encryption,fca,sca --cores 4
     """
-    shared = Settings(machine, parse_settings(settings or ()), warmup, copies, distinct)
+    count, share = parse_warmup(warmup or "0")
+    overrides = parse_settings(settings or ())
+    shared = Settings(machine, overrides, count, copies, distinct, share)
     program = ProgramSource(
         item_bytes=size_in_bytes("--transaction-size", transaction_size),
         footprint=size_in_bytes("--footprint", footprint),

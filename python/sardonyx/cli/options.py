@@ -19,6 +19,15 @@ Limit = Annotated[
     int | None,
     typer.Option("--limit", min=1, max=MOST, help="End each trace after so many records."),
 ]
+Warmup = Annotated[
+    str | None,
+    typer.Option(
+        "--warmup",
+        metavar="N|N%",
+        help="Requests (programs: transactions) that change state and count nowhere, or a share "
+        "of the run.",
+    ),
+]
 Workers = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, max=1024, help="Runs at once; default: one a core."),

@@ -7,24 +7,40 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
-from sardonyx.cli.common import PATH, out
-from sardonyx.cli.tables import claims_table, compare_table, exhibit_table
+from sardonyx._core import SardonyxError
+from sardonyx.cli.common import PATH, note, out
+from sardonyx.cli.tables import best_table, claims_table, compare_table, exhibit_table
 from sardonyx.files import replaced_together
 from sardonyx.papers.reproduction import NAME as BESIDE_PAPER
 from sardonyx.papers.reproduction import BesidePaper
-from sardonyx.report import write_report
+from sardonyx.report import write_report, write_sweep_report
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results
+from sardonyx.sweeps.table import is_swept, load
 
 
 def report(
     directory: Annotated[
-        Path, typer.Argument(help="A directory that compare or reproduce wrote.", **PATH)
+        Path, typer.Argument(help="A directory that compare, reproduce or sweep wrote.", **PATH)
     ],
+    goal: Annotated[
+        list[str] | None,
+        typer.Option(help='Of a sweep: a figure, as in "max ipc"; two make a front; repeatable.'),
+    ] = None,
 ) -> None:
-    """Print the table of saved results again and write their report.html anew."""
+    """Print the table of saved results again and write their report.html anew.
+
+    Of a sweep, whatever shards are there: its best points, and a report of small multiples,
+    parallel coordinates and the Pareto front of its figures.
+    """
+    if directory.is_dir() and not (directory / "results.json").exists() and is_swept(directory):
+        _sweep(directory, goal or [])
+        return
+    if goal:
+        raise SardonyxError(f"--goal {goal[0]}: is for sweeps, and {directory} holds none")
     comparison = Comparison(Results.load(directory))
     target = directory if directory.is_dir() else directory.parent
     path = target / "report.html"
@@ -36,8 +52,25 @@ def report(
     out.print(f"report: {path}", soft_wrap=True)
 
 
+def _sweep(directory: Path, goals: list[str]) -> None:
+    swept = load(directory, goals)
+    for shard, why in swept.damaged.items():
+        note(f"{shard}: cannot be read and is left out ({why})")
+    if not swept.rows and not swept.failed:
+        raise SardonyxError(f"{directory}: holds no finished point yet; run the sweep first")
+    path = directory / "report.html"
+    write_sweep_report(swept, path)
+    asked = "" if swept.asked is None else f" of {swept.asked:,}"
+    out.print(f"{swept.points:,}{asked} points, {len(swept.failed):,} failed", soft_wrap=True)
+    for goal in swept.goals:
+        out.print(best_table(swept, goal))
+    out.print(f"report: {path}", soft_wrap=True)
+
+
 def print_beside(people: Console, beside: BesidePaper) -> None:
-    """A paper's claims and tables, as far as there are any."""
+    """The verdict on a paper, its claims and its tables, as far as there are any."""
+    for sentence in beside.verdict:
+        people.print(Text(sentence, style="bold"))
     if beside.claims:
         people.print(claims_table(beside.claims, people.width))
     for exhibit in beside.exhibits:

@@ -18,7 +18,7 @@ from sardonyx.cli.common import (
     output_directory,
     write_json,
 )
-from sardonyx.cli.options import JsonTo, Limit, Set, Workers
+from sardonyx.cli.options import JsonTo, Limit, Set, Warmup, Workers
 from sardonyx.cli.places import check_replaced
 from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import print_beside, save
@@ -37,7 +37,7 @@ def reproduce(
     traces: Annotated[
         list[str] | None,
         typer.Argument(
-            help="esd: recordings that stand in for its programs; default: traces/*.parquet."
+            help="esd: recordings that stand in for its programs; default: the package's."
         ),
     ] = None,
     quick: Annotated[
@@ -49,18 +49,13 @@ def reproduce(
     ] = None,
     settings: Set = None,
     limit: Limit = None,
-    warmup: Annotated[
-        int | None,
-        typer.Option(
-            "--warmup", min=0, max=MOST, help="Requests, or transactions, that count nowhere."
-        ),
-    ] = None,
+    warmup: Warmup = None,
     copies: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=1024,
-            help="esd: cores that each run a trace, with contents of their own; default: 1.",
+            help="esd: cores that each run a trace, with contents of their own; default: 8.",
         ),
     ] = None,
     seed: Annotated[
@@ -89,7 +84,9 @@ def reproduce(
     if paper not in known:
         raise _core.SardonyxError(unknown("paper to reproduce", paper, list(known)))
     overrides = parse_settings(settings or ())
-    asked = Asked(traces or [], machine or paper, overrides, limit, warmup, copies, quick, seed)
+    asked = Asked(
+        traces or [], machine or known[paper].machine, overrides, limit, warmup, copies, quick, seed
+    )
     plan = known[paper].plan(asked)
     plan.runs.check()
     check_json_target(json_to, traces or ())
@@ -104,8 +101,9 @@ def reproduce(
         with Watcher(err) as watch:
             comparison = Comparison(plan.runs.run(workers, watch))
         with Watcher(err) as watch:
-            exhibits = plan.measure(watch)
-        beside = BesidePaper(tuple(plan.claims(comparison)), plan.note, exhibits)
+            exhibits = plan.measure(comparison, watch)
+        rows = tuple(plan.claims(comparison))
+        beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows))
         report = save(comparison, target, known_origin, beside)
     people = for_people(json_to)
     print_beside(people, beside)

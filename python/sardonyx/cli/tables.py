@@ -15,13 +15,22 @@ from rich.text import Text
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import Exhibit
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.measures import BASELINE, MEASURES, Measure, assumed_by, divide, written
+from sardonyx.runs.measures import (
+    BASELINE,
+    HANGING,
+    MEASURES,
+    Measure,
+    assumed_by,
+    divide,
+    geometric_mean,
+    written,
+)
 from sardonyx.runs.programs import per_transaction
 from sardonyx.runs.results import Results, Run
+from sardonyx.sweeps.table import Goal, Swept, ranked
 
-WIDE = 92
-MIDDLE = 66
-FEW = 6
+WIDE = 108
+MIDDLE = 72
 DAGGER = "†"
 
 
@@ -37,20 +46,42 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     if not comparison.beside_baseline:
         return _plain_figures(results)
     measures = list(MEASURES.values())
-    columns = [measures] if width >= MIDDLE else [measures[:3], measures[3:]]
+    columns = [measures] if width >= MIDDLE else [measures[:3], measures[3:5], measures[5:]]
     parts: list[RenderableType] = [_comparison(comparison, each, width) for each in columns]
     parts.append(
         Text(
-            "Speed-ups, IPC and energy are ratios to the baseline on the same trace, energy and "
-            "p99 lower is better. Means over traces: arithmetic for writes saved, geometric for "
-            "the rest.",
+            "The baseline's row is absolute: its medium's writes (data, counters and tables), mean "
+            "latencies, IPC, p99 and energy. Below it are ratios to that, but for p99 and for "
+            "writes saved, which is the share of the program's writes that stored no line. Lower "
+            "is better for the medium's writes, p99 and energy. "
+            f"{_cores(comparison)} "
+            "Means over traces: arithmetic for writes saved, geometric for the rest.",
             style="dim",
         )
     )
-    values = {a.parameter: a.value for a in results.machine.assumed}
-    names = assumed_by(comparison.runs(), "energy")
-    parts += _assumed_note([f"{n} = {values[n]}" if n in values else n for n in names])
+    parts += _assumed_note(assumed_by(comparison.runs(), "energy"))
     return Group(*parts)
+
+
+def _cores(comparison: Comparison) -> str:
+    """How many cores ran."""
+    copies = sorted({run.copies for run in comparison.runs()})
+    number = " or ".join(map(str, copies))
+    return f"{number} {'core' if copies == [1] else 'cores'} ran each trace."
+
+
+def best_table(swept: Swept, goal: Goal, most: int = 3) -> RenderableType:
+    """The best points of a sweep by a figure, a few of each subject."""
+    settings = [name for name in swept.axes if name != swept.subject]
+    table = Table(title=goal.text, title_justify="left", box=None, pad_edge=False)
+    for name in (swept.subject, *settings):
+        table.add_column(name, overflow="fold")
+    table.add_column(goal.name, justify="right")
+    for subject, rows in swept.by_subject().items():
+        for row in ranked(rows, goal)[:most]:
+            cells = [Text(str(row.get(name))) for name in settings]
+            table.add_row(Text(subject), *cells, f"{row[goal.name]:,.6g}")
+    return table
 
 
 def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
@@ -72,7 +103,7 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
             gap,
             relative,
         )
-    assumed = sorted({name for row in rows for name in row.assumed})
+    assumed = sorted({name for row in rows if row.hangs for name in row.assumed})
     return Group(table, *_assumed_note(assumed))
 
 
@@ -85,7 +116,9 @@ def exhibit_table(exhibit: Exhibit) -> RenderableType:
         cells = []
         for cell in row.values():
             style = "" if cell.agrees is None else "green" if cell.agrees else "red"
-            beside = Text(f"{cell.beside}; {cell.evidence}", style="dim")
+            told = [cell.beside] if exhibit.has_paper else []
+            told += [cell.evidence] if cell.evidence else []
+            beside = Text("; ".join(told), style="dim")
             cells.append(Group(Text(cell.ours, style=style), beside))
         table.add_row(Text(name), *cells)
     return Group(table, Text(exhibit.note, style="dim"))
@@ -112,6 +145,8 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
     for workload in comparison.workloads:
         cells = {}
         base = comparison.run(workload, BASELINE)
+        if base:
+            cells[BASELINE] = [_absolute([base], m) for m in measures]
         for design in designs:
             if run := comparison.run(workload, design):
                 runs = [run, base] if base else [run]
@@ -120,7 +155,7 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
         rows(workload, cells)
     if len(comparison.workloads) > 1:
         table.add_section()
-        means = {
+        means = {BASELINE: [_absolute(comparison.runs(BASELINE), m) for m in measures]} | {
             d: [_cell(comparison.mean(m, d), m, comparison.runs(BASELINE, d)) for m in measures]
             for d in designs
         }
@@ -129,8 +164,24 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
 
 
 def _cell(value: float | None, measure: Measure, runs: Sequence[Run]) -> str:
-    mark = DAGGER if value is not None and assumed_by(runs, measure.aspect) else " "
-    return written(value, measure.unit) + mark
+    return written(value, measure.unit) + _mark(value, measure, runs)
+
+
+def _absolute(runs: Sequence[Run], measure: Measure) -> str:
+    """The baseline's own figure, over runs their geometric mean."""
+    value = geometric_mean(run.metric(measure.base) for run in runs) if measure.base else None
+    text = written(value, measure.base_unit) if measure.base_unit else _plain(value)
+    return text + _mark(value, measure, runs)
+
+
+def _plain(value: float | None) -> str:
+    return "–" if value is None else f"{value:#.3g}".rstrip(".")
+
+
+def _mark(value: float | None, measure: Measure, runs: Sequence[Run]) -> str:
+    """A dagger at a figure of time or energy that rests on something assumed."""
+    hangs = value is not None and measure.aspect in HANGING and assumed_by(runs, measure.aspect)
+    return DAGGER if hangs else " "
 
 
 def _plain_figures(results: Results) -> RenderableType:
@@ -192,10 +243,9 @@ def _assumed_note(names: Sequence[str]) -> list[Text]:
     """On what figures rest, if on anything assumed."""
     if not names:
         return []
-    named = ", ".join(names[:FEW])
-    if len(names) > FEW:
-        named += f" and {len(names) - FEW} more, listed in report.html"
-    return [Text(f"{DAGGER} rests on assumed parameters: {named}", style="dim")]
+    number = f"{len(names)} assumed {'parameter' if len(names) == 1 else 'parameters'}"
+    where = "results.json lists them by run, report.html with value and reason"
+    return [Text(f"{DAGGER} time or energy, rests on {number}; {where}.", style="dim")]
 
 
 def _claim_name(row: ClaimRow) -> Text:
@@ -214,7 +264,7 @@ def _claim_note(row: ClaimRow) -> Text:
 def _ours(row: ClaimRow) -> str:
     if row.ours is None:
         return "–"
-    return written_claim(row.ours, row.unit) + (DAGGER if row.assumed else "")
+    return written_claim(row.ours, row.unit) + (DAGGER if row.hangs else "")
 
 
 def _claim_lines(row: ClaimRow) -> RenderableType:

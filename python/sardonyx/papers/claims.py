@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from sardonyx.runs.measures import Aspect, assumed_by
+from sardonyx.runs.measures import HANGING, Aspect, assumed_by
 from sardonyx.runs.results import Run
 
 Statistic = Literal["min", "mean", "max", "value", "min_exceeds"]
@@ -63,6 +63,12 @@ class ClaimRow:
     readings: Mapping[str, float] = field(default_factory=dict)
     workloads: Mapping[str, float] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
+    aspect: Aspect = "time"
+
+    @property
+    def hangs(self) -> bool:
+        """Whether ours is a time or an energy that rests on something assumed."""
+        return self.aspect in HANGING and bool(self.assumed)
 
     @property
     def gap(self) -> float | None:
@@ -146,6 +152,7 @@ class Found:
             readings,
             known,
             tuple(assumed_by(self.runs, self.aspect)),
+            self.aspect,
         )
 
 

@@ -22,13 +22,16 @@ from sardonyx.runs.scheduler import Watch
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the user asks of a reproduction; ``None`` leaves it to the paper."""
+    """What the user asks of a reproduction; ``None`` leaves it to the paper.
+
+    ``warmup`` is a number of requests or transactions, or a share of the run (``parse_warmup``).
+    """
 
     traces: Sequence[str]
     machine: str
     overrides: Sequence[tuple[str, str]] = ()
     limit: int | None = None
-    warmup: int | None = None
+    warmup: str | None = None
     copies: int | None = None
     quick: bool = False
     seed: int = 0
@@ -83,6 +86,11 @@ class Exhibit:
     facts: Mapping[str, Any]
 
     @property
+    def has_paper(self) -> bool:
+        """Whether the paper has any cell of it."""
+        return any(cell.paper for row in self.rows.values() for cell in row.values())
+
+    @property
     def columns(self) -> list[str]:
         """The headings of its columns."""
         return [name.replace("_", "-") for name in next(iter(self.rows.values()))]
@@ -98,11 +106,15 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True)
 class BesidePaper:
-    """Claims, a sentence on what stood in for the paper's programs, and its tables."""
+    """Claims, a sentence on what stood in for the paper's programs, and its tables.
+
+    ``verdict`` says what holds, what does not, and what it hangs on, a sentence or two each.
+    """
 
     claims: tuple[ClaimRow, ...] = ()
     note: str = ""
     exhibits: tuple[Exhibit, ...] = ()
+    verdict: tuple[str, ...] = ()
 
     def save(self, directory: Path) -> None:
         """Write it, complete or not at all."""
@@ -141,20 +153,24 @@ class Plan:
     """The runs of a reproduction, and what follows from them.
 
     ``note`` says what stands in for the paper's programs, ``facts`` what else the JSON is to say.
-    ``measure`` makes what is measured beside the runs.
+    ``measure`` makes the tables that follow from the runs or are measured beside them. ``verdict``
+    is computed from the runs and the claims; what it says comes first wherever the reproduction is
+    shown.
     """
 
     runs: Runs
     note: str
     claims: Callable[[Comparison], list[ClaimRow]]
-    measure: Callable[[Watch | None], tuple[Exhibit, ...]] = lambda _: ()
+    measure: Callable[[Comparison, Watch | None], tuple[Exhibit, ...]] = lambda *_: ()
+    verdict: Callable[[Comparison, Sequence[ClaimRow]], tuple[str, ...]] = lambda *_: ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Reproduction(Protocol):
-    """A paper that can be reproduced; its machine has its name."""
+    """A paper that can be reproduced, and the machine that is its."""
 
     name: str
+    machine: str
 
     def plan(self, asked: Asked) -> Plan:
         """What to run; an error says which wish the paper cannot have."""
@@ -164,6 +180,7 @@ def document(paper: str, plan: Plan, beside: BesidePaper, comparison: Comparison
     """The whole reproduction as JSON."""
     return {
         "paper": paper,
+        "verdict": list(beside.verdict),
         "stand_ins": beside.note,
         **plan.facts,
         **{exhibit.key: exhibit.to_document() for exhibit in beside.exhibits},

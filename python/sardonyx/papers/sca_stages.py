@@ -50,7 +50,7 @@ MUTANTS = tuple(dict.fromkeys(m for stage in STAGES for m in (stage.plain, stage
 
 
 #: How much is cut of each program.
-FULL = ProgramSource(transactions=400, footprint=16384)
+FULL = ProgramSource(transactions=200, footprint=16384)
 QUICK = ProgramSource(transactions=100, footprint=8192)
 
 #: What the explorer gives for one run: ``stages`` and more.

@@ -16,6 +16,7 @@ from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     claims,
     endurance,
+    hardware_logs,
     merging,
     page,
     performance,
@@ -23,12 +24,15 @@ from sardonyx.report import (
     savings,
     stores,
     sweeps,
+    tailbench,
     workloads,
 )
+from sardonyx.report import swept as swept_figures
 from sardonyx.report.figure import Figure, Missing
 from sardonyx.report.page import Group
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Trace
+from sardonyx.sweeps.table import Swept
 
 __all__ = [
     "Figure",
@@ -37,6 +41,7 @@ __all__ = [
     "write_merge_report",
     "write_report",
     "write_savings_report",
+    "write_sweep_report",
     "write_trace_report",
 ]
 
@@ -56,7 +61,7 @@ def write_report(
     """
     beside = beside or BesidePaper()
     groups = [
-        Group(page.anchor(table), f"{table.title} of the paper", [], page.exhibit(table))
+        Group(page.anchor(table), page.heading(table), [], page.exhibit(table))
         for table in beside.exhibits
     ]
     if beside.claims:
@@ -97,6 +102,22 @@ def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> 
     write_text(path, page.render_merge(answer, merging.groups(answer)))
 
 
+def write_sweep_report(swept: Swept, path: str | os.PathLike[str]) -> None:
+    """Write what a sweep has shown to ``path``, complete or not at all."""
+    asked = "" if swept.asked is None else f" of {swept.asked:,}"
+    facts = [
+        ("points", f"{swept.points:,}{asked}"),
+        ("failed", f"{len(swept.failed):,}"),
+        ("axes", ", ".join(swept.axes) or "none"),
+        ("figures", ", ".join(goal.text for goal in swept.goals) or "none"),
+        ("Sardonyx", ", ".join(swept.versions)),
+    ]
+    if len(swept.rows) < swept.points:
+        facts.insert(1, ("drawn", f"{len(swept.rows):,}, evenly chosen"))
+    subjects = ", ".join(list(swept.by_subject())[: page.FEW]) or "a sweep"
+    write_text(path, page.render_sweep(subjects, facts, swept_figures.groups(swept)))
+
+
 def _about_workloads(traces: Sequence[Trace]) -> Group:
     return Group(
         "about-workloads",
@@ -108,12 +129,16 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
 def _groups(comparison: Comparison) -> list[Group]:
     if stores.is_stores(comparison.results):
         return [Group("about-stores", "Deduplicating stores", stores.figures(comparison.results))]
+    if tailbench.is_tailbench(comparison.results):
+        drawn = tailbench.figures(comparison.results)
+        return [Group("about-merging", "What merging costs", drawn)]
     beside = {
         key: performance.beside_baseline(comparison, key) for key in performance.BESIDE_BASELINE
     }
     energy = Group("about-energy", "Energy", [beside["energy_ratio"]])
     if any(trace.program for trace in comparison.results.traces):
-        drawn = persistence.figures(comparison.programs)
+        drawn = hardware_logs.figures(comparison.programs)
+        drawn += persistence.figures(comparison.programs)
         groups = [Group("about-programs", "Persistent programs", drawn)]
         if comparison.beside_baseline:  # else there is nothing to hold energy against
             figure = replace(beside["energy_ratio"], cf="")  # programs are not ESD's workloads

@@ -22,10 +22,11 @@ from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.reproduction import Cell as PaperCell
 from sardonyx.report.figure import Cell, Figure, Head, Missing, design_colour
 from sardonyx.report.workloads import summary as workload_summary
-from sardonyx.runs import stores
+from sardonyx.runs import stores, tailbench
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
+    HANGING,
     MEASURES,
     Measure,
     Two,
@@ -39,6 +40,8 @@ from sardonyx.runs.results import Machine, Results, Trace
 
 #: What programs stand beside.
 PLAIN = "no-encryption"
+#: Designs that have no summary of writes and energy.
+OF_THEIR_OWN = {*stores.DESIGNS, *tailbench.DESIGNS}
 #: So many assumed parameters are named in place; more are folded away.
 FEW = 4
 
@@ -68,13 +71,13 @@ def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper)
             ("Sardonyx", results.version),
         ],
         [
-            *([] if set(results.designs) <= set(stores.DESIGNS) else _summaries(comparison)),
+            *([] if set(results.designs) <= OF_THEIR_OWN else _summaries(comparison)),
             *groups,
             *_variants(results),
             _assumptions(results),
             _parameters(results),
         ],
-        beside.note,
+        [*beside.verdict, beside.note],
         results.machine,
     )
 
@@ -97,6 +100,13 @@ def render_savings(
     """A page about what deduplication would save."""
     source = "What is there, counted in its bytes; what two designs would take to store it."
     return _page("Savings", path, source, [*facts, ("Sardonyx", version)], groups)
+
+
+def render_sweep(subject: str, facts: Sequence[tuple[str, str]], groups: Sequence[Group]) -> str:
+    """A page about a sweep."""
+    return _page(
+        "Sweep report", subject, "Points of a sweep, as its shards have them.", facts, groups
+    )
 
 
 def render_merge(answer: dict[str, Any], groups: Sequence[Group]) -> str:
@@ -127,7 +137,7 @@ def _page(
     source: str,
     facts: Iterable[tuple[str, str]],
     groups: Sequence[Group],
-    note: str = "",
+    notes: Sequence[str] = (),
     machine: Machine | None = None,
 ) -> str:
     plots = {
@@ -143,7 +153,7 @@ def _page(
         facts="".join(
             f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts
         ),
-        note=f'<p class="note">{escape(note)}</p>' if note else "",
+        note="".join(f'<p class="note">{escape(note)}</p>' for note in notes if note),
         source=escape(source),
         navigation="".join(map(_links, groups)),
         sections="\n".join(_section(group, machine) for group in groups),
@@ -275,6 +285,8 @@ def _summary(comparison: Comparison) -> Group:
     means = {d: [comparison.mean(m, d) for m in measures] for d in designs}
     rests = {
         (d, m.key): assumed_by(comparison.runs(BASELINE, d), m.aspect)
+        if m.aspect in HANGING
+        else []
         for d in designs
         for m in measures
     }
@@ -295,7 +307,8 @@ def _summary(comparison: Comparison) -> Group:
         f"Over {count} {'workload' if count == 1 else 'workloads'}, each beside the baseline on "
         "the same trace. "
         "Speed-ups, IPC, energy and p99 are geometric means, shares arithmetic ones; IPC and "
-        "energy are ratios to the baseline. Best in bold. † rests on assumed parameters."
+        "energy are ratios to the baseline. Best in bold. † is a time or an energy that rests on "
+        "assumed parameters."
     )
     per_trace = [
         _row(
@@ -457,10 +470,18 @@ def claims(rows: Sequence[ClaimRow]) -> str:
 
 def exhibit(table: Exhibit) -> str:
     """A table of the paper as measured: each cell, what it rests on, and the paper's."""
-    rows = [_row(escape(name), map(_exhibited, row.values())) for name, row in table.rows.items()]
+    rows = [
+        _row(escape(name), (_exhibited(cell, table.has_paper) for cell in row.values()))
+        for name, row in table.rows.items()
+    ]
     heads = _heads_of_words(table.head, *table.columns)
     attributes = f' data-name="{anchor(table)}" class="claims"'
     return f"<p>{escape(table.note)}</p>{_table(heads, rows, attributes, 'scroll')}"
+
+
+def heading(table: Exhibit) -> str:
+    """What its section is called."""
+    return f"{table.title}, beside the paper's" if table.has_paper else table.title
 
 
 def anchor(table: Exhibit) -> str:
@@ -468,12 +489,15 @@ def anchor(table: Exhibit) -> str:
     return table.key.replace("_", "-")
 
 
-def _exhibited(cell: PaperCell) -> str:
-    same = sum(value == cell.ours for value in cell.programs.values())
-    each = f"the same in {same} of {len(cell.programs)} programs"
+def _exhibited(cell: PaperCell, has_paper: bool) -> str:
+    told = [cell.evidence] if cell.evidence else []
+    if has_paper and cell.programs:
+        same = sum(value == cell.ours for value in cell.programs.values())
+        told.append(f"the same in {same} of {len(cell.programs)} programs")
+    beside = f" ({escape(cell.beside)})" if has_paper else ""
     return (
-        f'<td class="name why"><strong>{escape(cell.ours)}</strong> ({escape(cell.beside)})'
-        f"<small>{escape(cell.evidence)}; {each}</small></td>"
+        f'<td class="name why"><strong>{escape(cell.ours)}</strong>{beside}'
+        f"<small>{escape('; '.join(told))}</small></td>"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sardonyx.papers import sca_causes
 from sardonyx.report.figure import (
     Cell,
     Curves,
@@ -46,6 +47,7 @@ def figures(programs: Programs) -> list[Figure | Missing]:
         counter_caches(programs),
         transaction_sizes(programs),
         latencies(programs),
+        causes(programs),
     ]
 
 
@@ -62,24 +64,30 @@ def _curves(
     return curves | {MEAN: [arithmetic_mean(values.values()) for values in found]}
 
 
-def _beside_plain(
+def beside(
     programs: Programs,
     head: Head,
     shows: str,
     reading: str,
     axis: str,
     measures: dict[str, Two],
+    over: str = "no-encryption",
+    cores: int = 1,
 ) -> Figure | Missing:
+    """Each program under each design relative to the same under ``over``, and the mean."""
     designs = programs.designs
-    if "no-encryption" not in designs:
-        return head.missing("There is no run of `no-encryption` to compare with.")
+    if over not in designs or cores not in programs.cores:
+        on = "one core" if cores == 1 else f"{cores} cores"
+        return head.missing(f"There is no run of `{over}` on {on} to compare with.")
     shape = layout(axis, shapes=[at_one()], yaxis={"ticksuffix": "×"})
     views, tables = [], []
     for name, measure in measures.items():
         series = Series("program", programs.names)
         hover = f", %{{x}}<br>{axis}: %{{y:.2f}}×"
         values = {
-            d: programs.each(measure, {"design": d}, {"design": "no-encryption"}).values()
+            d: programs.each(
+                measure, {"design": d, "cores": cores}, {"design": over, "cores": cores}
+            ).values()
             for d in designs
         }
         views.append(View(name, series.designs(values, hover, designs), shape))
@@ -88,7 +96,7 @@ def _beside_plain(
 
 
 def runtime(programs: Programs) -> Figure | Missing:
-    return _beside_plain(
+    return beside(
         programs,
         Head("program-runtime", "Runtime on one core", "SCA Fig. 12"),
         "Time a transaction relative to the same program without encryption.",
@@ -99,7 +107,7 @@ def runtime(programs: Programs) -> Figure | Missing:
 
 
 def traffic(programs: Programs) -> Figure | Missing:
-    return _beside_plain(
+    return beside(
         programs,
         Head("program-traffic", "Write traffic on one core", "SCA Fig. 14"),
         "What a transaction writes to the medium, relative to the program without encryption.",
@@ -152,9 +160,10 @@ def throughput(programs: Programs) -> Figure | Missing:
     )
 
 
-def _sweep(
+def sweep(
     programs: Programs, head: Head, shows: str, reading: str, along: str, views: Sequence[Curves]
 ) -> Figure | Missing:
+    """Curves over the values of a setting, a view each."""
     if not any(value is not None for v in views for line in v.lines.values() for value in line):
         return head.missing("This needs a sweep: `sardonyx reproduce sca` runs it.")
     longest = max((view.x for view in views), key=len)
@@ -182,7 +191,7 @@ def counter_caches(programs: Programs) -> Figure | Missing:
         missed = [(point, point) for point in points]
         miss[name] = _curves(programs, lambda run, _: miss_rate(run), missed)[MEAN]
     x = [written_size(size) for size in sizes]
-    return _sweep(
+    return sweep(
         programs,
         Head("counter-cache-size", "Counter-cache size", "SCA Fig. 15"),
         "SCA with growing counter caches: speed-up over the smallest, and the share of "
@@ -203,7 +212,7 @@ def transaction_sizes(programs: Programs) -> Figure | Missing:
         for s in sizes
     ]
     curves = _curves(programs, runtime_ratio, selected)
-    return _sweep(
+    return sweep(
         programs,
         Head("transaction-size", "Transaction size", "SCA Fig. 16"),
         "Runtime of SCA relative to the ideal design, for items of growing size.",
@@ -225,13 +234,33 @@ def latencies(programs: Programs) -> Figure | Missing:
         curves = _curves(programs, speedup, selected)
         x = [_factor(setting / nominal) for setting in settings]
         views.append(Curves(f"{name} latency", x, curves, "speed-up of sca over co-located"))
-    return _sweep(
+    return sweep(
         programs,
         Head("medium-latency", "Latency of the medium", "SCA Fig. 17"),
         "How much faster SCA is than the co-located design, for slower and faster media.",
         "Reads vary in tRCD, writes in tWR; the other stays as in Table 2.",
         "latency",
         views if any(len(view.x) > 1 for view in views) else [],
+    )
+
+
+def causes(programs: Programs) -> Figure | Missing:
+    """The sweeps of what may explain a gap, each with where the paper's order sets in."""
+    swept = sca_causes.swept(programs)
+    views, texts = [], []
+    for cause, lines in swept:
+        x = [cause.written(value) for value in cause.values]
+        views.append(Curves(cause.name, x, dict(lines), "runtime / no-encryption's", False))
+        where = "; ".join(f"{a}: {b}" for a, b in sca_causes.crossings(cause, lines).items())
+        texts.append(f"{cause.name} ({cause.meaning}): {where}.")
+    return sweep(
+        programs,
+        Head("causes", "One cause at a time", "SCA Fig. 12, 13"),
+        "Runtime relative to the same program without encryption, where one setting varies and all "
+        "others stay; the means over the programs in which causes were looked for.",
+        " ".join(texts),
+        "setting",
+        views,
     )
 
 

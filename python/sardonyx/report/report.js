@@ -35,7 +35,8 @@
       modebar: { orientation: "v", bgcolor: "rgba(0,0,0,0)", color: soft, activecolor: ink },
       transition: { duration: 0 },
     };
-    for (const axis of ["xaxis", "yaxis"]) {
+    const axes = Object.keys(layout).filter((name) => /^[xy]axis/.test(name));
+    for (const axis of new Set(["xaxis", "yaxis", ...axes])) {
       const own = layout[axis] || {};
       dressed[axis] = {
         gridcolor: grid, linecolor: grid, zerolinecolor: colour("--line"), dividercolor: grid,
@@ -95,7 +96,7 @@
     for (const place of places) {
       const view = plots[place.dataset.plot].views[chosen.get(place.dataset.plot) || 0];
       Plotly.react(place, view.data, { ...themed(view.layout, { clientWidth: 660 }), autosize: false, width: 660,
-        height: view.layout.yaxis.type === "category" ? view.layout.height : 300 },
+        height: view.layout.yaxis.type === "category" || view.layout.grid ? view.layout.height : 300 },
         { displayModeBar: false });
     }
   });

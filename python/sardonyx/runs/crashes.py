@@ -47,7 +47,8 @@ class CrashQuestion(Value):
 class TrialQuestion(Value):
     """A design under a program, tried by the explorer's plan of passes.
 
-    Sizes that are ``None`` are each pass's own. With ``thorough_seconds`` the plan goes on with
+    Sizes that are ``None`` are each pass's own. Without ``software_log`` the program keeps no undo
+    log, even where the hardware keeps none. With ``thorough_seconds`` the plan goes on with
     further seeds for so long.
     """
 
@@ -68,6 +69,7 @@ class TrialQuestion(Value):
     full_one_in: int = 509
     threads: int = 0
     thorough_seconds: float | None = None
+    software_log: bool = True
 
     @property
     def label(self) -> str:

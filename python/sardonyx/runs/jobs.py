@@ -30,19 +30,25 @@ class Job(Value):
     machine: str
     overrides: tuple[Setting, ...] = ()
     warmup: int = 0
+    warmup_share: float = 0.0
     copies: int = 1
     distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What all jobs of a comparison share."""
+    """What all jobs of a comparison share.
+
+    ``warmup`` requests, or transactions of each core, change state and count nowhere, and so does
+    ``warmup_share`` of the run.
+    """
 
     machine: str = "esd"
     overrides: Sequence[Setting] = ()
     warmup: int = 0
     copies: int = 1
     distinct: bool = False
+    warmup_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,7 @@ class Point:
             machine=shared.machine,
             overrides=(*shared.overrides, *texts(self.variant)),
             warmup=shared.warmup,
+            warmup_share=shared.warmup_share,
             copies=self.copies or shared.copies,
             distinct=shared.distinct,
         )
@@ -97,6 +104,24 @@ def parse_settings(pairs: Iterable[str]) -> tuple[Setting, ...]:
             )
         settings.append((key.strip(), value.strip()))
     return tuple(settings)
+
+
+def parse_warmup(text: str) -> tuple[int, float]:
+    """A number of requests and a share of the run: ``20000`` is one, ``50%`` the other."""
+    number, percent, rest = text.strip().partition("%")
+    if percent and not rest:
+        try:
+            share = float(number) / 100
+        except ValueError:
+            share = -1.0
+        if 0 <= share < 1:
+            return 0, share
+    elif number.isascii() and number.isdigit() and int(number) <= 2**63 - 1:
+        return int(number), 0.0
+    raise _core.SardonyxError(
+        f"--warmup {text}: is neither a number of requests nor a share below 100%; for example "
+        "--warmup 20000 or --warmup 50%"
+    )
 
 
 def check_designs(names: Sequence[str]) -> list[str]:
@@ -163,7 +188,7 @@ def run(
         )
     traces = {point.trace: point.source for point in points}
     facts = [
-        Task(f"{name}, facts", partial(_core.trace_info, source.model_dump_json()))
+        Task(f"{name}, facts", partial(_core.trace_info, sources.whole(source).model_dump_json()))
         for name, source in traces.items()
     ]
     answers = scheduler.run([*tasks.values(), *facts], workers, watch)

@@ -8,7 +8,7 @@ open, the docstring says ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -21,6 +21,8 @@ One: TypeAlias = Callable[[Run], float | None]
 Two: TypeAlias = Callable[[Run, Run], float | None]
 
 BASELINE = "baseline"
+#: What a † is for: counts and sizes rest on the order of requests alone.
+HANGING: tuple[Aspect, ...] = ("time", "energy")
 LINE_BYTES = 64
 
 
@@ -114,7 +116,10 @@ metadata_in_use_ratio = ratio_of("metadata_bytes_in_use")
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure of merit of a run beside the baseline's, with how it is written and averaged."""
+    """A figure of merit of a run beside the baseline's, with how it is written and averaged.
+
+    ``base`` is the metric that the baseline's own row shows, in ``base_unit``.
+    """
 
     key: str
     title: str
@@ -124,6 +129,8 @@ class Measure:
     mean: Mean = "geometric"
     aspect: Aspect = "time"
     higher_is_better: bool = True
+    base: str = ""
+    base_unit: Literal["", "ns", "nj", "number"] = "ns"
 
 
 _MEASURES = (
@@ -136,9 +143,21 @@ _MEASURES = (
         "arithmetic",
         "counts",
     ),
-    Measure("write_speedup", "Write speed-up", "Write", write_speedup),
-    Measure("read_speedup", "Read speed-up", "Read", read_speedup),
-    Measure("ipc_ratio", "IPC", "IPC", ipc_ratio),
+    Measure(
+        "medium_write_ratio",
+        "Medium writes",
+        "Medium",
+        ratio_of("medium_writes"),
+        aspect="counts",
+        higher_is_better=False,
+        base="medium_writes",
+        base_unit="number",
+    ),
+    Measure(
+        "write_speedup", "Write speed-up", "Write", write_speedup, base="mean_write_latency_ns"
+    ),
+    Measure("read_speedup", "Read speed-up", "Read", read_speedup, base="mean_read_latency_ns"),
+    Measure("ipc_ratio", "IPC", "IPC", ipc_ratio, base="ipc", base_unit=""),
     Measure(
         "p99_write",
         "p99 write latency",
@@ -146,9 +165,17 @@ _MEASURES = (
         lambda run, _: run.metric("p99_write_latency_ns"),
         "ns",
         higher_is_better=False,
+        base="p99_write_latency_ns",
     ),
     Measure(
-        "energy_ratio", "Energy", "Energy", energy_ratio, aspect="energy", higher_is_better=False
+        "energy_ratio",
+        "Energy",
+        "Energy",
+        energy_ratio,
+        aspect="energy",
+        higher_is_better=False,
+        base="energy_nj",
+        base_unit="nj",
     ),
 )
 MEASURES = {measure.key: measure for measure in _MEASURES}
@@ -163,11 +190,18 @@ def written(value: float | None, unit: str) -> str:
     if unit == "x":
         return f"{value:.2f}×" if abs(value) < 100 else f"{value:.0f}×"
     if unit == "ns":
-        for size, name in ((1e6, "ms"), (1e3, "µs")):
-            if abs(value) >= size:
-                return f"{_three_figures(value / size)} {name}"
-        return f"{_three_figures(value)} ns"
+        return _scaled(value, ((1e6, "ms"), (1e3, "µs"), (1, "ns")))
+    if unit == "nj":
+        return _scaled(value, ((1e9, "J"), (1e6, "mJ"), (1e3, "µJ"), (1, "nJ")))
+    if unit == "number":
+        sizes = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+        return _scaled(value, sizes) if abs(value) >= sizes[-1][0] else f"{value:.0f}"
     return plain(value)
+
+
+def _scaled(value: float, sizes: Sequence[tuple[float, str]]) -> str:
+    size, name = next((each for each in sizes if abs(value) >= each[0]), sizes[-1])
+    return f"{_three_figures(value / size)} {name}"
 
 
 def _three_figures(value: float) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from sardonyx.runs.measures import Two, divide, gain_of, of_known, ratio_of, saved
@@ -38,16 +39,38 @@ class Programs:
                 key = (*sizes[run.trace], run.design, run.copies, run.variant_label)
                 self._runs[key] = run
         self.names = list(self.plain)
+        self.cores = sorted({run.copies for run in self._runs.values()})
+        self._settings: Mapping[str, Scalar] = {}
+        self.parameters = results.machine.parameters
+
+    def under(
+        self,
+        settings: Mapping[str, Scalar],
+        names: Sequence[str],
+        footprint: int,
+        cores: Sequence[int] | None = None,
+    ) -> Programs:
+        """The same runs, where ``settings`` and ``footprint`` count as plain, of a few programs."""
+        view = copy(self)
+        view._settings = settings
+        view.plain = {name: (self.plain[name][0], footprint) for name in names}
+        view.names = list(view.plain)
+        view.cores = self.cores if cores is None else sorted(cores)
+        return view
+
+    def setting(self, settings: Mapping[str, Scalar]) -> dict[str, int]:
+        """Programs that were run under just these settings, and the footprint."""
+        return {
+            str(key[0]): int(str(key[2]))
+            for key, run in self._runs.items()
+            if dict(run.variant) == dict(settings)
+        }
 
     @property
     def designs(self) -> list[str]:
         """Designs of plain runs, in the order of the runs."""
         plain = {(program, *sizes) for program, sizes in self.plain.items()}
         return list(dict.fromkeys(str(key[3]) for key in self._runs if key[:3] in plain))
-
-    @property
-    def cores(self) -> list[int]:
-        return sorted({run.copies for run in self._runs.values()})
 
     def runs(self) -> list[Run]:
         return list(self._runs.values())
@@ -57,14 +80,20 @@ class Programs:
         return sorted({int(str(key[1])) for key in self._runs})
 
     def footprints(self, setting: str) -> list[int]:
-        """Footprints at which ``setting`` was varied."""
-        varied = (key for key, run in self._runs.items() if set(run.variant) == {setting})
-        return sorted({int(str(key[2])) for key in varied})
+        """Footprints at which ``setting`` was varied in every program."""
+        return sorted({int(str(key[2])) for key, _ in self._varied(setting)})
 
     def settings(self, name: str) -> list[float]:
-        """Values to which runs set ``name`` alone."""
-        runs = (run for run in self._runs.values() if set(run.variant) == {name})
-        return sorted({float(run.variant[name]) for run in runs})
+        """Values to which runs of every program set ``name`` alone."""
+        return sorted({float(run.variant[name]) for _, run in self._varied(name)})
+
+    def _varied(self, setting: str) -> list[tuple[tuple[object, ...], Run]]:
+        """Runs that differ from the plain ones in ``setting`` alone, if of every program."""
+        varied = [(key, run) for key, run in self._runs.items() if set(run.variant) == {setting}]
+        of: dict[tuple[object, ...], set[object]] = {}
+        for key, _ in varied:
+            of.setdefault(key[1:], set()).add(key[0])
+        return [(key, run) for key, run in varied if len(of[key[1:]]) == len(self.plain)]
 
     def _run(
         self,
@@ -76,7 +105,7 @@ class Programs:
         variant: Mapping[str, Scalar] | None = None,
     ) -> Run | None:
         size, bytes_ = self.plain[program]
-        variant = variant or {}
+        variant = {**self._settings, **(variant or {})}
         label = " ".join(f"{key}={variant[key]}" for key in sorted(variant))
         key = (program, transaction_size or size, footprint or bytes_, design, cores, label)
         return self._runs.get(key)
@@ -118,6 +147,32 @@ def traffic_ratio(metric: str) -> Two:
 def miss_rate(run: Run) -> float | None:
     """Look-ups in the counter cache that missed."""
     return of_known(lambda hits: 1 - hits, run.metric("counter_cache_hit_rate"))
+
+
+def counter_accesses(run: Run, kind: str) -> float | None:
+    """Counter lines that were read from the medium or written to it: ``reads`` or ``writes``."""
+    counters = run.causes.get("counter")
+    return 0.0 if counters is None else float(getattr(counters, f"medium_{kind}"))
+
+
+def l1_latency(run: Run, parameters: Mapping[str, Any]) -> float | None:
+    """Mean nanoseconds of a load or store, from asking L1 to the line, waits for a memory that
+    takes nothing included. A hit in any cache counts as one in L1, which no design changes.
+    """
+    names = ("reads", "cpu_cache_miss_rate", "mean_read_latency_ns", "core_memory_wait_ns")
+    reads, missed, latency, wait = (run.metric(name) for name in names)
+    if not reads or not missed or latency is None or wait is None:
+        return None
+    levels = [float(parameters[f"caches.{level}.latency_ns"]) for level in ("l1", "l2", "llc")]
+    accesses = reads / missed
+    return levels[0] + missed * (sum(levels[1:]) + latency) + wait * run.copies / accesses
+
+
+def transactions_per_wall_second(run: Run) -> float | None:
+    """How many transactions the simulator itself gets through in a second of real time."""
+    requests, speed = run.metric("requests"), run.metric("requests_per_second")
+    seconds = divide(requests, speed)
+    return divide(run.metric("transactions"), seconds)
 
 
 def written_size(size: int) -> str:

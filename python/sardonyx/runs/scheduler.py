@@ -1,20 +1,21 @@
-"""The one schedule of native calls: so many at once on threads, watched, cancelled together.
+"""The one schedule of work: so much at once on threads, watched, cancelled together.
 
-A native call releases the interpreter's lock, so threads are enough. Left out: what is called
-(``jobs``, ``crashes``) and how progress looks (``cli.progress``).
+A native call releases the interpreter's lock, so threads are enough; a sweep's thread waits for a
+process of its own (``sweeps.local``). Left out: what is called (``jobs``, ``crashes``, ``sweep``)
+and how progress looks (``cli.progress``).
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from threading import enumerate as enumerate_threads
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from sardonyx import _core
 
@@ -25,13 +26,25 @@ GRACE = 3.0
 T = TypeVar("T")
 
 
+class Work(Protocol):
+    """How far a task is, and a way to end it."""
+
+    @property
+    def done(self) -> int: ...
+
+    @property
+    def total(self) -> int: ...
+
+    def cancel(self) -> None: ...
+
+
 @dataclass(eq=False, slots=True)
 class Task(Generic[T]):
-    """One native call to be; ``label`` says what it is in a few words."""
+    """One call to be; ``label`` says what it is in a few words."""
 
     label: str
-    call: Callable[[_core.Progress], T]
-    progress: _core.Progress = field(default_factory=_core.Progress)
+    call: Callable[[Any], T]
+    progress: Work = field(default_factory=_core.Progress)
     state: Literal["waiting", "running", "done"] = "waiting"
 
     def run(self) -> T:
@@ -44,6 +57,11 @@ class Task(Generic[T]):
 Watch: TypeAlias = Callable[[Sequence[Task[Any]]], None]
 
 
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def run(
     tasks: Sequence[Task[T]], workers: int | None = None, watch: Watch | None = None
 ) -> list[T]:
@@ -52,21 +70,40 @@ def run(
     ``watch`` is called a few times a second. The first error, or an interrupt, cancels what still
     runs and is raised. ``workers`` run at once; by default one a processor.
     """
-    with _ending(workers or os.cpu_count() or 1, [task.progress for task in tasks]) as pool:
-        futures = [pool.submit(task.run) for task in tasks]
-        waiting = set(futures)
-        while waiting:
-            timeout = LOOK_EVERY if watch else None
-            done, waiting = wait(waiting, timeout=timeout, return_when=FIRST_COMPLETED)
+    answers: dict[int, T] = {}
+    waiting = iter(tasks)
+    look = watch and (lambda _: watch(tasks))
+    for task, answer in each(lambda: next(waiting, None), workers, look):
+        answers[id(task)] = answer
+    return [answers[id(task)] for task in tasks]
+
+
+def each(
+    more: Callable[[], Task[T] | None], workers: int | None = None, watch: Watch | None = None
+) -> Iterator[tuple[Task[T], T]]:
+    """Tasks and what they give, as they finish, however many there are.
+
+    ``more`` is asked for the next task whenever there is room; ``None`` means that there is none
+    now. It ends when there is none and nothing runs. ``watch`` sees what runs.
+    """
+    running: dict[Future[T], Task[T]] = {}
+    workers = workers or processors()
+    with _ending(workers, running) as pool:
+        while True:
+            while len(running) < workers and (task := more()) is not None:
+                running[pool.submit(task.run)] = task
+            if not running:
+                return
+            done, _ = wait(running, timeout=LOOK_EVERY, return_when=FIRST_COMPLETED)
             for future in done:
-                future.result()
+                answer = future.result()
+                yield running.pop(future), answer
             if watch:
-                watch(tasks)
-    return [future.result() for future in futures]
+                watch(list(running.values()))
 
 
 @contextmanager
-def _ending(workers: int, works: Iterable[_core.Progress]) -> Iterator[ThreadPoolExecutor]:
+def _ending(workers: int, running: Mapping[Any, Task[Any]]) -> Iterator[ThreadPoolExecutor]:
     """A pool whose threads are waited for; when broken off they are cancelled, and not for ever.
 
     What the native half cannot break off (a program's structure being built) goes on for a while,
@@ -77,8 +114,8 @@ def _ending(workers: int, works: Iterable[_core.Progress]) -> Iterator[ThreadPoo
     try:
         yield pool
     except BaseException:
-        for work in works:
-            work.cancel()
+        for task in list(running.values()):
+            task.progress.cancel()
         pool.shutdown(wait=False, cancel_futures=True)
         until = time.monotonic() + GRACE
         # By name: an interrupt may come before the pool itself knows its thread.

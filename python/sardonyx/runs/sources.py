@@ -29,25 +29,33 @@ class Value(BaseModel):
 
 
 class TraceSource(Value):
-    """A trace file; ``limit`` ends it after so many records."""
+    """A trace file; ``limit`` ends it after so many records, or takes those in its middle."""
 
     kind: Literal["trace"] = "trace"
     path: str
     limit: int | None = None
+    middle: bool = False
 
 
 class SynthSource(Value):
-    """A rung of the locality ladder, of its own number of records or of ``records``."""
+    """A rung of the locality ladder, of its own number of records or of ``records``.
+
+    Its records are alike anywhere, so that its middle is its beginning.
+    """
 
     kind: Literal["synth"] = "synth"
     name: str
     records: int | None = None
     seed: int = 0
     limit: int | None = None
+    middle: bool = False
 
 
 class ProgramSource(Value):
-    """A persistent program; sizes are bytes. Without a name: the sizes of programs to be named."""
+    """A persistent program; sizes are bytes. Without a name: the sizes of programs to be named.
+
+    Without ``software_log`` it keeps no undo log, even where the hardware keeps none.
+    """
 
     kind: Literal["program"] = "program"
     name: str = ""
@@ -55,6 +63,7 @@ class ProgramSource(Value):
     footprint: int = 16 << 20
     transactions: int = 10_000
     seed: int = 0
+    software_log: bool = True
 
     def called(self, name: str) -> ProgramSource:
         """The program of this name with these sizes."""
@@ -124,6 +133,13 @@ def check(source: Source) -> None:
     if not isinstance(source, ProgramSource):
         source = source.model_copy(update={"limit": 1})
     _core.trace_info(source.model_dump_json(), None)
+
+
+def whole(source: Source) -> Source:
+    """All of a source of which a window in the middle runs: what is said of the trace."""
+    if isinstance(source, ProgramSource) or not source.middle:
+        return source
+    return source.model_copy(update={"limit": None, "middle": False})
 
 
 def beyond(sources: Iterable[Source]) -> list[str]:

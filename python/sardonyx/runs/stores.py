@@ -243,9 +243,9 @@ def run(
     executed = [p for p in points if not isinstance(p.question.design, Recam)]
     answers: dict[int, dict[str, Any]] = {}
     for some, at_once in ((simulated, workers), (executed, 1)):
-        tasks = [Task(point.label, partial(_answer, point.question, folder)) for point in some]
-        for point, answer in zip(some, scheduler.run(tasks, at_once, watch), strict=True):
-            answers[id(point)] = answer
+        tasks = [Task(point.label, partial(answer, point.question, folder)) for point in some]
+        for point, found in zip(some, scheduler.run(tasks, at_once, watch), strict=True):
+            answers[id(point)] = found
     designs = dict.fromkeys(point.question.design.name for point in points)
     traces = {point.trace: point.question for point in points}
     return Results.from_document(
@@ -277,7 +277,8 @@ def run(
     )
 
 
-def _answer(question: StoreQuestion, folder: str | None, progress: _core.Progress) -> Any:
+def answer(question: StoreQuestion, folder: str | None, progress: _core.Progress | None) -> Any:
+    """What a store shows on a workload; the executed one works in a folder that vanishes."""
     if isinstance(question.design, Recam):
         return json.loads(_core.store(question.model_dump_json(), progress))
     with tempfile.TemporaryDirectory(prefix=".sardonyx.", dir=folder) as name:

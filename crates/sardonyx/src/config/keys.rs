@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use crate::controller::designs;
 use crate::medium::params::{
-    AccessEnergy, CachesParams, CoreParams, EngineParams, Geometry, MediumParams, Queues, Timing,
-    UnitParams,
+    AccessEnergy, CachesParams, CoreParams, EngineParams, FRAMES, Geometry, MediumParams, Queues,
+    Think, Timing, UnitParams,
 };
 use crate::settings::{Key, Kind, Row};
 
@@ -27,9 +27,11 @@ static ALL: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         Queues::ROWS,
         AccessEnergy::ROWS,
         UnitParams::ROWS,
+        std::slice::from_ref(&FRAMES.row),
     ];
     let mut rows: Vec<&Row> = tables.into_iter().flatten().collect();
-    for row in designs::keys().flat_map(|key| key.rows()) {
+    let layers = designs::keys().chain(Think::KEYS);
+    for row in layers.flat_map(|key| key.rows()) {
         if !rows.iter().any(|known| known.name == row.name) {
             rows.push(row);
         }

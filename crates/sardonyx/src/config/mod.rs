@@ -14,7 +14,7 @@ mod reference;
 mod write;
 
 use crate::controller::encryption::counter_mode::{COUNTER_CACHE, COUNTER_CACHE_PER_CORE};
-use crate::medium::params::{CachesParams, CoreParams, EngineParams};
+use crate::medium::params::{CachesParams, CoreParams, EngineParams, Unit, UnitParams};
 use crate::settings::{Setting, Settings};
 
 pub use error::ConfigError;
@@ -96,8 +96,8 @@ impl Machine {
         write::parameters(self)
     }
 
-    /// This machine with `cores` cores, and caches that are given for each core so many times as
-    /// large.
+    /// This machine with `cores` cores, caches that are given for each core so many times as large, and
+    /// as many units as cores where there is one a core.
     #[must_use]
     pub fn with_cores(&self, cores: usize) -> Machine {
         let mut machine = self.clone();
@@ -116,6 +116,10 @@ impl Machine {
             }
         }
         machine.caches = CachesParams::of(settings);
+        for unit in Unit::ALL {
+            let number = UnitParams::of(unit, settings).number;
+            machine.engine.units[unit as usize].number = number;
+        }
         machine
     }
 

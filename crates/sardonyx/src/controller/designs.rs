@@ -94,6 +94,8 @@ pub struct About {
 pub struct Logging {
     /// What every layer says.
     pub about: About,
+    /// The lines that it keeps for itself, behind those of the programs.
+    pub lines: fn(&Settings) -> u64,
     /// Builds it; a logging that is none gives the mapping back.
     pub build: fn(&Settings, Top, &mut Layout) -> Top,
     /// What it promises over a stack that promises that.
@@ -228,12 +230,18 @@ impl Stack {
 
     /// A fresh controller over a fresh medium.
     pub fn build(&self, settings: &Settings, layout: &mut Layout) -> Controller {
+        layout.extend_data((self.logging.lines)(settings));
         let below = match settings.get(&ENABLED) {
             true => (self.policy.build)(settings, layout),
             false => none::build(),
         };
         let mapping = (self.mapping.build)(settings, below, layout);
         Controller::new((self.logging.build)(settings, mapping, layout))
+    }
+
+    /// Whether its hardware keeps a log, so that programs need none.
+    pub fn keeps_log(&self) -> bool {
+        self.logging.about.name != logging::DEFAULT
     }
 
     /// What it promises.
@@ -285,6 +293,7 @@ pub fn recover(
 ) -> Result<Controller, UnknownDesign> {
     let mut controller = build(name, settings, layout)?;
     controller.recover(plan);
+    controller.undo(plan);
     Ok(controller)
 }
 

@@ -2,7 +2,7 @@
 //! Nothing ever finishes, so every dependency is kept, and the newest bytes lie in the overlay.
 //! Left out: time.
 
-use super::designs;
+use super::designs::{self, Stack};
 use super::{Class, Controller, Persist, Write};
 use crate::line::{Line, Logical};
 use crate::medium::image::Image;
@@ -63,7 +63,8 @@ impl Rig {
     /// Flushes, throws the controller away and builds another from the bytes.
     pub fn restart(&mut self) {
         self.controller.flush(&mut self.plan);
-        let mut layout = Layout::new(self.layout.data_lines());
+        let log = (Stack::named(self.name).unwrap().logging.lines)(&self.settings);
+        let mut layout = Layout::new(self.layout.data_lines() - log);
         self.controller =
             designs::recover(self.name, &self.settings, &mut layout, &mut self.plan).unwrap();
         assert_eq!(layout.regions(), self.layout.regions());

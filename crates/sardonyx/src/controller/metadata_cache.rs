@@ -10,7 +10,7 @@ use crate::mechanisms::Mechanism;
 use crate::medium::params::Unit;
 use crate::plan::journal::Domain;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::settings::{CacheParams, words};
+use crate::settings::{CacheKey, CacheParams, Settings, keys, words};
 
 /// What a full set gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,48 @@ pub enum Replacement {
 }
 
 words!(Replacement { "lrcu" => Lrcu, "lru" => Lru });
+
+/// Which set of a cache or table on chip a key belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sets {
+    /// That of a hash of the key.
+    Hashed,
+    /// That of the key's rest.
+    Modulo,
+}
+
+words!(Sets { "hashed" => Hashed, "modulo" => Modulo });
+
+keys! {
+    SETS: Sets = word("metadata.sets", "hashed"),
+        Assumed("no paper says how a table on chip chooses an entry's set"),
+        "Set of an entry of EFIT, a metadata cache or a counter cache: by a hash, or the number modulo the sets";
+}
+
+/// The sets of a cache or table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SetIndex {
+    sets: u64,
+    by: Sets,
+}
+
+impl SetIndex {
+    /// `sets` of them, by the key.
+    pub fn new(sets: u64, settings: &Settings) -> SetIndex {
+        let by = settings.get(&SETS);
+        SetIndex { sets, by }
+    }
+
+    /// The set of `key`.
+    #[inline]
+    pub fn of(self, key: u64) -> usize {
+        let set = match self.by {
+            Sets::Hashed => spread(key, self.sets),
+            Sets::Modulo => key % self.sets,
+        };
+        set as usize
+    }
+}
 
 /// Bytes that lie in one cache line of the host's.
 #[derive(Clone)]
@@ -57,7 +99,7 @@ pub struct MetadataCache {
     unit: Unit,
     queue: Queue,
     ways: usize,
-    sets: u64,
+    sets: SetIndex,
     tags: Vec<u64>, // place + 1; 0 is empty
     /// When each line was used last, and above that, if they count, how often: the least goes first.
     worth: Vec<u64>,
@@ -74,8 +116,12 @@ pub struct MetadataCache {
 }
 
 impl MetadataCache {
-    /// An empty cache, looked up by `unit`, whose write-backs wait in `queue`.
-    pub fn new(params: CacheParams, unit: Unit, queue: Queue) -> MetadataCache {
+    /// The empty cache of `key`, looked up by `unit`, whose write-backs wait in `queue`.
+    pub fn new(key: &CacheKey, unit: Unit, queue: Queue, settings: &Settings) -> MetadataCache {
+        MetadataCache::sized(settings.cache(key), unit, queue, settings)
+    }
+
+    fn sized(params: CacheParams, unit: Unit, queue: Queue, settings: &Settings) -> MetadataCache {
         let ways = params.ways.max(1);
         let sets = (params.bytes / LINE_BYTES as u64 / ways as u64).max(1);
         let slots = sets as usize * ways;
@@ -87,7 +133,7 @@ impl MetadataCache {
             unit,
             queue,
             ways,
-            sets,
+            sets: SetIndex::new(sets, settings),
             tags: vec![0; slots],
             worth: vec![0; slots],
             lookup: 0,
@@ -287,7 +333,7 @@ impl MetadataCache {
 
     #[inline]
     fn set(&self, place: Place) -> usize {
-        spread(place.0, self.sets) as usize * self.ways
+        self.sets.of(place.0) * self.ways
     }
 
     #[inline]
@@ -326,7 +372,8 @@ mod tests {
         for policy in [Replacement::Lru, Replacement::Lrcu] {
             let bytes = (ways * LINE_BYTES) as u64;
             let params = CacheParams { bytes, ways };
-            let cache = MetadataCache::new(params, Unit::Metadata, Queue::Data);
+            let settings = Settings::default();
+            let cache = MetadataCache::sized(params, Unit::Metadata, Queue::Data, &settings);
             let mut cache = cache.replacing(policy);
             let mut plan = Plan::new(Image::new(), true);
             let mut model: Vec<(u64, u32, u32)> = Vec::new(); // place, look-ups, the last

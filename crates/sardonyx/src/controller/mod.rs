@@ -97,9 +97,25 @@ pub trait Storey: Send {
     fn flush(&mut self, _plan: &mut Plan) {}
 
     /// Learns from the medium's bytes what a fresh layer has to know; called once, before the first
-    /// request, when the layers below have. Gives the lines whose content it has put back.
-    fn recover(&mut self, _plan: &mut Plan) -> Vec<Logical> {
+    /// request, when the layers below have.
+    fn recover(&mut self, _plan: &mut Plan) {}
+
+    /// Puts back what a power cut has left half done; called once, when all layers have recovered.
+    /// Gives the lines that it has put back.
+    fn undo(&mut self, _plan: &mut Plan) -> Vec<Logical> {
         Vec::new()
+    }
+
+    /// `core` begins a transaction of that number; only a hardware log listens to this.
+    fn begin(&mut self, _core: u32, _transaction: u64, _plan: &mut Plan) {}
+
+    /// `core` is about to store into `line` for the first time in its transaction, and as far as its L1
+    /// cache knows: the line is `old`.
+    fn log_old(&mut self, _core: u32, _line: Logical, _old: At<&Line>, _plan: &mut Plan) {}
+
+    /// All that the transaction of `core` has changed is accepted: what is logged of it is needed no more.
+    fn commit(&mut self, _core: u32, _plan: &mut Plan) -> Stored {
+        Stored::at(Step::PAST)
     }
 
     /// A timer has run out; true if it is one of this layer's.
@@ -188,21 +204,42 @@ impl Controller {
         self.top.hint(line, plan);
     }
 
+    /// See [`Storey::begin`].
+    pub fn begin(&mut self, core: u32, transaction: u64, plan: &mut Plan) {
+        self.top.begin(core, transaction, plan);
+    }
+
+    /// See [`Storey::log_old`].
+    pub fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, plan: &mut Plan) {
+        self.top.log_old(core, line, old, plan);
+    }
+
+    /// See [`Storey::commit`].
+    pub fn commit(&mut self, core: u32, plan: &mut Plan) -> Stored {
+        self.top.commit(core, plan)
+    }
+
     /// Writes all dirty metadata back, from the top down.
     pub fn flush(&mut self, plan: &mut Plan) {
         self.each(|layer| layer.flush(plan));
     }
 
     /// Learns from the medium's bytes what a fresh controller has to know, from the bottom up, so that a
-    /// layer may read through what is below it. Gives the lines whose content was put back.
-    pub fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
-        fn up(layer: &mut dyn Storey, plan: &mut Plan) -> Vec<Logical> {
-            let below = layer.below_mut().map(|below| up(below, plan));
-            let mut restored = below.unwrap_or_default();
-            restored.extend(layer.recover(plan));
-            restored
+    /// layer may read through what is below it.
+    pub fn recover(&mut self, plan: &mut Plan) {
+        fn up(layer: &mut dyn Storey, plan: &mut Plan) {
+            if let Some(below) = layer.below_mut() {
+                up(below, plan);
+            }
+            layer.recover(plan);
         }
-        up(&mut *self.top, plan)
+        up(&mut *self.top, plan);
+    }
+
+    /// Puts back what a power cut has left half done, after [`Controller::recover`] and what reserve power
+    /// has drained from the processor's caches. Gives the lines that were put back.
+    pub fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
+        self.top.undo(plan)
     }
 
     /// Tells the layer whose timer has run out.

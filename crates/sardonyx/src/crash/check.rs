@@ -25,7 +25,7 @@ use super::violation::{Kind, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
 use crate::machine::UntimedMemory;
-use crate::plan::journal::Event;
+use crate::plan::journal::{Event, Mark};
 use crate::splitmix::mix;
 use crate::workload::{Fault, Workload};
 
@@ -41,6 +41,8 @@ pub struct Covered {
     pub states: u64,
     /// Of those, looked at in full.
     pub full: u64,
+    /// Of the states, those from which a hardware log put lines back.
+    pub undone: u64,
     /// Cuts within the lives that follow: of recoveries, and of transactions after them.
     pub recovery_cuts: u64,
 }
@@ -51,6 +53,7 @@ impl Covered {
         self.cuts += other.cuts;
         self.states += other.states;
         self.full += other.full;
+        self.undone += other.undone;
         self.recovery_cuts += other.recovery_cuts;
     }
 }
@@ -97,6 +100,8 @@ pub struct Checker<'h> {
     torn: Vec<Whole>,
     /// Why the last state could not be looked at.
     ended: Option<String>,
+    /// Lines that the controller put back at the last state.
+    put_back: Vec<u64>,
     /// `eadr`: lines stored to since the last state.
     stored: Vec<u64>,
     /// What has been looked at, and what was wrong.
@@ -139,6 +144,7 @@ impl<'h> Checker<'h> {
             changed: Vec::new(),
             torn: Vec::new(),
             ended: None,
+            put_back: Vec::new(),
             stored: Vec::new(),
             explored: Explored::default(),
         }
@@ -228,6 +234,25 @@ impl<'h> Checker<'h> {
             }
             _ => {}
         }
+        if self.options.platform == Platform::Eadr {
+            self.allow_instant();
+        }
+    }
+
+    /// What happens on chip at one instant is drained as one, and a log that is truncated at this one commits a
+    /// transaction whose mark comes with it.
+    fn allow_instant(&mut self) {
+        let events = &self.history.journal.events[self.survivors.position() as usize - 1..];
+        let now = events[0].0;
+        for (_, event) in events.iter().take_while(|(at, _)| *at == now) {
+            if let Event::Mark {
+                core,
+                mark: mark @ Mark::Committing(_),
+            } = event
+            {
+                self.cores[*core as usize].window.follow(*mark);
+            }
+        }
     }
 
     /// The lines that may differ from the last state's.
@@ -291,7 +316,11 @@ impl<'h> Checker<'h> {
         let anybody = full
             || self.survivors.position() == 0
             || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
-        let mut controller = self.survivors.recover(self.history);
+        let (mut controller, restored) = self.survivors.recover_and_tell(self.history);
+        lines.extend(self.put_back.drain(..));
+        self.put_back.extend(restored.iter().map(|line| line.0));
+        lines.extend(&self.put_back);
+        self.explored.covered.undone += u64::from(!restored.is_empty());
         let drained = self.survivors.untimed.next_order();
         if self.history.guarantee == Guarantee::EveryLine {
             self.every_line(&mut controller, &lines);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::caught::caught;
 use super::golden::{Expected, Golden};
-use super::secrecy::{self, Before, Encrypted, Pads};
+use super::secrecy::{self, Before, Encrypted, Held, Pads};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::config::{ConfigError, Machine};
@@ -96,6 +96,7 @@ pub struct History {
     /// The machine's settings, with small caches on chip.
     small: Arc<Settings>,
     counters: Option<Region>,
+    held: Held,
 }
 
 /// What a life of the programs begins with.
@@ -158,6 +159,7 @@ impl History {
             stack,
             small: Arc::new(fresh(&machine.settings)),
             counters: region("counters"),
+            held: Held::of(&layout),
             machine: Arc::new(machine),
         };
         let life = Life {
@@ -194,7 +196,7 @@ impl History {
                 .push(index as u32);
         }
         let pads = match self.is_encrypted() {
-            true => Pads::new(life.encrypted, &journal, self.data_lines(), life.before),
+            true => Pads::new(life.encrypted, &journal, &self.held, life.before),
             false => Pads::default(),
         };
         Ok(History {
@@ -213,6 +215,7 @@ impl History {
             stack: self.stack,
             small: self.small.clone(),
             counters: self.counters.clone(),
+            held: self.held.clone(),
         })
     }
 
@@ -236,7 +239,8 @@ impl History {
         self.stack.build(&self.small, &mut layout)
     }
 
-    /// A fresh controller over what `untimed` holds, which is all that it gets to know.
+    /// A fresh controller over what `untimed` holds, which is all that it gets to know. What a cut has
+    /// left half done is not put back yet ([`Controller::undo`]).
     pub fn recover(&self, untimed: &mut Untimed) -> Controller {
         let mut controller = self.controller();
         untimed.plan(|plan| controller.recover(plan));
@@ -311,6 +315,11 @@ impl History {
         self.stack.policy.counters == Counters::Global
     }
 
+    /// Where the medium holds lines under pads.
+    pub fn held(&self) -> &Held {
+        &self.held
+    }
+
     /// Lines of the data region, which begins memory.
     pub fn data_lines(&self) -> u64 {
         self.machine.engine.medium.geometry.lines()
@@ -342,7 +351,7 @@ impl History {
             };
             write_untimed(&mut controller, &mut untimed, write);
         }
-        Some(secrecy::written(&untimed, 0, self.data_lines()))
+        Some(secrecy::written(&untimed, 0, &self.held))
     }
 
     /// Log or data.
@@ -435,7 +444,7 @@ fn set_up(
     if let Some(why) = untimed.failure() {
         return Err(why.into());
     }
-    let encrypted = secrecy::written(&untimed, 0, data_lines);
+    let encrypted = secrecy::written(&untimed, 0, &Held::of(&layout));
     untimed.settle();
     Ok((untimed.into_image(), encrypted))
 }

@@ -7,7 +7,7 @@ use super::explain::explain;
 use super::explore::{Cuts, Explored, Options, whole_run};
 use super::golden::Golden;
 use super::history::{History, Life};
-use super::platform::{Survivors, recover_over};
+use super::platform::{Survivors, drain_over};
 use super::secrecy::{self, Encrypted};
 use super::violation::{Kind, Tally, Violation};
 use crate::controller::designs::Guarantee;
@@ -32,9 +32,9 @@ fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Encrypted>) 
         return (image, Vec::new());
     }
     let mut untimed = Untimed::new(image);
-    let mut controller = recover_over(history, &mut untimed, &lines);
+    let mut controller = drain_over(history, &mut untimed, &lines);
     untimed.plan(|plan| controller.flush(plan));
-    let encrypted = secrecy::written(&untimed, 0, history.data_lines());
+    let encrypted = secrecy::written(&untimed, 0, history.held());
     untimed.settle();
     (untimed.into_image(), encrypted)
 }
@@ -51,6 +51,7 @@ fn next(
     let (image, encrypted) = drained(history, survivors);
     let mut untimed = Untimed::new(image);
     let mut controller = history.recover(&mut untimed);
+    untimed.plan(|plan| controller.undo(plan));
     let mut found = Vec::new();
     if history.guarantee == Guarantee::EveryLine {
         for program in &history.programs {

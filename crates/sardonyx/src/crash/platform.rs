@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::history::History;
 use crate::controller::{Controller, Persist, Write};
@@ -64,6 +64,8 @@ pub struct Survivors<'h> {
     versions: FxHashMap<u64, Box<[u64; LINE_BYTES]>>,
     /// `eadr`: dirty lines of the processors' caches.
     cached: BTreeMap<Logical, (Line, Persist)>,
+    /// `eadr`: lines that are not drained: a hardware log holds them back.
+    locked: FxHashSet<Logical>,
     /// `none`: array writes that have begun.
     programming: Vec<u32>,
     tear: Tear,
@@ -88,6 +90,7 @@ impl<'h> Survivors<'h> {
             },
             versions: FxHashMap::default(),
             cached: BTreeMap::new(),
+            locked: FxHashSet::default(),
             programming: Vec::new(),
             tear: Tear::Lines,
             accepting: Vec::new(),
@@ -178,9 +181,20 @@ impl<'h> Survivors<'h> {
             for write in journal.accepted_by(*event) {
                 self.apply(write, changed);
             }
-            if let Event::OnChip(index) = event {
-                let change = &journal.on_chip[*index as usize];
-                self.apply_newest(&change.write, change.bytes, changed);
+            match event {
+                Event::OnChip(index) => {
+                    let change = &journal.on_chip[*index as usize];
+                    self.apply_newest(&change.write, change.bytes, changed);
+                    for line in &change.unlocked {
+                        self.locked.remove(line);
+                        changed.push((Place(line.0), 0xff));
+                    }
+                }
+                Event::Locked(line) => {
+                    self.locked.insert(*line);
+                    changed.push((Place(line.0), 0xff));
+                }
+                _ => {}
             }
         }
     }
@@ -217,21 +231,30 @@ impl<'h> Survivors<'h> {
 
     /// Whether `line` is drained from a processor's cache.
     pub fn is_cached(&self, line: u64) -> bool {
-        self.cached.contains_key(&Logical(line))
+        let line = Logical(line);
+        self.cached.contains_key(&line) && !self.locked.contains(&line)
     }
 
     /// Lines of the processors' caches that are drained, in order.
     pub fn drained(&self) -> Vec<(Logical, Line, Persist)> {
         let lines = self.cached.iter();
-        lines
-            .map(|(line, (data, persist))| (*line, *data, *persist))
+        let free = lines.filter(|(line, _)| !self.locked.contains(line));
+        free.map(|(line, (data, persist))| (*line, *data, *persist))
             .collect()
     }
 
-    /// A fresh controller over the image, to which the drained lines have been written.
+    /// A fresh controller over the image, to which the drained lines have been written; what was half done
+    /// is then put back.
     pub fn recover(&mut self, history: &History) -> Controller {
+        self.recover_and_tell(history).0
+    }
+
+    /// The same, and the lines that the controller has put back.
+    pub fn recover_and_tell(&mut self, history: &History) -> (Controller, Vec<Logical>) {
         let drained = self.drained();
-        recover_over(history, &mut self.untimed, &drained)
+        let mut controller = drain_over(history, &mut self.untimed, &drained);
+        let restored = self.untimed.plan(|plan| controller.undo(plan));
+        (controller, restored)
     }
 
     /// Whether the last event accepts a write of `line`, which is torn.
@@ -283,7 +306,7 @@ fn is_register(change: &journal::OnChip) -> bool {
 }
 
 /// A fresh controller over `untimed`, to which the lines that were `drained` have been written.
-pub fn recover_over(
+pub fn drain_over(
     history: &History,
     untimed: &mut Untimed,
     drained: &[(Logical, Line, Persist)],
@@ -327,6 +350,7 @@ mod tests {
                 domain,
                 write,
                 bytes,
+                unlocked: Vec::new(),
             });
         }
         journal.writes.push(write(9, register, 6)); // older, and accepted later

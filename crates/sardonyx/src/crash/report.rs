@@ -128,6 +128,7 @@ fn facts(design: &str, spec: &ProgramSpec, cores: usize, seed: u64) -> Value {
 pub fn exercised(history: &History, explored: &Explored) -> Exercised {
     let mut exercised = history.exercised();
     exercised.add(Mechanism::NextLife, explored.covered.recovery_cuts);
+    exercised.add(Mechanism::Undone, explored.covered.undone);
     exercised
 }
 

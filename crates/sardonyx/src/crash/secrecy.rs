@@ -6,6 +6,7 @@
 //! A pad counts as used when its ciphertext reached the array; encryptions that were merged over in
 //! a queue, wasted or dropped do not.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,9 +14,11 @@ use smallvec::SmallVec;
 
 use super::history::History;
 use super::violation::{Kind, Violation};
+use crate::controller::logging::LOG_REGION;
 use crate::ecc::{self, Matrix};
 use crate::line::{Line, Place};
-use crate::plan::journal::{Journal, Write};
+use crate::medium::layout::Layout;
+use crate::plan::journal::{Domain, Event, Journal, Write};
 use crate::plan::untimed::Untimed;
 
 /// Encryptions from which on a pad's bit that has always been the same is no accident.
@@ -24,7 +27,28 @@ const ENOUGH: usize = 128;
 /// than a byte counts.
 const AGAIN: usize = 300;
 
-/// What a write request put into the data region: its content under a pad.
+/// Where the medium holds lines under pads.
+#[derive(Clone, Debug, Default)]
+pub struct Held {
+    /// So many lines of data from the first on, those of a log among them that lies there.
+    pub lines: u64,
+    /// The lines of a log that has a region of its own.
+    pub log: Range<u64>,
+}
+
+impl Held {
+    /// All of a layout in which a design has been built.
+    pub fn of(layout: &Layout) -> Held {
+        let mut regions = layout.regions().iter();
+        let log = regions.find(|region| region.name == LOG_REGION);
+        Held {
+            lines: layout.data_lines(),
+            log: log.map_or(0..0, |log| log.first.0..log.first.0 + log.lines),
+        }
+    }
+}
+
+/// What a write request, or a hardware log, put into the medium: its content under a pad.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encrypted {
     /// Where.
@@ -38,13 +62,18 @@ pub struct Encrypted {
 }
 
 impl Encrypted {
-    /// `write` of the data region, which begins memory and has `data` lines; `None` for what no request
-    /// of `journal` caused, or carries less than a line.
-    fn of(write: &Write, journal: &Journal, data: u64) -> Option<Encrypted> {
-        if write.place.0 >= data || write.words != 0xff {
+    /// `write` of a place where lines are `held`; `None` for what neither a request of `journal` nor its
+    /// log caused, or carries less than a line.
+    fn of(write: &Write, journal: &Journal, held: &Held) -> Option<Encrypted> {
+        let (place, logged) = (write.place.0, journal.logged_by(write.order));
+        let is_line = place < held.lines || logged.is_some() && held.log.contains(&place);
+        if !is_line || write.words != 0xff {
             return None;
         }
-        let plain = journal.handled[journal.request_of(write.order)?].data;
+        let plain = match logged {
+            Some(logged) => logged.data,
+            None => journal.handled[journal.request_of(write.order)?].data,
+        };
         let (plain_words, words) = (numbers(&plain), numbers(&write.line));
         Some(Encrypted {
             place: write.place,
@@ -115,13 +144,13 @@ impl Encrypted {
 }
 
 /// What requests have had written over an image, from the write numbered `from` on.
-pub fn written(untimed: &Untimed, from: u64, data: u64) -> Vec<Encrypted> {
+pub fn written(untimed: &Untimed, from: u64, held: &Held) -> Vec<Encrypted> {
     if untimed.asked().handled.is_empty() {
         return Vec::new();
     }
     let writes = untimed.writes(from);
     writes
-        .filter_map(|write| Encrypted::of(&write, untimed.asked(), data))
+        .filter_map(|write| Encrypted::of(&write, untimed.asked(), held))
         .collect()
 }
 
@@ -160,7 +189,7 @@ impl Pads {
     pub fn new(
         first: Vec<Encrypted>,
         journal: &Journal,
-        data: u64,
+        held: &Held,
         before: Option<Before>,
     ) -> Pads {
         let mut pads = Pads {
@@ -181,7 +210,7 @@ impl Pads {
                     over.until = at as u32;
                 }
             }
-            if let Some(what) = Encrypted::of(write, journal, data) {
+            if let Some(what) = Encrypted::of(write, journal, held) {
                 uses.insert(write.order, pads.uses.len());
                 pads.add(what, at as u32);
             }
@@ -281,23 +310,34 @@ pub fn within(history: &History) -> Vec<Violation> {
     found
 }
 
-/// Writes of the medium that show a content, or the check bits of one, as they are.
+/// Writes of the medium that show a content, or the check bits of one, as they are; and registers that
+/// reserve power would dump with a word of one.
 fn plaintext_in(history: &History) -> Vec<Violation> {
-    let (journal, data) = (&history.journal, history.data_lines());
+    let (journal, held) = (&history.journal, history.held());
     // Lines with little in them look like tables that have just been made.
     let telling = |line: &&Line| line.iter().collect::<FxHashSet<_>>().len() >= 8;
     let plain = journal.handled.iter().map(|handled| &handled.data);
+    let plain = plain.chain(journal.logged.iter().map(|logged| &logged.data));
     let plain: FxHashSet<Line> = plain.filter(telling).copied().collect();
     let telling = |word: &u64| word.to_le_bytes().iter().collect::<FxHashSet<_>>().len() >= 6;
     let check = |line: &Line| ecc::check_word(Matrix::TruncatedHamming, line);
-    let words: FxHashSet<u64> = plain.iter().map(check).filter(telling).collect();
+    let contents = plain.iter().flat_map(numbers);
+    let words = plain.iter().map(check).chain(contents);
+    let words: FxHashSet<u64> = words.filter(telling).collect();
+    let shows_word = |line: &Line| line.windows(8).any(|w| words.contains(&number(w)));
     let shows = |write: &Write| {
         // Ciphertext is noise, in which a check word may turn up by chance once in 2^58 places.
-        let tables = write.place.0 >= data;
-        plain.contains(&write.line)
-            || tables && write.line.windows(8).any(|w| words.contains(&number(w)))
+        let tables = write.place.0 >= held.lines && !held.log.contains(&write.place.0);
+        plain.contains(&write.line) || tables && shows_word(&write.line)
     };
+    let on_chip = (journal.events.iter().zip(1..)).filter_map(|((_, event), at)| match event {
+        Event::OnChip(index) => Some((at, &journal.on_chip[*index as usize])),
+        _ => None,
+    });
+    let dumped = on_chip.filter(|(_, change)| change.domain == Domain::Registers);
+    let dumped = dumped.filter(|(_, change)| shows_word(&change.write.line));
     let shown = journal.accepted().filter(|(_, write)| shows(write));
+    let shown = shown.chain(dumped.map(|(at, change)| (at, &change.write)));
     let violation = |(at, write): (u64, &Write)| Violation {
         place: Some(write.place),
         ..Violation::new(
@@ -356,7 +396,7 @@ mod tests {
     use super::*;
     use crate::controller::encryption::pad;
     use crate::line::{Class, Logical, Persist};
-    use crate::plan::journal::{Event, Handled, Sealed};
+    use crate::plan::journal::{Handled, Sealed};
     use crate::settings::Settings;
     use crate::units::Time;
 
@@ -395,7 +435,14 @@ mod tests {
                 merged_into: None,
             });
         }
-        Pads::new(Vec::new(), &journal, 1 << 20, None)
+        Pads::new(Vec::new(), &journal, &held(), None)
+    }
+
+    fn held() -> Held {
+        Held {
+            lines: 1 << 20,
+            log: 0..0,
+        }
     }
 
     fn words(pads: &Pads) -> Vec<String> {
@@ -471,9 +518,9 @@ mod tests {
         let empty = Journal::default();
         for (at, clashes) in [(1, false), (2, true)] {
             let before = Some((first.clone(), at));
-            let second = Pads::new(vec![again(2, [9; 64])], &empty, 1 << 20, before);
+            let second = Pads::new(vec![again(2, [9; 64])], &empty, &held(), before);
             assert_eq!(!second.within().is_empty(), clashes);
-            let third = Pads::new(Vec::new(), &empty, 1 << 20, Some((Arc::new(second), 0)));
+            let third = Pads::new(Vec::new(), &empty, &held(), Some((Arc::new(second), 0)));
             assert!(third.clash(&again(2, [8; 64]), 0).is_some());
             assert_eq!(third.within_reach(2, 0), 1);
         }

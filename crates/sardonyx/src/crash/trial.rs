@@ -226,6 +226,30 @@ impl Trial {
         passes
     }
 
+    /// Bytes of an item of `pass`.
+    fn item_bytes(&self, pass: &Pass) -> u64 {
+        self.item_bytes.unwrap_or(match self.durability {
+            DurabilityKind::Hardware => 2 * pass.item_bytes, // more lines than a record has room for
+            DurabilityKind::SoftwareUndo { .. } => pass.item_bytes,
+        })
+    }
+
+    /// The settings that make `pass`.
+    fn settings(&self, pass: &Pass) -> Vec<(String, String)> {
+        let mut settings = pass.settings();
+        if self.durability == DurabilityKind::Hardware {
+            // Records are filled, buckets follow each other, and time runs out.
+            // One transaction of `duplicates` changes more than 112 lines.
+            let records = if pass.program == DUPLICATES { 8 } else { 1 };
+            let timeout = if pass.mark_stride == 8 { 60 } else { 200 };
+            let small = [("log.records", records), ("log.timeout_ns", timeout)];
+            let small = small.map(|(key, value): (&str, u64)| (key.to_owned(), value.to_string()));
+            settings.extend(small.into_iter().filter(|_| pass.short_queues));
+            settings.push(("log.buckets".into(), "64".into()));
+        }
+        settings
+    }
+
     /// The run of `pass` in the plan's round number `round`, whose number is `index`.
     fn question(&self, pass: &Pass, index: usize, round: u64) -> Result<Question, HistoryError> {
         let seed = (self.seed.wrapping_add(round)) * 100 + index as u64;
@@ -238,7 +262,7 @@ impl Trial {
         let longer = if round == 0 { 1 } else { 1 + round % 4 };
         let spec = |core: usize| ProgramSpec {
             name: pass.program.clone(),
-            item_bytes: self.item_bytes.unwrap_or(pass.item_bytes),
+            item_bytes: self.item_bytes(pass),
             footprint: self.footprint.unwrap_or(pass.footprint),
             transactions: self.transactions.unwrap_or(pass.transactions * longer),
             seed: seed.wrapping_mul(1024).wrapping_add(core as u64),
@@ -251,7 +275,7 @@ impl Trial {
                 },
             },
         };
-        let mut settings = pass.settings();
+        let mut settings = self.settings(pass);
         settings.extend(self.overrides.iter().cloned());
         Ok(Question {
             machine: Machine::load(&self.machine, &settings)?,
@@ -378,6 +402,11 @@ impl Trial {
         if self.cores == Some(1) {
             required.retain(|mechanism| *mechanism != Mechanism::SharedCounterLine);
         }
+        if self.durability == DurabilityKind::Hardware {
+            // Such a program marks no variable as counter-atomic.
+            let marks = [Mechanism::MarkedEviction, Mechanism::MixedCounterLine];
+            required.retain(|mechanism| !marks.contains(mechanism));
+        }
         required.sort_unstable();
         required.dedup();
         required
@@ -416,10 +445,10 @@ impl Trial {
                     (true, false) => "packed",
                     (true, true) => "interleaved",
                 },
-                "transaction_bytes": self.item_bytes.unwrap_or(pass.item_bytes),
+                "transaction_bytes": self.item_bytes(pass),
                 "footprint_bytes": self.footprint.unwrap_or(pass.footprint),
                 "transactions": self.transactions.unwrap_or(pass.transactions),
-                "settings": pass.settings(),
+                "settings": self.settings(pass),
                 "seed": self.seed * 100 + index as u64,
                 "runs": shown.runs,
                 "positions": shown.positions,

@@ -163,12 +163,17 @@ impl Engine {
 
     pub(super) fn start_unit(&mut self, step: Step, unit: usize, purpose: Purpose) {
         let params = &self.params.units[unit];
-        let begun = self.now.max(self.unit_free[unit]);
-        self.unit_free[unit] = begun + params.interval.ps();
+        let units = self.unit_free[unit].iter_mut();
+        let free = units.min().expect("there is one unit at least");
+        let begun = self.now.max(*free);
+        *free = begun + params.interval.ps();
         let account = self.ledger.of(purpose);
-        account.energy += params.energy;
-        account.unit_uses += 1;
-        self.plan.steps.get_mut(step).begun = begun;
+        let record = self.plan.steps.get_mut(step);
+        if !record.again {
+            account.energy += params.energy;
+            account.unit_uses += 1;
+        }
+        record.begun = begun;
         let done = begun + params.latency.ps();
         let source = self.channels.len() * 2 + unit;
         if done == self.now {

@@ -94,7 +94,8 @@ pub struct Engine {
     /// `results` wait in queues: returning reads, finished writes, units, forwarded reads.
     heads: Heads,
     results: Vec<VecDeque<(u64, Step)>>,
-    unit_free: [u64; Unit::ALL.len()],
+    /// When each unit of a kind can begin again.
+    unit_free: [Vec<u64>; Unit::ALL.len()],
     now: u64,
     /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
     clock: u64,
@@ -131,7 +132,7 @@ impl Engine {
             channels: (0..channels).map(|i| Channel::new(i, medium)).collect(),
             heads: Heads::new(channels, sources),
             results: vec![VecDeque::new(); sources],
-            unit_free: [0; Unit::ALL.len()],
+            unit_free: params.units.map(|unit| vec![0; unit.number.max(1)]),
             now: 0,
             clock: medium.timing.clock.ps(),
             cycle: 0,
@@ -261,6 +262,12 @@ impl Engine {
         value
     }
 
+    /// The same at `now`, which no event comes before.
+    pub fn background_at<T>(&mut self, now: Time, handle: impl FnOnce(&mut Plan) -> T) -> T {
+        self.now = self.now.max(now.ps());
+        self.background(handle)
+    }
+
     /// Runs `handle` over a plan that takes effect at once, without steps, time or cost: it fills the
     /// medium before a run begins. Wear is counted; see [`Engine::forget_figures`].
     ///
@@ -313,9 +320,13 @@ impl Engine {
         }
     }
 
-    /// Executes the next event. Returns a timer that has run out, for the controller.
+    /// Executes the next event; without one, it forces queued writes out, so that whoever waits in a loop
+    /// of calls gets on. Returns a timer that has run out, for the controller.
     pub fn advance(&mut self) -> Option<Timer> {
         if self.heads.stopped {
+            return None;
+        }
+        if self.next_event() == Time::NEVER && !self.force_drain() {
             return None;
         }
         let next = self.heads.time();
@@ -328,9 +339,7 @@ impl Engine {
             }
             return Some(timer);
         }
-        if next != NEVER {
-            self.execute(next, next);
-        }
+        self.execute(next, next);
         None
     }
 
@@ -379,9 +388,8 @@ impl Engine {
         }
     }
 
-    /// Forces all queued writes out. For a caller that waits while [`Engine::next_event`] is
-    /// [`Time::NEVER`]: writes below the high watermark may otherwise stay queued for ever. Returns
-    /// false if no write is queued or the run has failed.
+    /// Forces all queued writes out, as [`Engine::advance`] does if there is no event. Returns false if
+    /// no write is queued or the run has failed.
     pub fn force_drain(&mut self) -> bool {
         if self.heads.stopped {
             return false;

@@ -48,6 +48,8 @@ pub enum Answer {
     Line(Waiter, Time),
     /// A write, or a write-back of counters, is in the persistence domain since then.
     Accepted(Time),
+    /// A core has rung its doorbell, then.
+    Rung(Time),
 }
 
 /// Who waits for a line.

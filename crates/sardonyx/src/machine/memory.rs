@@ -37,6 +37,12 @@ pub trait Memory {
     /// (`counter_cache_writeback`); persistent at the next fence.
     fn counter_cache_writeback(&mut self, at: u64);
 
+    /// Begins transaction `number`: from here on to [`Memory::tx_end`] all stores are to persist or none.
+    fn tx_begin(&mut self, _number: u64) {}
+
+    /// Ends it; it is persistent at the next fence, if all that it has stored was flushed and fenced.
+    fn tx_end(&mut self) {}
+
     /// Says where a transaction is; costs nothing.
     fn mark(&mut self, _mark: Mark) {}
 

@@ -46,6 +46,8 @@ pub enum OpKind {
         /// How many.
         len: u8,
     },
+    /// The same of a whole line, which the cache that holds it gives, else memory, and which no cache takes.
+    LoadPast,
     /// Writes `len` bytes of the line from byte `from` on, eight an instruction.
     Store {
         /// First byte.
@@ -75,8 +77,14 @@ pub enum OpKind {
     Fence,
     /// `counter_cache_writeback()`.
     CounterWriteBack,
+    /// `tx_begin()`; the transaction stands for a line, as in a mark.
+    TxBegin,
+    /// `tx_end()`.
+    TxEnd,
     /// What follows needs everything that has been loaded.
     Depend,
+    /// Tells an agent beside the cores, whose number the line is, to look at what it has to do.
+    Doorbell,
     /// Where a transaction is.
     Mark(Phase),
 }
@@ -85,7 +93,15 @@ impl OpKind {
     /// Whether the operation is one on a line.
     #[inline]
     pub fn has_line(self) -> bool {
-        !matches!(self, OpKind::Fence | OpKind::Depend | OpKind::Mark(_))
+        !matches!(
+            self,
+            OpKind::Fence
+                | OpKind::Depend
+                | OpKind::Doorbell
+                | OpKind::Mark(_)
+                | OpKind::TxBegin
+                | OpKind::TxEnd
+        )
     }
 }
 
@@ -156,6 +172,26 @@ impl Batch {
         self.push(kind, line);
     }
 
+    /// Puts the operations of `rest` from `next` on behind these; whoever calls has seen to the gap of the first.
+    pub fn append(&mut self, rest: &Batch, next: usize) {
+        let base = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(&rest.bytes);
+        for (at, op) in rest.ops[next..].iter().enumerate() {
+            let mut op = *op;
+            if at == 0 {
+                op.gap = std::mem::take(&mut self.gap);
+            }
+            match &mut op.kind {
+                OpKind::Store { bytes, .. }
+                | OpKind::StoreLine { bytes }
+                | OpKind::NonTemporal { bytes } => *bytes += base,
+                _ => {}
+            }
+            self.ops.push(op);
+        }
+        self.gap = rest.gap;
+    }
+
     /// Keeps `bytes` and says where.
     pub fn keep(&mut self, bytes: &[u8]) -> u32 {
         let at = self.bytes.len() as u32;
@@ -176,6 +212,23 @@ pub trait OpSource: Send {
     /// A trace is broken.
     fn refill(&mut self, now: Time, batch: &mut Batch) -> Result<bool, RunError>;
 
+    /// A store to the write-protected page of `line` has trapped at `now`: changes the page table, and puts
+    /// what a core executes until the store can be repeated into `batch`.
+    ///
+    /// # Panics
+    /// Unless it has an address space of pages that can be protected.
+    fn fault(&mut self, _now: Time, line: Virtual, _batch: &mut Batch) {
+        panic!("line {} is write-protected by nobody", line.0);
+    }
+
+    /// Whether it wants to be told of stores.
+    fn watches_stores(&self) -> bool {
+        false
+    }
+
+    /// `bytes` have been stored in `line` from byte `from` on.
+    fn stored(&mut self, _line: Virtual, _from: u8, _bytes: &[u8]) {}
+
     /// Lines that hold logs.
     fn log_lines(&self) -> Lines {
         Lines::NONE
@@ -194,6 +247,18 @@ impl<S: OpSource + ?Sized> OpSource for &mut S {
 
     fn refill(&mut self, now: Time, batch: &mut Batch) -> Result<bool, RunError> {
         (**self).refill(now, batch)
+    }
+
+    fn fault(&mut self, now: Time, line: Virtual, batch: &mut Batch) {
+        (**self).fault(now, line, batch);
+    }
+
+    fn watches_stores(&self) -> bool {
+        (**self).watches_stores()
+    }
+
+    fn stored(&mut self, line: Virtual, from: u8, bytes: &[u8]) {
+        (**self).stored(line, from, bytes);
     }
 
     fn log_lines(&self) -> Lines {

@@ -4,9 +4,13 @@
 //! A recorded address space takes frames in order of first touch. Within one copy of a trace that order
 //! depends on the trace alone, never on the time at which a design lets a page be touched.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rustc_hash::FxHashMap;
 
 use crate::line::{LINE_BYTES, Logical, Virtual};
+use crate::medium::params::FrameOrder;
 
 /// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 4096 / LINE_BYTES as u64;
@@ -37,6 +41,55 @@ pub enum AddressSpace {
     },
     /// Pages take frames in order of first touch.
     FirstTouch(Frames),
+    /// A kernel says where pages lie.
+    Mapped(Arc<Mapped>),
+}
+
+/// Lines from here on are memory's own, as a kernel addresses them, whatever the page table says.
+pub const DIRECT: u64 = 1 << 62;
+
+/// A page table that its kernel changes while agents go on: which frame a page has, and whether a store
+/// to it is a fault.
+#[derive(Debug)]
+pub struct Mapped {
+    /// By page: twice the frame, and one if it is write-protected.
+    entries: Vec<AtomicU64>,
+}
+
+impl Mapped {
+    /// The pages lie in these frames, each its own and writable.
+    pub fn new(frames: impl Iterator<Item = u64>) -> Mapped {
+        Mapped {
+            entries: frames.map(|frame| AtomicU64::new(frame << 1)).collect(),
+        }
+    }
+
+    /// From now on `page` lies in `frame`.
+    pub fn redirect(&self, page: u64, frame: u64, protected: bool) {
+        let entry = frame << 1 | u64::from(protected);
+        self.entries[page as usize].store(entry, Ordering::Relaxed);
+    }
+
+    /// Where `page` lies, and whether it is write-protected.
+    #[inline]
+    pub fn entry(&self, page: u64) -> (u64, bool) {
+        let entry = self.entries[page as usize].load(Ordering::Relaxed);
+        (entry >> 1, entry & 1 == 1)
+    }
+
+    #[inline]
+    fn translate(&self, line: Virtual) -> Logical {
+        if line.0 & DIRECT != 0 {
+            return Logical(line.0 & !DIRECT);
+        }
+        let (frame, _) = self.entry(line.0 / PAGE_LINES);
+        Logical(frame * PAGE_LINES + line.0 % PAGE_LINES)
+    }
+
+    #[inline]
+    fn is_protected(&self, line: Virtual) -> bool {
+        line.0 & DIRECT == 0 && self.entry(line.0 / PAGE_LINES).1
+    }
 }
 
 /// The address spaces of all agents.
@@ -60,6 +113,16 @@ impl PageTable {
         match &mut self.spaces[core] {
             AddressSpace::Identity { .. } => Ok(Logical(line.0)),
             AddressSpace::FirstTouch(frames) => frames.map(line),
+            AddressSpace::Mapped(mapped) => Ok(mapped.translate(line)),
+        }
+    }
+
+    /// Whether a store of agent `core` to `line` is a fault.
+    #[inline]
+    pub fn is_protected(&self, core: usize, line: Virtual) -> bool {
+        match &self.spaces[core] {
+            AddressSpace::Mapped(mapped) => mapped.is_protected(line),
+            AddressSpace::Identity { .. } | AddressSpace::FirstTouch(_) => false,
         }
     }
 
@@ -69,6 +132,7 @@ impl PageTable {
         match &mut self.spaces[core] {
             AddressSpace::Identity { .. } => Some(Logical(line.0)),
             AddressSpace::FirstTouch(frames) => frames.peek(line),
+            AddressSpace::Mapped(mapped) => Some(mapped.translate(line)),
         }
     }
 
@@ -77,6 +141,7 @@ impl PageTable {
         let pages = self.spaces.iter().map(|space| match space {
             AddressSpace::Identity { pages } => *pages,
             AddressSpace::FirstTouch(frames) => frames.used(),
+            AddressSpace::Mapped(mapped) => mapped.entries.len() as u64,
         });
         pages.sum()
     }
@@ -87,6 +152,7 @@ pub struct Frames {
     base: u64,
     frames: u64,
     skew: u64,
+    order: FrameOrder,
     shares: u32,
     table: FxHashMap<u64, u64>,
     /// Pages translated of late, each at its number modulo the length, and their frames; [`NO_PAGE`] for none.
@@ -115,10 +181,17 @@ impl Frames {
             base: u64::from(index) * frames,
             frames,
             skew: u64::from(index) * SKEW,
+            order: FrameOrder::default(),
             shares,
             table: FxHashMap::default(),
             recent: vec![(NO_PAGE, 0); RECENT],
         }
+    }
+
+    /// The same, whose pages take frames in this order.
+    #[must_use]
+    pub fn ordered(self, order: FrameOrder) -> Frames {
+        Frames { order, ..self }
     }
 
     /// Where `line` lies; a page's first touch takes the next frame.
@@ -163,12 +236,50 @@ impl Frames {
                 });
             }
             None => {
-                let frame = self.base + (used + self.skew) % self.frames;
+                let next = (used + self.skew) % self.frames;
+                let frame = self.base
+                    + match self.order {
+                        FrameOrder::InOrder => next,
+                        FrameOrder::Scattered => scattered(next, self.frames),
+                    };
                 self.table.insert(page, frame);
                 frame
             }
         };
         self.recent[page as usize % RECENT] = (page, frame);
         Ok(frame)
+    }
+}
+
+/// A number below `frames` for each number below it, the same for no two: a few rounds of mixing in the
+/// next power of two, until the result is in range.
+fn scattered(frame: u64, frames: u64) -> u64 {
+    let mask = frames.next_power_of_two() - 1;
+    let half = mask.count_ones() / 2 + 1;
+    let mut mixed = frame;
+    loop {
+        for _ in 0..3 {
+            mixed = (mixed ^ mixed >> half).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            mixed = mixed.wrapping_add(0x632B_E59B_D9B4_E019) & mask;
+        }
+        if mixed < frames {
+            return mixed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scattered_frames_are_all_frames() {
+        for frames in [1, 2, 3, 64, 1000] {
+            let mut all: Vec<u64> = (0..frames).map(|i| scattered(i, frames)).collect();
+            let neighbours = all.windows(2).filter(|w| w[1] == w[0] + 1).count();
+            assert!(neighbours as u64 <= frames / 8 + 1);
+            all.sort_unstable();
+            assert_eq!(all, (0..frames).collect::<Vec<_>>());
+        }
     }
 }

@@ -47,6 +47,19 @@ struct Victim {
     arrival: Time,
 }
 
+/// What lies in memory before anybody writes it.
+pub trait Backing: Send {
+    /// The bytes of a line.
+    fn line(&self, line: Logical) -> Line;
+}
+
+/// A line on its way to an agent that keeps it in no cache.
+struct Probed {
+    line: Logical,
+    name: u32,
+    got: At<Option<Line>>,
+}
+
 /// What agents ask memory through.
 pub struct Port {
     pub(super) engine: Engine,
@@ -62,6 +75,10 @@ pub struct Port {
     writing: Vec<Write>,
     free_writes: Vec<u64>,
     victims: VecDeque<Victim>,
+    probed: Vec<Probed>,
+    pub(super) backing: Option<Box<dyn Backing>>,
+    /// Who has rung for whom.
+    rung: Vec<(usize, Time)>,
     pub(super) logs: Vec<Lines>,
     pub(super) counted: bool,
     pub(super) admitted: u64,
@@ -72,6 +89,8 @@ pub struct Port {
     pub(super) committed: Vec<u64>,
     /// The transaction that each core is in.
     transactions: Vec<u64>,
+    /// Cores in a transaction of the hardware's.
+    logging: u64,
 }
 
 /// What cores ask of memory.
@@ -118,6 +137,7 @@ impl Port {
 
     /// Writes a line likewise; nobody will be told.
     pub fn write_past_caches(&mut self, core: usize, line: Logical, data: &Line, arrival: Time) {
+        self.probed.retain(|probed| probed.line != line); // it would bring old bytes
         let class = self.class(line);
         let (request, now) = self.request(core, WRITE, Kind::Write, arrival);
         let controller = &mut self.controller;
@@ -131,8 +151,59 @@ impl Port {
         });
     }
 
-    /// Reads a line that missed into the caches; `waiter` will be told.
-    pub fn fetch(&mut self, waiter: Waiter, line: Logical, arrival: Time) -> Hit {
+    /// Whether a store of agent `core` to `line` is a fault.
+    #[inline]
+    pub fn is_protected(&self, core: usize, line: Virtual) -> bool {
+        self.pages.is_protected(core, line)
+    }
+
+    /// Agent `agent` is told that somebody has rung for it.
+    pub fn ring(&mut self, agent: usize, at: Time) {
+        self.rung.push((agent, at));
+    }
+
+    /// Whether somebody has rung who is not told yet.
+    #[inline]
+    pub fn rings(&self) -> bool {
+        !self.rung.is_empty()
+    }
+
+    /// Lines that memory has read and written so far.
+    pub fn traffic(&self) -> [u64; 2] {
+        let total = self.engine.ledger().grand_total();
+        [total.medium_reads, total.medium_writes]
+    }
+
+    /// Asks for a line that no cache is to take: true if one holds it and so answers, else memory does, and
+    /// `waiter` will be told. What is on its way already is not read again.
+    pub fn probe(&mut self, waiter: Waiter, line: Logical, arrival: Time) -> bool {
+        if let Some(hit) = self.caches.probe(line) {
+            if hit.filling != 0 {
+                self.join(waiter, hit);
+            }
+            return hit.filling == 0;
+        }
+        if let Some(probed) = self.probed.iter().find(|probed| probed.line == line) {
+            self.reading[probed.name as usize - 1].waiters.push(waiter);
+            return false;
+        }
+        let (name, got) = self.read_for(waiter, line, arrival);
+        self.probed.push(Probed { line, name, got });
+        false
+    }
+
+    /// Whether a [`Port::probe`] of `line` would ask memory.
+    pub fn would_ask(&self, line: Logical) -> bool {
+        self.caches.probe(line).is_none() && self.probed.iter().all(|probed| probed.line != line)
+    }
+
+    /// Has memory read a line for `waiter`: the read's name, and what it brings.
+    fn read_for(
+        &mut self,
+        waiter: Waiter,
+        line: Logical,
+        arrival: Time,
+    ) -> (u32, At<Option<Line>>) {
         let name = self.free_reads.pop().unwrap_or_else(|| {
             self.reading.push(Read::default());
             self.reading.len() as u32
@@ -148,11 +219,28 @@ impl Port {
             got = controller.read(line, class, Step::PAST, plan);
             Stored::at(got.at)
         });
+        (name, got)
+    }
+
+    /// Reads a line that missed into the caches; `waiter` will be told.
+    pub fn fetch(&mut self, waiter: Waiter, line: Logical, arrival: Time) -> Hit {
+        let coalesced = self.probed.iter().position(|probed| probed.line == line);
+        let (name, got) = match coalesced {
+            Some(at) => {
+                let Probed { name, got, .. } = self.probed.swap_remove(at);
+                self.reading[name as usize - 1].waiters.push(waiter);
+                (name, got)
+            }
+            None => self.read_for(waiter, line, arrival),
+        };
         // The content of a line never written is unknown: zeros stand in, or what the cells happen to hold.
-        let data = got.value.unwrap_or_else(|| match self.adversity {
-            None => ZERO_LINE,
-            Some(_) => noise(line.0),
-        });
+        let data = got
+            .value
+            .unwrap_or_else(|| match (&self.backing, &self.adversity) {
+                (Some(backing), _) => backing.line(line),
+                (None, None) => ZERO_LINE,
+                (None, Some(_)) => noise(line.0),
+            });
         let (hit, victim) = self.caches.fill(waiter.core, line, &data, got.at, name);
         if let Some(written) = victim {
             self.evict(waiter.core, written, arrival);
@@ -205,6 +293,52 @@ impl Port {
         let controller = &mut self.controller;
         self.engine.admit_announced(request, now, |plan| {
             controller.persist_metadata(line, Step::PAST, plan)
+        });
+    }
+
+    /// `core` begins transaction `number` of the hardware's.
+    pub fn tx_begin(&mut self, core: usize, number: u64, arrival: Time) {
+        self.logging |= 1 << core;
+        if !planted(Fault::LogBitsKept) {
+            self.caches.clear_logged(core);
+        }
+        let controller = &mut self.controller;
+        self.engine
+            .background_at(arrival, |plan| controller.begin(core as u32, number, plan));
+    }
+
+    /// `core` ends it, and will be told when that is accepted.
+    pub fn tx_end(&mut self, core: usize, arrival: Time) {
+        self.logging &= !(1 << core);
+        if !planted(Fault::LogBitsKept) {
+            self.caches.clear_logged(core);
+        }
+        let index = self.new_write(Write {
+            line: None,
+            cores: 1 << core,
+        });
+        let (mut request, now) = self.request(core, WRITE | index, Kind::Write, arrival);
+        request.counted = false; // no line of the program's
+        let controller = &mut self.controller;
+        self.engine
+            .admit_announced(request, now, |plan| controller.commit(core as u32, plan));
+    }
+
+    /// Whether the old content of `line`, which `core` has just found and will store into, is to be logged
+    /// first: the log trigger.
+    #[inline]
+    pub fn must_log(&self, core: usize, line: Logical) -> bool {
+        self.logging >> core & 1 == 1 && !self.caches.is_logged(core, line)
+    }
+
+    /// Logs the content of `line`, which is that of `hit`: on a hit L1 hands it over, on a miss the
+    /// controller has just read it.
+    pub fn log_old(&mut self, core: usize, line: Logical, hit: Hit, arrival: Time) {
+        self.caches.set_logged(core, line);
+        let old = At::new(self.caches.line(hit), self.caches.ready(hit));
+        let controller = &mut self.controller;
+        self.engine.background_at(arrival, |plan| {
+            controller.log_old(core as u32, line, old, plan)
         });
     }
 
@@ -314,8 +448,12 @@ impl Port {
             writing: Vec::new(),
             free_writes: Vec::new(),
             victims: VecDeque::new(),
+            probed: Vec::new(),
+            backing: None,
+            rung: Vec::new(),
             committed: vec![0; cores],
             transactions: vec![0; cores],
+            logging: 0,
             logs: Vec::new(),
             counted: false,
             admitted: 0,
@@ -328,6 +466,8 @@ impl Port {
 
     /// Takes answers and acceptances from the engine, in the order in which cores are to be told.
     pub(super) fn answers(&mut self, told: &mut Vec<(usize, Answer)>) {
+        let rung = self.rung.drain(..);
+        told.extend(rung.map(|(agent, at)| (agent, Answer::Rung(at))));
         if self.engine.has_acceptances() {
             let writing = &mut self.writing;
             for acceptance in self.engine.acceptances() {
@@ -365,6 +505,8 @@ impl Port {
             } else if request.tag & WRITE == 0 {
                 let read = &mut self.reading[request.tag as usize - 1];
                 self.caches.filled(read.line, request.tag as u32);
+                self.probed
+                    .retain(|probed| u64::from(probed.name) != request.tag);
                 for waiter in read.waiters.drain(..) {
                     told.push((waiter.core, Answer::Line(waiter, answer.at)));
                 }
@@ -452,6 +594,7 @@ impl Port {
 
     fn admit_write(&mut self, core: usize, cores: u64, written: &WriteBack, arrival: Time) {
         let line = written.line;
+        self.probed.retain(|probed| probed.line != line); // it would bring old bytes
         let class = self.class(line);
         let index = self.new_write(Write {
             line: Some(line),

@@ -43,7 +43,10 @@ impl Prefilled {
         let mut engine = Engine::with_image(&machine.engine, image);
         engine.keep_journal();
         engine.hold_back(delays);
-        engine.background(|plan| controller.recover(plan));
+        engine.background(|plan| {
+            controller.recover(plan);
+            controller.undo(plan);
+        });
         Prefilled {
             engine,
             controller,

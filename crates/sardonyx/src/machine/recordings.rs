@@ -5,6 +5,7 @@ use super::{
     Warmup,
 };
 use crate::config::Machine;
+use crate::medium::params::FRAMES;
 use crate::trace::{Level, Source};
 
 /// What to run besides the machine, the design and the traces.
@@ -28,18 +29,16 @@ pub fn system(
     options: Options,
 ) -> Result<System<'static>, RunError> {
     let at_the_core = sources.iter().any(|s| s.provenance().level == Level::Cpu);
-    let machine = match at_the_core {
-        true => &machine.with_cores(sources.len()),
-        false => machine,
-    };
+    let machine = &machine.with_cores(sources.len());
     let lines = machine.engine.medium.geometry.lines();
+    let order = machine.settings.get(&FRAMES);
     let (of, distinct) = (sources.len() as u32, options.distinct);
     let mut agents: Vec<Box<dyn Agent>> = Vec::new();
     let mut spaces = Vec::new();
     for (core, source) in sources.into_iter().enumerate() {
         let copy = core as u32;
         let copies = Copies { copy, of, distinct };
-        spaces.push(copies.space(lines));
+        spaces.push(copies.space(lines, order));
         agents.push(match at_the_core {
             true => {
                 let ops = Box::new(TraceOps::new(source, copies)?);

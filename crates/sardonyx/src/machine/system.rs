@@ -127,6 +127,13 @@ impl<'s> System<'s> {
         self
     }
 
+    /// The same run over a memory that holds something already.
+    #[must_use]
+    pub fn over(mut self, backing: Box<dyn super::Backing>) -> System<'s> {
+        self.port.backing = Some(backing);
+        self
+    }
+
     /// The engine, for its log and its figures.
     pub fn engine(&mut self) -> &mut Engine {
         &mut self.port.engine

@@ -53,6 +53,13 @@ impl Layout {
         }
     }
 
+    /// So many lines more hold data, which a logging keeps for itself; before any region is reserved.
+    pub fn extend_data(&mut self, lines: u64) {
+        debug_assert!(self.regions.is_empty() || lines == 0);
+        self.data_lines += lines;
+        self.next_dense = self.next_dense.max(self.data_lines.next_multiple_of(64));
+    }
+
     /// Lines that hold data.
     pub fn data_lines(&self) -> u64 {
         self.data_lines

@@ -4,8 +4,10 @@
 //! Timing is in memory-clock cycles, as the parts' own files give it; `config` turns nanoseconds into
 //! cycles (rounding up) and validates. Sources are given with each preset.
 
+use crate::line::LINE_BYTES;
 use crate::settings::{
-    Kind, Row, Setting, Settings, Value, Word, clock, latency, rows, section, words,
+    AnyKey, Kind, Origin, Row, Setting, Settings, Value, Word, clock, keys, latency, rows, section,
+    words,
 };
 use crate::units::{Energy, Time};
 
@@ -190,7 +192,7 @@ impl MediumParams {
 }
 
 macro_rules! units {
-    ($($(#[$doc:meta])* $unit:ident $name:literal $what:literal;)*) => {
+    ($($(#[$doc:meta])* $unit:ident $name:literal $what:literal, $number:expr;)*) => {
         /// The on-chip units of the controller.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -228,23 +230,43 @@ macro_rules! units {
                     Kind::Nj,
                     concat!($what, ": energy of one use"),
                 ),
+                Row {
+                    default: Some($number),
+                    ..Row::required(
+                        concat!("units.", $name, ".number"),
+                        int(0, 4_096),
+                        concat!($what, ": units side by side; 0 is one a core"),
+                    )
+                },
             )*];
         }
     };
 }
 
+/// One unit, whose interval says how much it does.
+const ONE: (Value, Origin) = (Value::Int(1), Origin::Source("its interval speaks for it"));
+/// A unit a core: what computes a line's hash.
+const A_CORE: (Value, Origin) = (
+    Value::Int(0),
+    Origin::Assumed(
+        "one a core: ESD Sec. IV-E has the core compute hashes, and the 80 % of write latency in Fig. 17 \
+         leave no room for a queue before 321 ns of SHA-1",
+    ),
+);
+
 units! {
-    Aes "aes" "AES-128 of a line's pad";
-    Sha1 "sha1" "SHA-1 of a line";
-    Crc32 "crc32" "CRC-32 of a line";
-    Compare "compare" "Comparison of two lines";
+    Aes "aes" "AES-128 of a line's pad", ONE;
+    Sha1 "sha1" "SHA-1 of a line", A_CORE;
+    Crc32 "crc32" "CRC-32 of a line", A_CORE;
+    Compare "compare" "Comparison of two lines", ONE;
     /// (ESD's EFIT, the rivals' fingerprint caches).
-    Fingerprints "fingerprints" "Look-up of a fingerprint on chip";
-    Metadata "metadata" "Look-up in a metadata cache";
-    Counters "counters" "Look-up in the counter cache";
+    Fingerprints "fingerprints" "Look-up of a fingerprint on chip", ONE;
+    Metadata "metadata" "Look-up in a metadata cache", ONE;
+    Counters "counters" "Look-up in the counter cache", ONE;
 }
 
-/// One on-chip unit: how long a use takes, how often one may begin, what it costs.
+/// On-chip units of a kind: how long a use takes, how often one may begin, what it costs, how many
+/// there are; a use goes to the unit that is free first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UnitParams {
     /// From start to result.
@@ -253,13 +275,20 @@ pub struct UnitParams {
     pub interval: Time,
     /// Energy of one use.
     pub energy: Energy,
+    /// Units side by side.
+    pub number: usize,
 }
 
 impl UnitParams {
-    /// Those of `unit`, as `settings` say.
+    /// Those of `unit`, as `settings` say; their `cores` if it is one a core.
     pub fn of(unit: Unit, settings: &Settings) -> UnitParams {
         let name = unit.name();
+        let number = match settings.named(&format!("units.{name}.number")) {
+            0 => settings.named("cores"),
+            number => number,
+        };
         UnitParams {
+            number,
             latency: settings.named(&format!("units.{name}.latency_ns")),
             interval: settings.named(&format!("units.{name}.interval_ns")),
             energy: settings.named(&format!("units.{name}.energy_nj")),
@@ -294,6 +323,24 @@ impl EngineParams {
     }
 }
 
+/// Which frame a page takes that is touched for the first time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrameOrder {
+    /// The next one.
+    #[default]
+    InOrder,
+    /// Any one, as on a host that has been up for long.
+    Scattered,
+}
+
+words!(FrameOrder { "in-order" => InOrder, "scattered" => Scattered });
+
+keys! {
+    FRAMES: FrameOrder = word("pages.frames", "in-order"),
+        Assumed("no paper says where an operating system lays pages"),
+        "Which frame a page takes at its first touch: the next one, or any one";
+}
+
 section! {
     /// The processor's side: how a trace's gaps become time (`cpu`).
     CoreParams "core.";
@@ -306,6 +353,47 @@ section! {
         "With caches simulated: stores that wait for their line";
     [cache_latency: Time] "cache_latency_ns" latency(),
         "Caches on the way to memory, added to a read that missed them all";
+}
+
+keys! {
+    THINK_INSTRUCTIONS: u32 = int("think.instructions", (0, 1 << 24), 0),
+        Source("programs are nothing but transactions unless a machine says otherwise"),
+        "Programs: instructions between two transactions";
+    THINK_LOADS: u32 = int("think.loads", (0, 1 << 16), 0),
+        Source("programs are nothing but transactions unless a machine says otherwise"),
+        "Programs: loads of private lines between two transactions, each waiting for the one before";
+    THINK_BYTES: u64 = int("think.bytes", (64, 1 << 34), 16_777_216),
+        Source("of no effect without think.loads; beyond the caches of every machine"),
+        "Programs: private lines of a core that think.loads draws from, in bytes";
+}
+
+/// What a program does between two transactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Think {
+    /// Instructions that touch no memory.
+    pub instructions: u32,
+    /// Loads of private lines, each waiting for the one before.
+    pub loads: u32,
+    /// Private lines; none without loads.
+    pub lines: u64,
+}
+
+impl Think {
+    /// Its parameters.
+    pub const KEYS: [&'static dyn AnyKey; 3] = [&THINK_INSTRUCTIONS, &THINK_LOADS, &THINK_BYTES];
+
+    /// As `settings` say.
+    pub fn of(settings: &Settings) -> Think {
+        let loads = settings.get(&THINK_LOADS);
+        Think {
+            instructions: settings.get(&THINK_INSTRUCTIONS),
+            loads,
+            lines: match loads {
+                0 => 0,
+                _ => settings.get(&THINK_BYTES) / LINE_BYTES as u64,
+            },
+        }
+    }
 }
 
 /// One level of the processor's caches.

@@ -12,6 +12,7 @@ mod rb;
 pub mod run;
 #[cfg(test)]
 mod tests;
+pub mod timed;
 mod why;
 
 use std::cmp::Ordering;
@@ -86,6 +87,15 @@ pub trait Contents {
 
     /// Nobody maps the merged frame any more.
     fn release(&mut self, frozen: u32);
+
+    /// The page maps the merged frame from now on.
+    fn merged(&mut self, _page: Page, _frozen: u32) {}
+
+    /// The page maps the zero page from now on.
+    fn zeroed(&mut self, _page: Page) {}
+
+    /// PageForge's hardware begins to work, so many calls having been made in all.
+    fn hardware_runs(&mut self, _calls: u64) {}
 
     /// A page that somebody has written since the last call.
     fn next_write(&mut self) -> Option<Page> {

@@ -459,7 +459,7 @@ fn metrics(images: &Images, finished: &Finished<'_>) -> Value {
     metrics
 }
 
-fn said(settings: &Settings, row: &Row) -> (String, Value) {
+pub(super) fn said(settings: &Settings, row: &Row) -> (String, Value) {
     let default = row.default.map(|(value, _)| value);
     let value = settings.find(row.name).or(default);
     let value = value.map(|value| match value {
@@ -472,7 +472,7 @@ fn said(settings: &Settings, row: &Row) -> (String, Value) {
 }
 
 /// A value that no source gives, if the user has not given it either.
-fn assumed(settings: &Settings, row: &Row) -> Option<Value> {
+pub(super) fn assumed(settings: &Settings, row: &Row) -> Option<Value> {
     let (_, Origin::Assumed(why)) = row.default? else {
         return None;
     };

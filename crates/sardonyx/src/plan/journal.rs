@@ -61,6 +61,8 @@ pub struct OnChip {
     pub write: Write,
     /// Which bytes of the line.
     pub bytes: u64,
+    /// Lines that are not locked any more.
+    pub unlocked: Vec<Logical>,
 }
 
 /// A line that was encrypted, as the design says: what the auditor of pairs needs to know.
@@ -89,6 +91,17 @@ pub struct Handled {
     pub persist: Persist,
     /// The number of the next write of the medium when this one was handled.
     pub order: u64,
+}
+
+/// A line that the controller wrote to its hardware log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// Its write is numbered from this on.
+    pub from: u64,
+    /// And before this.
+    pub until: u64,
+    /// Its content.
+    pub data: Line,
 }
 
 /// What a program did; told by whoever drives the cores.
@@ -124,6 +137,9 @@ pub enum Event {
     OnChip(u32),
     /// Write request `.0` of [`Journal::handled`] is accepted: a fence need not wait for it.
     Accepted(u32),
+    /// Memory must not have this line yet: a copy in a processor's cache is not drained until it is
+    /// unlocked.
+    Locked(Logical),
     /// A store is in the cache hierarchy: number `.0` of [`Journal::stores`].
     Store(u32),
     /// A program's mark.
@@ -162,6 +178,8 @@ pub struct Journal {
     pub sealed: Vec<Sealed>,
     /// Write requests, in the order of handling.
     pub handled: Vec<Handled>,
+    /// Lines of a hardware log, in the order of handling.
+    pub logged: Vec<Logged>,
     /// Stores of the cores.
     pub stores: Vec<Stored>,
     /// What was used how often, of what is counted while the run goes on.
@@ -184,6 +202,13 @@ impl Journal {
             .handled
             .partition_point(|handled| handled.order <= order);
         next.checked_sub(1)
+    }
+
+    /// The line of a hardware log that the write numbered `order` is of.
+    pub fn logged_by(&self, order: u64) -> Option<&Logged> {
+        let next = self.logged.partition_point(|logged| logged.from <= order);
+        let last = &self.logged[next.checked_sub(1)?];
+        (order < last.until).then_some(last)
     }
 
     /// The counter under which the write numbered `order` was encrypted, as the design says.

@@ -18,7 +18,7 @@ use std::ops::{Deref, DerefMut, Range};
 use smallvec::SmallVec;
 
 use crate::exhausted::Exhausted;
-use crate::line::{Class, Line, Logical, Persist, Place, ZERO_LINE};
+use crate::line::{Class, LINE_BYTES, Line, Logical, Persist, Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::image::Image;
 use crate::medium::layout::Region;
@@ -27,7 +27,7 @@ use crate::stats::{Cause, Purpose};
 use crate::units::Time;
 use contents::Contents;
 use delays::Delays;
-use journal::{Domain, Handled, Journal, OnChip, Sealed, Write};
+use journal::{Domain, Event, Handled, Journal, Logged, OnChip, Sealed, Write};
 use overlay::Payload;
 pub use steps::Step;
 use steps::{Action, Steps};
@@ -166,6 +166,20 @@ impl Plan {
         let after = [after, Step::PAST, Step::PAST];
         let action = Action::Unit(unit as u8);
         self.steps.create(action, self.purpose, after, false)
+    }
+
+    /// Uses it again for what it has been used for: takes its time once more, and no energy.
+    pub fn unit_again(&mut self, unit: Unit, after: Step) -> Step {
+        let step = self.unit(unit, after);
+        if step != Step::PAST {
+            self.steps.get_mut(step).again = true;
+        }
+        step
+    }
+
+    /// The step that comes next.
+    pub fn upcoming(&self) -> Step {
+        self.steps.upcoming()
     }
 
     /// Finished when both are.
@@ -428,6 +442,16 @@ impl Plan {
         }
     }
 
+    /// For the journal: what was planned from step `from` on wrote `plain` to a hardware log.
+    pub fn logged(&mut self, from: Step, plain: &Line) {
+        let until = self.steps.upcoming().0;
+        if let Some(journal) = &mut self.journal {
+            let from = from.0;
+            let data = *plain;
+            journal.logged.push(Logged { from, until, data });
+        }
+    }
+
     /// For the journal: `stored` is encrypted under `counter`; `paired` is the counter's own write if
     /// the two are one group.
     pub fn sealed(&mut self, stored: Stored, place: Place, counter: u64, paired: Option<Stored>) {
@@ -451,6 +475,36 @@ impl Plan {
         ripe: Step,
         domain: Domain,
     ) {
+        self.change_on_chip(place, line, bytes, ripe, (domain, &[]));
+    }
+
+    /// For the journal: reserve power leaves a copy of `line` where it is, as memory must not have it yet.
+    pub fn lock(&mut self, line: Logical) {
+        if let Some(journal) = &mut self.journal {
+            journal.events.push((self.now, Event::Locked(line)));
+        }
+    }
+
+    /// For the journal: the registers whose place is `place` have the bytes `line` after `ripe`, and the lines
+    /// `unlocked` are locked no more.
+    pub fn registers(&mut self, place: Place, line: &Line, ripe: Step, unlocked: &[Logical]) {
+        self.change_on_chip(
+            place,
+            line,
+            0..LINE_BYTES,
+            ripe,
+            (Domain::Registers, unlocked),
+        );
+    }
+
+    fn change_on_chip(
+        &mut self,
+        place: Place,
+        line: &Line,
+        bytes: Range<usize>,
+        ripe: Step,
+        (domain, unlocked): (Domain, &[Logical]),
+    ) {
         if self.journal.is_none() {
             return;
         }
@@ -470,6 +524,7 @@ impl Plan {
                 domain,
                 write,
                 bytes,
+                unlocked: unlocked.to_vec(),
             };
             journal.pending.insert(step.0, change);
         }

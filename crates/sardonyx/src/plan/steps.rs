@@ -75,6 +75,8 @@ pub(crate) struct Record {
     pub pending: u8,
     /// A write of an encryption counter, for the counter write queue.
     pub counter: bool,
+    /// A further use of a unit for the same line.
+    pub again: bool,
     pub purpose: Purpose,
     /// When the step was ready and when it began, in picoseconds.
     pub ready: u64,

@@ -88,6 +88,8 @@ impl Untimed {
         self.plan.failure = None;
         let journal = self.journal();
         journal.handled.clear();
+        journal.logged.clear();
+        journal.events.clear();
         journal.sealed.clear();
         journal.pending.clear();
     }

@@ -1,15 +1,18 @@
 //! Where a simulation takes its records from: a trace file or a generator, in batches.
 //!
-//! A limit belongs to the source, so that no consumer has to count.
+//! A limit, and what is left out before, belong to the source, so that no consumer has to count.
 
 use std::path::Path;
 
-use super::{BATCH, Provenance, Record, Synth, TraceError, TraceReader};
+use super::{BATCH, Op, Provenance, Record, Synth, TraceError, TraceReader};
 
 /// A stream of records.
 pub struct Source {
     name: String,
     origin: Origin,
+    /// Records left out at the beginning.
+    skip: u64,
+    skipped: u64,
     done: u64,
     limit: u64,
 }
@@ -35,18 +38,46 @@ impl Source {
         self
     }
 
+    /// The `records` in the middle of a file; the first of a generator, whose records are alike anywhere.
+    #[must_use]
+    pub fn middle(mut self, records: u64) -> Source {
+        if let Origin::File(reader) = &self.origin {
+            self.skip = reader.records().saturating_sub(records) / 2;
+        }
+        self.limit(records)
+    }
+
     /// What reports call this trace.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Records in all, the limit applied.
+    /// Records in all, what is left out and the limit applied.
     pub fn total(&self) -> u64 {
-        let whole = match &self.origin {
+        self.whole().saturating_sub(self.skip).min(self.limit)
+    }
+
+    fn whole(&self) -> u64 {
+        match &self.origin {
             Origin::File(reader) => reader.records(),
             Origin::Synth(synth) => synth.spec().records,
-        };
-        whole.min(self.limit)
+        }
+    }
+
+    /// How many of the records are requests to memory.
+    ///
+    /// # Errors
+    /// As [`Source::next_batch`].
+    pub fn requests(mut self) -> Result<u64, TraceError> {
+        if let Origin::Synth(_) = self.origin {
+            return Ok(self.total());
+        }
+        let mut requests = 0;
+        self.each(&mut |_, _| (), |record| {
+            requests += u64::from(record.op == Op::ReadMiss || record.op.is_write());
+            Ok(())
+        })?;
+        Ok(requests)
     }
 
     /// Where the records come from.
@@ -67,15 +98,20 @@ impl Source {
         if left == 0 {
             return Ok(false);
         }
-        match &mut self.origin {
-            Origin::File(reader) => {
-                reader.next_batch(batch)?;
-                batch.truncate(left);
+        loop {
+            match &mut self.origin {
+                Origin::File(reader) => drop(reader.next_batch(batch)?),
+                Origin::Synth(synth) => batch.extend(synth.take(BATCH)),
+            };
+            let over = (self.skip - self.skipped).min(batch.len() as u64);
+            self.skipped += over;
+            if over == 0 || over < batch.len() as u64 {
+                batch.drain(..over as usize);
+                break;
             }
-            Origin::Synth(synth) => {
-                batch.extend(synth.take(BATCH.min(left)));
-            }
+            batch.clear();
         }
+        batch.truncate(left);
         self.done += batch.len() as u64;
         Ok(!batch.is_empty())
     }
@@ -98,6 +134,8 @@ impl Source {
         Source {
             name,
             origin,
+            skip: 0,
+            skipped: 0,
             done: 0,
             limit: u64::MAX,
         }

@@ -11,6 +11,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::recorded::{Pattern, Recording};
 use super::{Op, Provenance, Record, Source, TraceError, TraceWriter};
 use crate::line::{Line, Virtual, ZERO_LINE};
 
@@ -25,6 +26,8 @@ pub enum Addresses {
     /// Nine in ten from the first tenth of the footprint.
     #[default]
     HotCold,
+    /// As a recording's requests choose them, reads and writes and gaps as well.
+    Like(Recording),
 }
 
 /// A synthetic trace, stated by its statistics.
@@ -45,10 +48,11 @@ pub struct Spec {
     pub hot_contents: u32,
     /// Lines in the address space, numbered from 2^30.
     pub footprint_lines: u64,
-    /// Share of records that are reads; nineteen in twenty of them ask for one of the last 65,536 lines
-    /// written, the others for any line.
+    /// Share of records that are reads; unless they are like a recording's, nineteen in twenty of them ask
+    /// for one of the last 65,536 lines written, the others for any line.
     pub read_share: f64,
-    /// Mean instructions between records; each gap is uniform from 0 to twice as much.
+    /// Mean instructions between records; unless they are like a recording's, each gap is uniform from 0
+    /// to twice as much.
     pub mean_gap: u32,
     /// Threads, each as likely as the next.
     pub threads: u16,
@@ -162,6 +166,7 @@ pub struct Synth {
     sets: [Vec<(u64, u32)>; SETS.len()],
     recent: VecDeque<u64>,
     cursor: u64,
+    pattern: Option<Pattern>,
     left: u64,
 }
 
@@ -204,6 +209,15 @@ impl Synth {
             sets: Default::default(),
             recent: VecDeque::new(),
             cursor: 0,
+            pattern: match spec.addresses {
+                Addresses::Like(recording) => Some(Pattern::new(
+                    recording,
+                    spec.footprint_lines,
+                    spec.mean_gap,
+                    spec.read_share,
+                )),
+                _ => None,
+            },
             left: spec.records,
             spec,
         })
@@ -281,6 +295,7 @@ impl Synth {
                 self.dice.random_range(0..lines)
             }
             Addresses::HotCold => self.dice.random_range(0..lines.div_ceil(10)),
+            Addresses::Like(_) => unreachable!("the pattern chooses"),
         };
         FIRST_LINE + line
     }
@@ -298,6 +313,24 @@ impl Iterator for Synth {
 
     fn next(&mut self) -> Option<Record> {
         self.left = self.left.checked_sub(1)?;
+        if let Some(pattern) = &mut self.pattern {
+            let (read, gap, line) = pattern.next(&mut self.dice);
+            let thread = self.dice.random_range(0..self.spec.threads);
+            let (op, data) = match read {
+                true => (Op::ReadMiss, None),
+                false => {
+                    let content = self.pick_content();
+                    (Op::DirtyEviction, Some(content_bytes(self.seed, content)))
+                }
+            };
+            return Some(Record {
+                gap,
+                thread,
+                op,
+                line: Virtual(FIRST_LINE + line),
+                data,
+            });
+        }
         let gap = self.dice.random_range(0..=2 * self.spec.mean_gap);
         let thread = self.dice.random_range(0..self.spec.threads);
         let (op, line, data) = if self.dice.next_u64() >> 1 < self.thresholds.read {
@@ -339,7 +372,7 @@ pub fn synth_to_file(
 }
 
 /// A probability as the end of a range of 63-bit draws.
-fn threshold(p: f64) -> u64 {
+pub(super) fn threshold(p: f64) -> u64 {
     (p.clamp(0.0, 1.0) * (1u64 << 63) as f64) as u64
 }
 

@@ -1,9 +1,11 @@
 //! A program running functionally: each transaction changes its flat memory at once and leaves the
 //! operations that a core will play, and on demand what it changed.
 
+use super::random::Random;
 use super::{Flat, Mark, Memory, ProgramSpec, SpecError, Workload};
 use crate::line::{LINE_BYTES, Line, Lines, Logical, Virtual};
 use crate::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError, pieces};
+use crate::medium::params::Think;
 use crate::units::Time;
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -16,6 +18,7 @@ pub struct ProgramRun {
     region: Lines,
     set_up: u64,
     done: u64,
+    think: Think,
 }
 
 impl ProgramRun {
@@ -42,7 +45,14 @@ impl ProgramRun {
             },
             flat,
             done: 0,
+            think: Think::default(),
         })
+    }
+
+    /// The same program, with a core that thinks between its transactions.
+    #[must_use]
+    pub fn thinking(self, think: Think) -> ProgramRun {
+        ProgramRun { think, ..self }
     }
 
     /// The program of `spec` in a `region` with those lines, after a recovery: `done` is its last
@@ -68,6 +78,7 @@ impl ProgramRun {
             region: region.clone(),
             flat,
             done,
+            think: Think::default(),
         })
     }
 
@@ -96,6 +107,15 @@ impl ProgramRun {
         self.set_up
     }
 
+    /// Lines behind the region that only this core reads, between its transactions.
+    pub fn private(&self) -> Lines {
+        Lines {
+            first: self.region.end(),
+            stride: self.region.stride,
+            count: self.think.lines,
+        }
+    }
+
     /// Transactions done.
     pub fn done(&self) -> u64 {
         self.done
@@ -114,6 +134,24 @@ impl ProgramRun {
         let log = self.workload.log_bytes();
         changed.retain(|line| !log.contains(&(line * LINE)));
         changed
+    }
+
+    /// What the core does before the next transaction.
+    fn think(&self, batch: &mut Batch) {
+        let Think {
+            instructions,
+            loads,
+            lines,
+        } = self.think;
+        let (between, private) = (instructions / (loads + 1), self.private());
+        let mut random = Random::new(!self.spec.seed, self.done);
+        for _ in 0..loads {
+            batch.compute(between);
+            let line = Virtual(private.at(random.below(lines)));
+            batch.push(OpKind::Load { from: 0, len: 8 }, line);
+            batch.push(OpKind::Depend, Virtual(0));
+        }
+        batch.compute(instructions - between * loads);
     }
 
     fn record(&mut self, batch: &mut Batch, changed: Option<&mut Vec<u64>>) {
@@ -139,6 +177,7 @@ impl OpSource for ProgramRun {
             return Ok(false);
         }
         self.transaction(batch);
+        self.think(batch);
         Ok(true)
     }
 
@@ -148,7 +187,7 @@ impl OpSource for ProgramRun {
     }
 
     fn pages(&self) -> u64 {
-        self.flat.lines().div_ceil(PAGE_LINES)
+        (self.flat.lines() + self.think.lines).div_ceil(PAGE_LINES)
     }
 }
 
@@ -210,6 +249,14 @@ impl Memory for Recorder<'_> {
     fn counter_cache_writeback(&mut self, at: u64) {
         let line = self.line(at);
         self.batch.push(OpKind::CounterWriteBack, line);
+    }
+
+    fn tx_begin(&mut self, number: u64) {
+        self.batch.push(OpKind::TxBegin, Virtual(number));
+    }
+
+    fn tx_end(&mut self) {
+        self.batch.push(OpKind::TxEnd, Virtual(0));
     }
 
     fn mark(&mut self, mark: Mark) {

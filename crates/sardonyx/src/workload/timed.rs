@@ -4,7 +4,8 @@
 use super::{ProgramRun, ProgramSpec, SpecError};
 use crate::config::Machine;
 use crate::line::{LINE_BYTES, Logical};
-use crate::machine::{MAX_CORES, OpSource, PAGE_LINES, Prefilled, RunError, System, Warmup};
+use crate::machine::{MAX_CORES, OpSource, PAGE_LINES, Prefilled, RunError, System, Warmup, noise};
+use crate::medium::params::Think;
 
 /// Pages by which a core's region lies further into its share than the core's before, and by which the
 /// first lies off the start of memory. Found by search: on `sca` with 1, 2, 4 or 8 cores no two of the
@@ -49,7 +50,8 @@ pub fn check(machine: &Machine, spec: &ProgramSpec, cores: usize) -> Result<(), 
         return Err(RunError::Cores { cores }.into());
     }
     let lines = machine.engine.medium.geometry.lines();
-    let region = spec.build()?.region_bytes() / LINE_BYTES as u64;
+    let private = Think::of(&machine.settings).lines;
+    let region = spec.build()?.region_bytes() / LINE_BYTES as u64 + private;
     if region + (cores as u64 * SKEW + FIRST) * PAGE_LINES <= lines / cores as u64 {
         return Ok(());
     }
@@ -72,6 +74,7 @@ pub fn set_up(
 ) -> Result<Vec<ProgramRun>, ProgramError> {
     check(machine, spec, cores)?;
     let share = machine.engine.medium.geometry.lines() / cores as u64;
+    let think = Think::of(&machine.settings);
     let program = |core: u64| {
         let pages = core * (share / PAGE_LINES + SKEW) + FIRST;
         let base = Logical(pages * PAGE_LINES);
@@ -79,7 +82,7 @@ pub fn set_up(
             seed: spec.seed.wrapping_add(core),
             ..spec.clone()
         };
-        Ok(ProgramRun::new(&spec, base)?)
+        Ok(ProgramRun::new(&spec, base)?.thinking(think))
     };
     (0..cores as u64).map(program).collect()
 }
@@ -98,6 +101,9 @@ pub fn prefilled(
         for line in 0..program.set_up_lines() {
             let place = Logical(program.region().at(line));
             memory.write(place, program.memory().line(line));
+        }
+        for line in program.private().iter() {
+            memory.write(Logical(line), &noise(line));
         }
     }
     memory.settle();

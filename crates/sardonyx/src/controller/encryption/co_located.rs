@@ -8,7 +8,7 @@ use super::global_counter::GlobalCounter;
 use super::pad::Pads;
 use crate::controller::designs::{Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
-use crate::line::{Line, Logical, Place};
+use crate::line::{Line, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -33,7 +33,7 @@ pub static FILE: File<Policy> = File {
         global(
             "co-located-cc",
             |settings, layout| {
-                let cache = CounterTags::new(settings.cache(&COUNTER_CACHE));
+                let cache = CounterTags::new(settings.cache(&COUNTER_CACHE), settings);
                 CoLocated::build(settings, Some(cache), layout)
             },
             Guarantee::EveryLine,
@@ -81,11 +81,10 @@ impl CoLocated {
 }
 
 impl Storey for CoLocated {
-    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
+    fn recover(&mut self, plan: &mut Plan) {
         let (counted, greatest) = plan.greatest_sideband();
         self.counted = counted;
         self.global.recover(|_| greatest, plan);
-        Vec::new()
     }
 
     fn forget_figures(&mut self) {

@@ -6,9 +6,9 @@ use super::ENABLED;
 use super::global_counter::{GlobalCounter, MARK_STRIDE, SURVIVAL};
 use super::pad::Pads;
 use crate::controller::designs::{About, Counters, Design, File, Guarantee, Policy};
-use crate::controller::metadata_cache::MetadataCache;
+use crate::controller::metadata_cache::{MetadataCache, SETS};
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
-use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
+use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
@@ -68,6 +68,7 @@ const KEYS: &[&dyn AnyKey] = &[
     &MARK_STRIDE,
     &COUNTER_CACHE,
     &COUNTER_CACHE_PER_CORE,
+    &SETS,
 ];
 
 /// A policy whose lines draw from one global counter.
@@ -98,7 +99,13 @@ pub static FILE: File<Policy> = File {
         Policy {
             about: About {
                 name: "per-line",
-                keys: &[&ENABLED, &SIBLINGS, &COUNTER_CACHE, &COUNTER_CACHE_PER_CORE],
+                keys: &[
+                    &ENABLED,
+                    &SIBLINGS,
+                    &COUNTER_CACHE,
+                    &COUNTER_CACHE_PER_CORE,
+                    &SETS,
+                ],
                 units: &[Unit::Aes],
                 cut: ON_DEMAND,
                 tries: ON_DEMAND_TRIES,
@@ -206,11 +213,7 @@ impl CounterMode {
         CounterMode {
             pads: Pads::new(settings),
             region: layout.reserve("counters", lines),
-            cache: MetadataCache::new(
-                settings.cache(&COUNTER_CACHE),
-                Unit::Counters,
-                Queue::Counter,
-            ),
+            cache: MetadataCache::new(&COUNTER_CACHE, Unit::Counters, Queue::Counter, settings),
             numbers: Numbers::PerLine,
             atomicity: Atomicity::Marked,
             siblings: settings.get(&SIBLINGS),
@@ -265,7 +268,7 @@ impl Storey for CounterMode {
         self.cache.flush(&mut plan.because(Cause::Counter));
     }
 
-    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
+    fn recover(&mut self, plan: &mut Plan) {
         let (mut counted, mut greatest) = (0, 0);
         for place in plan.written(&self.region) {
             let line = plan.peek(place).expect("it has been written");
@@ -281,7 +284,6 @@ impl Storey for CounterMode {
         if let Numbers::Global(global) = &mut self.numbers {
             global.recover(|_| greatest, plan);
         }
-        Vec::new()
     }
 
     fn forget_figures(&mut self) {

@@ -2,10 +2,10 @@
 //! with a counter cache): eight counters share a tag, each is there or not. Nothing is ever dirty.
 //! Left out: the counters' values, which the medium's newest view has.
 
-use crate::controller::metadata_cache::{rate, spread};
+use crate::controller::metadata_cache::{SetIndex, rate};
 use crate::line::{LINE_BYTES, Place};
 use crate::plan::Step;
-use crate::settings::CacheParams;
+use crate::settings::{CacheParams, Settings};
 
 const PER_TAG: u64 = 8;
 
@@ -21,7 +21,7 @@ struct Entry {
 /// The cache: set-associative, LRU.
 pub struct CounterTags {
     ways: usize,
-    sets: u64,
+    sets: SetIndex,
     entries: Vec<Entry>,
     clock: u64,
     lookups: u64,
@@ -30,12 +30,12 @@ pub struct CounterTags {
 
 impl CounterTags {
     /// An empty cache of `params.bytes / 8` counters.
-    pub fn new(params: CacheParams) -> CounterTags {
+    pub fn new(params: CacheParams, settings: &Settings) -> CounterTags {
         let ways = params.ways.max(1);
         let sets = (params.bytes / LINE_BYTES as u64 / ways as u64).max(1);
         CounterTags {
             ways,
-            sets,
+            sets: SetIndex::new(sets, settings),
             entries: vec![Entry::default(); sets as usize * ways],
             clock: 0,
             lookups: 0,
@@ -82,7 +82,7 @@ impl CounterTags {
     }
 
     fn set(&mut self, a: Place) -> &mut [Entry] {
-        let first = spread(a.0 / PER_TAG, self.sets) as usize * self.ways;
+        let first = self.sets.of(a.0 / PER_TAG) * self.ways;
         &mut self.entries[first..first + self.ways]
     }
 }
@@ -97,10 +97,8 @@ mod tests {
 
     #[test]
     fn a_neighbours_counter_is_not_there_and_the_oldest_eight_go() {
-        let mut cache = CounterTags::new(CacheParams {
-            bytes: 128,
-            ways: 2,
-        });
+        let (bytes, ways) = (128, 2);
+        let mut cache = CounterTags::new(CacheParams { bytes, ways }, &Settings::default());
         cache.insert(Place(3), Step::PAST);
         assert_eq!(cache.find(Place(3)), Some(Step::PAST));
         assert_eq!(cache.find(Place(4)), None);

@@ -3,6 +3,7 @@
 //! Source: counter mode as SCA, DeWrite and ESD use it; the policies are SCA's (HPCA 2018).
 //! Left out: where lines go, which is the mapping layers' to say.
 
+pub mod cfb;
 pub mod counter_tags;
 pub mod global_counter;
 pub mod pad;

@@ -19,6 +19,12 @@ keys! {
         "Encrypt under another key, so that whatever does not depend on the key shows";
 }
 
+/// AES under [`KEY`], or another one.
+pub(super) fn cipher(settings: &Settings) -> Aes128 {
+    let flip = u8::from(settings.get(&OTHER_KEY));
+    Aes128::new(&Array::from(KEY.map(|byte| byte ^ flip)))
+}
+
 /// Makes pads.
 #[derive(Clone)]
 pub struct Pads {
@@ -28,9 +34,8 @@ pub struct Pads {
 impl Pads {
     /// Pads under [`KEY`], or another one.
     pub fn new(settings: &Settings) -> Pads {
-        let flip = u8::from(settings.get(&OTHER_KEY));
         Pads {
-            cipher: Aes128::new(&Array::from(KEY.map(|byte| byte ^ flip))),
+            cipher: cipher(settings),
         }
     }
 
@@ -79,10 +84,10 @@ fn crypt(cipher: &Aes128, iv: [u8; 16], line: &Line) -> Line {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn bytes<const N: usize>(hex: &str) -> [u8; N] {
+    pub fn bytes<const N: usize>(hex: &str) -> [u8; N] {
         let digits = hex.as_bytes().as_chunks::<2>().0;
         let byte = |d: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(d).unwrap(), 16).unwrap();
         let all: Vec<u8> = digits.iter().map(byte).collect();

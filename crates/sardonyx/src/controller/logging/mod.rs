@@ -6,4 +6,9 @@ use super::designs::{Logging, files};
 /// The logging of a stack that names none.
 pub const DEFAULT: &str = none::NAME;
 
-files! { Logging: none }
+/// The region of a log that does not lie among the lines of the mapping.
+pub const LOG_REGION: &str = "log";
+
+files! { Logging: none hw_log easy_pm }
+
+mod undo;

@@ -6,8 +6,10 @@ use sha1::{Digest as _, Sha1};
 
 use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index};
+use super::places::{FRESH, REUSE};
 use super::tables::Tables;
 use crate::controller::designs::{Design, File, Mapping};
+use crate::controller::metadata_cache::SETS;
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -60,17 +62,24 @@ struct BySha1 {
 }
 
 impl Fingerprint for BySha1 {
-    const KEYS: &'static [&'static dyn AnyKey] =
-        &[&VERIFY, &DIGEST_BYTES, &FINGERPRINT_CACHE, &MAPPING_CACHE];
+    const KEYS: &'static [&'static dyn AnyKey] = &[
+        &VERIFY,
+        &DIGEST_BYTES,
+        &FINGERPRINT_CACHE,
+        &MAPPING_CACHE,
+        &REUSE,
+        &FRESH,
+        &SETS,
+    ];
     const UNIT: Unit = Unit::Sha1;
     const GUESSES: bool = false;
 
     /// A sound one always compares, so that no mapping is accepted before the content that it shares.
     fn build(settings: &Settings, sound: bool, layout: &mut Layout) -> (BySha1, Tables) {
         let buckets = layout.data_lines().div_ceil(2);
-        let cache = settings.cache(&FINGERPRINT_CACHE);
-        let index = Index::new(SHA1_BYTES, buckets, false, cache, layout);
-        let tables = Tables::new(index, settings.cache(&MAPPING_CACHE), false, sound, layout);
+        let cache = &FINGERPRINT_CACHE;
+        let index = Index::new(SHA1_BYTES, buckets, false, cache, settings, layout);
+        let tables = Tables::new(index, &MAPPING_CACHE, false, sound, settings, layout);
         let fingerprint = BySha1 {
             digest_bytes: settings.get(&DIGEST_BYTES),
             verify: settings.get(&VERIFY) || sound,

@@ -6,9 +6,11 @@
 use super::amt::SATURATED;
 use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index, Match};
+use super::places::{FRESH, REUSE};
 use super::tables::Tables;
 use crate::controller::Figures;
 use crate::controller::designs::{Design, File, Mapping};
+use crate::controller::metadata_cache::SETS;
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -78,16 +80,23 @@ struct ByCrc32 {
 }
 
 impl Fingerprint for ByCrc32 {
-    const KEYS: &'static [&'static dyn AnyKey] = &[&HISTORY, &FINGERPRINT_CACHE, &MAPPING_CACHE];
+    const KEYS: &'static [&'static dyn AnyKey] = &[
+        &HISTORY,
+        &FINGERPRINT_CACHE,
+        &MAPPING_CACHE,
+        &REUSE,
+        &FRESH,
+        &SETS,
+    ];
     const UNIT: Unit = Unit::Crc32;
     const GUESSES: bool = true;
 
     fn build(settings: &Settings, sound: bool, layout: &mut Layout) -> (ByCrc32, Tables) {
         // Six entries fit a bucket; four in the mean leave room.
         let buckets = layout.data_lines().div_ceil(4);
-        let cache = settings.cache(&FINGERPRINT_CACHE);
-        let index = Index::new(CRC_BYTES, buckets, true, cache, layout);
-        let tables = Tables::new(index, settings.cache(&MAPPING_CACHE), true, sound, layout);
+        let cache = &FINGERPRINT_CACHE;
+        let index = Index::new(CRC_BYTES, buckets, true, cache, settings, layout);
+        let tables = Tables::new(index, &MAPPING_CACHE, true, sound, settings, layout);
         let predictor = Predictor {
             history: settings.get(&HISTORY),
             outcomes: 0,

@@ -4,7 +4,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::controller::metadata_cache::{Replacement, spread};
+use crate::controller::metadata_cache::{Replacement, SetIndex};
 use crate::line::Place;
 use crate::plan::Step;
 use crate::settings::{Settings, keys};
@@ -54,7 +54,7 @@ pub struct Efit {
     refresh_every: u64,
     refresh_by: u8,
     ways: usize,
-    sets: u64,
+    sets: SetIndex,
     checks: Vec<u64>,
     entries: Vec<Entry>,
     /// Which entry speaks of a place, so that it can be dropped when the place is freed.
@@ -80,7 +80,7 @@ impl Efit {
             refresh_every: settings.get(&REFRESH_EVERY),
             refresh_by: settings.get(&REFRESH_BY),
             ways,
-            sets,
+            sets: SetIndex::new(sets, settings),
             checks: vec![0; slots],
             entries: vec![blank; slots],
             of_place: FxHashMap::with_capacity_and_hasher(slots, Default::default()),
@@ -168,6 +168,6 @@ impl Efit {
 
     #[inline]
     fn first(&self, check: u64) -> usize {
-        spread(check, self.sets) as usize * self.ways
+        self.sets.of(check) * self.ways
     }
 }

@@ -5,9 +5,9 @@
 use super::SHARING;
 use super::amt::{Amt, ENTRY, Entry, SATURATED, When, placement};
 use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
-use super::places::{Allocator, Paged};
+use super::places::{Allocator, FRESH, Paged, REUSE};
 use crate::controller::designs::{About, Design, File, Guarantee, Mapping};
-use crate::controller::metadata_cache::{MetadataCache, Replacement, rate};
+use crate::controller::metadata_cache::{MetadataCache, Replacement, SETS, rate};
 use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Top, Write, stands_on_below,
 };
@@ -79,6 +79,9 @@ const KEYS: &[&dyn AnyKey] = &[
     &REFRESH_BY,
     &AMT_CACHE,
     &AMT_POLICY,
+    &REUSE,
+    &FRESH,
+    &SETS,
 ];
 
 /// ESD with one persistence of mappings.
@@ -202,8 +205,7 @@ impl Esd {
         layout: &mut Layout,
     ) -> Top {
         let reclaim = settings.get(&RECLAIM);
-        let cache = settings.cache(&AMT_CACHE);
-        let cache = MetadataCache::new(cache, Unit::Metadata, Queue::Data)
+        let cache = MetadataCache::new(&AMT_CACHE, Unit::Metadata, Queue::Data, settings)
             .replacing(settings.get(&AMT_POLICY));
         Box::new(Esd {
             matrix: settings.get(&MATRIX),
@@ -212,7 +214,7 @@ impl Esd {
             refer_max: settings.get(&REFER_MAX),
             efit: Efit::new(settings),
             amt: Amt::new(reclaim == Reclaim::Counted, cache, layout),
-            places: Allocator::new(layout.data_lines()),
+            places: Allocator::new(layout.data_lines(), settings),
             lines_at: Paged::default(),
             leaked: 0,
             counts: Counts::default(),
@@ -362,7 +364,7 @@ impl Storey for Esd {
         self.amt.cache.flush(&mut plan.because(Cause::Mapping));
     }
 
-    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
+    fn recover(&mut self, plan: &mut Plan) {
         let (places, lines_at) = (&mut self.places, &mut self.lines_at);
         self.amt.scan(plan, |_, place| {
             places.take(place);
@@ -371,7 +373,6 @@ impl Storey for Esd {
         if self.reclaim == Reclaim::Counted && !planted(Fault::CountsTrusted) {
             self.amt.recount(&self.lines_at, plan);
         }
-        Vec::new()
     }
 
     fn forget_figures(&mut self) {

@@ -159,7 +159,7 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
         self.tables.flush(plan);
     }
 
-    fn recover(&mut self, plan: &mut Plan) -> Vec<Logical> {
+    fn recover(&mut self, plan: &mut Plan) {
         match self.tables.sound {
             true => {
                 let digest = |data: &Line| self.fingerprint.of(data);
@@ -167,7 +167,6 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
             }
             false => self.tables.recover(plan),
         }
-        Vec::new()
     }
 
     fn forget_figures(&mut self) {

@@ -10,7 +10,7 @@ use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step};
 use crate::planted::{Fault, planted};
-use crate::settings::CacheParams;
+use crate::settings::{CacheKey, Settings};
 use crate::stats::Cause;
 
 /// The last byte of a bucket: entries that lie beyond it because it was full.
@@ -80,7 +80,8 @@ impl Index {
         digest: usize,
         buckets: u64,
         moves: bool,
-        cache: CacheParams,
+        cache: &CacheKey,
+        settings: &Settings,
         layout: &mut Layout,
     ) -> Index {
         let entry = digest + 6;
@@ -91,7 +92,7 @@ impl Index {
             per_bucket: OVERFLOW / entry,
             moves,
             recovered: false,
-            cache: MetadataCache::new(cache, Unit::Fingerprints, Queue::Data),
+            cache: MetadataCache::new(cache, Unit::Fingerprints, Queue::Data, settings),
             entries: 0,
         }
     }

@@ -1,15 +1,49 @@
-//! Which places are free: a line's own place first, then places that were freed, the oldest first,
-//! then the data region from its top down. Source: none of the papers says (*assumed*, on chip).
+//! Which places are free, and which of them a line gets. Source: none of the papers says, so that what
+//! decides is keys (*assumed*); the allocator's knowledge is on chip.
 //! Left out: why a place is free; the mapping's counts say.
 
 use crate::planted::{Fault, planted};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 
 use crate::line::Place;
 use crate::mechanisms::Mechanism;
 use crate::plan::{Plan, Step};
+use crate::settings::{Settings, keys, words};
+
+/// Which of the freed places a line gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// The one that was freed first.
+    Fifo,
+    /// The one that was freed last.
+    Lifo,
+    /// The one nearest the line's own.
+    Nearest,
+}
+
+words!(Reuse { "fifo" => Fifo, "lifo" => Lifo, "nearest" => Nearest });
+
+/// Where a unique line goes while there are places that nobody has used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// To its own place if that is free, then to a freed one, then to the top of the data region.
+    Home,
+    /// As in a log: to a freed place, then to the lowest that has not been used.
+    Log,
+}
+
+words!(Fresh { "home" => Home, "log" => Log });
+
+keys! {
+    REUSE: Reuse = word("places.reuse", "fifo"),
+        Assumed("no paper says which freed place is used again first"),
+        "Which freed place a line gets: freed first, freed last, or nearest its own";
+    FRESH: Fresh = word("places.fresh", "home"),
+        Assumed("no paper says where a line that is not shared lies"),
+        "Where a unique line goes: its own place if free, or one after the other as in a log";
+}
 
 const PAGE: usize = 4096;
 
@@ -58,39 +92,87 @@ impl Places {
     }
 }
 
+/// Places that were freed; some may have been taken again since.
+enum Freed {
+    /// In the order in which they were freed.
+    InOrder(VecDeque<Place>, Reuse),
+    ByPlace(BTreeSet<Place>),
+}
+
+impl Freed {
+    fn new(reuse: Reuse) -> Freed {
+        match reuse {
+            Reuse::Fifo | Reuse::Lifo => Freed::InOrder(VecDeque::new(), reuse),
+            Reuse::Nearest => Freed::ByPlace(BTreeSet::new()),
+        }
+    }
+
+    fn put(&mut self, place: Place) {
+        match self {
+            Freed::InOrder(places, _) => places.push_back(place),
+            Freed::ByPlace(places) => {
+                places.insert(place);
+            }
+        }
+    }
+
+    /// Takes the one out whose turn it is for a line whose own place is `home`.
+    fn take(&mut self, home: Place) -> Option<Place> {
+        match self {
+            Freed::InOrder(places, Reuse::Lifo) => places.pop_back(),
+            Freed::InOrder(places, _) => places.pop_front(),
+            Freed::ByPlace(places) => {
+                let below = places.range(..home).next_back();
+                let above = places.range(home..).next();
+                let nearest = below.into_iter().chain(above);
+                let place = *nearest.min_by_key(|place| place.0.abs_diff(home.0))?;
+                places.take(&place)
+            }
+        }
+    }
+}
+
 /// Hands out places and takes them back.
 pub struct Allocator {
+    fresh: Fresh,
     used: Places,
     /// In `freed`, and so not to be put there again.
     queued: Places,
-    freed: VecDeque<Place>,
+    freed: Freed,
     /// When the old owners of places freed of late were unmapped.
     unmapped: FxHashMap<u64, Step>,
     unmapped_limit: usize,
-    /// Everything at and above it has been handed out once.
-    top: u64,
+    /// Everything at and above it has been handed out once, or everything below it in a log.
+    edge: u64,
+    lines: u64,
     in_use: u64,
 }
 
 impl Allocator {
     /// All of `lines` places are free.
-    pub fn new(lines: u64) -> Allocator {
+    pub fn new(lines: u64, settings: &Settings) -> Allocator {
+        let fresh = settings.get(&FRESH);
         Allocator {
+            edge: match fresh {
+                Fresh::Home => lines,
+                Fresh::Log => 0,
+            },
+            lines,
+            fresh,
             used: Places::default(),
             queued: Places::default(),
-            freed: VecDeque::new(),
+            freed: Freed::new(settings.get(&REUSE)),
             unmapped: FxHashMap::default(),
             unmapped_limit: 1024,
-            top: lines,
             in_use: 0,
         }
     }
 
-    /// A free place, `home` if it is one, and the step before which it must not be written.
+    /// A free place for a line whose own is `home`, and the step before which it must not be written.
     pub fn allocate(&mut self, home: Place, plan: &mut Plan) -> Option<(Place, Step)> {
-        let place = match self.used.has(home) {
-            false => home,
-            true => self.another()?,
+        let place = match self.fresh == Fresh::Home && !self.used.has(home) {
+            true => home,
+            false => self.another(home)?,
         };
         self.take(place);
         if plan.keeps_journal() && plan.peek(place).is_some() {
@@ -100,20 +182,34 @@ impl Allocator {
         Some((place, unmapped.unwrap_or(Step::PAST)))
     }
 
-    fn another(&mut self) -> Option<Place> {
-        while let Some(place) = self.freed.pop_front() {
+    fn another(&mut self, home: Place) -> Option<Place> {
+        while let Some(place) = self.freed.take(home) {
             self.queued.put(place, false);
             if !self.used.has(place) || planted(Fault::FreedGivenTwice) {
                 return Some(place);
             }
         }
-        while self.top > 0 {
-            self.top -= 1;
-            if !self.used.has(Place(self.top)) {
-                return Some(Place(self.top));
+        while let Some(place) = self.next() {
+            if !self.used.has(place) {
+                return Some(place);
             }
         }
         None
+    }
+
+    /// The next place that has not been handed out at the edge.
+    fn next(&mut self) -> Option<Place> {
+        match self.fresh {
+            Fresh::Home => {
+                self.edge = self.edge.checked_sub(1)?;
+                Some(Place(self.edge))
+            }
+            Fresh::Log => {
+                let place = self.edge;
+                self.edge += u64::from(place < self.lines);
+                (place < self.lines).then_some(Place(place))
+            }
+        }
     }
 
     /// `place` is in use, whether it was or not.
@@ -148,7 +244,7 @@ impl Allocator {
         plan.exercise(Mechanism::Freed);
         if !self.queued.has(place) {
             self.queued.put(place, true);
-            self.freed.push_back(place);
+            self.freed.put(place);
         }
         self.let_go(place, unmapped, plan);
     }
@@ -169,10 +265,58 @@ mod tests {
     use super::*;
     use crate::medium::image::Image;
 
+    fn four(reuse: Reuse, fresh: Fresh) -> Allocator {
+        let mut settings = Settings::default();
+        settings.set(&REUSE, reuse);
+        settings.set(&FRESH, fresh);
+        Allocator::new(4, &settings)
+    }
+
+    fn places() -> Allocator {
+        Allocator::new(4, &Settings::default())
+    }
+
+    /// Which places lines with these own places get, after 2, 0 and 3 have been freed in this order.
+    fn reused(reuse: Reuse, fresh: Fresh, homes: [u64; 3]) -> [u64; 3] {
+        let mut plan = Plan::new(Image::new(), true);
+        let mut places = four(reuse, fresh);
+        for home in 0..4 {
+            places.allocate(Place(home), &mut plan);
+        }
+        for freed in [2, 0, 3] {
+            places.free(Place(freed), Step::PAST, &mut plan);
+        }
+        homes.map(|home| places.allocate(Place(home), &mut plan).unwrap().0.0)
+    }
+
+    #[test]
+    fn freed_places_come_in_the_order_of_the_key() {
+        assert_eq!(reused(Reuse::Fifo, Fresh::Home, [1, 1, 1]), [2, 0, 3]);
+        assert_eq!(reused(Reuse::Lifo, Fresh::Home, [1, 1, 1]), [3, 0, 2]);
+        assert_eq!(reused(Reuse::Nearest, Fresh::Home, [1, 1, 1]), [0, 2, 3]);
+        assert_eq!(reused(Reuse::Fifo, Fresh::Home, [3, 3, 3]), [3, 2, 0]);
+        assert_eq!(reused(Reuse::Fifo, Fresh::Log, [3, 3, 3]), [2, 0, 3]);
+    }
+
+    #[test]
+    fn a_log_fills_from_the_bottom() {
+        let mut plan = Plan::new(Image::new(), true);
+        let mut places = four(Reuse::Fifo, Fresh::Log);
+        let mut at = || {
+            places
+                .allocate(Place(3), &mut plan)
+                .map(|(place, _)| place.0)
+        };
+        assert_eq!(
+            [at(), at(), at(), at(), at()],
+            [Some(0), Some(1), Some(2), Some(3), None]
+        );
+    }
+
     #[test]
     fn home_then_freed_then_the_top() {
         let mut plan = Plan::new(Image::new(), true);
-        let mut places = Allocator::new(4);
+        let mut places = places();
         let at = |p: &mut Allocator, home, plan: &mut Plan| {
             p.allocate(Place(home), plan).map(|(place, _)| place.0)
         };
@@ -189,7 +333,7 @@ mod tests {
     #[test]
     fn a_freed_place_is_gated_by_its_unmapping() {
         let mut plan = Plan::new(Image::new(), true);
-        let mut places = Allocator::new(4);
+        let mut places = places();
         places.allocate(Place(0), &mut plan);
         let step = plan.unit(crate::medium::params::Unit::Metadata, Step::PAST);
         places.free(Place(0), step, &mut plan);
@@ -199,7 +343,7 @@ mod tests {
     #[test]
     fn a_place_that_was_shared_waits_for_all_who_let_it_go() {
         let mut plan = Plan::new(Image::new(), true);
-        let mut places = Allocator::new(4);
+        let mut places = places();
         places.allocate(Place(0), &mut plan);
         let unit = crate::medium::params::Unit::Metadata;
         let (first, last) = (plan.unit(unit, Step::PAST), plan.unit(unit, Step::PAST));

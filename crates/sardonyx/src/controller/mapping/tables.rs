@@ -15,7 +15,7 @@ use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
 use crate::planted::{Fault, planted};
-use crate::settings::CacheParams;
+use crate::settings::{CacheKey, Settings};
 use crate::stats::Cause;
 
 const PER_LINE: u64 = 12;
@@ -51,19 +51,20 @@ impl Tables {
     /// Tables for the data lines of `layout`.
     pub fn new(
         index: Index,
-        cache: CacheParams,
+        cache: &CacheKey,
         free_map: bool,
         sound: bool,
+        settings: &Settings,
         layout: &mut Layout,
     ) -> Tables {
         let lines = layout.data_lines();
-        let cache = MetadataCache::new(cache, Unit::Metadata, Queue::Data);
+        let cache = MetadataCache::new(cache, Unit::Metadata, Queue::Data, settings);
         Tables {
             index,
             amt: Amt::new(false, cache, layout),
             inverse: layout.reserve("inverse", lines.div_ceil(PER_LINE)),
             free_map: free_map.then(|| layout.reserve("free-map", lines.div_ceil(BITS))),
-            places: Allocator::new(lines),
+            places: Allocator::new(lines, settings),
             leaked: 0,
             sound,
         }

@@ -8,7 +8,7 @@
 
 use super::amt::Entries;
 use crate::controller::designs::{About, Design, File, Guarantee, Mapping, Placement};
-use crate::controller::metadata_cache::{MetadataCache, rate};
+use crate::controller::metadata_cache::{MetadataCache, SETS, rate};
 use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Write, stands_on_below,
 };
@@ -42,7 +42,7 @@ pub static FILE: File<Mapping> = File {
     layers: &[Mapping {
         about: About {
             name: "zero-lines",
-            keys: &[&LOGS, &CACHE],
+            keys: &[&LOGS, &CACHE, &SETS],
             units: &[Unit::Metadata],
             cut: "bits not written back on demand are lost; nothing has to be rebuilt",
             tries: &[Mechanism::MetadataEviction, Mechanism::MetadataWriteBack],
@@ -95,7 +95,7 @@ impl ZeroLines {
         ZeroLines {
             logs: settings.get(&LOGS),
             table: layout.reserve(REGION, lines),
-            cache: MetadataCache::new(settings.cache(&CACHE), Unit::Metadata, Queue::Data),
+            cache: MetadataCache::new(&CACHE, Unit::Metadata, Queue::Data, settings),
             writes: 0,
             zeros: 0,
             below,

@@ -15,7 +15,7 @@ impl Checker<'_> {
         }
         let position = self.survivors.position();
         let untimed = &self.survivors.untimed;
-        let written = secrecy::written(untimed, 0, self.history.data_lines());
+        let written = secrecy::written(untimed, 0, self.history.held());
         let mut report = |kind, place, what| {
             self.secrets.push(Violation {
                 place: Some(place),

@@ -60,6 +60,8 @@ pub struct Caches {
     l1: Vec<Private>,
     l2: Vec<Private>,
     llc: Shared,
+    /// Accesses that the last level has answered, and those that it has not.
+    llc_accesses: [u64; 2],
 }
 
 impl Caches {
@@ -77,6 +79,7 @@ impl Caches {
                 _ => levels(params.l2),
             },
             llc: Shared::new(params.llc),
+            llc_accesses: [0; 2],
         }
     }
 
@@ -87,6 +90,18 @@ impl Caches {
             Some(slot) => Some(self.hit(slot, Level::L1)),
             None => self.find_below(core, line.0),
         }
+    }
+
+    /// Looks whether any cache has `line`, which the inclusive last level knows; nobody takes it, and it is no
+    /// more recent than before.
+    pub fn probe(&self, line: Logical) -> Option<Hit> {
+        let slot = self.llc.peek(line.0)?;
+        Some(self.hit(slot, Level::Llc))
+    }
+
+    /// Accesses of all cores that the last level has answered, and those that went to memory.
+    pub fn llc_accesses(&self) -> [u64; 2] {
+        self.llc_accesses
     }
 
     /// Fetches the last level's set of `line` into the host's caches; no effect on results.
@@ -106,6 +121,7 @@ impl Caches {
             Some(slot) => (slot, Level::L2),
             None => {
                 let slot = self.llc.find(line)?;
+                self.llc_accesses[0] += 1;
                 self.llc.state_mut(slot).sharers |= 1 << core;
                 if let Some(l2) = self.l2.get_mut(core) {
                     l2.insert(line, slot);
@@ -138,6 +154,7 @@ impl Caches {
         filling: u32,
     ) -> (Hit, Option<WriteBack>) {
         debug_assert!(self.llc.peek(line.0).is_none());
+        self.llc_accesses[1] += 1;
         let slot = self.llc.victim(line.0);
         let gone = self.llc.tag(slot).and_then(|old| {
             let written = self.take_dirt(slot, old);
@@ -180,6 +197,26 @@ impl Caches {
             let line = self.llc.tag(hit.slot).expect("a hit is a line");
             self.leave_private(hit.slot, line, 1 << core);
         }
+    }
+
+    /// Whether `core` has logged `line`, which it has just found, in its transaction: the log bit of L1.
+    pub fn is_logged(&self, core: usize, line: Logical) -> bool {
+        self.l1[core].is_logged(line.0)
+    }
+
+    /// Sets that bit.
+    pub fn set_logged(&mut self, core: usize, line: Logical) {
+        self.l1[core].set_logged(line.0);
+    }
+
+    /// Clears all of them of `core`: a transaction begins or ends.
+    pub fn clear_logged(&mut self, core: usize) {
+        self.l1[core].clear_logged();
+    }
+
+    /// When the bytes of a line found are there.
+    pub fn ready(&self, hit: Hit) -> Step {
+        self.llc.state(hit.slot).at
     }
 
     /// Whether `line` has been stored to since it came or was last written back.

@@ -3,11 +3,15 @@
 
 use crate::medium::params::CacheLevel;
 
+/// The log bit of a line: the core's transaction has logged it.
+const LOGGED: u32 = 1 << 31;
+
 /// A set-associative LRU cache of tags.
 pub(super) struct Private {
     sets: Sets,
     /// Line + 1, 0 for none; the most recent of a set first.
     tags: Vec<u64>,
+    /// Their top bit is the log bit.
     slots: Vec<u32>,
 }
 
@@ -28,12 +32,12 @@ impl Private {
         let tags = &mut self.tags[first..first + self.sets.ways];
         let way = tags.iter().position(|tag| *tag == line + 1)?;
         if way == 0 {
-            return Some(self.slots[first]);
+            return Some(self.slots[first] & !LOGGED);
         }
         to_front(&mut tags[..=way]);
         let slots = &mut self.slots[first..=first + way];
         to_front(slots);
-        Some(slots[0])
+        Some(slots[0] & !LOGGED)
     }
 
     /// Takes a line that is not here, dropping the least recent one.
@@ -46,6 +50,27 @@ impl Private {
         to_front(&mut tags[..=way]);
         to_front(&mut slots[..=way]);
         (tags[0], slots[0]) = (line + 1, slot);
+    }
+
+    /// Whether the log bit of `line`, which has just been found here or taken, is set.
+    pub fn is_logged(&self, line: u64) -> bool {
+        let first = self.sets.first(line);
+        debug_assert_eq!(self.tags[first], line + 1);
+        self.slots[first] & LOGGED != 0
+    }
+
+    /// Sets it.
+    pub fn set_logged(&mut self, line: u64) {
+        let first = self.sets.first(line);
+        debug_assert_eq!(self.tags[first], line + 1);
+        self.slots[first] |= LOGGED;
+    }
+
+    /// Clears all log bits.
+    pub fn clear_logged(&mut self) {
+        for slot in &mut self.slots {
+            *slot &= !LOGGED;
+        }
     }
 
     /// Drops `line` if it is here.

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use crate::line::{Line, Virtual, ZERO_LINE};
 use crate::machine::RunError;
 use crate::machine::{AddressSpace, Frames, TraceUse};
+use crate::medium::params::FrameOrder;
 use crate::splitmix::mix;
 use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source};
 
@@ -59,8 +60,9 @@ impl Copies {
     };
 
     /// The copy's share of a machine with `capacity_lines` lines.
-    pub fn space(self, capacity_lines: u64) -> AddressSpace {
-        AddressSpace::FirstTouch(Frames::share(capacity_lines, self.copy, self.of))
+    pub fn space(self, capacity_lines: u64, order: FrameOrder) -> AddressSpace {
+        let frames = Frames::share(capacity_lines, self.copy, self.of);
+        AddressSpace::FirstTouch(frames.ordered(order))
     }
 
     /// What its contents are combined with, if they are its own.

@@ -325,6 +325,22 @@ impl<'i> View<'i> {
         changes
     }
 
+    /// The page holds that content from now on.
+    pub fn put(&mut self, page: Page, content: u32) {
+        self.page[page as usize] = content;
+        self.touch(page);
+    }
+
+    /// The page's bytes may be others than those of which its key was taken.
+    pub fn touch(&mut self, page: Page) {
+        self.fresh[page as usize / 64] |= 1 << (page % 64);
+    }
+
+    /// All machines' bytes.
+    pub fn images(&self) -> &'i Images {
+        self.images
+    }
+
     /// What the page holds now.
     pub fn content(&self, page: Page) -> Option<u32> {
         Some(self.page[page as usize]).filter(|content| *content != NONE)

@@ -265,14 +265,12 @@ impl<C: Contents, S: Search> Ksm<C, S> {
     /// One pass over all pages. `tell` hears now and then how many are done, and may end the pass.
     pub fn pass(&mut self, tell: &mut impl FnMut(u64) -> bool) -> bool {
         let began_ms = self.slept_ms + self.cpu_ns() / 1_000_000;
-        self.unstable = Tree::default();
-        self.parity = !self.parity;
+        self.begin_pass();
         for page in 0..self.items.len() as Page {
             if page % 4096 == 0 && !tell(u64::from(page)) {
                 return false;
             }
-            self.take_writes();
-            self.scan(page);
+            self.step(page);
         }
         self.take_writes();
         if self.knobs.advisor == Advisor::ScanTime {
@@ -286,6 +284,18 @@ impl<C: Contents, S: Search> Ksm<C, S> {
             self.knobs.pages_to_scan = self.advisor.advise(pages_to_scan, advice, pass_ms, cpu_ns);
         }
         true
+    }
+
+    /// A pass begins, for [`Ksm::step`].
+    pub fn begin_pass(&mut self) {
+        self.unstable = Tree::default();
+        self.parity = !self.parity;
+    }
+
+    /// Scans a page; a pass steps through all of them in order.
+    pub fn step(&mut self, page: Page) {
+        self.take_writes();
+        self.scan(page);
     }
 
     /// The next page of the pass.
@@ -424,6 +434,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
             && self.contents.is_zero(page);
         if zero {
             self.item(page).maps = Maps::Zero;
+            self.contents.zeroed(page);
             self.zero_pages += 1;
             self.merges += 1;
         }
@@ -454,6 +465,8 @@ impl<C: Contents, S: Search> Ksm<C, S> {
 
     fn hang(&mut self, page: Page, node: u32) {
         self.stable.append(node);
+        let frozen = self.stable.frozen(node);
+        self.contents.merged(page, frozen);
         let item = self.item(page);
         (item.hangs, item.on, item.maps) = (Hangs::Stable, node, Maps::Merged);
     }

@@ -161,6 +161,7 @@ impl ScanTable {
     /// If there is no candidate.
     pub fn run(&mut self, memory: &mut impl Contents) {
         self.work.tables += 1;
+        memory.hardware_runs(self.work.calls);
         let mut candidate = self.candidate.expect("insert_PFE came before");
         while let Some(other) = self
             .others

@@ -1,13 +1,16 @@
 //! What makes a program's transactions persistent as a whole or not at all, and what it does first
 //! after a power cut. A program's own code knows nothing of it.
 
+mod hardware;
 mod mutant;
 mod software_undo;
 
 use std::ops::Range;
 
 use super::{COUNTER_SPAN, Fault, Memory, Sharing};
+use crate::controller::designs::Stack;
 use crate::line::{LINE_BYTES, Line};
+use hardware::Hardware;
 pub use mutant::Mutant;
 pub(crate) use software_undo::Header;
 use software_undo::SoftwareUndo;
@@ -67,6 +70,8 @@ pub enum DurabilityKind {
         /// What is wrong with its transactions, or done beyond need.
         mutant: Option<Mutant>,
     },
+    /// The hardware's log; the program says where transactions begin and end.
+    Hardware,
 }
 
 impl Default for DurabilityKind {
@@ -78,13 +83,24 @@ impl Default for DurabilityKind {
 impl DurabilityKind {
     /// What is wrong with its transactions, or done beyond need.
     pub fn mutant(self) -> Option<Mutant> {
-        let DurabilityKind::SoftwareUndo { mutant } = self;
-        mutant
+        match self {
+            DurabilityKind::SoftwareUndo { mutant } => mutant,
+            DurabilityKind::Hardware => None,
+        }
+    }
+
+    /// What a program needs on such a stack: nothing of its own where the hardware keeps a log.
+    pub fn on(stack: &Stack) -> DurabilityKind {
+        match stack.keeps_log() {
+            true => DurabilityKind::Hardware,
+            false => DurabilityKind::default(),
+        }
     }
 
     /// For transactions that change up to `lines` lines; what it keeps follows the root line.
     pub(super) fn build(self, sharing: Sharing, lines: u64) -> Box<dyn Durability> {
         match self {
+            DurabilityKind::Hardware => Box::new(Hardware { sharing }),
             DurabilityKind::SoftwareUndo { mutant } => Box::new(SoftwareUndo {
                 start: match sharing.is_apart() {
                     true => COUNTER_SPAN,

@@ -215,7 +215,7 @@ fn store(memory: &mut dyn Memory, at: u64, bytes: &[u8], atomic: bool) {
 
 /// `counter_cache_writeback()` once for each counter line that covers one of `lines`, of which it
 /// covers `span` bytes.
-fn write_back_counters(memory: &mut dyn Memory, lines: &[u64], span: u64) {
+pub(super) fn write_back_counters(memory: &mut dyn Memory, lines: &[u64], span: u64) {
     let mut spans: Vec<u64> = lines.iter().map(|line| line / span).collect();
     spans.sort_unstable();
     spans.dedup();

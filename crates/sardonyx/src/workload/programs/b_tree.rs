@@ -2,8 +2,9 @@
 //! random key, splitting full nodes on the way down (Cormen et al., Introduction to Algorithms).
 //! Invariants: keys in order, 7 to 15 a node (the root has fewer), all leaves at one depth.
 
+use super::wide_node::{DEEPEST, DEGREE, Head, KEYS, LEAF, VALUES as ITEMS};
+use super::wide_node::{allocate, copy, insert_word};
 use super::{COUNT, FREE, Heap, Keys, Program, ProgramFile, STEP, TOP, check_item_of, fault};
-use super::{to_bytes, words};
 use crate::workload::random::store_item;
 use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
 
@@ -20,18 +21,11 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     },
 };
 
-const DEGREE: usize = 8;
-const MOST: usize = 2 * DEGREE - 1;
-/// A node: its count and whether it is a leaf, 15 keys; 15 addresses of items; 16 of children.
-const KEYS: u64 = 8;
-const ITEMS: u64 = 128;
+/// In a node, behind its head and 15 addresses of items: 16 of children.
 const CHILDREN: u64 = 256;
 const NODE: u64 = 384;
-const LEAF: u64 = 1 << 32;
 /// Node bytes a key in a tree of random keys, of which nodes hold about ten.
 const NODE_SHARE: u64 = 37;
-/// No tree is deeper: 2^64 keys, at least 7 a node.
-const DEEPEST: usize = 24;
 
 /// The tree.
 struct BTree {
@@ -40,71 +34,14 @@ struct BTree {
     filled: u64,
 }
 
-/// The first two lines of a node.
-struct Head {
-    at: u64,
-    leaf: bool,
-    keys: Vec<u64>,
-}
-
-impl Head {
-    /// # Errors
-    /// There are more keys than a node has.
-    fn load(memory: &mut dyn Memory, at: u64) -> Result<Head, Fault> {
-        let mut bytes = [0; ITEMS as usize];
-        memory.load(at, &mut bytes);
-        let [first, keys @ ..]: [u64; 1 + MOST] = words(&bytes);
-        let count = first & (LEAF - 1);
-        if count > MOST as u64 || first & !(LEAF | 0xf) != 0 {
-            return fault(at, format!("a node begins with {first:#x}"));
-        }
-        let keys = keys[..count as usize].to_vec();
-        let leaf = first & LEAF != 0;
-        Ok(Head { at, leaf, keys })
-    }
-
-    /// Writes the count and the keys from `from` on.
-    fn store(&self, memory: &mut dyn Memory, from: usize) {
-        let leaf = if self.leaf { LEAF } else { 0 };
-        memory.store_u64(self.at, self.keys.len() as u64 | leaf);
-        let at = self.at + KEYS + from as u64 * 8;
-        memory.store(at, &to_bytes(&self.keys[from..]));
-    }
-
-    fn full(&self) -> bool {
-        self.keys.len() == MOST
-    }
-}
-
-/// Puts `word` at index `index` of an array of `len` words at `at`.
-fn insert_word(memory: &mut dyn Memory, at: u64, index: usize, len: usize, word: u64) {
-    let mut bytes = vec![0; (len - index) * 8];
-    memory.load(at + index as u64 * 8, &mut bytes);
-    let mut after = word.to_le_bytes().to_vec();
-    after.append(&mut bytes);
-    memory.store(at + index as u64 * 8, &after);
-}
-
-fn copy(memory: &mut dyn Memory, from: u64, to: u64, words: usize) {
-    let mut bytes = vec![0; words * 8];
-    memory.load(from, &mut bytes);
-    memory.store(to, &bytes);
-}
-
 impl BTree {
-    fn allocate(&self, memory: &mut dyn Memory, bytes: u64) -> u64 {
-        let at = memory.load_u64(FREE);
-        memory.store_u64(FREE, at + bytes);
-        at
-    }
-
     fn insert(&self, memory: &mut dyn Memory, key: u64) {
         let sound = "the program's own memory is sound";
         let mut at = memory.load_u64(TOP);
         memory.depend();
         let mut node = Head::load(memory, at).expect(sound);
         if node.full() {
-            let top = self.allocate(memory, NODE);
+            let top = allocate(memory, NODE);
             let mut above = Head {
                 at: top,
                 leaf: false,
@@ -142,7 +79,7 @@ impl BTree {
     }
 
     fn insert_in_leaf(&self, memory: &mut dyn Memory, mut leaf: Head, index: usize, key: u64) {
-        let place = self.allocate(memory, self.spec.item_bytes);
+        let place = allocate(memory, self.spec.item_bytes);
         store_item(memory, place, self.spec.item_bytes, key);
         insert_word(memory, leaf.at + ITEMS, index, leaf.keys.len(), place);
         leaf.keys.insert(index, key);
@@ -153,7 +90,7 @@ impl BTree {
 
     /// Splits the full `child`, which is child `index` of `above`, around its middle key.
     fn split(&self, memory: &mut dyn Memory, above: &mut Head, index: usize, mut child: Head) {
-        let right = self.allocate(memory, NODE);
+        let right = allocate(memory, NODE);
         let tail = DEGREE as u64 * 8;
         copy(memory, child.at + ITEMS + tail, right + ITEMS, DEGREE - 1);
         if !child.leaf {

@@ -2,6 +2,8 @@
 //! region of its own: the root line first, then what its durability keeps, then its heap.
 //! To add one: its file here and its name in [`programs!`]; `docs/programs.md` goes through it.
 
+mod wide_node;
+
 use super::random::{Random, check_item};
 use super::{COUNTER_SPAN, Fault, Memory, MemoryExt, ProgramSpec};
 use crate::line::LINE_BYTES;
@@ -21,6 +23,8 @@ programs! {
     hash_table
     b_tree
     red_black_tree
+    chain_queue
+    bplus_tree
     duplicates
 }
 

@@ -4,6 +4,7 @@ use super::{Head, Need, Player};
 use crate::line::{Line, Logical, Virtual};
 use crate::machine::{Mark, OpKind, Port, RunError, Waiter, WriteBack};
 use crate::plan::Step;
+use crate::planted::{Fault, planted};
 
 /// How many operations ahead hints are given, of the look-up and then of a miss.
 const FAR_AHEAD: usize = 12;
@@ -18,18 +19,29 @@ impl Player<'_> {
             true => self.locate(port, op.line)?,
             false => Logical(0),
         };
-        let mut asked = false;
+        let (mut asked, mut missed) = (false, false);
         let instructions = match op.kind {
             OpKind::Load { len, .. } => {
                 match self.load(port, line, fetch) {
-                    Some(missed) => asked = missed,
+                    Some(miss) => (missed, asked) = (miss, miss),
                     None => return Ok(false),
                 }
                 words(len)
             }
+            OpKind::LoadPast => {
+                match self.load_past(port, line, fetch) {
+                    Some(miss) => (missed, asked) = (miss, miss),
+                    None => return Ok(false),
+                }
+                1
+            }
             OpKind::Store { .. } | OpKind::StoreLine { .. } => {
+                if port.is_protected(self.core, op.line) {
+                    self.fault(fetch);
+                    return Ok(false);
+                }
                 match self.store(port, op.kind, line, fetch) {
-                    Some(missed) => asked = missed,
+                    Some((miss, logged)) => (missed, asked) = (miss, miss || logged),
                     None => return Ok(false),
                 }
                 match op.kind {
@@ -51,7 +63,27 @@ impl Player<'_> {
                 port.fenced(self.core, self.time(fetch));
                 1
             }
+            OpKind::TxBegin => {
+                port.tx_begin(self.core, op.line.0, self.time(fetch));
+                asked = true;
+                1
+            }
+            OpKind::TxEnd => {
+                if !port.takes() {
+                    self.head = Head::Stalled(fetch);
+                    return Ok(false);
+                }
+                port.tx_end(self.core, self.time(fetch));
+                self.unaccepted += 1;
+                asked = true;
+                1
+            }
             OpKind::Depend => 0,
+            OpKind::Doorbell => {
+                port.ring(op.line.0 as usize, self.time(fetch));
+                asked = true;
+                1
+            }
             OpKind::Mark(phase) => {
                 let transaction = op.line.0;
                 let mark = Mark { transaction, phase };
@@ -67,7 +99,7 @@ impl Player<'_> {
         self.fetch_lag += waited;
         self.fetched = fetch + instructions.saturating_sub(1) * self.window.slot;
         self.at += instructions;
-        self.count(op.kind, asked);
+        self.count(op.kind, missed);
         self.need = Need::Nothing;
         self.next += 1;
         if self.next == self.batch.ops().len() {
@@ -153,9 +185,37 @@ impl Player<'_> {
         }
     }
 
-    /// As [`Player::load`].
+    /// As [`Player::load`], of a line that no cache takes.
+    fn load_past(&mut self, port: &mut Port, line: Logical, fetch: u64) -> Option<bool> {
+        let asks = port.would_ask(line);
+        if asks && !self.may_miss(port, fetch, Need::Mshr) {
+            return None;
+        }
+        let waiter = self.waiter(true, asks);
+        if port.probe(waiter, line, self.time(fetch)) {
+            let back = fetch + self.latency[2];
+            self.loaded = self.loaded.max(back);
+            if self.latency[2] > self.window.ticks() {
+                self.window.push(self.at, fetch, Some(back));
+            }
+            return Some(false);
+        }
+        if asks {
+            self.mshrs.take();
+        }
+        self.wait_for_load(fetch);
+        Some(asks)
+    }
+
+    /// As [`Player::load`], and whether the line's old content went to a log.
     #[inline]
-    fn store(&mut self, port: &mut Port, kind: OpKind, line: Logical, fetch: u64) -> Option<bool> {
+    fn store(
+        &mut self,
+        port: &mut Port,
+        kind: OpKind,
+        line: Logical,
+        fetch: u64,
+    ) -> Option<(bool, bool)> {
         let mut missed = false;
         let hit = match port.caches().find(self.core, line) {
             Some(hit) => hit,
@@ -171,6 +231,16 @@ impl Player<'_> {
                 hit
             }
         };
+        let logged = port.must_log(self.core, line);
+        if logged {
+            if !missed && !port.takes() {
+                self.head = Head::Stalled(fetch);
+                return None;
+            }
+            if !planted(Fault::LogAfterStore) {
+                port.log_old(self.core, line, hit, self.time(fetch));
+            }
+        }
         let (from, bytes, atomic) = match kind {
             OpKind::Store {
                 from,
@@ -182,8 +252,15 @@ impl Player<'_> {
             _ => unreachable!("only stores store"),
         };
         port.caches().store(self.core, hit, from, bytes, atomic);
+        if logged && planted(Fault::LogAfterStore) {
+            port.log_old(self.core, line, hit, self.time(fetch));
+        }
         port.stored(line, hit, self.time(fetch));
-        Some(missed)
+        if self.watched {
+            let line = self.batch.ops()[self.next].line;
+            self.source.stored(line, from, bytes);
+        }
+        Some((missed, logged))
     }
 
     /// Operations that write something back.
@@ -235,12 +312,19 @@ impl Player<'_> {
     }
 
     #[inline]
-    fn count(&mut self, kind: OpKind, asked: bool) {
+    fn count(&mut self, kind: OpKind, missed: bool) {
         match kind {
-            OpKind::Depend | OpKind::Mark(_) => return,
-            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::StoreLine { .. } => {
+            OpKind::Depend
+            | OpKind::Doorbell
+            | OpKind::Mark(_)
+            | OpKind::TxBegin
+            | OpKind::TxEnd => return,
+            OpKind::Load { .. }
+            | OpKind::LoadPast
+            | OpKind::Store { .. }
+            | OpKind::StoreLine { .. } => {
                 self.counts.accesses += 1;
-                self.counts.misses += u64::from(asked);
+                self.counts.misses += u64::from(missed);
             }
             _ => {}
         }

@@ -60,6 +60,8 @@ pub struct Player<'s> {
     persistent: u64,
     counts: Counts,
     waits: Waits,
+    /// Whether the source wants to be told of stores.
+    watched: bool,
 }
 
 /// What has delayed fetch, in ticks.
@@ -90,6 +92,7 @@ impl<'s> Player<'s> {
         };
         let mut player = Player {
             core,
+            watched: source.watches_stores(),
             source,
             batch: Batch::default(),
             next: 0,
@@ -155,6 +158,18 @@ impl<'s> Player<'s> {
         self.time(retired.max(self.loaded))
     }
 
+    /// The head operation, a store, has trapped: what the source says goes first.
+    fn fault(&mut self, fetch: u64) {
+        let line = self.batch.ops()[self.next].line;
+        let mut batch = Batch::default();
+        self.source.fault(self.time(fetch), line, &mut batch);
+        batch.append(&self.batch, self.next);
+        (self.batch, self.next) = (batch, 0);
+        self.at += u64::from(self.batch.ops()[0].gap);
+        self.need = Need::Nothing;
+        self.settle();
+    }
+
     /// Gets more operations, the one before them having been fetched at tick `fetch`.
     fn refill(&mut self, fetch: u64) -> Result<(), RunError> {
         let now = self.time(fetch);
@@ -208,6 +223,9 @@ impl Agent for Player<'_> {
             }
             if self.play(port, fetch)? {
                 limit = limit.min(port.next_event());
+                if port.rings() {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -217,6 +235,7 @@ impl Agent for Player<'_> {
         match answer {
             Answer::Line(waiter, at) => self.line_came(waiter, at),
             Answer::Accepted(at) => self.accepted(at),
+            Answer::Rung(_) => unreachable!("a core has no doorbell"),
         }
     }
 

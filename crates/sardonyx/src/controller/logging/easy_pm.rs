@@ -1,0 +1,300 @@
+//! EASY-PM's log: lines in a region of their own, encrypted by cipher feedback, so that none of them needs a
+//! counter. Source: EASY-PM Sec. III-C and III-D. Left out: the log manager itself, which is ATOM's.
+//!
+//! A bucket is a line of its own, a chain of headers and a chain of old lines, each with an initial vector.
+//! The bucket's line holds both vectors, written once when a transaction takes the bucket, and the number
+//! of valid headers (VHN), written with each header. A chain's recent ciphertext (RC) is in a register.
+//! The old lines of a record follow those of the record before; a record that is not full has no empty ones.
+
+use super::LOG_REGION;
+use super::undo::{self, Entry, PER_RECORD, Sealing, Spot, UndoLog, addresses};
+use crate::controller::Top;
+use crate::controller::designs::{About, Design, File, Guarantee, Logging};
+use crate::controller::encryption::cfb::{BLOCKS, Block, Feedback};
+use crate::line::{Line, Place, ZERO_LINE};
+use crate::medium::layout::{Layout, Region};
+use crate::medium::params::Unit;
+use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::planted::{Fault, planted};
+use crate::settings::{AnyKey, Settings, keys};
+use crate::stats::Cause;
+
+keys! {
+    CFB_SERIAL: bool = flag("easy_pm.cfb_serial", false),
+        Source("EASY-PM Table I has 40 ns whatever is encrypted; the chain of CFB is serial"),
+        "A log line takes the AES unit for its four blocks one after the other, not for one latency";
+}
+
+static KEYS: [&dyn AnyKey; 5] = [
+    &undo::TRANSACTIONS,
+    &undo::RECORDS,
+    &undo::BUCKETS,
+    &undo::TIMEOUT,
+    &CFB_SERIAL,
+];
+
+/// What this file has.
+pub static FILE: File<Logging> = File {
+    layers: &[Logging {
+        about: About {
+            name: "easy-pm",
+            keys: &KEYS,
+            units: &[Unit::Aes],
+            cut: undo::CUT,
+            tries: undo::TRIES,
+        },
+        lines: |_| 0,
+        build: |settings, below, layout| {
+            let sealing = Chained::new(settings, layout);
+            let programs = layout.data_lines();
+            Box::new(UndoLog::new(sealing, settings, below, programs, layout))
+        },
+        guarantee: Guarantee::on_demand,
+    }],
+    designs: &[Design {
+        name: "easy-pm",
+        source: "EASY-PM",
+        line: "a hardware undo log in cipher-feedback mode over data in counter mode",
+        stack: "easy-pm/identity+sca",
+    }],
+};
+
+/// The words of a bucket's line.
+const VALID: usize = 0;
+const NONCE: usize = 1;
+const HEADER_IV: usize = 2;
+const DATA_IV: usize = 4;
+
+/// One chain of a bucket that is being filled.
+#[derive(Clone, Copy, Default)]
+struct Chain {
+    /// The RC register, and when it has this.
+    recent: Block,
+    known: Step,
+}
+
+/// The last bucket of a transaction.
+#[derive(Clone, Copy, Default)]
+struct Filling {
+    headers: Chain,
+    data: Chain,
+    /// Lines of the data chain.
+    lines: u64,
+    /// The vectors are accepted.
+    vectors: Step,
+}
+
+/// Lines of the log in chains.
+struct Chained {
+    feedback: Feedback,
+    serial: bool,
+    region: Region,
+    records: u64,
+    buckets: u64,
+    /// The last nonce that a vector was made of.
+    nonce: u64,
+    /// By slot.
+    filling: Vec<Filling>,
+}
+
+impl Chained {
+    fn new(settings: &Settings, layout: &mut Layout) -> Chained {
+        let (records, buckets) = (settings.get(&undo::RECORDS), settings.get(&undo::BUCKETS));
+        let bucket = 1 + records * (1 + PER_RECORD as u64);
+        Chained {
+            feedback: Feedback::new(settings),
+            serial: settings.get(&CFB_SERIAL),
+            region: layout.reserve(LOG_REGION, buckets * bucket),
+            records,
+            buckets,
+            nonce: 0,
+            filling: vec![Filling::default(); settings.get(&undo::TRANSACTIONS) as usize],
+        }
+    }
+
+    /// The line of `bucket` itself.
+    fn bucket(&self, bucket: u16) -> Place {
+        let lines = self.region.lines / self.buckets;
+        self.region.line(u64::from(bucket) * lines)
+    }
+
+    fn header_at(&self, bucket: u16, record: u64) -> Place {
+        Place(self.bucket(bucket).0 + 1 + record)
+    }
+
+    /// Line `index` of the chain of old lines.
+    fn data_at(&self, bucket: u16, index: u64) -> Place {
+        Place(self.bucket(bucket).0 + 1 + self.records + index)
+    }
+
+    /// The AES unit's work on a line whose first block can begin after `after`.
+    fn aes(&self, after: Step, plan: &mut Plan) -> Step {
+        let mut plan = plan.because(Cause::Encryption);
+        let mut done = plan.unit(Unit::Aes, after);
+        for _ in 1..BLOCKS {
+            if self.serial {
+                done = plan.unit_again(Unit::Aes, done);
+            }
+        }
+        done
+    }
+
+    /// Encrypts the next line of one of the chains of `slot`, and writes it.
+    fn put(
+        &mut self,
+        spot: Spot,
+        chain: fn(&mut Filling) -> &mut Chain,
+        place: Place,
+        data: At<&Line>,
+        plan: &mut Plan,
+    ) -> Stored {
+        let gate = match planted(Fault::LogVectorsNotAwaited) {
+            true => spot.gate,
+            false => plan.both(spot.gate, self.filling[spot.slot].vectors),
+        };
+        let before = chain(&mut self.filling[spot.slot]).known;
+        let begun = plan.both(data.at, before);
+        let known = self.aes(begun, plan);
+        let chain = chain(&mut self.filling[spot.slot]);
+        chain.known = known;
+        let line = self.feedback.encrypt(&mut chain.recent, data.value);
+        plan.write(place, At::new(&line, known), gate)
+    }
+}
+
+impl Sealing for Chained {
+    fn open(&mut self, spot: Spot, plan: &mut Plan) {
+        if !planted(Fault::LogVectorReused) {
+            self.nonce += 1;
+        }
+        let vector = |chain| self.feedback.initial_vector(self.nonce, chain);
+        let (headers, data) = match planted(Fault::LogOneVector) {
+            true => (vector(0), vector(0)),
+            false => (vector(0), vector(1)),
+        };
+        let mut line = ZERO_LINE;
+        let words = line.as_chunks_mut::<8>().0;
+        words[NONCE] = self.nonce.to_le_bytes();
+        line[HEADER_IV * 8..][..16].copy_from_slice(&headers);
+        line[DATA_IV * 8..][..16].copy_from_slice(&data);
+        let made = plan.because(Cause::Encryption).unit(Unit::Aes, Step::PAST);
+        let stored = plan.write(self.bucket(spot.bucket), At::new(&line, made), spot.gate);
+        let chain = |recent| Chain {
+            recent,
+            known: made,
+        };
+        self.filling[spot.slot] = Filling {
+            headers: chain(headers),
+            data: chain(data),
+            lines: 0,
+            vectors: stored.accepted,
+        };
+    }
+
+    fn old(
+        &mut self,
+        spot: Spot,
+        _entry: usize,
+        data: At<&Line>,
+        _below: &mut Top,
+        plan: &mut Plan,
+    ) -> Stored {
+        let filling = &mut self.filling[spot.slot];
+        let index = filling.lines;
+        filling.lines += 1;
+        let place = self.data_at(spot.bucket, index);
+        self.put(spot, |filling| &mut filling.data, place, data, plan)
+    }
+
+    fn header(
+        &mut self,
+        spot: Spot,
+        data: At<&Line>,
+        valid: Step,
+        _below: &mut Top,
+        plan: &mut Plan,
+    ) -> Stored {
+        let place = self.header_at(spot.bucket, spot.record);
+        let stored = self.put(spot, |filling| &mut filling.headers, place, data, plan);
+        let mut line = ZERO_LINE;
+        let count = match planted(Fault::LogHeadersStale) {
+            true => spot.record,
+            false => spot.record + 1,
+        };
+        line[VALID * 8..][..8].copy_from_slice(&count.to_le_bytes());
+        let after = match planted(Fault::LogValidEarly) {
+            true => Step::PAST,
+            false => plan.both(stored.accepted, valid),
+        };
+        let counted = plan.write_words(
+            self.bucket(spot.bucket),
+            At::past(&line),
+            1 << VALID,
+            None,
+            after,
+            Queue::Data,
+        );
+        stored.and(counted, plan)
+    }
+
+    fn read(
+        &mut self,
+        bucket: u16,
+        _headers: u64,
+        _below: &mut Top,
+        plan: &mut Plan,
+    ) -> Vec<Entry> {
+        let own = plan.read(self.bucket(bucket), Step::PAST);
+        let bytes = own.value.unwrap_or(ZERO_LINE);
+        let (words, _) = bytes.as_chunks::<8>();
+        let valid = u64::from_le_bytes(words[VALID]).min(self.records);
+        let vector =
+            |word: usize| -> Block { bytes[word * 8..][..16].try_into().expect("16 bytes") };
+        let (mut recent, mut known) = (vector(HEADER_IV), own.at);
+        let next = |place, recent: &mut Block, known: &mut Step, plan: &mut Plan| {
+            let read = plan.read(place, own.at);
+            let line = self
+                .feedback
+                .decrypt(recent, &read.value.unwrap_or(ZERO_LINE));
+            // The ciphertext before it is all that its pad hangs on, and that of its own first blocks.
+            let pad = plan.both(*known, read.at);
+            *known = read.at;
+            At::new(line, plan.because(Cause::Encryption).unit(Unit::Aes, pad))
+        };
+        let headers: Vec<At<Line>> = (0..valid)
+            .map(|record| {
+                next(
+                    self.header_at(bucket, record),
+                    &mut recent,
+                    &mut known,
+                    plan,
+                )
+            })
+            .collect();
+        (recent, known) = (vector(DATA_IV), own.at);
+        let lines = headers.iter().flat_map(|header| addresses(&header.value));
+        let places = (0..self.records * PER_RECORD as u64).map(|index| self.data_at(bucket, index));
+        lines
+            .zip(places)
+            .map(|(line, place)| Entry {
+                line,
+                old: next(place, &mut recent, &mut known, plan),
+            })
+            .collect()
+    }
+
+    fn recover(&mut self, plan: &mut Plan) {
+        let nonce = |bucket| {
+            let line = plan.peek(self.bucket(bucket)).unwrap_or(ZERO_LINE);
+            u64::from_le_bytes(line.as_chunks().0[NONCE])
+        };
+        let greatest = (0..self.buckets as u16).map(nonce).max();
+        if !planted(Fault::LogVectorsOfLifeReused) {
+            self.nonce = greatest.unwrap_or(0);
+        }
+    }
+
+    fn register_bytes(&self) -> u64 {
+        (self.filling.len() * 2 * size_of::<Block>()) as u64
+    }
+}

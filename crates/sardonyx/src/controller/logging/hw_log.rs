@@ -1,0 +1,155 @@
+//! The log of EASY-PM's baselines: lines of the mapping like any others, behind those of the programs, each
+//! under a counter of its own. Source: EASY-PM Sec. IV-A. `hw-log` writes the counters with the lines,
+//! `alc` when the counter cache evicts them.
+//!
+//! A bucket is records of a header and seven old lines, one after the other.
+
+use super::undo::{self, Entry, PER_RECORD, Sealing, Spot, UndoLog, addresses};
+use crate::controller::designs::{About, Design, File, Guarantee, Logging};
+use crate::controller::{Class, Persist, Top, Write};
+use crate::line::{Line, Logical, ZERO_LINE};
+use crate::medium::layout::Layout;
+use crate::plan::{At, Plan, Step, Stored};
+use crate::planted::{Fault, planted};
+use crate::settings::Settings;
+
+const RECORD_LINES: u64 = 1 + PER_RECORD as u64;
+
+/// Lines of the log.
+fn lines(settings: &Settings) -> u64 {
+    settings.get(&undo::BUCKETS) * settings.get(&undo::RECORDS) * RECORD_LINES
+}
+
+const fn about(name: &'static str) -> About {
+    About {
+        name,
+        keys: &undo::KEYS,
+        units: &[],
+        cut: undo::CUT,
+        tries: undo::TRIES,
+    }
+}
+
+/// What this file has.
+pub static FILE: File<Logging> = File {
+    layers: &[
+        Logging {
+            about: about("hw-log"),
+            lines,
+            build: |settings, below, layout| build(Persist::CounterAtomic, settings, below, layout),
+            guarantee: Guarantee::on_demand,
+        },
+        Logging {
+            about: about("alc"),
+            lines,
+            build: |settings, below, layout| build(Persist::Relaxed, settings, below, layout),
+            guarantee: |_| Guarantee::Nothing,
+        },
+    ],
+    designs: &[
+        Design {
+            name: "hw-log",
+            source: "EASY-PM, the baseline design",
+            line: "a hardware undo log, encrypted by counters that are written with it",
+            stack: "hw-log/identity+sca",
+        },
+        Design {
+            name: "alc",
+            source: "EASY-PM, Asynchronous-Log-Counter",
+            line: "the same, but the log's counters are written when they are evicted",
+            stack: "alc/identity+sca",
+        },
+    ],
+};
+
+fn build(order: Persist, settings: &Settings, below: Top, layout: &mut Layout) -> Top {
+    let sealing = ByCounters {
+        order,
+        first: layout.data_lines() - lines(settings),
+        records: settings.get(&undo::RECORDS),
+    };
+    let programs = sealing.first;
+    Box::new(UndoLog::new(sealing, settings, below, programs, layout))
+}
+
+/// Lines of the log as the layer below encrypts lines.
+struct ByCounters {
+    /// Whether they are written with their counters.
+    order: Persist,
+    /// The first.
+    first: u64,
+    /// Records of a bucket.
+    records: u64,
+}
+
+impl ByCounters {
+    /// Line `index` of record `record` of `bucket`; the header is the first.
+    fn line(&self, bucket: u16, record: u64, index: usize) -> Logical {
+        let record = u64::from(bucket) * self.records + record;
+        Logical(self.first + record * RECORD_LINES + index as u64)
+    }
+
+    fn put(
+        &self,
+        spot: Spot,
+        index: usize,
+        data: At<&Line>,
+        below: &mut Top,
+        plan: &mut Plan,
+    ) -> Stored {
+        let write = Write {
+            gate: spot.gate,
+            class: Class::Log,
+            order: match planted(Fault::LogCountersLeft) {
+                true => Persist::Relaxed,
+                false => self.order,
+            },
+            core: spot.core,
+            transaction: spot.transaction,
+            ..Write::new(self.line(spot.bucket, spot.record, index), data)
+        };
+        below.write(write, plan)
+    }
+}
+
+impl Sealing for ByCounters {
+    fn old(
+        &mut self,
+        spot: Spot,
+        entry: usize,
+        data: At<&Line>,
+        below: &mut Top,
+        plan: &mut Plan,
+    ) -> Stored {
+        self.put(spot, 1 + entry, data, below, plan)
+    }
+
+    fn header(
+        &mut self,
+        spot: Spot,
+        data: At<&Line>,
+        _valid: Step,
+        below: &mut Top,
+        plan: &mut Plan,
+    ) -> Stored {
+        self.put(spot, 0, data, below, plan)
+    }
+
+    fn read(&mut self, bucket: u16, headers: u64, below: &mut Top, plan: &mut Plan) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        let mut read = |line, after, plan: &mut Plan| {
+            let read = below.read(line, Class::Log, after, plan);
+            At::new(read.value.unwrap_or(ZERO_LINE), read.at)
+        };
+        let headers: Vec<At<Line>> = (0..headers)
+            .map(|record| read(self.line(bucket, record, 0), Step::PAST, plan))
+            .collect();
+        for (record, header) in (0..).zip(&headers) {
+            for (index, line) in addresses(&header.value).enumerate() {
+                let old = read(self.line(bucket, record, 1 + index), header.at, plan);
+                entries.push(Entry { line, old });
+            }
+        }
+        entries
+    }
+}

@@ -1,0 +1,554 @@
+//! A hardware undo log over a mapping, ATOM's: old lines that the processor's caches hand over before a
+//! store, in records of seven lines and a header, in buckets that belong to one transaction.
+//! Sources: EASY-PM (Sec. II-A, III-B), ATOM (HPCA 2017). Left out: where lines of the log lie and how they
+//! are encrypted ([`Sealing`]); when a line has been logged, which is the L1 caches' log bit.
+//!
+//! What a power cut finds: a line of registers for each transaction, dumped on reserve power. It names the
+//! transaction's buckets and counts the headers that are accepted, with all before them. A line of data
+//! waits until the header that names its old content counts (it is *locked*). So recovery puts back what
+//! the registers lead to, newest first, and clears them when all that is accepted.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::controller::{Class, Figures, Layer, Persist, Storey, Top, Write, stands_on_below};
+use crate::exhausted::Exhausted;
+use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
+use crate::mechanisms::Mechanism;
+use crate::medium::layout::{Layout, Region};
+use crate::plan::{At, Plan, Step, Stored, Timer};
+use crate::planted::{Fault, planted};
+use crate::settings::{AnyKey, Settings, keys};
+use crate::stats::Cause;
+use crate::units::Time;
+
+/// Old lines in a record, beside its header.
+pub const PER_RECORD: usize = 7;
+/// Buckets that a line of registers names.
+const MOST_BUCKETS: usize = 16;
+
+keys! {
+    TRANSACTIONS: u64 = int("log.transactions", (1, 1024), 32),
+        Source("EASY-PM III-D, after ATOM"),
+        "Transactions that the log manager has registers for at one time";
+    RECORDS: u64 = int("log.records", (1, 1024), 64),
+        Assumed("no source; a bucket of 32 KiB"),
+        "Records of a bucket, each of seven old lines and a header";
+    BUCKETS: u64 = int("log.buckets", (1, 32_768), 128),
+        Assumed("no source; four for each of 32 transactions"),
+        "Buckets of the log";
+    TIMEOUT: u64 = int("log.timeout_ns", (1, 1 << 40), 2048),
+        Assumed("no source; 4096 cycles at 2 GHz"),
+        "Nanoseconds after which a record that is not full gets its header";
+}
+
+/// The log manager's keys.
+pub static KEYS: [&dyn AnyKey; 4] = [&TRANSACTIONS, &RECORDS, &BUCKETS, &TIMEOUT];
+
+/// What a power cut does to a log, and what a verdict on one has to rest on.
+pub const CUT: &str =
+    "registers are dumped on reserve power; old lines of transactions under way are put back";
+pub const TRIES: &[Mechanism] = &[
+    Mechanism::FullRecord,
+    Mechanism::ForcedRecord,
+    Mechanism::TimedOutRecord,
+    Mechanism::NextBucket,
+    Mechanism::Undone,
+];
+
+/// A line of the log that a transaction is about to write: into its last bucket.
+#[derive(Clone, Copy)]
+pub struct Spot {
+    /// The transaction's registers.
+    pub slot: usize,
+    /// The bucket.
+    pub bucket: u16,
+    /// The record, of those of the bucket.
+    pub record: u64,
+    /// Who writes.
+    pub core: u32,
+    /// In which transaction.
+    pub transaction: u64,
+    /// Nothing is sent before this.
+    pub gate: Step,
+}
+
+/// What a log says that a line held.
+pub struct Entry {
+    /// The line.
+    pub line: Logical,
+    /// Its old content.
+    pub old: At<Line>,
+}
+
+/// How lines of the log lie in memory, and how they are encrypted.
+pub trait Sealing: Send {
+    /// A transaction takes the bucket of `spot`.
+    fn open(&mut self, _spot: Spot, _plan: &mut Plan) {}
+
+    /// Writes old line number `entry` of a record.
+    fn old(
+        &mut self,
+        spot: Spot,
+        entry: usize,
+        data: At<&Line>,
+        below: &mut Top,
+        plan: &mut Plan,
+    ) -> Stored;
+
+    /// Writes the header of a record. It may count after `valid` at the earliest, and does once what this
+    /// gives is accepted.
+    fn header(
+        &mut self,
+        spot: Spot,
+        data: At<&Line>,
+        valid: Step,
+        below: &mut Top,
+        plan: &mut Plan,
+    ) -> Stored;
+
+    /// What a power cut has left in `bucket`, which has `headers` headers by the registers; oldest first.
+    fn read(&mut self, bucket: u16, headers: u64, below: &mut Top, plan: &mut Plan) -> Vec<Entry>;
+
+    /// Learns from the medium's bytes what it has to know after a power cut.
+    fn recover(&mut self, _plan: &mut Plan) {}
+
+    /// Bytes of registers that it needs on chip.
+    fn register_bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// The lines that a header names.
+pub fn addresses(header: &Line) -> impl Iterator<Item = Logical> {
+    let (words, _) = header.as_chunks::<8>();
+    let number = |word: &[u8; 8]| u64::from_le_bytes(*word);
+    let count = number(&words[PER_RECORD]).min(PER_RECORD as u64);
+    (0..count as usize).map(move |entry| Logical(number(&words[entry])))
+}
+
+/// Why a line may not be written yet.
+#[derive(Clone, Copy)]
+enum Lock {
+    /// Its entry is in the open record of this slot.
+    Open(usize),
+    /// Its entry is found after a cut from this step on.
+    Closed(Step),
+}
+
+/// The record that is being filled.
+#[derive(Default)]
+struct Open {
+    lines: SmallVec<[Logical; PER_RECORD]>,
+    /// Its old lines are accepted.
+    accepted: Step,
+    /// Which of the manager's records it is.
+    number: u64,
+}
+
+/// One transaction's registers.
+#[derive(Default)]
+struct Slot {
+    /// Who is in it, and in which transaction; 0 for none.
+    core: u32,
+    transaction: u64,
+    buckets: Vec<u16>,
+    /// Headers in the last bucket.
+    headers: u64,
+    /// From when on the last bucket may be written.
+    bucket_free: Step,
+    open: Open,
+    /// All headers until now are accepted.
+    durable: Step,
+    /// Lines that it has logged.
+    logged: Vec<Logical>,
+}
+
+impl Slot {
+    /// What reserve power dumps.
+    fn dumped(&self) -> Line {
+        let mut line = ZERO_LINE;
+        line[..8].copy_from_slice(&self.transaction.to_le_bytes());
+        let stale = u64::from(planted(Fault::LogHeadersStale));
+        line[8..16].copy_from_slice(&(self.headers - stale).to_le_bytes());
+        line[16..24].copy_from_slice(&(self.buckets.len() as u64).to_le_bytes());
+        for (bytes, bucket) in line[24..].chunks_mut(2).zip(&self.buckets) {
+            bytes.copy_from_slice(&bucket.to_le_bytes());
+        }
+        line
+    }
+}
+
+/// What a line of registers said at a cut.
+struct Found {
+    headers: u64,
+    buckets: Vec<u16>,
+}
+
+impl Found {
+    /// None if no transaction was under way, or nothing of it was in the log.
+    fn of(line: &Line, buckets: u64, records: u64) -> Option<Found> {
+        let word = |at: usize| u64::from_le_bytes(line[at..at + 8].try_into().expect("8 bytes"));
+        let (transaction, headers, count) = (word(0), word(8), word(16));
+        if transaction == 0 || headers > records || count as usize > MOST_BUCKETS {
+            return None;
+        }
+        let named = line[24..].as_chunks::<2>().0.iter().take(count as usize);
+        let named: Vec<u16> = named.map(|bytes| u16::from_le_bytes(*bytes)).collect();
+        let exist = named.iter().all(|bucket| u64::from(*bucket) < buckets);
+        exist.then_some(Found {
+            headers,
+            buckets: named,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    entries: u64,
+    records: u64,
+    forced: u64,
+    timed_out: u64,
+    undone: u64,
+    most_buckets: u64,
+    most_transactions: u64,
+}
+
+/// The log manager.
+pub struct UndoLog<S> {
+    below: Top,
+    sealing: S,
+    /// Lines of the programs.
+    lines: u64,
+    registers: Region,
+    records: u64,
+    buckets: u64,
+    timeout: Time,
+    slots: Vec<Slot>,
+    /// Buckets that belong to nobody, the next to be taken last; each not before a step.
+    free: Vec<(u16, Step)>,
+    locks: FxHashMap<Logical, Lock>,
+    timers: FxHashMap<Timer, (usize, u64)>,
+    /// Records begun.
+    begun: u64,
+    /// A recovery has cleared the registers.
+    ready: Step,
+    counts: Counts,
+}
+
+impl<S: Sealing> UndoLog<S> {
+    /// A log over `below`, which has `lines` lines of programs.
+    pub fn new(
+        sealing: S,
+        settings: &Settings,
+        below: Top,
+        lines: u64,
+        layout: &mut Layout,
+    ) -> UndoLog<S> {
+        let (transactions, buckets) = (settings.get(&TRANSACTIONS), settings.get(&BUCKETS));
+        UndoLog {
+            below,
+            sealing,
+            lines,
+            registers: layout.reserve("log-registers", transactions),
+            records: settings.get(&RECORDS),
+            buckets,
+            timeout: Time::from_ps(settings.get(&TIMEOUT) * 1000),
+            slots: (0..transactions).map(|_| Slot::default()).collect(),
+            free: (0..buckets as u16)
+                .rev()
+                .map(|bucket| (bucket, Step::PAST))
+                .collect(),
+            locks: FxHashMap::default(),
+            timers: FxHashMap::default(),
+            begun: 0,
+            ready: Step::PAST,
+            counts: Counts::default(),
+        }
+    }
+
+    fn slot_of(&self, core: u32) -> Option<usize> {
+        let of_core = |slot: &Slot| slot.transaction != 0 && slot.core == core;
+        self.slots.iter().position(of_core)
+    }
+
+    /// Where the open record of `slot` lies, in a new bucket if need be; none if there is none.
+    fn record(&mut self, slot: usize, plan: &mut Plan) -> Option<Spot> {
+        let this = &mut self.slots[slot];
+        let mut spot = Spot {
+            slot,
+            bucket: 0,
+            record: this.headers,
+            core: this.core,
+            transaction: this.transaction,
+            gate: this.bucket_free,
+        };
+        if let Some(last) = this.buckets.last().filter(|_| this.headers < self.records) {
+            spot.bucket = *last;
+            return Some(spot);
+        }
+        if this.buckets.len() == MOST_BUCKETS {
+            plan.fail(Exhausted {
+                problem: "a transaction changes more lines than its log registers can name",
+                remedy: "set log.records higher, or make shorter transactions",
+            });
+            return None;
+        }
+        let Some((bucket, after)) = self.free.pop() else {
+            plan.fail(Exhausted {
+                problem: "the hardware log is full",
+                remedy: "set log.buckets or log.records higher",
+            });
+            return None;
+        };
+        if !this.buckets.is_empty() {
+            plan.exercise(Mechanism::NextBucket);
+        }
+        let gate = plan.both(after, self.ready);
+        this.buckets.push(bucket);
+        (this.headers, this.bucket_free) = (0, gate);
+        let taken = self.buckets - self.free.len() as u64;
+        self.counts.most_buckets = self.counts.most_buckets.max(taken);
+        (spot.bucket, spot.record, spot.gate) = (bucket, 0, gate);
+        self.sealing.open(spot, &mut plan.because(Cause::Log));
+        Some(spot)
+    }
+
+    /// Gives the open record of `slot` its header: from some step on its entries count.
+    fn close(&mut self, slot: usize, plan: &mut Plan) {
+        let open = std::mem::take(&mut self.slots[slot].open);
+        if open.lines.is_empty() {
+            return;
+        }
+        let Some(mut spot) = self.record(slot, plan) else {
+            return;
+        };
+        let mut header = ZERO_LINE;
+        for (bytes, line) in header.as_chunks_mut::<8>().0.iter_mut().zip(&open.lines) {
+            *bytes = line.0.to_le_bytes();
+        }
+        header[PER_RECORD * 8..].copy_from_slice(&(open.lines.len() as u64).to_le_bytes());
+        if !planted(Fault::LogHeaderEarly) {
+            spot.gate = plan.both(spot.gate, open.accepted);
+        }
+        let valid = self.slots[slot].durable;
+        let (data, from) = (At::past(&header), plan.upcoming());
+        let mut log = plan.because(Cause::Log);
+        let stored = (self.sealing).header(spot, data, valid, &mut self.below, &mut log);
+        log.logged(from, &header);
+        drop(log);
+        let this = &mut self.slots[slot];
+        this.headers += 1;
+        this.durable = plan.both(this.durable, stored.accepted);
+        let (dumped, durable) = (this.dumped(), this.durable);
+        let place = self.registers.line(slot as u64);
+        if !planted(Fault::LogRegistersNotDumped) {
+            plan.registers(place, &dumped, durable, &open.lines);
+        }
+        for line in &open.lines {
+            self.locks.insert(*line, Lock::Closed(durable));
+        }
+        self.counts.records += 1;
+        if open.lines.len() == PER_RECORD {
+            plan.exercise(Mechanism::FullRecord);
+        }
+    }
+
+    /// The old lines of the transaction `found`, oldest first.
+    fn entries(&mut self, found: &Found, plan: &mut Plan) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        for (index, bucket) in found.buckets.iter().enumerate() {
+            if planted(Fault::LogBucketForgotten) && index == 0 && found.buckets.len() > 1 {
+                continue;
+            }
+            let is_last = index + 1 == found.buckets.len();
+            let headers = if is_last { found.headers } else { self.records };
+            let read = (self.sealing).read(*bucket, headers, &mut self.below, plan);
+            entries.extend(read.into_iter().filter(|entry| entry.line.0 < self.lines));
+        }
+        entries
+    }
+}
+
+impl<S: Sealing> Storey for UndoLog<S> {
+    stands_on_below!();
+
+    fn recover(&mut self, plan: &mut Plan) {
+        self.sealing.recover(plan);
+    }
+
+    fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
+        let mut plan = plan.because(Cause::Log);
+        let (mut restored, mut cleared) = (Vec::new(), Step::PAST);
+        for slot in 0..self.slots.len() as u64 {
+            let place = self.registers.line(slot);
+            let dumped = plan.peek(place).unwrap_or(ZERO_LINE);
+            let Some(found) = Found::of(&dumped, self.buckets, self.records) else {
+                continue;
+            };
+            let mut accepted = Step::PAST;
+            let mut entries = self.entries(&found, &mut plan);
+            if !planted(Fault::LogOldestFirst) {
+                entries.reverse();
+            }
+            for Entry { line, old } in entries {
+                plan.handled(line, &old.value, Class::Data, Persist::CounterAtomic);
+                let write = Write {
+                    order: Persist::CounterAtomic,
+                    ..Write::new(line, At::new(&old.value, old.at))
+                };
+                let stored = self.below.write(write, &mut plan);
+                accepted = plan.both(accepted, stored.accepted);
+                restored.push(line);
+            }
+            if planted(Fault::LogClearedEarly) {
+                accepted = Step::PAST;
+            }
+            let stored = plan.write(place, At::past(&ZERO_LINE), accepted);
+            cleared = plan.both(cleared, stored.accepted);
+        }
+        self.ready = cleared;
+        self.counts.undone += restored.len() as u64;
+        restored
+    }
+
+    fn begin(&mut self, core: u32, transaction: u64, plan: &mut Plan) {
+        let free = |slot: &Slot| slot.transaction == 0;
+        let Some(slot) = self.slots.iter().position(free) else {
+            return plan.fail(Exhausted {
+                problem: "more transactions are under way than the log manager has registers for",
+                remedy: "set log.transactions higher, or use fewer cores",
+            });
+        };
+        self.slots[slot] = Slot {
+            core,
+            transaction,
+            ..Slot::default()
+        };
+        let under_way = self.slots.iter().filter(|slot| slot.transaction != 0);
+        let under_way = under_way.count() as u64;
+        self.counts.most_transactions = self.counts.most_transactions.max(under_way);
+    }
+
+    fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, plan: &mut Plan) {
+        let Some(slot) = self.slot_of(core) else {
+            return;
+        };
+        let Some(spot) = self.record(slot, plan) else {
+            return;
+        };
+        let entry = self.slots[slot].open.lines.len();
+        if entry == 0 {
+            self.begun += 1;
+            self.slots[slot].open.number = self.begun;
+            let timer = plan.wake_at(plan.now() + self.timeout);
+            self.timers.insert(timer, (slot, self.begun));
+        }
+        let from = plan.upcoming();
+        let mut log = plan.because(Cause::Log);
+        let stored = (self.sealing).old(spot, entry, old, &mut self.below, &mut log);
+        log.logged(from, old.value);
+        drop(log);
+        let this = &mut self.slots[slot];
+        this.open.accepted = plan.both(this.open.accepted, stored.accepted);
+        this.open.lines.push(line);
+        this.logged.push(line);
+        self.locks.insert(line, Lock::Open(slot));
+        plan.lock(line);
+        self.counts.entries += 1;
+        if entry + 1 == PER_RECORD {
+            self.close(slot, plan);
+        }
+    }
+
+    fn commit(&mut self, core: u32, plan: &mut Plan) -> Stored {
+        let Some(slot) = self.slot_of(core) else {
+            return Stored::at(Step::PAST);
+        };
+        self.close(slot, plan);
+        let this = std::mem::take(&mut self.slots[slot]);
+        let done = this.durable;
+        if !this.buckets.is_empty() && !planted(Fault::LogNotTruncated) {
+            let place = self.registers.line(slot as u64);
+            plan.registers(place, &ZERO_LINE, done, &this.logged);
+        }
+        let freed = this.buckets.into_iter().rev();
+        self.free.extend(freed.map(|bucket| (bucket, done)));
+        for line in this.logged {
+            self.locks.remove(&line);
+        }
+        Stored::at(done)
+    }
+
+    fn wake(&mut self, timer: Timer, _now: Time, plan: &mut Plan) -> bool {
+        let Some((slot, number)) = self.timers.remove(&timer) else {
+            return false;
+        };
+        let open = &self.slots[slot].open;
+        if open.number == number && !open.lines.is_empty() {
+            self.counts.timed_out += 1;
+            plan.exercise(Mechanism::TimedOutRecord);
+            if planted(Fault::LogTimeoutLost) {
+                for line in std::mem::take(&mut self.slots[slot].open).lines {
+                    self.locks.remove(&line);
+                }
+            }
+            self.close(slot, plan);
+        }
+        true
+    }
+
+    fn forget_figures(&mut self) {
+        self.counts = Counts::default();
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        out.push(("log_entries", self.counts.entries as f64));
+        out.push(("log_records", self.counts.records as f64));
+        out.push(("log_records_forced", self.counts.forced as f64));
+        out.push(("log_records_timed_out", self.counts.timed_out as f64));
+        out.push(("log_buckets_most", self.counts.most_buckets as f64));
+        out.push((
+            "log_transactions_most",
+            self.counts.most_transactions as f64,
+        ));
+        let each = |bytes: usize| (self.slots.len() * bytes) as f64;
+        out.push(("log_register_bytes", each(LINE_BYTES)));
+        out.push(("log_open_header_bytes", each(LINE_BYTES)));
+        out.push(("log_timer_bytes", each(size_of::<u64>())));
+        out.push(("log_rc_bytes", self.sealing.register_bytes() as f64));
+    }
+}
+
+impl<S: Sealing> Layer for UndoLog<S> {
+    type Addr = Logical;
+
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+        self.below.read(a, class, after, plan)
+    }
+
+    fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
+        if let Some(Lock::Open(slot)) = self.locks.get(&write.at).copied()
+            && !planted(Fault::LogNotForced)
+        {
+            self.counts.forced += 1;
+            plan.exercise(Mechanism::ForcedRecord);
+            self.close(slot, plan);
+        }
+        let gate = match self.locks.get(&write.at) {
+            Some(Lock::Closed(durable)) if !planted(Fault::LogLockEarly) => {
+                plan.both(write.gate, *durable)
+            }
+            _ => write.gate,
+        };
+        self.below.write(Write { gate, ..write }, plan)
+    }
+
+    fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
+        self.below.persist_metadata(a, after, plan)
+    }
+
+    fn hint(&self, a: Logical, plan: &Plan) {
+        self.below.hint(a, plan);
+    }
+}

@@ -1,0 +1,763 @@
+//! What merging costs the applications of a machine: PageForge's ten cores (Table 2), a virtual machine on each,
+//! and KSM's thread among them or PageForge's module beside the memory controller.
+//!
+//! Merging settles functionally, over all pages; then a window of some hundred milliseconds is simulated from
+//! the cores down, in the middle of a pass. Left out: instructions' own lines, TLBs, prefetchers, the guests'
+//! and the host's schedulers but for the thread's moves.
+
+pub mod applications;
+mod kernel;
+mod live;
+mod module;
+mod queries;
+pub mod settings;
+#[cfg(test)]
+mod tests;
+mod thread;
+mod vms;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::config::Machine;
+use crate::line::{LINE_BYTES, Line, Logical, Virtual, ZERO_LINE};
+use crate::machine::{
+    AddressSpace, Agent, Backing, Batch, Mapped, OpSource, PAGE_LINES, Player, Prefilled, RunError,
+    System, Warmup,
+};
+use crate::merge::images::{self, ImageError, Images, View};
+use crate::merge::ksm::settings::{self as ksm_settings, Knobs, Preset};
+use crate::merge::ksm::{Keys, Ksm, Search, Software};
+use crate::merge::pageforge::PageForge;
+use crate::merge::question::{self, Pages};
+use crate::merge::{Frame, Page};
+use crate::settings::{Row, Settings};
+use crate::units::Time;
+use applications::{Application, Demand};
+use kernel::{Kernel, Merging, PARTS, Part, Parts};
+use live::Live;
+use module::{Module, Sample, Sampler};
+use queries::{Done, Draw, Queries};
+use settings::{self as keys, Phase};
+use thread::Costs;
+
+/// Passes in which the savings are the same.
+const SETTLED: usize = 10;
+/// Passes after which it goes on although they are not.
+const MOST_PASSES: usize = 100;
+/// Passes in which pages are written and keys looked at.
+const CHURNED: usize = 2;
+
+/// One application under one design, as `python/sardonyx/runs/tailbench.py` states it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// Its name.
+    pub application: String,
+    /// `none`, `ksm` or `pageforge`.
+    pub design: String,
+    /// The machine's name or file.
+    pub machine: String,
+    /// Keys and values, of the machine and of the merge.
+    pub sets: Vec<(String, String)>,
+    /// Images of the virtual machines, in turn; without any they are generated.
+    pub images: Vec<PathBuf>,
+    /// Of what is drawn.
+    pub seed: u64,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum TimedError {
+    /// The machine is none.
+    #[error(transparent)]
+    Machine(#[from] crate::config::ConfigError),
+    /// An image, a key or a name.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// The run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// All keys that are no machine's.
+pub fn rows() -> Vec<&'static Row> {
+    let mut rows = question::rows();
+    rows.extend(keys::rows());
+    rows.extend(applications::rows());
+    rows
+}
+
+/// A question that has been understood.
+struct Plan {
+    machine: Machine,
+    settings: Settings,
+    application: &'static Application,
+    demand: Demand,
+    /// By what the application was shortened and asked more often.
+    factor: u64,
+}
+
+impl Question {
+    /// # Errors
+    /// An unknown name or key, with the nearest, or a value that a key does not take.
+    fn plan(&self) -> Result<Plan, TimedError> {
+        let bad = |text: String| TimedError::Image(ImageError(text));
+        let known = ["none", "ksm", "pageforge"];
+        if !known.contains(&&*self.design) {
+            let near = crate::names::did_you_mean(&self.design, &known);
+            let all = known.join(", ");
+            return Err(bad(format!(
+                "{}: no such design; {near}they are {all}",
+                self.design
+            )));
+        }
+        let rows = rows();
+        let mut settings = Preset::Paper.settings();
+        let mut overrides = Vec::new();
+        for (key, value) in &self.sets {
+            let section = key.split('.').next().unwrap_or_default();
+            let ours = |row: &&Row| row.name.split('.').next() == Some(section);
+            if rows.iter().any(ours) {
+                ksm_settings::set(&mut settings, &rows, key, value).map_err(bad)?;
+            } else {
+                overrides.push((key.clone(), value.clone()));
+            }
+        }
+        let machine = Machine::load(&self.machine, &overrides)?;
+        let application = Application::named(&self.application).map_err(bad)?;
+        let demand = application.demand(&settings);
+        let window = settings.get(&keys::WINDOW_MS);
+        let expected = demand.queries_per_second * machine.cores as u64 * window / 1_000;
+        let factor = settings.get(&keys::LEAST_QUERIES).div_ceil(expected.max(1));
+        let factor = match expected {
+            0 => {
+                let a_window = demand.queries_per_second * machine.cores as u64 * window;
+                (settings.get(&keys::LEAST_QUERIES) * 1_000).div_ceil(a_window.max(1))
+            }
+            _ => factor.max(1),
+        };
+        Ok(Plan {
+            demand: Demand {
+                queries_per_second: demand.queries_per_second * factor,
+                instructions: (demand.instructions / factor).max(1),
+                ..demand
+            },
+            machine,
+            settings,
+            application,
+            factor,
+        })
+    }
+
+    /// An error unless the question can be answered.
+    ///
+    /// # Errors
+    /// As [`Question::answer`], before any work.
+    pub fn check(&self) -> Result<(), TimedError> {
+        self.plan()?;
+        self.images.iter().try_for_each(|path| {
+            images::open(path)?;
+            Ok(())
+        })
+    }
+
+    /// The figures of the run; `tell` hears of nanoseconds simulated and in all. `None` if it ended it.
+    ///
+    /// # Errors
+    /// An unknown name or key, an image that cannot be read, or what the machine cannot run.
+    pub fn answer(
+        &self,
+        tell: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Result<Option<Value>, TimedError> {
+        let plan = self.plan()?;
+        let (settings, machine) = (&plan.settings, &plan.machine);
+        let window_ns = |ms: u64| ms * 1_000_000;
+        let total = window_ns(settings.get(&keys::WINDOW_MS) + settings.get(&keys::WARMUP_MS));
+        if !tell(0, total) {
+            return Ok(None);
+        }
+        let count = machine.cores as u64;
+        let machines = match &self.images[..] {
+            [] => {
+                let pages = settings.get(&keys::VM_MIB) * 256;
+                vms::machines(settings, count, pages, self.seed)
+            }
+            paths => {
+                let paths = paths.iter().cycle().take(count as usize);
+                paths
+                    .map(|path| images::open(path))
+                    .collect::<Result<_, _>>()?
+            }
+        };
+        let Some(images) = Images::read(machines, &mut |_, _| tell(0, total))? else {
+            return Ok(None);
+        };
+        let images = Arc::new(images);
+        let chosen = vec![true; images.machines.len()];
+        let live = Live::new(View::new(&images, chosen));
+        let knobs = Knobs::of(settings);
+        let mut go_on = || tell(0, total);
+        let settled = match &*self.design {
+            "none" => Some(Settled::default()),
+            "ksm" => {
+                let search = Software::new(knobs.checksum);
+                settle(
+                    &images, live, search, knobs, settings, self.seed, &mut go_on,
+                )
+            }
+            _ => {
+                let search = PageForge::new(settings);
+                settle(
+                    &images, live, search, knobs, settings, self.seed, &mut go_on,
+                )
+            }
+        };
+        let Some(settled) = settled else {
+            return Ok(None);
+        };
+        let run = Run::new(&plan, &images, settled, self.seed);
+        let answer = run.answer(self, &plan, &images, &mut |done| tell(done, total))?;
+        Ok(Some(answer))
+    }
+}
+
+/// What is known before the timed part.
+#[derive(Default)]
+struct Settled<'i> {
+    merging: Option<Box<dyn Merging<'i> + 'i>>,
+    pages: Pages,
+    passes: usize,
+    keys: Keys,
+    cursor: Page,
+}
+
+/// Merges until the savings stay the same, then lets some pages be written between passes, and stops in the
+/// middle of one.
+fn settle<'i, S: Search + Send + 'i>(
+    images: &'i Images,
+    live: Live<'i>,
+    search: S,
+    knobs: Knobs,
+    settings: &Settings,
+    seed: u64,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<Settled<'i>> {
+    let count = images.pages();
+    let mut ksm = Ksm::new(live, search, knobs, count);
+    for page in 0..count as Page {
+        if images.last(page).is_some() {
+            ksm.map(page);
+        }
+    }
+    let mut saved = Vec::new();
+    let merging = settings.get(&keys::PHASE) == Phase::Merging;
+    while saved.len() < if merging { 1 } else { MOST_PASSES } {
+        if !ksm.pass(&mut |_| go_on()) {
+            return None;
+        }
+        let counters = ksm.counters();
+        saved.push(counters.pages_sharing + counters.ksm_zero_pages);
+        let last = saved.len() - 1;
+        // The first pass only remembers checksums.
+        if saved[1.min(last)..]
+            .iter()
+            .rev()
+            .take_while(|some| **some == saved[last])
+            .count()
+            > SETTLED
+        {
+            break;
+        }
+    }
+    let frame = |page| match ksm.frame(page) {
+        Some(Frame::Merged(content)) => Some(content),
+        _ => None,
+    };
+    let maps = |page| ksm.maps(page);
+    let pages = question::pages_of(count, images.zero, maps, frame, ksm.merged_frames());
+    let before = ksm.keys;
+    let mut draw = Draw::new(seed, 4);
+    for _ in 0..if merging { 0 } else { CHURNED } {
+        churn(&mut ksm, settings, &mut draw);
+        if !ksm.pass(&mut |_| go_on()) {
+            return None;
+        }
+    }
+    let now = ksm.keys;
+    let keys = Keys {
+        matches: now.matches - before.matches,
+        mismatches: now.mismatches - before.mismatches,
+        false_matches: now.false_matches - before.false_matches,
+    };
+    let pages = if merging { Pages::default() } else { pages };
+    churn(&mut ksm, settings, &mut draw);
+    let cursor = count as Page / 2;
+    ksm.begin_pass();
+    for page in 0..cursor {
+        ksm.step(page);
+    }
+    Some(Settled {
+        merging: Some(Box::new(ksm)),
+        pages,
+        passes: saved.len(),
+        keys,
+        cursor,
+    })
+}
+
+/// Some pages on frames of their own are written.
+fn churn<S: Search>(ksm: &mut Ksm<Live<'_>, S>, settings: &Settings, draw: &mut Draw) {
+    let lines = settings.get(&keys::CHURN_LINES);
+    for page in 0.. {
+        let drawn = draw.below(1_000) < settings.get(&keys::CHURN);
+        match ksm.contents.exists(page) {
+            None => break,
+            Some(true) if drawn && ksm.frame(page) == Some(Frame::Own(page)) => {}
+            Some(_) => continue,
+        }
+        for _ in 0..lines {
+            let mut bytes: Line = ZERO_LINE;
+            for word in bytes.as_chunks_mut::<8>().0 {
+                *word = draw.next().to_le_bytes();
+            }
+            let at = draw.below(PAGE_LINES) as usize * LINE_BYTES;
+            ksm.contents.store(page, at, &bytes);
+        }
+    }
+}
+
+/// What frames hold before anybody writes them: page k of all machines lies in frame k.
+struct Initial {
+    images: Arc<Images>,
+    contents: Vec<Option<u32>>,
+}
+
+impl Initial {
+    fn new(images: &Arc<Images>) -> Initial {
+        let pages = 0..images.pages() as Page;
+        Initial {
+            contents: pages.map(|page| images.last(page)).collect(),
+            images: images.clone(),
+        }
+    }
+}
+
+impl Backing for Initial {
+    fn line(&self, line: Logical) -> Line {
+        let (frame, at) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
+        match self.contents.get(frame as usize) {
+            Some(Some(content)) => {
+                self.images.bytes(*content).as_chunks::<LINE_BYTES>().0[at as usize]
+            }
+            _ => ZERO_LINE,
+        }
+    }
+}
+
+/// What a core executes.
+struct CoreSource<'i> {
+    core: usize,
+    name: String,
+    kernel: Arc<Mutex<Kernel<'i>>>,
+    watches: bool,
+    clock: Arc<AtomicU64>,
+}
+
+impl OpSource for CoreSource<'_> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn refill(&mut self, now: Time, batch: &mut Batch) -> Result<bool, RunError> {
+        self.clock.store(now.ps() / 1_000, Ordering::Relaxed);
+        let mut kernel = self.kernel.lock().expect("no panic");
+        Ok(kernel.turn(self.core, now, batch))
+    }
+
+    fn fault(&mut self, _now: Time, line: Virtual, batch: &mut Batch) {
+        let mut kernel = self.kernel.lock().expect("no panic");
+        kernel.fault(self.core, line, batch);
+    }
+
+    fn watches_stores(&self) -> bool {
+        self.watches
+    }
+
+    fn stored(&mut self, line: Virtual, from: u8, bytes: &[u8]) {
+        let mut kernel = self.kernel.lock().expect("no panic");
+        kernel.stored(self.core, line, from, bytes);
+    }
+}
+
+/// The timed part.
+struct Run<'i> {
+    kernel: Arc<Mutex<Kernel<'i>>>,
+    tables: Vec<Arc<Mapped>>,
+    pages: Pages,
+    passes: usize,
+    keys: Keys,
+    /// When counting begins and arrivals end.
+    window: (Time, Time),
+}
+
+impl<'i> Run<'i> {
+    fn new(plan: &Plan, images: &Images, settled: Settled<'i>, seed: u64) -> Run<'i> {
+        let Plan {
+            machine, settings, ..
+        } = plan;
+        let ms = |key| Time::from_ps(settings.get(key) * 1_000_000_000);
+        let from = ms(&keys::WARMUP_MS);
+        let window = (from, from + ms(&keys::WINDOW_MS));
+        let mut copies = vec![0u32; images.contents()];
+        for page in 0..images.pages() as Page {
+            if let Some(content) = images.last(page) {
+                copies[content as usize] += 1;
+            }
+        }
+        let machines = images.machines.iter();
+        let firsts: Vec<Page> = machines.map(|machine| machine.space.first).collect();
+        let vms = images.machines.iter().zip(0..).map(|(machine, number)| {
+            let alone = |page: &u32| {
+                let content = images.last(machine.space.first + page);
+                content.is_some_and(|content| copies[content as usize] == 1)
+            };
+            let here = (0..machine.space.pages() as u32)
+                .filter(|page| images.last(machine.space.first + page).is_some());
+            let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
+            let pages = used(&plan.demand, here.partition(alone), seed);
+            Queries::new(plan.demand, pages, seed, window.1)
+        });
+        let vms = vms.collect();
+        let spaces = images.machines.iter();
+        let tables: Vec<Arc<Mapped>> = spaces
+            .map(|machine| {
+                let frames = u64::from(machine.space.first)..u64::from(machine.space.end);
+                Arc::new(Mapped::new(frames))
+            })
+            .collect();
+        let capacity = machine.engine.medium.geometry.lines() / PAGE_LINES;
+        let kernel = Kernel::new(Parts {
+            costs: Costs::of(machine, settings),
+            tick: Time::from_ps(settings.get(&keys::TICK_NS) * 1_000),
+            window,
+            tables: tables.clone(),
+            firsts,
+            vms,
+            merging: settled.merging,
+            pages: images.pages() as Page,
+            cursor: settled.cursor,
+            kernel: capacity / 2,
+            seed,
+        });
+        Run {
+            kernel: Arc::new(Mutex::new(kernel)),
+            tables,
+            pages: settled.pages,
+            passes: settled.passes,
+            keys: settled.keys,
+            window,
+        }
+    }
+
+    /// Plays it.
+    fn play(
+        &self,
+        plan: &Plan,
+        images: &Arc<Images>,
+        merges: &str,
+        tell: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<(System<'i>, Vec<Sample>), RunError> {
+        let Plan {
+            machine, settings, ..
+        } = plan;
+        let clock = Arc::new(AtomicU64::new(0));
+        let cores = self.kernel.lock().expect("no panic").cores.len();
+        let mut agents: Vec<Box<dyn Agent + 'i>> = Vec::new();
+        let mut spaces = Vec::new();
+        for core in 0..cores {
+            let source = CoreSource {
+                core,
+                name: format!("{} {core}", plan.application.name),
+                kernel: self.kernel.clone(),
+                watches: merges != "none" || cfg!(test),
+                clock: clock.clone(),
+            };
+            agents.push(Box::new(Player::new(core, machine, Box::new(source))?));
+            let table = self.tables.get(core).cloned();
+            spaces.push(AddressSpace::Mapped(
+                table.unwrap_or_else(|| Arc::new(Mapped::new(0..0))),
+            ));
+        }
+        if merges == "pageforge" {
+            for number in 0..settings.get(&keys::MODULES) {
+                let kernel = self.kernel.clone();
+                let agent = agents.len();
+                agents.push(Box::new(Module::new(
+                    agent, number, machine, settings, kernel,
+                )));
+                spaces.push(AddressSpace::Identity { pages: 0 });
+            }
+        }
+        let samples = Arc::new(Mutex::new(Vec::new()));
+        let every = Time::from_ps(settings.get(&keys::SAMPLE_US) * 1_000_000);
+        agents.push(Box::new(Sampler::new(
+            every,
+            self.kernel.clone(),
+            samples.clone(),
+        )));
+        spaces.push(AddressSpace::Identity { pages: 0 });
+        let memory = Prefilled::new(machine, "no-encryption")?;
+        let system = System::new(machine, memory, agents, spaces, Warmup::Requests(0))?;
+        let mut system = system.over(Box::new(Initial::new(images)));
+        system.run(&mut |_| tell(clock.load(Ordering::Relaxed)))?;
+        let samples = samples.lock().expect("no panic").clone();
+        Ok((system, samples))
+    }
+
+    fn answer(
+        &self,
+        question: &Question,
+        plan: &Plan,
+        images: &Arc<Images>,
+        tell: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Value, TimedError> {
+        let (_, samples) = self.play(plan, images, &question.design, tell)?;
+        let kernel = self.kernel.lock().expect("no panic");
+        let mut metrics = Map::new();
+        let mut put = |name: &str, value: Value| {
+            metrics.insert(name.to_owned(), value);
+        };
+        self.sojourns(&kernel, &mut put);
+        self.thread(&kernel, &mut put);
+        let in_window = |sample: &&Sample| (self.window.0..=self.window.1).contains(&sample.at);
+        let counted: Vec<Sample> = samples.iter().filter(in_window).copied().collect();
+        let bandwidths = bandwidths(&counted);
+        if let [first, .., last] = &counted[..] {
+            let [hits, misses] = [0, 1].map(|at| last.llc[at] - first.llc[at]);
+            put("llc_accesses", json!(hits + misses));
+            put(
+                "llc_miss_rate",
+                share(misses as f64, (hits + misses) as f64),
+            );
+            let took = last.at.since(first.at).ns();
+            let bytes = |sample: &Sample| (sample.traffic[0] + sample.traffic[1]) * 64;
+            put(
+                "bandwidth_gb_s",
+                share((bytes(last) - bytes(first)) as f64, took),
+            );
+            let most = bandwidths.iter().copied().fold(0.0, f64::max);
+            put("bandwidth_busiest_gb_s", json!(most));
+        }
+        let Pages {
+            pages,
+            frames,
+            unmerged,
+            merged_zero,
+            merged,
+            merged_frames,
+            ..
+        } = self.pages;
+        if pages > 0 {
+            let of_pages = |some: u64| share(some as f64, pages as f64);
+            put("pages", json!(pages));
+            put("saving", of_pages(pages - frames));
+            put("unmergeable_pages", of_pages(unmerged));
+            put("mergeable_zero_pages", of_pages(merged_zero));
+            put("mergeable_nonzero_pages", of_pages(merged));
+            put("merged_nonzero_frames", of_pages(merged_frames));
+            put(
+                "passes_until_settled",
+                json!(self.passes.saturating_sub(SETTLED)),
+            );
+            let Keys {
+                matches,
+                mismatches,
+                false_matches,
+            } = self.keys;
+            let of_keys = |some: u64| share(some as f64, (matches + mismatches) as f64);
+            put("key_comparisons", json!(matches + mismatches));
+            put("key_matches", of_keys(matches));
+            put("key_false_matches", of_keys(false_matches));
+        }
+        put("factor", json!(plan.factor));
+        put(
+            "queries_per_second",
+            json!(plan.demand.queries_per_second / plan.factor),
+        );
+        let settings = &plan.settings;
+        let assumed = rows()
+            .into_iter()
+            .filter_map(|row| question::assumed(settings, row));
+        let applications: Vec<String> = applications::ALL
+            .iter()
+            .map(|other| other.name.to_owned() + ".")
+            .collect();
+        let own = format!("{}.", plan.application.name);
+        let of_this = |name: &str| {
+            name.starts_with(&own) || !applications.iter().any(|other| name.starts_with(&**other))
+        };
+        let assumed: Vec<Value> = assumed
+            .filter(|row| row["parameter"].as_str().is_some_and(of_this))
+            .collect();
+        Ok(json!({
+            "application": plan.application.name,
+            "design": question.design,
+            "machine": plan.machine.name,
+            "metrics": metrics,
+            "bandwidths_gb_s": bandwidths,
+            "settings": rows().iter().map(|row| question::said(settings, row)).collect::<Map<_, _>>(),
+            "parameters": plan.machine.parameters(),
+            "assumed": assumed,
+        }))
+    }
+
+    /// What queries took.
+    fn sojourns(&self, kernel: &Kernel, put: &mut impl FnMut(&str, Value)) {
+        let counts = |done: &&Done| done.arrival >= self.window.0;
+        let of_vm = |queries: &Queries| -> Vec<Done> {
+            queries.done.iter().filter(counts).copied().collect()
+        };
+        let each: Vec<Vec<Done>> = kernel.vms.iter().map(of_vm).collect();
+        let all: Vec<Done> = each.iter().flatten().copied().collect();
+        let mut sojourns: Vec<Time> = all.iter().map(|done| done.sojourn).collect();
+        sojourns.sort_unstable();
+        put("queries", json!(all.len()));
+        let mean = |some: &[Done], of: fn(&Done) -> Time| {
+            let sum: Time = some.iter().map(of).sum();
+            share(sum.ns(), some.len() as f64)
+        };
+        put("mean_sojourn_ns", mean(&all, |done| done.sojourn));
+        put("mean_waited_ns", mean(&all, |done| done.waited));
+        put("mean_interrupted_ns", mean(&all, |done| done.thread));
+        put("mean_executed_ns", mean(&all, |done| done.executed));
+        for (percent, name) in [(50, "p50"), (95, "p95"), (99, "p99")] {
+            let rank = (sojourns.len() * percent).div_ceil(100).saturating_sub(1);
+            let value = sojourns.get(rank).map(|time| time.ns());
+            put(&format!("{name}_sojourn_ns"), json!(value));
+        }
+        // "Each bar shows the geometric mean across the ten VMs" (6.3).
+        let means = each.iter().map(|vm| mean(vm, |done| done.sojourn).as_f64());
+        let means: Option<Vec<f64>> = means.collect();
+        let geometric = means.map(|means| {
+            (means.iter().map(|mean| mean.ln()).sum::<f64>() / means.len() as f64).exp()
+        });
+        put("geomean_sojourn_ns", json!(geometric));
+    }
+
+    /// What the cores did.
+    fn thread(&self, kernel: &Kernel, put: &mut impl FnMut(&str, Value)) {
+        let vms = kernel.vms.len();
+        let total = |core: &kernel::Core| -> Time { core.time.iter().copied().sum() };
+        let of = |core: &kernel::Core, part: Part| core.time[part as usize];
+        let merges = |core: &kernel::Core| {
+            let parts = [Part::Compare, Part::Hash, Part::Other];
+            parts.into_iter().map(|part| of(core, part)).sum::<Time>()
+        };
+        let cores = &kernel.cores[..vms];
+        let all: Time = cores.iter().map(total).sum();
+        let busy: Time = cores.iter().map(|core| of(core, Part::Query)).sum();
+        put("utilisation", share(busy.ns(), all.ns()));
+        if kernel.merging.is_none() {
+            return;
+        }
+        let thread: Time = kernel.cores.iter().map(merges).sum();
+        put(
+            "thread_share_mean",
+            share(cores.iter().map(merges).sum::<Time>().ns(), all.ns()),
+        );
+        let shares = cores
+            .iter()
+            .map(|core| merges(core).ns() / total(core).ns().max(1.0));
+        put("thread_share_most", json!(shares.fold(0.0, f64::max)));
+        let mut parts = [Time::ZERO; PARTS];
+        for core in &kernel.cores {
+            for (sum, time) in parts.iter_mut().zip(core.time) {
+                *sum += time;
+            }
+        }
+        put(
+            "thread_compare_share",
+            share(parts[Part::Compare as usize].ns(), thread.ns()),
+        );
+        put(
+            "thread_hash_share",
+            share(parts[Part::Hash as usize].ns(), thread.ns()),
+        );
+        let figures = &kernel.figures;
+        put("thread_moves", json!(kernel.moves()));
+        put("intervals", json!(figures.intervals.len()));
+        let sum: Time = figures.intervals.iter().copied().sum();
+        put(
+            "mean_interval_ns",
+            share(sum.ns(), figures.intervals.len() as f64),
+        );
+        put("pages_scanned", json!(figures.pages));
+        put("pages_merged", json!(figures.merges));
+        put("pages_copied", json!(figures.copies));
+        put("comparisons", json!(figures.comparisons[0]));
+        put(
+            "lines_a_comparison",
+            share(figures.comparisons[1] as f64, figures.comparisons[0] as f64),
+        );
+        if !figures.tables.is_empty() {
+            let cycles: Vec<f64> = figures
+                .tables
+                .iter()
+                .map(|time| time.ns() * 1_000.0 / kernel.cycle().ps() as f64)
+                .collect();
+            let mean = cycles.iter().sum::<f64>() / cycles.len() as f64;
+            let variance =
+                cycles.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / cycles.len() as f64;
+            put("scan_tables", json!(cycles.len()));
+            put("scan_table_cycles", json!(mean));
+            put("scan_table_cycles_deviation", json!(variance.sqrt()));
+            put("check_period_cycles", json!(kernel.poll_cycles()));
+        }
+    }
+}
+
+/// The pages that an application uses, drawn from those that stand once and the others.
+fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> queries::Pages {
+    let mut draw = Draw::new(seed, 5);
+    let mut pools = [own, shared];
+    for pool in &mut pools {
+        for at in (1..pool.len()).rev() {
+            pool.swap(at, draw.below(at as u64 + 1) as usize);
+        }
+    }
+    let mut take = |kib: u64| {
+        let pages = kib / 4;
+        let other = pages * demand.mergeable_percent / 100;
+        [(0, pages - other), (1, other)].map(|(pool, count): (usize, u64)| {
+            let pool = &mut pools[pool];
+            pool.split_off(pool.len().saturating_sub(count as usize))
+        })
+    };
+    queries::Pages {
+        hot: take(demand.hot_kib),
+        cold: take(demand.cold_kib),
+    }
+}
+
+/// Gigabytes a second between each two samples.
+fn bandwidths(samples: &[Sample]) -> Vec<f64> {
+    let pairs = samples.windows(2);
+    let rate = |pair: &[Sample]| {
+        let lines = |sample: &Sample| sample.traffic[0] + sample.traffic[1];
+        (lines(&pair[1]) - lines(&pair[0])) as f64 * 64.0 / pair[1].at.since(pair[0].at).ns()
+    };
+    pairs.map(rate).collect()
+}
+
+fn share(part: f64, whole: f64) -> Value {
+    if whole > 0.0 {
+        json!(part / whole)
+    } else {
+        Value::Null
+    }
+}

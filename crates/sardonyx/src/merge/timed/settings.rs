@@ -1,0 +1,192 @@
+//! The keys of the timed machine: what the kernel's work costs a processor, how its thread moves, what
+//! PageForge's module needs, what the virtual machines hold, and how long is looked at.
+
+use crate::settings::{Row, keys, words};
+
+/// Where the kernel's thread goes when it wakes up or has used its time slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// To its last core if that is idle, else to an idle one, else to the next.
+    Idle,
+    /// To the next core.
+    Next,
+    /// To a core that a seed draws.
+    Drawn,
+}
+
+words!(Placement { "idle" => Idle, "next" => Next, "drawn" => Drawn });
+
+/// How KSM's thread reads pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// As any program.
+    Cached,
+    /// Past the caches (4.3).
+    Uncacheable,
+}
+
+words!(Access { "cached" => Cached, "uncacheable" => Uncacheable });
+
+/// Where KSM's thread runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// On the cores of the virtual machines.
+    Shared,
+    /// On an in-order core of its own (4.3).
+    InOrder,
+}
+
+words!(Where { "shared" => Shared, "in-order" => InOrder });
+
+/// Where PageForge's module is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Module {
+    /// In a memory controller.
+    Controller,
+    /// At the on-chip network (4.1).
+    Network,
+}
+
+words!(Module { "controller" => Controller, "network" => Network });
+
+/// How far merging is when the window begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The savings have stayed the same for ten passes.
+    Settled,
+    /// In the middle of the second pass, the first in which pages can merge.
+    Merging,
+}
+
+words!(Phase { "settled" => Settled, "merging" => Merging });
+
+const MANY: u64 = 1_000_000;
+
+keys! {
+    PLACEMENT: Placement = word("thread.placement", "idle"),
+        Assumed("the paper: the scheduler keeps migrating it. Linux prefers the last core, then an idle one"),
+        "where the kernel's thread goes when it wakes up or its slice is over";
+    SLICE_US: u64 = int("thread.slice_us", (1, MANY), 3_000),
+        Assumed("Linux 4.4's sched_min_granularity for eight cores and more: 0.75 ms x 4"),
+        "microseconds that it keeps a core for which others wait";
+    PREEMPTED: bool = flag("thread.preempted", false),
+        Assumed("the paper: queries queue until it migrates away"),
+        "a query that arrives takes the core from it at the next page line";
+    SWITCH: u32 = int("thread.switch_instructions", (0, MANY), 2_000),
+        Assumed("no source: a microsecond for the scheduler and the switch there and back"),
+        "instructions each time that it gets a core";
+    COMPARE_LINE: u32 = int("ksm.compare_line_instructions", (1, MANY), 384),
+        Assumed("Linux 4.4 compares byte by byte (lib/string.c), about six instructions each"),
+        "instructions that compare a line with a line";
+    HASH_LINE: u32 = int("ksm.hash_line_instructions", (1, MANY), 170),
+        Assumed("jhash2 takes three words a round, about 32 instructions each"),
+        "instructions that hash a line";
+    VISIT: u32 = int("ksm.visit_instructions", (0, MANY), 800),
+        Assumed("ksm.visit_ns, 400 ns, at 2 GHz"),
+        "instructions that find a page and look at its state";
+    NODE: u32 = int("ksm.node_instructions", (0, MANY), 100),
+        Assumed("no source: finding and mapping the page of a tree's node"),
+        "instructions a node on the way down a tree";
+    MERGE: u32 = int("ksm.merge_instructions", (0, MANY), 4_000),
+        Assumed("ksm.merge_ns, 2,000 ns, at 2 GHz"),
+        "instructions that protect and remap a page";
+    FAULT: u32 = int("ksm.fault_instructions", (0, MANY), 2_000),
+        Assumed("no source: a trap and a new page; the copy itself comes on top"),
+        "instructions of a store to a merged page, without the copy";
+    ACCESS: Access = word("ksm.access", "cached"),
+        Source("PageForge 4.3"), "whether the thread's reads of pages go past the caches";
+    KSM_CORE: Where = word("ksm.core", "shared"),
+        Source("PageForge 4.3"), "whether the thread has an in-order core of its own";
+    MODULES: usize = int("pageforge.modules", (1, 8), 1),
+        Source("PageForge Table 2"), "modules, each of which compares a candidate page (4.1)";
+    MODULE: Module = word("pageforge.module", "controller"),
+        Source("PageForge 4.1"), "whether they are in the memory controllers or at the on-chip network";
+    CANDIDATE_CACHE: bool = flag("pageforge.candidate_cache", false),
+        Source("PageForge 3.5"), "a module keeps the candidate's lines that it has read";
+    POLL_CYCLES: u64 = int("pageforge.poll_cycles", (1, 1_000_000_000), 12_000),
+        Source("PageForge Table 5"), "core cycles between two looks of the system at the Scan Table";
+    NETWORK_NS: u64 = int("pageforge.network_ns", (0, 10_000), 10),
+        Assumed("the last-level cache's 20 cycles: nobody says how long a request takes through the network"),
+        "a module's request through the on-chip network, and an answer from another controller";
+    COMPARE_CYCLES: u64 = int("pageforge.compare_cycles", (0, 10_000), 2),
+        Assumed("no source: an embedded ALU compares two lines"),
+        "core cycles that a pair of lines takes when both are there";
+    ENTRY: u32 = int("pageforge.entry_instructions", (0, MANY), 50),
+        Assumed("no source: a node of the tree and its page number"),
+        "instructions for each entry of the Scan Table, without the call";
+    VM_MIB: u64 = int("vms.mib", (1, 4_096), 64),
+        Assumed("Table 2 has 512; a tree is three levels deeper then"),
+        "memory of a virtual machine without an image, in MiB";
+    VM_UNMERGEABLE: u64 = int("vms.unmergeable_permille", (0, 1_000), 450),
+        Source("PageForge Fig. 7"), "of 1,000 of its pages, those that no other equals";
+    VM_ZERO: u64 = int("vms.zero_permille", (0, 1_000), 50),
+        Source("PageForge Fig. 7"), "of 1,000 of its pages, those of zeros";
+    VM_DISTINCT: u64 = int("vms.distinct_permille", (1, 1_000), 66),
+        Source("PageForge Fig. 7"), "contents of the others, for 1,000 pages of all machines";
+    VM_FAMILIES: u64 = int("vms.families", (1, MANY), 256),
+        Assumed("no source"), "pages that begin alike fall into so many families";
+    VM_ALIKE: u64 = int("vms.alike_lines", (0, 63), 12),
+        Assumed("no source: how far a comparison of real pages reads"),
+        "most lines with which a family's pages begin alike; the families have 0 to so many";
+    CHURN: u64 = int("vms.churn_permille", (0, 1_000), 15),
+        Assumed("measured: 1 to 2 % of the pages of Debian guests change in some seconds"),
+        "of 1,000 pages that nobody equals, those that are written between two passes";
+    CHURN_LINES: u64 = int("vms.churn_lines", (1, 64), 5),
+        Assumed("measured: jhash2 over the first KB misses a quarter of such pages"),
+        "lines that are written in each";
+    WINDOW_MS: u64 = int("window.ms", (1, 100_000), 400),
+        Assumed("20 intervals of the thread and more"), "simulated milliseconds that count";
+    PHASE: Phase = word("window.phase", "settled"),
+        Assumed("the paper measures overheads after 10^9 instructions and does not say how much is merged then"),
+        "whether merging has settled before the window or is in full swing";
+    WARMUP_MS: u64 = int("window.warmup_ms", (0, 100_000), 30),
+        Assumed("the paper: 10^9 instructions, 100 ms of ten cores half busy"), "those before them, which fill the caches";
+    SAMPLE_US: u64 = int("window.sample_us", (10, 1_000_000), 1_000),
+        Assumed("the paper does not say how long its most memory-intensive phase is"),
+        "microseconds over which bandwidth is taken";
+    LEAST_QUERIES: u64 = int("window.queries", (1, MANY), 200),
+        Assumed("enough for a 95th percentile"),
+        "queries that should arrive in all; an application that is too slow is shortened and asked more often, by one factor";
+    TICK_NS: u64 = int("window.tick_ns", (100, MANY), 5_000),
+        Assumed("no effect but on how soon an idle core notices the thread"),
+        "nanoseconds after which an idle core looks again whether there is work";
+}
+
+/// All of them, without their types.
+pub fn rows() -> Vec<&'static Row> {
+    vec![
+        &PLACEMENT.row,
+        &SLICE_US.row,
+        &PREEMPTED.row,
+        &SWITCH.row,
+        &COMPARE_LINE.row,
+        &HASH_LINE.row,
+        &VISIT.row,
+        &NODE.row,
+        &MERGE.row,
+        &FAULT.row,
+        &ACCESS.row,
+        &KSM_CORE.row,
+        &MODULES.row,
+        &MODULE.row,
+        &CANDIDATE_CACHE.row,
+        &POLL_CYCLES.row,
+        &NETWORK_NS.row,
+        &COMPARE_CYCLES.row,
+        &ENTRY.row,
+        &VM_MIB.row,
+        &VM_UNMERGEABLE.row,
+        &VM_ZERO.row,
+        &VM_DISTINCT.row,
+        &VM_FAMILIES.row,
+        &VM_ALIKE.row,
+        &CHURN.row,
+        &CHURN_LINES.row,
+        &WINDOW_MS.row,
+        &PHASE.row,
+        &WARMUP_MS.row,
+        &SAMPLE_US.row,
+        &LEAST_QUERIES.row,
+        &TICK_NS.row,
+    ]
+}

@@ -1,0 +1,264 @@
+//! What must hold of merging in time: nobody sees another's writes, the thread merges what the algorithm merges,
+//! times add up.
+
+use super::live::Event;
+use super::*;
+
+/// Two small machines under small caches, most of whose pages are equal, and short queries.
+fn question(design: &str, more: &[(&str, &str)]) -> Question {
+    let sets = [
+        ("cores", "3"),
+        ("caches.l2.bytes", "8192"),
+        ("caches.llc.bytes", "65536"),
+        ("vms.mib", "1"),
+        ("vms.unmergeable_permille", "300"),
+        ("window.ms", "4"),
+        ("window.warmup_ms", "1"),
+        ("window.phase", "merging"),
+        ("ksm.sleep_millisecs", "0"),
+        ("silo.queries_per_second", "20000"),
+        ("silo.instructions", "20000"),
+        ("silo.hot_kib", "64"),
+        ("silo.cold_kib", "512"),
+        ("silo.mergeable_percent", "60"),
+    ];
+    let sets = sets.iter().chain(more);
+    Question {
+        application: "silo".to_owned(),
+        design: design.to_owned(),
+        machine: "pageforge".to_owned(),
+        sets: sets
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect(),
+        images: Vec::new(),
+        seed: 7,
+    }
+}
+
+fn images(plan: &Plan, seed: u64) -> Arc<Images> {
+    let pages = plan.settings.get(&keys::VM_MIB) * 256;
+    let machines = vms::machines(&plan.settings, plan.machine.cores as u64, pages, seed);
+    let images = Images::read(machines, &mut |_, _| true).unwrap().unwrap();
+    Arc::new(images)
+}
+
+fn settled<'i>(question: &Question, plan: &Plan, images: &'i Images) -> Settled<'i> {
+    let live = Live::new(View::new(images, vec![true; images.machines.len()]));
+    let (settings, knobs) = (&plan.settings, Knobs::of(&plan.settings));
+    let mut go_on = || true;
+    let settled = match &*question.design {
+        "none" => Some(Settled::default()),
+        "ksm" => {
+            let search = Software::new(knobs.checksum);
+            settle(
+                images,
+                live,
+                search,
+                knobs,
+                settings,
+                question.seed,
+                &mut go_on,
+            )
+        }
+        _ => {
+            let search = PageForge::new(settings);
+            settle(
+                images,
+                live,
+                search,
+                knobs,
+                settings,
+                question.seed,
+                &mut go_on,
+            )
+        }
+    };
+    settled.unwrap()
+}
+
+/// Plays it, and holds every page of every machine, as its page table and memory have it, against the image
+/// with the machine's own stores done in their order.
+fn nobody_sees_anothers_writes(question: &Question) -> (u64, u64) {
+    let plan = question.plan().unwrap();
+    let images = images(&plan, question.seed);
+    let run = Run::new(
+        &plan,
+        &images,
+        settled(question, &plan, &images),
+        question.seed,
+    );
+    let mut model: Vec<Vec<u8>> = Vec::new();
+    for machine in &images.machines {
+        let pages = machine.space.first..machine.space.end;
+        let mut bytes: Vec<u8> = Vec::new();
+        for page in pages {
+            // Writes between passes came before the window; memory under the caches has them too.
+            let mut kernel = run.kernel.lock().unwrap();
+            let own = kernel.merging.as_mut().and_then(|merging| {
+                let frame = merging.frame(page)?;
+                Some(*merging.live().bytes(frame))
+            });
+            let image = images.bytes(images.last(page).unwrap());
+            bytes.extend(own.as_ref().unwrap_or(image));
+        }
+        model.push(bytes);
+    }
+    let (system, _) = run
+        .play(&plan, &images, &question.design, &mut |_| true)
+        .unwrap();
+    let backing = Initial::new(&images);
+    let mut memory = system.into_memory();
+    let kernel = run.kernel.lock().unwrap();
+    for (core, line, from, bytes) in &kernel.stores {
+        let at = line.0 as usize * LINE_BYTES + usize::from(*from);
+        model[*core][at..at + bytes.len()].copy_from_slice(bytes);
+    }
+    assert!(!kernel.stores.is_empty());
+    for (machine, bytes) in model.iter().enumerate() {
+        for (at, expected) in bytes.as_chunks::<LINE_BYTES>().0.iter().enumerate() {
+            let (page, line) = (at as u64 / PAGE_LINES, at as u64 % PAGE_LINES);
+            let (frame, _) = kernel.entry(machine, page);
+            let place = Logical(frame * PAGE_LINES + line);
+            let found = memory.read(place).unwrap_or_else(|| backing.line(place));
+            assert_eq!(
+                found, *expected,
+                "machine {machine}, page {page}, line {line}"
+            );
+        }
+    }
+    (kernel.figures.merges, kernel.figures.copies)
+}
+
+/// Pages that are written between passes are not in the images that memory is made of.
+const NO_CHURN: (&str, &str) = ("vms.churn_permille", "0");
+
+#[test]
+fn a_write_to_a_merged_page_never_shows_in_another() {
+    for design in ["ksm", "pageforge"] {
+        let mut merged = (0, 0);
+        for seed in 0..4 {
+            let mut asked = question(design, &[NO_CHURN, ("silo.queries_a_copy", "1")]);
+            asked.seed = seed;
+            let (merges, copies) = nobody_sees_anothers_writes(&asked);
+            merged = (merged.0 + merges, merged.1 + copies);
+        }
+        assert!(merged.0 > 100 && merged.1 > 20, "{design}: {merged:?}");
+    }
+    nobody_sees_anothers_writes(&question("none", &[]));
+}
+
+#[test]
+fn the_thread_merges_what_the_algorithm_merges_in_its_order() {
+    for design in ["ksm", "pageforge"] {
+        let quiet = [
+            ("silo.stores_percent", "0"),
+            ("silo.queries_a_copy", "1000000"),
+        ];
+        let asked = question(design, &quiet);
+        let plan = asked.plan().unwrap();
+        let images = images(&plan, asked.seed);
+        let run = Run::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
+        run.play(&plan, &images, design, &mut |_| true).unwrap();
+        let kernel = run.kernel.lock().unwrap();
+        let timed: Vec<Page> = kernel.figures.order.iter().map(|(page, _)| *page).collect();
+        assert!(timed.len() > 50, "{design}: {}", timed.len());
+
+        let Settled {
+            merging, cursor, ..
+        } = settled(&asked, &plan, &images);
+        let mut merging = merging.unwrap();
+        merging.live().log = Some(Vec::new());
+        let pages = images.pages() as Page;
+        let (mut page, mut scanned) = (cursor, 0);
+        while scanned < kernel.figures.pages {
+            if page == 0 {
+                merging.begin_pass();
+            }
+            scanned += u64::from(merging.step(page));
+            page = (page + 1) % pages;
+        }
+        let log = merging.live().log.take().unwrap();
+        let merged = log.iter().filter_map(|event| match event {
+            Event::Merged(page, _) => Some(*page),
+            _ => None,
+        });
+        assert_eq!(merged.collect::<Vec<_>>(), timed, "{design}");
+    }
+}
+
+#[test]
+fn what_a_query_takes_adds_up_and_so_does_what_a_core_does() {
+    for design in ["none", "ksm", "pageforge"] {
+        let asked = question(design, &[]);
+        let plan = asked.plan().unwrap();
+        let images = images(&plan, asked.seed);
+        let run = Run::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
+        run.play(&plan, &images, design, &mut |_| true).unwrap();
+        let kernel = run.kernel.lock().unwrap();
+        let all: Vec<&Done> = kernel.vms.iter().flat_map(|vm| &vm.done).collect();
+        assert!(all.len() > 50, "{design}: {}", all.len());
+        for done in all {
+            assert_eq!(done.waited + done.thread + done.executed, done.sojourn);
+        }
+        for core in &kernel.cores {
+            let all: Time = core.time.iter().copied().sum();
+            let window = run.window.1.since(run.window.0);
+            let off = all.ps().abs_diff(window.ps());
+            assert!(off < 20_000_000, "{design}: {off} ps"); // a piece at each end
+        }
+    }
+}
+
+#[test]
+fn both_designs_save_the_same_and_variants_run() {
+    let tell = &mut |_: u64, _: u64| true;
+    let metric = |question: &Question, name: &str, tell: &mut dyn FnMut(u64, u64) -> bool| {
+        let answer = question.answer(tell).unwrap().unwrap();
+        answer["metrics"][name].as_f64()
+    };
+    let settled = [("window.phase", "settled"), NO_CHURN];
+    let saving = ["ksm", "pageforge"].map(|d| metric(&question(d, &settled), "saving", tell));
+    assert!(
+        saving[0] == saving[1] && saving[0] > Some(0.2),
+        "{saving:?}"
+    );
+    for (design, key, value) in [
+        ("ksm", "ksm.core", "in-order"),
+        ("ksm", "ksm.access", "uncacheable"),
+        ("ksm", "thread.placement", "drawn"),
+        ("ksm", "thread.preempted", "true"),
+        ("ksm", "ksm.use_zero_pages", "true"),
+        ("pageforge", "pageforge.modules", "2"),
+        ("pageforge", "pageforge.module", "network"),
+        ("pageforge", "pageforge.candidate_cache", "true"),
+    ] {
+        let pages = metric(&question(design, &[(key, value)]), "pages_merged", tell);
+        assert!(pages > Some(50.0), "{key}: {pages:?}");
+    }
+    let kept = [
+        ("pageforge.candidate_cache", "true"),
+        ("vms.alike_lines", "60"),
+    ];
+    let cycles = [&kept[1..], &kept]
+        .map(|sets| metric(&question("pageforge", sets), "scan_table_cycles", tell));
+    assert!(cycles[1] < cycles[0], "{cycles:?}");
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_nearest() {
+    for (key, value, told) in [
+        ("ksm.pages_to_scam", "1", "ksm.pages_to_scan"),
+        ("window.ms", "never", "1 to 100000"),
+        ("silo.stores", "1", "silo.stores_percent"),
+        ("caches.llc.byte", "1", "caches.llc.bytes"),
+    ] {
+        let error = question("ksm", &[(key, value)])
+            .check()
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(told), "{error}");
+    }
+    let mut asked = question("ksm", &[]);
+    asked.application = "moose".to_owned();
+    assert!(asked.check().unwrap_err().to_string().contains("moses"));
+}

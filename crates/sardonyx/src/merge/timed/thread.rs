@@ -1,0 +1,299 @@
+//! The kernel's thread: when it sleeps, on which core it is, and what it executes for a page, in pieces.
+
+use std::collections::VecDeque;
+
+use super::kernel::Part;
+use super::queries::Draw;
+use super::settings::{self as keys, Access, Placement, Where};
+use crate::config::Machine;
+use crate::line::Virtual;
+use crate::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
+use crate::merge::Checksum;
+use crate::merge::ksm::settings as ksm;
+use crate::merge::pageforge::CALL_NS;
+use crate::settings::Settings;
+use crate::units::Time;
+
+/// What the thread's work costs, and the rules by which it moves.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    /// A core's cycle, and instructions in it.
+    pub clock: Time,
+    /// Instructions a cycle.
+    pub width: u64,
+    /// Instructions: of getting a core, a line's comparison and hash, a page, a node, a merge, a fault.
+    pub switch: u32,
+    compare_line: u32,
+    hash_line: u32,
+    /// See [`keys::VISIT`].
+    pub visit: u32,
+    /// See [`keys::NODE`].
+    pub node: u32,
+    /// See [`keys::MERGE`].
+    pub merge: u32,
+    /// See [`keys::FAULT`].
+    pub fault: u32,
+    /// Instructions of a call of PageForge's functions, and for an entry beside it.
+    pub call: u32,
+    /// See [`keys::ENTRY`].
+    pub entry: u32,
+    /// Lines that a hash takes.
+    pub hashed_lines: u8,
+    uncacheable: bool,
+    /// An in-order core is the thread's own.
+    pub own_core: bool,
+    /// PageForge's modules.
+    pub modules: usize,
+    /// Between two looks at the Scan Table.
+    pub poll: Time,
+    /// How long the thread sleeps between intervals of so many pages.
+    pub sleep: Time,
+    /// See [`ksm::PAGES_TO_SCAN`].
+    pub pages_to_scan: u64,
+    placement: Placement,
+    slice: Time,
+    preempted: bool,
+}
+
+impl Costs {
+    /// As the settings say.
+    pub fn of(machine: &Machine, settings: &Settings) -> Costs {
+        let clock = machine.core.clock;
+        let width = machine.core.width.max(1);
+        let ns = |ns: u64| (ns * 1_000 * width / clock.ps()) as u32;
+        Costs {
+            clock,
+            width,
+            switch: settings.get(&keys::SWITCH),
+            compare_line: settings.get(&keys::COMPARE_LINE),
+            hash_line: settings.get(&keys::HASH_LINE),
+            visit: settings.get(&keys::VISIT),
+            node: settings.get(&keys::NODE),
+            merge: settings.get(&keys::MERGE),
+            fault: settings.get(&keys::FAULT),
+            call: ns(settings.get(&CALL_NS)),
+            entry: settings.get(&keys::ENTRY),
+            hashed_lines: match settings.get(&ksm::CHECKSUM) {
+                Checksum::Jhash2Kilobyte => 16,
+                _ => 64,
+            },
+            uncacheable: settings.get(&keys::ACCESS) == Access::Uncacheable,
+            own_core: settings.get(&keys::KSM_CORE) == Where::InOrder,
+            modules: settings.get(&keys::MODULES),
+            poll: clock * settings.get(&keys::POLL_CYCLES),
+            sleep: Time::from_ps(settings.get(&ksm::SLEEP_MILLISECS) * 1_000_000_000),
+            pages_to_scan: settings.get(&ksm::PAGES_TO_SCAN),
+            placement: settings.get(&keys::PLACEMENT),
+            slice: Time::from_ps(settings.get(&keys::SLICE_US) * 1_000_000),
+            preempted: settings.get(&keys::PREEMPTED),
+        }
+    }
+}
+
+/// What a filling of the Scan Table is to compare: two frames each, the line of the tree's node, lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filling {
+    /// Comparisons, in order.
+    pub pairs: Vec<((u64, u64), u64, u8)>,
+    /// Lines that are read for the key alone.
+    pub keys: Vec<u64>,
+}
+
+/// Something that the thread executes at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Only instructions.
+    Compute(u32),
+    /// A node of the kernel's trees, and instructions.
+    Node {
+        /// The line that holds it.
+        line: u64,
+        /// How many.
+        instructions: u32,
+    },
+    /// So many lines of two frames.
+    Compare {
+        /// The candidate's.
+        a: u64,
+        /// The other's.
+        b: u64,
+        /// How many.
+        lines: u8,
+    },
+    /// The first lines of a frame.
+    Hash {
+        /// The frame.
+        frame: u64,
+        /// How many.
+        lines: u8,
+    },
+    /// The Scan Table is filled, the module works.
+    Table {
+        /// Calls of its functions.
+        calls: u32,
+        /// What it does.
+        job: Filling,
+    },
+}
+
+impl Piece {
+    /// Under what its time is booked.
+    pub fn part(&self) -> Part {
+        match self {
+            Piece::Compare { .. } => Part::Compare,
+            Piece::Hash { .. } => Part::Hash,
+            _ => Part::Other,
+        }
+    }
+}
+
+/// The operations of a piece.
+pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
+    let load = |batch: &mut Batch, line: u64, past: bool| {
+        let kind = if past {
+            OpKind::LoadPast
+        } else {
+            OpKind::Load { from: 0, len: 8 }
+        };
+        batch.push(kind, Virtual(DIRECT | line));
+        if costs.own_core {
+            batch.push(OpKind::Depend, Virtual(0)); // in order
+        }
+    };
+    match *piece {
+        Piece::Compute(instructions) => batch.compute(instructions.max(1)),
+        Piece::Node { line, instructions } => {
+            load(batch, line, false);
+            batch.push(OpKind::Depend, Virtual(0));
+            batch.compute(instructions);
+        }
+        Piece::Compare { a, b, lines } => {
+            for line in 0..u64::from(lines) {
+                load(batch, a * PAGE_LINES + line, costs.uncacheable);
+                load(batch, b * PAGE_LINES + line, costs.uncacheable);
+                batch.compute(costs.compare_line.saturating_sub(2));
+            }
+        }
+        Piece::Hash { frame, lines } => {
+            for line in 0..u64::from(lines) {
+                load(batch, frame * PAGE_LINES + line, costs.uncacheable);
+                batch.compute(costs.hash_line.saturating_sub(1));
+            }
+        }
+        Piece::Table { .. } => unreachable!("the kernel fills the table"),
+    }
+    batch.push(OpKind::Depend, Virtual(0));
+}
+
+/// Work on a page; with several modules several pages are worked on at once.
+#[derive(Debug, Default)]
+pub struct Lane {
+    /// What is left to do.
+    pub script: VecDeque<Piece>,
+    /// Not before then.
+    pub wake: Time,
+    /// The module works; the system looks at `wake` whether it is done.
+    pub polls: bool,
+    /// Nothing is left in this interval.
+    pub idle: bool,
+}
+
+/// The thread.
+#[derive(Debug)]
+pub struct Thread {
+    /// Asleep until then.
+    asleep: Option<Time>,
+    /// The core that it is on, or was on.
+    core: usize,
+    cores: usize,
+    /// Since when it is on it.
+    since: Time,
+    /// When the interval began, with its sleep.
+    began: Time,
+    /// Pages of this interval.
+    pub scanned: u64,
+    /// What it works on.
+    pub lanes: Vec<Lane>,
+    /// Moves from core to core.
+    pub moves: u64,
+    draw: Draw,
+}
+
+impl Thread {
+    /// About to wake up for the first time.
+    pub fn new(costs: &Costs, cores: usize, draw: Draw) -> Thread {
+        Thread {
+            asleep: Some(Time::ZERO),
+            core: if costs.own_core { cores - 1 } else { 0 },
+            cores,
+            since: Time::ZERO,
+            began: Time::ZERO,
+            scanned: 0,
+            lanes: (0..costs.modules).map(|_| Lane::default()).collect(),
+            moves: 0,
+            draw,
+        }
+    }
+
+    /// Whether it wants `core` and has it.
+    pub fn has(
+        &mut self,
+        core: usize,
+        now: Time,
+        costs: &Costs,
+        busy: impl Fn(usize) -> bool,
+    ) -> bool {
+        if let Some(until) = self.asleep {
+            if now < until {
+                return false;
+            }
+            self.asleep = None;
+            self.go(now, costs, &busy);
+        }
+        if self.core != core || self.ready_lane(now).is_none() {
+            return false;
+        }
+        let used_up = costs.preempted || now.since(self.since) >= costs.slice;
+        if busy(core) && used_up && !costs.own_core {
+            self.go(now, costs, &busy);
+        }
+        self.core == core
+    }
+
+    /// Goes to another core, or stays.
+    fn go(&mut self, now: Time, costs: &Costs, busy: &impl Fn(usize) -> bool) {
+        self.since = now;
+        if costs.own_core {
+            return;
+        }
+        let before = self.core;
+        let next = (before + 1) % self.cores;
+        self.core = match costs.placement {
+            Placement::Idle => {
+                let all = (0..self.cores).map(|at| (before + at) % self.cores);
+                all.clone().find(|core| !busy(*core)).unwrap_or(next)
+            }
+            Placement::Next => next,
+            Placement::Drawn => self.draw.below(self.cores as u64) as usize,
+        };
+        self.moves += u64::from(self.core != before);
+    }
+
+    /// A lane that has something to do now.
+    pub fn ready_lane(&self, now: Time) -> Option<usize> {
+        let ready = |lane: &Lane| !lane.idle && lane.wake <= now;
+        self.lanes.iter().position(ready)
+    }
+
+    /// The interval is over: sleeps. How long it took.
+    pub fn sleep(&mut self, now: Time, sleep: Time) -> Time {
+        let took = now.since(self.began);
+        self.began = now;
+        self.asleep = Some(now + sleep);
+        self.scanned = 0;
+        for lane in &mut self.lanes {
+            (lane.idle, lane.wake) = (false, Time::ZERO);
+        }
+        took
+    }
+}

@@ -1,0 +1,286 @@
+//! What the requests of the recordings in `traces/` are like, whatever they carry, and requests that are like them:
+//! reads and writes, gaps, and how far back the line was asked for. The tables are written by
+//! `tools/locality.py`. Left out: any order beyond which kind of request follows which.
+
+use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
+
+/// A recording in `traces/`, or what it is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recording {
+    /// GCC's compiler proper.
+    Cc1,
+    /// libpmemobj transactions.
+    PmdkTx,
+    /// redis-server under its benchmark.
+    Redis,
+    /// Tables in memory.
+    Sqlite3,
+    /// Chess, mostly clearing its hash table.
+    Stockfish,
+    /// Encoding frames.
+    X264,
+}
+
+/// Bits of a gap, and of a distance to the last request of the same line.
+const GAPS: usize = 18;
+const DISTANCES: usize = 20;
+/// Requests of the same kind whose neighbourhood counts.
+const NEAR: usize = 16;
+/// A line that was not asked for before: the one after a near one, one of its page, one of another page.
+const NEXT: usize = DISTANCES;
+const PAGE: usize = DISTANCES + 1;
+const PLACES: usize = DISTANCES + 3;
+/// Lines of a page.
+const PAGE_LINES: u64 = 64;
+/// Requests that are remembered.
+const HISTORY: usize = 1 << DISTANCES;
+
+/// Shares are thousandths; first those of reads, then those of writes.
+pub(super) struct Recorded {
+    name: &'static str,
+    /// Share of requests that are reads, and that are of the other kind than the one before.
+    pub read_share: f64,
+    switches: f64,
+    /// Mean instructions between requests.
+    pub mean_gap: u32,
+    /// Lines touched.
+    pub lines: u64,
+    gaps: [[u16; GAPS]; 2],
+    places: [[u16; PLACES]; 2],
+}
+
+impl Recording {
+    /// What it is like.
+    pub(super) fn statistics(self) -> &'static Recorded {
+        &RECORDED[self as usize]
+    }
+
+    /// The name of its file, without the suffix.
+    pub fn name(self) -> &'static str {
+        self.statistics().name
+    }
+}
+
+/// In the order of [`Recording`].
+#[rustfmt::skip]
+const RECORDED: [Recorded; 6] = [
+    Recorded {
+        name: "cc1",
+        read_share: 0.508,
+        switches: 0.876,
+        mean_gap: 924,
+        lines: 149537,
+        gaps: [[36, 0, 1, 140, 19, 4, 23, 66, 105, 134, 80, 75, 155, 132, 29, 1, 0, 0], [1000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
+        places: [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 1, 0, 0, 0, 696, 21, 279], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 453, 116, 431]],
+    },
+    Recorded {
+        name: "pmdk-tx",
+        read_share: 0.697,
+        switches: 0.026,
+        mean_gap: 94,
+        lines: 236350,
+        gaps: [[192, 0, 0, 240, 72, 27, 194, 192, 44, 22, 8, 7, 2, 0, 0, 0, 0, 0], [696, 0, 0, 90, 10, 0, 11, 9, 91, 32, 1, 58, 2, 0, 0, 0, 0, 0]],
+        places: [[17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 870, 79, 34], [1, 0, 97, 31, 111, 0, 1, 0, 0, 0, 0, 0, 60, 2, 1, 159, 501, 1, 1, 0, 33, 0, 1]],
+    },
+    Recorded {
+        name: "redis",
+        read_share: 0.500,
+        switches: 1.000,
+        mean_gap: 654,
+        lines: 274018,
+        gaps: [[348, 0, 0, 3, 0, 1, 79, 4, 79, 50, 40, 150, 187, 49, 9, 1, 0, 0], [1000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
+        places: [[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 6, 12, 20, 31, 38, 31, 2, 0, 752, 7, 94], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 21, 6, 0, 360, 165, 448]],
+    },
+    Recorded {
+        name: "sqlite3",
+        read_share: 0.500,
+        switches: 1.000,
+        mean_gap: 1296,
+        lines: 93865,
+        gaps: [[19, 0, 1, 43, 0, 0, 3, 8, 4, 0, 231, 683, 6, 1, 1, 0, 0, 0], [1000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
+        places: [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 465, 225, 12, 0, 0, 0, 12, 269, 14], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 37, 895, 68]],
+    },
+    Recorded {
+        name: "stockfish",
+        read_share: 0.650,
+        switches: 0.564,
+        mean_gap: 392,
+        lines: 584486,
+        gaps: [[472, 0, 0, 4, 113, 24, 44, 329, 4, 3, 3, 3, 1, 0, 0, 0, 0, 0], [1000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]],
+        places: [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 975, 19, 6], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 195, 0, 1, 804, 0, 0, 0, 0]],
+    },
+    Recorded {
+        name: "x264",
+        read_share: 0.561,
+        switches: 0.477,
+        mean_gap: 1216,
+        lines: 145154,
+        gaps: [[384, 0, 2, 6, 264, 24, 114, 82, 36, 13, 8, 4, 7, 12, 8, 11, 13, 12], [660, 0, 1, 7, 7, 8, 12, 259, 31, 12, 3, 0, 0, 0, 0, 0, 0, 0]],
+        places: [[0, 0, 0, 0, 0, 2, 5, 14, 26, 10, 5, 1, 0, 19, 76, 37, 17, 0, 0, 0, 185, 330, 273], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 409, 218, 373]],
+    },
+];
+
+/// Requests like a recording's.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    lines: u64,
+    /// Ends of the ranges of a draw of 63 bits: after a read a write follows, after a write a read.
+    turns: [u64; 2],
+    gaps: [[u16; GAPS]; 2],
+    places: [[u16; PLACES]; 2],
+    /// A gap is so many times what the table says: numerator and denominator.
+    scale: (u64, u64),
+    reads: bool,
+    /// The last lines, in a ring.
+    history: Vec<u64>,
+    asked: usize,
+    near: [[u64; NEAR]; 2],
+    nearest: [usize; 2],
+    /// Pages that reads and writes have come to.
+    page: [u64; 2],
+}
+
+impl Pattern {
+    /// Like `recording`, over `lines` lines, with this mean gap and this share of reads.
+    pub fn new(recording: Recording, lines: u64, mean_gap: u32, read_share: f64) -> Pattern {
+        let like = recording.statistics();
+        let switches = like.switches.min(2.0 * read_share.min(1.0 - read_share));
+        let turn = |share: f64| match share > 0.0 {
+            true => super::synth::threshold(switches / 2.0 / share),
+            false => super::synth::threshold(1.0),
+        };
+        let kinds = [read_share, 1.0 - read_share];
+        let means = like.gaps.iter().zip(kinds).map(|(table, share)| {
+            let gaps = table.iter().enumerate();
+            let sum: f64 = gaps.map(|(bits, n)| f64::from(*n) * mean_of(bits)).sum();
+            sum * share
+        });
+        let mean = (means.sum::<f64>() as u64).max(1); // of a thousand
+        let lines = lines.next_multiple_of(PAGE_LINES);
+        let half = lines / PAGE_LINES / 2;
+        Pattern {
+            lines,
+            turns: kinds.map(turn),
+            gaps: like.gaps,
+            places: like.places,
+            scale: (u64::from(mean_gap) * 1000, mean),
+            reads: false,
+            history: Vec::new(),
+            asked: 0,
+            near: [[0; NEAR], [half * PAGE_LINES; NEAR]],
+            nearest: [0; 2],
+            page: [0, half],
+        }
+    }
+
+    /// The next request: whether it is a read, its gap and its line.
+    pub fn next(&mut self, dice: &mut impl Rng) -> (bool, u32, u64) {
+        let turned = dice.next_u64() >> 1 < self.turns[usize::from(!self.reads)];
+        self.reads ^= turned;
+        let kind = usize::from(!self.reads);
+        let gap = gap(drawn(&self.gaps[kind], dice), dice) * self.scale.0 / self.scale.1;
+        let near = self.near[kind][dice.random_range(0..NEAR)];
+        let line = match drawn(&self.places[kind], dice) {
+            NEXT => (near + 1) % self.lines,
+            PAGE => near / PAGE_LINES * PAGE_LINES + dice.random_range(0..PAGE_LINES),
+            bits => {
+                let back = (bits < DISTANCES).then(|| dice.random_range(1 << bits..2usize << bits));
+                match back.filter(|back| *back <= self.history.len()) {
+                    Some(back) => self.history[(self.asked + HISTORY - back) % HISTORY],
+                    None => {
+                        self.page[kind] = (self.page[kind] + 1) % (self.lines / PAGE_LINES);
+                        self.page[kind] * PAGE_LINES + dice.random_range(0..PAGE_LINES)
+                    }
+                }
+            }
+        };
+        match self.history.len() {
+            HISTORY => self.history[self.asked % HISTORY] = line,
+            _ => self.history.push(line),
+        }
+        self.near[kind][self.nearest[kind]] = line;
+        self.nearest[kind] = (self.nearest[kind] + 1) % NEAR;
+        self.asked += 1;
+        (self.reads, gap.min(u64::from(u32::MAX)) as u32, line)
+    }
+}
+
+/// Which of a table's rows a draw falls on.
+fn drawn(table: &[u16], dice: &mut impl Rng) -> usize {
+    let mut draw = dice.random_range(0..1000u16);
+    for (row, share) in table.iter().enumerate() {
+        match draw.checked_sub(*share) {
+            Some(rest) => draw = rest,
+            None => return row,
+        }
+    }
+    table.len() - 1
+}
+
+/// A gap of so many bits.
+fn gap(bits: usize, dice: &mut impl Rng) -> u64 {
+    match bits {
+        0 => 0,
+        _ => dice.random_range(1u64 << (bits - 1)..1 << bits),
+    }
+}
+
+/// The mean of such gaps.
+fn mean_of(bits: usize) -> f64 {
+    match bits {
+        0 => 0.0,
+        _ => 1.5 * (1u64 << (bits - 1)) as f64 - 0.5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use std::collections::HashMap;
+
+    /// The shares of reads, of turns, the gaps, and the distances at which lines come back.
+    #[test]
+    fn requests_are_like_the_recording_s() {
+        for recording in [Recording::Cc1, Recording::PmdkTx, Recording::Sqlite3] {
+            let like = recording.statistics();
+            let (mean, read) = (like.mean_gap, like.read_share);
+            let mut pattern = Pattern::new(recording, 1 << 22, mean, read);
+            let mut dice = ChaCha8Rng::seed_from_u64(1);
+            let (mut reads, mut turns, mut gaps, mut before) = (0, 0, 0, false);
+            let (mut last, mut back) = (HashMap::new(), 0);
+            const ALL: u64 = 300_000;
+            for at in 0..2 * ALL {
+                let (is_read, gap, line) = pattern.next(&mut dice);
+                assert!(line < 1 << 22);
+                if at < ALL {
+                    last.insert(line, at); // there must be requests to come back to
+                    before = is_read;
+                    continue;
+                }
+                reads += u64::from(is_read);
+                turns += u64::from(is_read != before);
+                before = is_read;
+                gaps += u64::from(gap);
+                let since = last.insert(line, at).map(|then| at - then);
+                back +=
+                    u64::from(!is_read && since.is_some_and(|n| (1 << 14..1 << 17).contains(&n)));
+            }
+            let near = |what: u64, stated: f64, within: f64| {
+                let share = what as f64 / ALL as f64;
+                assert!(
+                    (share - stated).abs() < within,
+                    "{recording:?}: {share} is not {stated}"
+                );
+            };
+            near(reads, read, 0.01);
+            near(turns, like.switches, 0.01);
+            near(gaps, f64::from(mean), f64::from(mean) * 0.02);
+            let far: u16 = like.places[1][14..17].iter().sum();
+            near(back, f64::from(far) / 1000.0 * (1.0 - read), 0.06);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Transactions that the hardware makes durable (EASY-PM, Sec. III-A): a program says where one begins and
+//! ends and which data it has changed. Stores go to memory at once. Left out: how the hardware undoes
+//! them after a power cut, which is over before a program recovers.
+//!
+//! The last word of the root line is the number of the last transaction, written like any other data.
+
+use std::ops::Range;
+
+use super::software_undo::write_back_counters;
+use super::{Durability, Logged, Recovered, Transaction};
+use crate::line::LINE_BYTES;
+use crate::machine::pieces;
+use crate::planted::{self, planted};
+use crate::workload::{COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, Phase, Sharing};
+
+const LINE: u64 = LINE_BYTES as u64;
+
+/// Where the number of the last transaction stands.
+const DONE: u64 = LINE - 8;
+
+/// Nothing of its own but that number.
+#[derive(Clone, Copy)]
+pub struct Hardware {
+    /// Which lines share a line of counters.
+    pub sharing: Sharing,
+}
+
+impl Durability for Hardware {
+    /// None; what follows begins here.
+    fn log_bytes(&self) -> Range<u64> {
+        let start = match self.sharing.is_apart() {
+            true => COUNTER_SPAN,
+            false => LINE,
+        };
+        start..start
+    }
+
+    fn begin<'m>(&self, number: u64, memory: &'m mut dyn Memory) -> Box<dyn Transaction + 'm> {
+        memory.mark(Mark {
+            transaction: number,
+            phase: Phase::Begin,
+        });
+        memory.tx_begin(number);
+        Box::new(HardwareTransaction {
+            memory,
+            number,
+            changed: Vec::new(),
+            span: self.sharing.span(),
+        })
+    }
+
+    fn recover(&self, memory: &mut dyn Memory, _: Range<u64>) -> Result<Recovered, Fault> {
+        Ok(Recovered {
+            visible: memory.load_u64(DONE),
+            restored: 0,
+        })
+    }
+
+    fn log(&self, _: &mut dyn Memory) -> Logged {
+        Logged::default()
+    }
+}
+
+/// A transaction under way.
+struct HardwareTransaction<'m> {
+    memory: &'m mut dyn Memory,
+    number: u64,
+    /// Lines stored to, in the order of their first store.
+    changed: Vec<u64>,
+    span: u64,
+}
+
+impl HardwareTransaction<'_> {
+    /// `flush_data()` of all that was changed: the lines, then their counters.
+    fn flush_data(&mut self) {
+        for line in &self.changed {
+            self.memory.flush(*line);
+        }
+        write_back_counters(self.memory, &self.changed, self.span);
+    }
+
+    fn mark(&mut self, phase: Phase) {
+        let transaction = self.number;
+        self.memory.mark(Mark { transaction, phase });
+    }
+}
+
+impl Transaction for HardwareTransaction<'_> {
+    fn commit(mut self: Box<Self>) {
+        self.store(DONE, &self.number.to_le_bytes());
+        let early = planted(planted::Fault::LogTruncatedEarly);
+        if early {
+            self.mark(Phase::Committing);
+            self.memory.tx_end();
+        }
+        self.flush_data();
+        self.memory.fence();
+        if !early {
+            self.mark(Phase::Committing);
+            self.memory.tx_end();
+        }
+        self.memory.fence();
+        self.mark(Phase::Committed);
+    }
+}
+
+impl Memory for HardwareTransaction<'_> {
+    fn load(&mut self, at: u64, bytes: &mut [u8]) {
+        self.memory.load(at, bytes);
+    }
+
+    fn store(&mut self, at: u64, bytes: &[u8]) {
+        for (home, ..) in pieces(at, bytes.len()) {
+            if !self.changed.contains(&home) {
+                self.changed.push(home);
+            }
+        }
+        self.memory.store(at, bytes);
+    }
+
+    fn store_counter_atomic(&mut self, _: u64, _: &[u8]) {
+        unreachable!("inside a transaction stores are plain: the log makes them atomic")
+    }
+
+    fn flush(&mut self, _: u64) {
+        unreachable!("a transaction flushes by itself")
+    }
+
+    fn fence(&mut self) {
+        unreachable!("a transaction fences by itself")
+    }
+
+    fn counter_cache_writeback(&mut self, _: u64) {
+        unreachable!("a transaction writes counters back by itself")
+    }
+
+    fn compute(&mut self, instructions: u32) {
+        self.memory.compute(instructions);
+    }
+
+    fn depend(&mut self) {
+        self.memory.depend();
+    }
+}

@@ -1,0 +1,235 @@
+"""``sardonyx sweep``: all points of a file, on this machine or on a cluster."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx._core import SardonyxError
+from sardonyx.cli.common import (
+    CHECK_FAILED,
+    PATH,
+    check_json_target,
+    err,
+    for_people,
+    note,
+    output_directory,
+    path_given,
+    write_json,
+)
+from sardonyx.cli.options import JsonTo, Workers
+from sardonyx.files import write_text
+from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps.estimate import Estimate, estimate
+from sardonyx.sweeps.folder import RESULTS, Folder
+from sardonyx.sweeps.hq import run as run_on_hq
+from sardonyx.sweeps.plan import Plan
+from sardonyx.sweeps.run import Outcome, State, Sweep, described, read_shard
+from sardonyx.sweeps.slurm import NAME as SCRIPT
+from sardonyx.sweeps.slurm import script
+
+#: Failed points that are listed; ``--json`` has all of them.
+FEW = 20
+
+
+def sweep(
+    file: Annotated[Path, typer.Argument(help="The sweep's TOML file.", **PATH)],
+    directory: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Directory of the results; default: results/FILE's name.", **PATH
+        ),
+    ] = None,
+    workers: Workers = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="i/N", help="Only the i-th of N shares of the points, for job arrays."
+        ),
+    ] = None,
+    only_plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan", help="Say how many points, how many are done, and what the rest would take."
+        ),
+    ] = False,
+    hq: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SERVER_DIR",
+            help="Run on the workers of this HyperQueue server.",
+            parser=path_given,
+        ),
+    ] = None,
+    slurm: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=100_000, help="Write DIR/sweep.sbatch, a job array of N shares."
+        ),
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.
+
+    The same command goes on where a sweep was broken off. Several may work into one folder.
+
+    [bold]Examples[/bold]
+
+    sardonyx sweep efit.toml --out efit
+
+    sardonyx sweep efit.toml --plan
+
+    sardonyx sweep efit.toml --out efit --hq ~/.hq-server
+
+    sardonyx sweep efit.toml --out efit --slurm 64 && sbatch efit/sweep.sbatch
+    """
+    target = directory or Path("results") / file.stem
+    share = None if shard is None else read_shard(shard)
+    chosen = [
+        option
+        for option, given in (
+            ("--plan", only_plan),
+            ("--hq", hq),
+            ("--slurm", slurm),
+            ("--shard", shard),
+        )
+        if given
+    ]
+    if len(chosen) > 1:
+        raise SardonyxError(f"{chosen[0]} and {chosen[1]}: give one of them")
+    folder = Folder(target)
+    plan = plans.read(file, folder.before)
+    check_json_target(json_to, [str(file)])
+    folder.check()
+    plan.check()
+    people = for_people(json_to)
+    if only_plan or slurm is not None:
+        with err.status("trying a few points") if err.is_terminal else nullcontext():
+            expected = estimate(plan, folder, workers)
+        tell_plan(people, expected)
+        if slurm is not None:
+            with output_directory(target):
+                folder.begin(plan)
+                folder.end()
+                write_text(target / SCRIPT, script(plan, target, slurm, expected))
+            people.print(f"script: {target / SCRIPT}", soft_wrap=True)
+        write_json(json_to, expected.to_document())
+        return
+    with output_directory(target), View(err, plan) as view:
+        outcome = (
+            Sweep(plan, folder, workers, share, view).run()
+            if hq is None
+            else run_on_hq(plan, folder, hq, view)
+        )
+    tell(people, outcome, target)
+    write_json(json_to, outcome.to_document())
+    if outcome.failures:
+        raise typer.Exit(CHECK_FAILED)
+
+
+def tell_plan(people: Console, expected: Estimate) -> None:
+    """What a sweep would take."""
+    people.print(
+        f"{expected.points:,} points: {expected.done:,} done, {expected.left:,} to run",
+        soft_wrap=True,
+    )
+    for error in dict.fromkeys(expected.errors):
+        people.print(Text(f"a point that was tried failed: {error}", style="red"), soft_wrap=True)
+    if expected.seconds is None or expected.total_seconds is None or expected.memory is None:
+        return
+    people.print(
+        f"a point takes {duration(expected.seconds)} and its worker {size(expected.memory)} "
+        f"({expected.tried} tried)",
+        soft_wrap=True,
+    )
+    people.print(
+        f"all of them: about {duration(expected.total_seconds)} on {expected.workers} workers, "
+        f"{size(expected.memory * expected.workers)}",
+        soft_wrap=True,
+    )
+
+
+def tell(people: Console, outcome: Outcome, target: Path) -> None:
+    """What a sweep has come to."""
+    for path, why in outcome.damaged.items():
+        note(f"{path}: cannot be read and counts as missing; remove it ({why})")
+    found = f", {outcome.found:,} were done before" if outcome.found else ""
+    people.print(
+        f"{outcome.points:,} points: {outcome.finished:,} run in {outcome.seconds:,.1f} s{found}",
+        soft_wrap=True,
+    )
+    for failure in outcome.failures[:FEW]:
+        people.print(Text(f"failed: {described(failure['settings'])}", style="red"), soft_wrap=True)
+        people.print(f"  {failure['error']}", soft_wrap=True)
+        people.print(f"  {failure['command']}", soft_wrap=True)
+    if len(outcome.failures) > FEW:
+        people.print(f"and {len(outcome.failures) - FEW:,} more; --json has all of them")
+    if outcome.results is None:
+        people.print(
+            f"{target / RESULTS} follows when the other points are done, by this command again",
+            soft_wrap=True,
+        )
+    else:
+        people.print(f"results: {outcome.results}", soft_wrap=True)
+
+
+class View:
+    """How far a sweep is, on a terminal: points, rate, time left, failures, the best so far."""
+
+    def __init__(self, console: Console, plan: Plan) -> None:
+        self._plan = plan
+        self._live = Live(console=console, transient=True, refresh_per_second=4)
+        self._shown = console.is_terminal
+
+    def __enter__(self) -> View:
+        if self._shown:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown:
+            self._live.stop()
+
+    def __call__(self, state: State) -> None:
+        if self._shown:
+            self._live.update(self.table(state))
+
+    def table(self, state: State) -> Table:
+        """The view as it is now."""
+        done = state.found + state.finished
+        table = Table.grid(padding=(0, 2))
+        table.add_row("points", f"{done:,} of {state.total:,}", _bar(done, state.total))
+        left = "" if state.left is None else f"{duration(state.left)} left"
+        table.add_row("rate", f"{state.rate:,.1f} a second", left)
+        failed = Text(f"{state.failed:,}", style="red" if state.failed else "")
+        lost = f"{state.died:,} workers lost, their points run again" if state.died else ""
+        table.add_row("failed", failed, lost)
+        if state.best is not None and (point := self._plan.at(state.best[1])) is not None:
+            figure = f"{state.best[0]:,.6g}"
+            table.add_row(f"best so far, {state.goal}", figure, described(self._plan.row(point)))
+        return table
+
+
+def _bar(done: int, total: int) -> Any:
+    return ProgressBar(total=max(total, 1), completed=done, width=30)
+
+
+def size(number: float) -> str:
+    """Bytes as people say them."""
+    return f"{number / 2**30:.1f} GiB" if number >= 2**30 else f"{number / 2**20:.0f} MiB"
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"

@@ -1,0 +1,388 @@
+"""Reproducing PageForge: which runs its tables and figures need, and our figure for each claim.
+
+Applications in the manner of TailBench stand in for TailBench, generated virtual machines for the
+paper's guests; merging settles over all pages, then a window is simulated from the cores down.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sardonyx import _core
+from sardonyx.papers.claims import Claim, ClaimRow, Found, claim_rows
+from sardonyx.papers.reproduction import Asked, Plan, Reproduction
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.jobs import Setting
+from sardonyx.runs.measures import arithmetic_mean, divide, of_known
+from sardonyx.runs.results import Results, Run, Scalar
+from sardonyx.runs.sources import unknown
+from sardonyx.runs.tailbench import APPLICATIONS, DESIGNS, TimedPoint, TimedRuns
+
+#: Quoted from the paper's McPAT (Table 5, 6.4.2): square millimetres and watts.
+QUOTED: dict[str, tuple[float, float]] = {
+    "Scan Table": (0.010, 0.028),
+    "ALU": (0.019, 0.009),
+    "PageForge in all": (0.029, 0.037),
+    "an in-order core like ARM A9": (0.77, 0.37),
+    "the server of Table 2": (138.6, 164.0),
+}
+#: Applications whose variants and loads are run: short queries, and long ones.
+SHORT, LONG = "silo", "img_dnn"
+#: Queries a second beside those of Table 3, as shares of them (6.3).
+LOADS = (0.5, 1.4)
+#: What Secs. 3.5, 4.1 and 4.3 speak of, by design and in a few words.
+VARIANTS: dict[str, tuple[str, dict[str, Scalar]]] = {
+    "a module in each controller": ("pageforge", {"pageforge.modules": 2}),
+    "the module at the network": ("pageforge", {"pageforge.module": "network"}),
+    "a cache of the candidate page": ("pageforge", {"pageforge.candidate_cache": True}),
+    "KSM on an in-order core": ("ksm", {"ksm.core": "in-order"}),
+    "KSM past the caches": ("ksm", {"ksm.access": "uncacheable"}),
+}
+#: The window while pages still merge, in place of after that.
+MERGING: dict[str, Scalar] = {"window.phase": "merging"}
+#: One assumption at a time: what of a gap hangs on it.
+CAUSES: dict[str, tuple[str, dict[str, Scalar]]] = {
+    "KSM compares whole words": ("ksm", {"ksm.compare_line_instructions": 40}),
+    "KSM hashes whole pages": ("ksm", {"ksm.checksum": "jhash2"}),
+    "KSM moves to a core drawn": ("ksm", {"thread.placement": "drawn"}),
+    "KSM moves to the next core": ("ksm", {"thread.placement": "next"}),
+    "queries preempt KSM": ("ksm", {"thread.preempted": True}),
+    "pages alike for up to 60 lines, KSM": ("ksm", {"vms.alike_lines": 60}),
+    "pages alike for up to 60 lines, PageForge": ("pageforge", {"vms.alike_lines": 60}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What is simulated: a window, machines' size, and for which application variants are run."""
+
+    window_ms: int
+    warmup_ms: int
+    vm_mib: int
+    varied: tuple[str, ...]
+
+    @property
+    def sets(self) -> tuple[Setting, ...]:
+        return (
+            ("window.ms", str(self.window_ms)),
+            ("window.warmup_ms", str(self.warmup_ms)),
+            ("vms.mib", str(self.vm_mib)),
+        )
+
+
+FULL = Scale(400, 30, 64, (SHORT, LONG))
+QUICK = Scale(60, 10, 24, (SHORT,))
+
+
+def points(applications: Sequence[str], scale: Scale) -> list[TimedPoint]:
+    """All runs that the figures need."""
+    found = [TimedPoint(name, design) for name in applications for design in DESIGNS]
+    for name in (name for name in scale.varied if name in applications):
+        for design, variant in (*VARIANTS.values(), *CAUSES.values()):
+            found.append(TimedPoint(name, design, variant))
+    found += [TimedPoint(name, d, MERGING) for name in applications for d in ("ksm", "pageforge")]
+    return found + [
+        TimedPoint(name, design, load)
+        for name in scale.varied
+        if name in applications
+        for load in loads(name)
+        for design in DESIGNS
+    ]
+
+
+#: Table 3.
+QUERIES = dict(zip(APPLICATIONS, (500, 500, 100, 2000, 1), strict=True))
+
+
+def loads(application: str) -> list[dict[str, Scalar]]:
+    """Variants of an application that is asked more or less often."""
+    key = f"{application}.queries_per_second"
+    return [{key: round(share * QUERIES[application])} for share in LOADS]
+
+
+# ---- what is derived
+
+
+class Costs:
+    """The runs of a reproduction, by what they are."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self._runs = {(run.trace, run.design, run.variant_label): run for run in results.runs}
+        self.applications = [trace.name for trace in results.traces]
+
+    def run(
+        self, application: str, design: str, variant: Mapping[str, Scalar] | None = None
+    ) -> Run | None:
+        chosen = variant or {}
+        label = " ".join(f"{key}={chosen[key]}" for key in sorted(chosen))
+        return self._runs.get((application, design, label))
+
+    def metric(
+        self,
+        application: str,
+        design: str,
+        name: str,
+        variant: Mapping[str, Scalar] | None = None,
+    ) -> float | None:
+        run = self.run(application, design, variant)
+        return None if run is None else run.metric(name)
+
+    def over_none(
+        self,
+        application: str,
+        design: str,
+        name: str,
+        variant: Mapping[str, Scalar] | None = None,
+    ) -> float | None:
+        """A metric over that without merging; of a load, without merging under the same load."""
+        run = self.run(application, design, variant)
+        none = self.run(application, "none", variant) or self.run(application, "none")
+        return None if run is None or none is None else divide(run.metric(name), none.metric(name))
+
+    def runs(self, *designs: str) -> list[Run]:
+        return [run for run in self.results.runs if run.design in designs and not run.variant]
+
+
+Finder = Callable[[Costs, Claim], Found]
+SOJOURN, TAIL = "geomean_sojourn_ns", "p95_sojourn_ns"
+NEEDS = "a run of the application under the design"
+
+
+def _plain(name: str, unit: str, note: str, design: str = "") -> Finder:
+    """A metric of the claim's design, or of another, each application a value."""
+
+    def find(costs: Costs, claim: Claim) -> Found:
+        chosen = design or claim.design
+        values = {app: costs.metric(app, chosen, name) for app in costs.applications}
+        return Found(values, unit, note, NEEDS, runs=costs.runs(chosen))  # type: ignore[arg-type]
+
+    return find
+
+
+def _ratio(name: str, note: str, only: str = "") -> Finder:
+    def find(costs: Costs, claim: Claim) -> Found:
+        chosen = [only] if only else costs.applications
+        values = {app: costs.over_none(app, claim.design, name) for app in chosen}
+        readings: dict[str, float | None] = {}
+        for words, (design, variant) in (CAUSES | VARIANTS).items():
+            for app in chosen:
+                if design == claim.design and costs.run(app, design, variant):
+                    readings[f"{app}, {words}"] = costs.over_none(app, design, name, variant)
+        return Found(values, "x", note, NEEDS, readings, runs=costs.runs("none", claim.design))
+
+    return find
+
+
+def _one(name: str, application: str) -> Finder:
+    """A cell of Table 4."""
+
+    def find(costs: Costs, claim: Claim) -> Found:
+        values = {application: costs.metric(application, claim.design, name)}
+        note = "of the stand-in for the application"
+        return Found(values, "%", note, NEEDS, runs=costs.runs(claim.design))
+
+    return find
+
+
+def _keys(costs: Costs, _: Claim) -> Found:
+    def more(app: str) -> float | None:
+        ecc, jhash = (costs.metric(app, d, "key_matches") for d in ("pageforge", "ksm"))
+        return of_known(lambda a, b: a - b, ecc, jhash)
+
+    note = (
+        "keys that match of PageForge less those of KSM, over all comparisons of two passes, "
+        "between which vms.churn_permille of the pages that stand once are written; real guests "
+        "change as little (docs/reproduce-pageforge.md)"
+    )
+    return Found(
+        {app: more(app) for app in costs.applications},
+        "%",
+        note,
+        NEEDS,
+        {"false matches of ECC keys": costs_mean(costs, "pageforge", "key_false_matches")},
+        "counts",
+        costs.runs("ksm", "pageforge"),
+    )
+
+
+def costs_mean(costs: Costs, design: str, name: str) -> float | None:
+    """A metric's mean over the applications."""
+    return arithmetic_mean(costs.metric(app, design, name) for app in costs.applications)
+
+
+def _deviation(costs: Costs, _: Claim) -> Found:
+    cycles = [costs.metric(app, "pageforge", "scan_table_cycles") for app in costs.applications]
+    known = [value for value in cycles if value is not None]
+    value = statistics.pstdev(known) if len(known) > 1 else None
+    return Found(
+        {"over the applications": value},
+        "",
+        "deviation over the applications' means",
+        "two applications under pageforge",
+        {
+            "within an application, mean": costs_mean(
+                costs, "pageforge", "scan_table_cycles_deviation"
+            )
+        },
+        runs=costs.runs("pageforge"),
+    )
+
+
+MIX = "an input where machines are generated: their shares are Fig. 7's (vms.*)"
+TABLE_4: dict[str, tuple[str, str]] = {
+    "ksm_cycles_share_avg_core": ("thread_share_mean", "of all cores' cycles"),
+    "ksm_cycles_share_max_core": (
+        "thread_share_most",
+        "of the core that runs the thread most; the scheduler's moves are assumed",
+    ),
+    "page_compare_share_of_ksm": ("thread_compare_share", "of the thread's time"),
+    "hash_share_of_ksm": ("thread_hash_share", "of the thread's time; jhash2 over 1 KB"),
+    "l3_miss_rate": (
+        "llc_miss_rate",
+        "accesses that the last-level cache does not answer; without merging it is an input: the "
+        "applications' cold accesses are chosen for it",
+    ),
+}
+#: How each metric of the claims is computed from results.
+METRICS: dict[str, Finder] = {
+    "footprint_saving": _plain("saving", "%", "page frames saved, over all pages"),
+    "unmergeable_pages": _plain("unmergeable_pages", "%", MIX, "pageforge"),
+    "mergeable_zero_pages": _plain("mergeable_zero_pages", "%", MIX, "pageforge"),
+    "mergeable_nonzero_pages": _plain("mergeable_nonzero_pages", "%", MIX, "pageforge"),
+    "merged_nonzero_pages_after": _plain("merged_nonzero_frames", "%", MIX),
+    "extra_false_positive_key_matches_vs_jhash": _keys,
+    **{name: _plain(of, "%", note) for name, (of, note) in TABLE_4.items()},
+    **{f"{name}_{app}": _one(of, app) for name, (of, _) in TABLE_4.items() for app in APPLICATIONS},
+    "mean_sojourn_latency_vs_baseline": _ratio(
+        SOJOURN, "geometric mean over the machines, over that without merging"
+    ),
+    "p95_sojourn_latency_vs_baseline": _ratio(TAIL, "of all machines' queries pooled"),
+    "p95_sojourn_latency_vs_none_silo_at_least": _ratio(
+        TAIL, "the paper: more than five times", "silo"
+    ),
+    "memory_bandwidth_GBps_most_intensive_phase": _plain(
+        "bandwidth_in_phase_gb_s",
+        "",
+        "the busiest window.sample_us of the design; without merging the same time as KSM's",
+    ),
+    "scan_table_cycles": _plain("scan_table_cycles", "", "a filling of the Scan Table, 2 GHz"),
+    "os_check_period_cycles": _plain("check_period_cycles", "", "an input"),
+    "scan_table_cycles_std_dev_over_applications": _deviation,
+}
+
+
+def claims(comparison: Comparison) -> list[ClaimRow]:
+    """Every claim of the paper beside our figure."""
+    costs = Costs(comparison.results)
+
+    def find(claim: Claim) -> Found:
+        return METRICS[claim.metric](costs, claim)
+
+    return claim_rows("pageforge", find)
+
+
+def _more(value: float | None) -> str:
+    return "–" if value is None else f"{100 * (value - 1):+.0f} %"
+
+
+def verdict(comparison: Comparison, _: Sequence[ClaimRow]) -> tuple[str, ...]:
+    """What holds, what does not, and what it hangs on."""
+    costs = Costs(comparison.results)
+
+    def mean(design: str, name: str) -> float | None:
+        return arithmetic_mean(costs.over_none(app, design, name) for app in costs.applications)
+
+    savings = [costs_mean(costs, design, "saving") for design in ("ksm", "pageforge")]
+    same = savings[0] == savings[1]
+    saved = "–" if savings[1] is None else f"{100 * savings[1]:.1f} %"
+    ksm, forge = mean("ksm", SOJOURN), mean("pageforge", SOJOURN)
+    tails = mean("ksm", TAIL), mean("pageforge", TAIL)
+    order = ksm is not None and forge is not None and forge < ksm
+    readings = {
+        f"{words}, {app}": costs.over_none(app, design, SOJOURN, variant)
+        for words, (design, variant) in CAUSES.items()
+        for app in costs.applications
+        if design == "ksm" and costs.run(app, design, variant)
+    }
+    known = {words: value for words, value in readings.items() if value is not None}
+    far = max(known, key=lambda words: known[words], default=None)
+    hangs = (
+        f" The largest of the causes tried: {far}, {_more(known[far])}." if far is not None else ""
+    )
+    which = "exactly the pages that KSM saves" if same else "other pages than KSM"
+    return (
+        f"PageForge saves {which}, {saved} of the generated machines' frames (the paper: 48 % of "
+        "its guests').",
+        f"Queries take {_more(ksm)} longer on average under KSM and {_more(forge)} under "
+        f"PageForge, at the 95th percentile {_more(tails[0])} and {_more(tails[1])} (the paper: "
+        f"+68 % and +10 %, +136 % and +11 %): PageForge is "
+        f"{'the cheaper of the two here as well' if order else 'not cheaper here'}.",
+        "How much longer hangs on how far comparisons read, what a line costs, and how Linux moves "
+        f"the thread, none of which the paper gives.{hangs}",
+    )
+
+
+def note(scale: Scale, images: Sequence[str], results_of: Sequence[str]) -> str:
+    """What stands in for the paper's guests, applications and simulators."""
+    machines = (
+        f"The virtual machines hold the images {', '.join(images)}, in turn. "
+        if images
+        else f"Ten generated machines of {scale.vm_mib} MiB (the paper: 512) hold pages in the "
+        "shares of Fig. 7, so Fig. 7's shares are inputs and what is found in them is not. "
+    )
+    quoted = "; ".join(f"{name} {mm} mm², {w} W" for name, (mm, w) in QUOTED.items())
+    return (
+        f"{machines}TailBench is replaced by streams of our own ({', '.join(results_of)}): Poisson "
+        "arrivals at the rates of Table 3, log-normal demands that keep a core about half busy, "
+        "cold accesses so that the last-level cache misses as in Table 4 without merging; "
+        "everything else about them is assumed. An application from which fewer than 200 queries "
+        "would come in the window is made of shorter queries that come more often, by one factor "
+        f"(metric `factor`). The window is {scale.window_ms} ms after {scale.warmup_ms} ms of "
+        f"warm-up, in the middle of a pass. Area and power are quoted, not computed: {quoted}."
+    )
+
+
+class PageForge:
+    """Tables 4 and 5, Figs. 7 to 11, the variants of Secs. 3.5, 4.1 and 4.3, other loads."""
+
+    name = "pageforge"
+    machine = "pageforge"
+
+    def plan(self, asked: Asked) -> Plan:
+        unwanted = {
+            "--copies": asked.copies,
+            "--warmup": asked.warmup,
+            "--limit": asked.limit,
+        }
+        for option, value in unwanted.items():
+            if value is not None:
+                raise _core.SardonyxError(
+                    f"{option} {value}: pageforge runs applications of its own; leave it out, or "
+                    "set a key as in --set window.ms=200 --set window.warmup_ms=50"
+                )
+        applications = [name for name in asked.traces if name in APPLICATIONS]
+        images = [name for name in asked.traces if name not in APPLICATIONS]
+        for image in images:
+            if not Path(image).exists():
+                raise _core.SardonyxError(
+                    f"{image}: no such image, and "
+                    + unknown("application", image, list(APPLICATIONS))
+                )
+        chosen = [name for name in APPLICATIONS if name in applications] or list(APPLICATIONS)
+        scale = QUICK if asked.quick else FULL
+        runs = TimedRuns(
+            points(chosen, scale),
+            asked.machine,
+            (*scale.sets, *asked.overrides),
+            images,
+            asked.seed,
+        )
+        facts = {"quoted_area_mm2_and_power_w": {name: list(pair) for name, pair in QUOTED.items()}}
+        return Plan(runs, note(scale, images, chosen), claims, verdict=verdict, facts=facts)
+
+
+REPRODUCTION: Reproduction = PageForge()

@@ -1,0 +1,131 @@
+"""What merging costs applications: questions of one application under one design each, as one JSON
+document (``crates/sardonyx/src/merge/timed/mod.rs``), and their runs as results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from sardonyx import _core
+from sardonyx.runs import scheduler
+from sardonyx.runs.jobs import Setting, texts
+from sardonyx.runs.results import Results, Scalar
+from sardonyx.runs.scheduler import Task, Watch
+from sardonyx.runs.sources import Value
+
+DESIGNS = ("none", "ksm", "pageforge")
+#: In the order of PageForge's Table 3.
+APPLICATIONS = ("img_dnn", "masstree", "moses", "silo", "sphinx")
+
+
+class TimedQuestion(Value):
+    """``sets`` are keys of the machine and of the merge; ``images`` are the virtual machines', in
+    turn, and without any they are generated.
+    """
+
+    application: str
+    design: str
+    machine: str = "pageforge"
+    sets: tuple[Setting, ...] = ()
+    images: tuple[str, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TimedPoint:
+    """A run as results name it; ``variant`` is set on top of what all runs share."""
+
+    application: str
+    design: str
+    variant: Mapping[str, Scalar] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The run in a few words."""
+        settings = " ".join(f"{key}={value}" for key, value in self.variant.items())
+        return " ".join(filter(None, (self.application, self.design, settings)))
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRuns:
+    """Points to run, and what they share."""
+
+    points: Sequence[TimedPoint]
+    machine: str = "pageforge"
+    sets: Sequence[Setting] = ()
+    images: Sequence[str] = ()
+    seed: int = 0
+
+    def question(self, point: TimedPoint) -> TimedQuestion:
+        """What is asked for a point; what the user sets comes last but for the variant."""
+        return TimedQuestion(
+            application=point.application,
+            design=point.design,
+            machine=self.machine,
+            sets=(*self.sets, *texts(point.variant)),
+            images=tuple(self.images),
+            seed=self.seed,
+        )
+
+    def check(self) -> None:
+        for point in self.points:
+            _core.check_merge_timed(self.question(point).model_dump_json())
+
+    def run(self, workers: int | None = None, watch: Watch | None = None) -> Results:
+        tasks = [Task(point.label, partial(_answer, self.question(point))) for point in self.points]
+        answers = scheduler.run(tasks, workers, watch)
+        pairs = list(zip(self.points, answers, strict=True))
+        _add_busiest_phase(pairs)
+        first = answers[0]
+        assumed = {row["parameter"]: row for answer in answers for row in answer["assumed"]}
+        return Results.from_document(
+            {
+                "sardonyx": _core.VERSION,
+                "machine": {
+                    "name": first["machine"],
+                    "source": "PageForge (MICRO 2017) Table 2",
+                    "parameters": first["parameters"] | first["settings"],
+                    "assumed": list(assumed.values()),
+                },
+                "traces": [
+                    {"name": name} for name in dict.fromkeys(p.application for p in self.points)
+                ],
+                "runs": [
+                    {
+                        "trace": point.application,
+                        "design": point.design,
+                        "machine": answer["machine"],
+                        "variant": dict(point.variant),
+                        "metrics": answer["metrics"],
+                        "assumed": [row["parameter"] for row in answer["assumed"]],
+                    }
+                    for point, answer in pairs
+                ],
+            }
+        )
+
+
+def _answer(question: TimedQuestion, progress: _core.Progress) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(_core.merge_timed(question.model_dump_json(), progress))
+    return answer
+
+
+def _add_busiest_phase(pairs: Sequence[tuple[TimedPoint, dict[str, Any]]]) -> None:
+    """The bandwidth in the busiest phase of merging; without merging, in the same phase of KSM."""
+    series = {
+        (point.application, point.design): answer["bandwidths_gb_s"]
+        for point, answer in pairs
+        if not point.variant
+    }
+    for point, answer in pairs:
+        own: list[float] = answer["bandwidths_gb_s"]
+        phase: list[float] = own
+        if point.design == "none" and not point.variant:
+            phase = series.get((point.application, "ksm"), own)
+        if own and phase:
+            at = min(phase.index(max(phase)), len(own) - 1)
+            answer["metrics"]["bandwidth_in_phase_gb_s"] = own[at]

@@ -1,0 +1,256 @@
+"""Sweeps on the real native module: plans, results that are the same whoever made them, endings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from sardonyx import _core
+from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps.plan import Condition, Plan
+
+TRACES = Path(__file__).resolve().parents[2] / "traces"
+pytestmark = pytest.mark.native
+#: The speed of the simulator itself.
+HOST = "requests_per_second"
+SMALL = """
+[sweep]
+traces = ["synth:rung-60"]
+designs = ["baseline", "esd"]
+limit = 200
+[axes]
+"esd.efit_bytes" = [65_536, 131_072]
+"esd.efit_ways" = [4, 8]
+"""
+
+
+def sardonyx(*arguments: str, where: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    """The program as a shell runs it."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "sardonyx", *arguments],
+        cwd=where,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == status, ended.stdout + ended.stderr
+    return ended
+
+
+def written(where: Path, text: str = SMALL) -> Path:
+    path = where / "small.toml"
+    path.write_text(text)
+    return path
+
+
+def planned(document: dict[str, Any]) -> Plan:
+    sweep = {"traces": ["synth:rung-60"], "designs": ["esd"]} | document.pop("sweep", {})
+    return plans.read({"sweep": sweep, **document})
+
+
+# ---- plans
+
+
+def test_points_come_in_the_order_of_the_file_the_last_axis_fastest() -> None:
+    plan = planned(
+        {
+            "sweep": {"designs": ["baseline", "esd"], "seeds": [1, 2]},
+            "axes": {"esd.efit_ways": [4, 8]},
+            "zip": [{"esd.efit_bytes": [65536, 131072], "esd.amt_bytes": [4096, 8192]}],
+        }
+    )
+    rows = [plan.row(point) for point in plan.points()]
+    assert plan.count == len(rows) == 2 * 2 * 2 * 2
+    names = ("design", "esd.efit_ways", "esd.efit_bytes", "esd.amt_bytes", "seed")
+    assert [tuple(row[name] for name in names) for row in rows[:5]] == [
+        ("baseline", 4, 65536, 4096, 1),
+        ("baseline", 4, 65536, 4096, 2),
+        ("baseline", 4, 131072, 8192, 1),
+        ("baseline", 4, 131072, 8192, 2),
+        ("baseline", 8, 65536, 4096, 1),
+    ]
+    assert len({point.name for point in plan.points()}) == plan.count
+
+
+def test_conditions_leave_points_out() -> None:
+    axes = {"esd.efit_ways": [4, 8, 16]}
+    sweep = {"designs": ["baseline", "esd"], "where": 'design == "esd" or esd.efit_ways == 4'}
+    plan = planned({"sweep": sweep, "axes": axes})
+    found = [(p.settings["design"], p.settings["esd.efit_ways"]) for p in plan.points()]
+    assert found == [("baseline", 4), ("esd", 4), ("esd", 8), ("esd", 16)]
+    assert plan.count == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.b * 2 >= 8 and not c", True),
+        ("a.b in [1, 2]", False),
+        ("2 < a.b <= 4", True),
+        ('d != "esd"', False),
+        ("-a.b + 5 == 1", True),
+    ],
+)
+def test_a_condition_is_arithmetic_of_settings(text: str, expected: bool) -> None:
+    assert Condition.of(text)({"a.b": 4, "c": False, "d": "esd"}) is expected
+
+
+@pytest.mark.parametrize("text", ["open('x')", "a[0]", "(lambda: 1)", "a if b else c", "a =="])
+def test_a_condition_calls_nothing(text: str) -> None:
+    with pytest.raises(_core.SardonyxError):
+        Condition.of(text)
+
+
+def test_a_point_is_named_by_what_determines_its_result(tmp_path: Path) -> None:
+    def name(**sweep: Any) -> str:
+        point = planned({"sweep": {"machine": "esd", **sweep}}).at(0)
+        assert point is not None
+        return point.name
+
+    assert name() == name()
+    for other in (
+        {"limit": 7},
+        {"machine": "sca"},
+        {"designs": ["baseline"]},
+        {"seeds": [3]},
+        {"traces": ["synth:rung-93"]},
+        {"copies": 2},
+    ):
+        assert name(**other) != name()
+    # A trace is its content, wherever it is.
+    copy = tmp_path / "elsewhere.parquet"
+    copy.write_bytes((TRACES / "redis.parquet").read_bytes())
+    assert name(traces=[str(copy)]) == name(traces=[str(TRACES / "redis.parquet")])
+    assert name(traces=[str(copy)]) != name(traces=[str(TRACES / "cc1.parquet")])
+
+
+def test_a_key_at_its_default_is_the_same_point() -> None:
+    ways = json.loads(_core.machine("esd", []))["parameters"]["esd.efit_ways"]
+    plain, same = planned({}).at(0), planned({"axes": {"esd.efit_ways": [ways]}}).at(0)
+    assert plain is not None and same is not None
+    assert plain.name == same.name
+
+
+def test_repeats_are_points_of_their_own() -> None:
+    once, plan = planned({}).at(0), planned({"sweep": {"repeats": 3}})
+    names = [point.name for point in plan.points()]
+    assert once is not None
+    assert len(set(names)) == 3 and names[0] == once.name
+
+
+TREE = '[sweep]\nprograms = ["btree"]\ndesigns = ["sca"]\n'
+GONE = '[sweep]\ntraces = ["gone.parquet"]\ndesigns = ["sca"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[sweep\n", "is no TOML"),
+        ("[sweep]\n", "names nothing to run; give one of traces"),
+        (f'{TREE}merge = ["b"]\n', "has programs and merge; make a sweep of each"),
+        (
+            TREE.replace("btree", "btre"),
+            'line 2, [sweep] programs: there is no program "btre"; did',
+        ),
+        (TREE.replace("designs", "[set]\n#"), "names no designs; give designs"),
+        (f"{TREE}limt = 3\n", 'line 4, [sweep] limt: there is no setting "limt"; did you mean'),
+        (TREE.replace("sca", "sac"), 'there is no design "sac"; did you mean "sca"?'),
+        (f'{TREE}[axes]\n"esd.efit_wayz" = [4]\n', "line 5, [axes] esd.efit_wayz"),
+        (f'{TREE}[axes]\n"esd.efit_ways" = 4\n', "line 5, [axes] esd.efit_ways: 4 is no list"),
+        (f'{TREE}[axes]\n"esd.efit_ways" = [0]\n', "line 5, [axes] esd.efit_ways"),
+        (f"{TREE}[[zip]]\nseed = [1, 2]\ncopies = [1]\n", "as long: seed has 2, copies has 1"),
+        (f'{TREE}where = "ways > 3"\n', 'there is no axis "ways"'),
+        (f'{TREE}goals = ["ipc"]\n', 'is no goal; write as in "max ipc"'),
+        (GONE, "line 2, [sweep] traces: gone.parquet: there is no such file"),
+        (TREE.replace("sweep", "swep"), 'there is no table "swep"; did you mean "sweep"?'),
+        (f"{TREE}copies = 0\n", "copies = 0: give a whole number of at least 1"),
+    ],
+)
+def test_bad_plans_are_one_line_with_place_and_remedy(
+    text: str, words: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(_core.SardonyxError) as problem:
+        plans.read(path).check()
+    assert words in str(problem.value)
+    assert str(problem.value).startswith(str(path))
+
+
+# ---- results
+
+
+def test_results_are_the_same_bytes_whoever_made_them(tmp_path: Path) -> None:
+    file = str(written(tmp_path))
+    sardonyx("sweep", file, "--out", "one", "--jobs", "1", where=tmp_path)
+    sardonyx("sweep", file, "--out", "two", "--jobs", "2", where=tmp_path)
+    for share in ("2/3", "1/3", "3/3"):
+        ended = sardonyx("sweep", file, "--out", "shares", "--shard", share, where=tmp_path)
+        assert ("results: " in ended.stdout) == (share == "3/3")
+    whole = (tmp_path / "one/results.parquet").read_bytes()
+    assert (tmp_path / "two/results.parquet").read_bytes() == whole
+    assert (tmp_path / "shares/results.parquet").read_bytes() == whole
+    table = pq.read_table(tmp_path / "one/results.parquet")
+    assert table.column("design").to_pylist() == ["baseline"] * 4 + ["esd"] * 4
+    assert table.column("esd.efit_bytes").to_pylist() == [65536, 65536, 131072, 131072] * 2
+    assert table.column("esd.efit_ways").to_pylist() == [4, 8] * 4
+    assert not {"seconds", HOST} & set(table.column_names)
+
+
+def test_a_row_has_the_figures_of_compare(tmp_path: Path) -> None:
+    sardonyx("sweep", str(written(tmp_path)), "--out", "swept", where=tmp_path)
+    row = pq.read_table(tmp_path / "swept/results.parquet").to_pylist()[5]
+    compare = ("compare", "synth:rung-60", "--limit", "200", "--no-sensitivity", "--designs", "esd")
+    sets = ("--set", "esd.efit_bytes=65536", "--set", "esd.efit_ways=8")
+    sardonyx(*compare, *sets, "--out", "compared", where=tmp_path)
+    other = pq.read_table(tmp_path / "compared/results.parquet").to_pylist()[0]
+    figures = {k: v for k, v in other.items() if k not in ("variant", HOST)}
+    known = {name: value for name, value in figures.items() if value is not None}
+    assert {name: row[name] for name in known} == known
+
+
+def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:
+    file = str(written(tmp_path))
+    sardonyx("sweep", file, "--out", "a", "--shard", "1/2", where=tmp_path)
+    ended = sardonyx("sweep", file, "--out", "a", "--json", "a.json", where=tmp_path)
+    assert "4 were done before" in ended.stdout
+    # A larger plan in the same folder runs what is new only, and has the bytes of its own.
+    larger = written(tmp_path, SMALL.replace("[4, 8]", "[4, 8, 16]"))
+    sardonyx("sweep", str(larger), "--out", "a", "--json", "b.json", where=tmp_path)
+    assert json.loads((tmp_path / "b.json").read_text())["run"] == 4
+    sardonyx("sweep", str(larger), "--out", "fresh", where=tmp_path)
+    results = [(tmp_path / name / "results.parquet").read_bytes() for name in ("a", "fresh")]
+    assert results[0] == results[1]
+
+
+def test_a_trace_that_changed_is_an_error_that_loses_nothing(tmp_path: Path) -> None:
+    trace = tmp_path / "own.parquet"
+    cut = ("trace", "cut", str(TRACES / "redis.parquet"), str(trace), "--limit")
+    sardonyx(*cut, "500", where=tmp_path)
+    before = trace.read_bytes()
+    file = str(written(tmp_path, SMALL.replace("synth:rung-60", "own.parquet")))
+    sardonyx("sweep", file, "--out", "a", "--shard", "1/2", where=tmp_path)
+    shards = sorted((tmp_path / "a/shards").iterdir())
+    trace.unlink()
+    sardonyx(*cut, "400", where=tmp_path)
+    ended = sardonyx("sweep", file, "--out", "a", where=tmp_path, status=2)
+    assert "has changed since this sweep began" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert sorted((tmp_path / "a/shards").iterdir()) == shards
+    # A copy is found by its content.
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces/copy.parquet").write_bytes(before)
+    ended = sardonyx("sweep", file, "--out", "a", where=tmp_path)
+    assert "4 were done before" in ended.stdout
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/thesis.tex").write_text("x")
+    ended = sardonyx("sweep", str(written(tmp_path)), "--out", "a", where=tmp_path, status=2)
+    assert "holds thesis.tex and no sweep" in ended.stderr
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["thesis.tex"]
