@@ -70,7 +70,7 @@ pub fn crash_designs(
 ) -> PyResult<String> {
     let answer = py.detach(|| {
         let recording = Recording::open(Path::new(recording), Path::new(pool))?;
-        let machine = Machine::load(machine, &[])
+        let machine = Machine::load::<&str, &str>(machine, &[])
             .map_err(|e| sardonyx_persist::PersistError::Request(e.to_string()))?;
         let start = recording.events.partition_point(|event| event.row < row);
         let mut all = Vec::new();
