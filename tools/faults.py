@@ -79,7 +79,7 @@ def build(folder: Path, program: str, edits: list[list[str]]) -> dict[str, set[i
     return right
 
 
-def explore(program: str, edits: list[list[str]], budget: str) -> dict[str, Any]:
+def explore(program: str, edits: list[list[str]], budget: str, sizes: list[str]) -> dict[str, Any]:
     """The report of one fault, with ``rank`` and ``record_s``."""
     name, *kind = program.split()
     with tempfile.TemporaryDirectory() as made:
@@ -102,6 +102,7 @@ def explore(program: str, edits: list[list[str]], budget: str) -> dict[str, Any]
                 *words,
                 folder / "pool",
                 "run",
+                *(sizes if name == "maps" else ()),
             ],
             env=ENVIRONMENT,
             capture_output=True,
@@ -149,6 +150,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--budget", default="50s")
+    parser.add_argument(
+        "--sizes", nargs=2, default=["40", "20"], help="inserts and removals of the maps"
+    )
     asked = parser.parse_args()
     faults = tomllib.loads((PROGRAMS.parent / "faults.toml").read_text())["fault"]
     chosen: list[tuple[str, str, str, list[list[str]]]] = [
@@ -166,7 +170,7 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for name, kind, program, edits in chosen:
-        found = explore(program, edits, asked.budget)
+        found = explore(program, edits, asked.budget, asked.sizes)
         first = found["first_violation_s"]
         cause = found["causes"][0]["kind"] if found["causes"] else ""
         place = found["suspects"][0]["place"] if found["suspects"] else ""

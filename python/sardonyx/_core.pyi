@@ -59,6 +59,13 @@ def crash_real(question_json: str, progress: Progress | None) -> str:
     ``violations``, ``causes``, ``suspects`` and what was done.
     """
 
+def crash_designs(
+    recording: str, pool: str, row: int, machine: str, designs: list[str], cuts: int
+) -> str:
+    """What of the pool reads as something that the program stored, after cuts below each design:
+    ``designs``, each ``plain`` and ``marked``.
+    """
+
 def crash_lint(recording: str, pool: str, source: bool, folder: str | None) -> str:
     """What a recording shows without running anything: ``findings``, and counts; into ``folder``
     come short recordings ``all``, without idle ``flushes`` and without idle ``fences``.

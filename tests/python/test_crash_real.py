@@ -163,7 +163,8 @@ def test_lint_needs_no_run(tmp_path: Path) -> None:
     # The doubled fence, and the one that waits only for the flush that did nothing.
     assert by["fence-for-nothing"][0] == 120
     assert by["never-flushed"][1] == "cell->more[0]++;"
-    assert found["cost_ns"]["flushes"] > 0 and found["cost_ns"]["fences"] >= 0
+    # What the simulated machine does for nothing may take no time there, and never less than none.
+    assert found["took_ns"] > 0 and min(found["cost_ns"].values()) >= 0
 
 
 def test_bad_input_is_one_line_before_any_work(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 //! whole. Left out: bit errors, reserve power that fails, pools of several files.
 
 pub mod copy;
+pub mod designs;
 mod elsewhere;
 pub mod explore;
 pub mod images;

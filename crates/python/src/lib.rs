@@ -54,7 +54,7 @@ mod _core {
         merge_validate,
     };
     #[pymodule_export]
-    use super::persist::{crash_lint, crash_real};
+    use super::persist::{crash_designs, crash_lint, crash_real};
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]

@@ -1,5 +1,8 @@
 //! Crash tests of real programs for Python: a recording, the program's recovery, every cut. Answers in JSON.
 use pyo3::prelude::*;
+use sardonyx::config::Machine;
+use sardonyx::crash::Readable;
+use sardonyx_persist::designs::below;
 use sardonyx_persist::explore::{self, Question};
 use sardonyx_persist::report::report;
 
@@ -50,6 +53,44 @@ pub fn crash_lint(
             "findings": linted.findings, "idle": idle, "notes": recording.notes,
             "has_places": !recording.sites.is_empty(),
         }))
+    });
+    Ok(answer.map_err(bad)?.to_string())
+}
+
+/// What of a recorded pool can be read after cuts below a design, from a row of the recording on.
+#[pyfunction]
+pub fn crash_designs(
+    py: Python<'_>,
+    recording: &str,
+    pool: &str,
+    row: u64,
+    machine: &str,
+    designs: Vec<String>,
+    cuts: u64,
+) -> PyResult<String> {
+    let answer = py.detach(|| {
+        let recording = Recording::open(Path::new(recording), Path::new(pool))?;
+        let machine = Machine::load::<&str, &str>(machine, &[])
+            .map_err(|e| sardonyx_persist::PersistError::Request(e.to_string()))?;
+        let start = recording.events.partition_point(|event| event.row < row);
+        let mut all = Vec::new();
+        for design in &designs {
+            let shown = below(&recording, &machine, design, start, cuts)?;
+            let told = |readable: &Readable| {
+                let lost = readable.unreadable.iter();
+                json!({
+                    "cuts": readable.unreadable.len(), "lines": readable.lines,
+                    "cuts_with_unreadable": lost.clone().filter(|&&lines| lines > 0).count(),
+                    "most_unreadable": lost.clone().max(),
+                    "unreadable": readable.unreadable,
+                    "writes": readable.writes, "nanoseconds": readable.nanoseconds,
+                })
+            };
+            all.push(json!({
+                "design": design, "plain": told(&shown.plain), "marked": told(&shown.marked), "marks": shown.marks,
+            }));
+        }
+        Ok::<_, sardonyx_persist::PersistError>(json!({"designs": all}))
     });
     Ok(answer.map_err(bad)?.to_string())
 }

@@ -53,6 +53,7 @@ VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercise
 
 
 def crash(
+    ctx: typer.Context,
     workloads: Annotated[
         list[str],
         typer.Argument(
@@ -240,6 +241,7 @@ def crash(
                 jobs=jobs,
                 source=not no_source,
                 json_to=json_to,
+                designs=_given(ctx, designs),
                 html=html,
                 lint=lint,
                 machine=machine,
@@ -332,6 +334,14 @@ def crash(
     write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
     if any(run.get("fails") for run in runs):
         raise typer.Exit(CHECK_FAILED)
+
+
+def _given(ctx: typer.Context, designs: str) -> tuple[str, ...]:
+    """The designs of a recording: none, unless they are asked for."""
+    source = ctx.get_parameter_source("designs")
+    if source is None or source.name == "DEFAULT":
+        return ()
+    return tuple(check_designs([name.strip() for name in designs.split(",") if name.strip()]))
 
 
 def _say_cost(memory: int) -> None:

@@ -55,9 +55,12 @@ def record(
         typer.Option("--output", "-o", help="The trace; by default PROGRAM.parquet, here.", **PATH),
     ] = None,
     level: Annotated[
-        str,
-        typer.Option(help="memory: below the last-level cache. cpu: every load and store."),
-    ] = "memory",
+        str | None,
+        typer.Option(
+            help="memory: below the last-level cache. cpu: every load and store. By default "
+            "memory, and cpu with --pc or --acks."
+        ),
+    ] = None,
     l1: Annotated[str, typer.Option(help="Each core's first level, SIZE:WAYS.")] = "32K:8",
     l2: Annotated[str, typer.Option(help="Each core's second level, SIZE:WAYS.")] = "256K:8",
     llc: Annotated[str, typer.Option(help="The shared last level, SIZE:WAYS, or none.")] = "16M:16",
@@ -96,12 +99,12 @@ def record(
     pc: Annotated[
         bool,
         typer.Option(
-            "--pc", help="Where in the program each store, flush and fence is; with --level cpu."
+            "--pc", help="Where in the program each store, flush and fence is; for sardonyx crash."
         ),
     ] = False,
     acks: Annotated[
         bool,
-        typer.Option("--acks", help="Keep what the program had printed when; with --level cpu."),
+        typer.Option("--acks", help="Keep what the program had printed when; for sardonyx crash."),
     ] = False,
     acks_fd: Annotated[
         int | None,
@@ -135,7 +138,7 @@ def record(
         "llc": llc,
         "non_inclusive": non_inclusive,
         "cores": cores,
-        "level": level,
+        "level": level or ("cpu" if pc or acks or acks_fd is not None else "memory"),
         "pages": pages,
         "memory": memory,
         "skip": skip,

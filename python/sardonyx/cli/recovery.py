@@ -6,6 +6,7 @@ computes.
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ from sardonyx.runs.recoveries import Question, crash_real, lint, words
 
 #: Suspects and causes that people are shown; the JSON has all.
 SHOWN = 3
+#: Cuts below each design.
+CUTS = 200
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Asked:
     jobs: int
     source: bool
     json_to: str | None
+    designs: tuple[str, ...]
     html: Path | None
     lint: bool
     machine: str
@@ -111,11 +115,52 @@ def crash_recording(asked: Asked) -> None:
         _show_replayed(people, found)
     else:
         _show(people, found)
+    if asked.designs and "replayed" not in found:
+        found["below"] = below(asked, found["start"]["row"])
+        _show_designs(people, found["below"], asked.machine)
     if asked.html is not None and "replayed" not in found:
         write_text(asked.html, render(found, _core.VERSION))
     write_json(asked.json_to, {"sardonyx": _core.VERSION} | found)
     if found["fails"]:
         raise typer.Exit(CHECK_FAILED)
+
+
+def below(asked: Asked, row: int) -> list[dict[str, Any]]:
+    """What of the pool can be read after a cut below each design."""
+    told: dict[str, list[dict[str, Any]]] = json.loads(
+        _core.crash_designs(
+            asked.recording, str(asked.pool), row, asked.machine, list(asked.designs), CUTS
+        )
+    )
+    return told["designs"]
+
+
+def _show_designs(people: Console, designs: list[dict[str, Any]], machine: str) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("design", "cuts with unreadable lines", "most lines", "with commits marked",
+                   "most lines", "writes", "time"):  # fmt: skip
+        table.add_column(column, justify="left" if column == "design" else "right")
+    for one in designs:
+        plain, marked = one["plain"], one["marked"]
+
+        def change(key: str, plain: dict[str, Any] = plain, marked: dict[str, Any] = marked) -> str:
+            return f"{marked[key] / plain[key] - 1:+.1%}" if plain[key] else ""
+
+        table.add_row(
+            one["design"],
+            f"{plain['cuts_with_unreadable']} of {plain['cuts']}",
+            f"{plain['most_unreadable']} of {plain['lines']:,}",
+            f"{marked['cuts_with_unreadable']} of {marked['cuts']}",
+            f"{marked['most_unreadable']}",
+            change("writes"),
+            change("nanoseconds"),
+        )
+    people.print(
+        f"\nThe pool below a design of {machine}, the program knowing nothing of counters:"
+    )
+    people.print(table)
+    if designs:
+        people.print(f"{designs[0]['marks']:,} commit stores would be marked")
 
 
 def _lint(asked: Asked) -> None:

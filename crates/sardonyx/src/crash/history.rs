@@ -368,7 +368,7 @@ impl History {
 
 /// The journal of a run of `sources`, one a core, on a machine that is as disobliging as its instructions
 /// allow: over `image`, under the fresh `controller`.
-fn adverse<'s>(
+pub(super) fn adverse<'s>(
     machine: &Machine,
     (design, controller): (&str, Controller),
     image: Image,
@@ -396,7 +396,7 @@ fn adverse<'s>(
 
 /// A medium that holds `lines` lines and no more than is needed: what is not touched tells nothing,
 /// and a recovery that scans its tables should scan what there is.
-fn shrink(machine: &mut Machine, lines: u64) {
+pub(super) fn shrink(machine: &mut Machine, lines: u64) {
     let geometry = &mut machine.engine.medium.geometry;
     let row = geometry.lines() / geometry.rows;
     geometry.rows = geometry.rows.min(lines.div_ceil(row) + 1);
@@ -409,7 +409,7 @@ pub fn counter_in(counters: &Line, place: Place) -> u64 {
 }
 
 /// The same settings with small caches.
-fn fresh(settings: &Settings) -> Settings {
+pub(super) fn fresh(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
     for key in designs::caches() {
         let mut cache = settings.cache(key);

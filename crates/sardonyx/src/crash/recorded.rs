@@ -1,0 +1,102 @@
+//! A recorded program below a design that it knows nothing of: which of its lines can be read after a power cut.
+//!
+//! The program's own recovery is not run here. A line that reads as something that the program never stored there is one that
+//! no recovery of the program's could use: its bytes are there, and the counter or the mapping that belongs to them is not.
+
+use super::caught::caught;
+use super::history::{HistoryError, adverse, fresh, shrink};
+use super::platform::{Platform, Survivors};
+use crate::config::Machine;
+use crate::controller::Write;
+use crate::controller::designs::Stack;
+use crate::line::{Line, Logical};
+use crate::machine::{OpSource, read_untimed, write_untimed};
+use crate::medium::image::Image;
+use crate::medium::layout::Layout;
+use crate::plan::At;
+use crate::plan::untimed::Untimed;
+
+/// What cuts of one run have shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Readable {
+    /// Of each cut, how many lines cannot be read.
+    pub unreadable: Vec<u64>,
+    /// Lines looked at, at each cut.
+    pub lines: u64,
+    /// Lines written to the medium, metadata included.
+    pub writes: u64,
+    /// Nanoseconds from the first event to the last.
+    pub nanoseconds: f64,
+}
+
+/// Cuts the power of a run of `source` at `cuts` positions, evenly spread. Memory begins with the lines of `initial`; `known` says whether
+/// the program ever stored these bytes in the line.
+///
+/// # Errors
+/// There is no such design, or the run cannot go on.
+pub fn readable(
+    (machine, design): (&Machine, &str),
+    initial: &[(u64, Line)],
+    source: Box<dyn OpSource + '_>,
+    known: &dyn Fn(u64, &Line) -> bool,
+    (platform, cuts, seed): (Platform, u64, u64),
+) -> Result<Readable, HistoryError> {
+    let stack = Stack::named(design)?;
+    let end = initial.iter().map(|(line, _)| line + 1).max().unwrap_or(1);
+    let mut machine = machine.with_cores(1);
+    shrink(&mut machine, end * 2);
+    let data_lines = machine.engine.medium.geometry.lines();
+    let small = fresh(&machine.settings);
+    let run = || -> Result<Readable, HistoryError> {
+        let mut controller = stack.build(&machine.settings, &mut Layout::new(data_lines));
+        let mut untimed = Untimed::new(Image::new());
+        for (line, data) in initial {
+            let write = Write::new(Logical(*line), At::past(data));
+            write_untimed(&mut controller, &mut untimed, write);
+        }
+        untimed.plan(|plan| controller.flush(plan));
+        if let Some(why) = untimed.failure() {
+            return Err(why.into());
+        }
+        untimed.settle();
+        let image = untimed.into_image();
+        let controller = stack.build(&machine.settings, &mut Layout::new(data_lines));
+        let journal = adverse(
+            &machine,
+            (design, controller),
+            image.copy(),
+            vec![source],
+            seed,
+        )?;
+        let mut found = Readable {
+            lines: initial.len() as u64,
+            writes: journal.array.len() as u64,
+            ..Readable::default()
+        };
+        if let (Some((first, _)), Some((last, _))) = (journal.events.first(), journal.events.last())
+        {
+            found.nanoseconds = (*last - *first).ns();
+        }
+        let positions = journal.events.len() as u64;
+        let mut survivors = Survivors::new(&journal, image, platform, seed);
+        let mut changed = Vec::new();
+        for cut in 1..=cuts.min(positions) {
+            while survivors.position() < positions * cut / cuts.min(positions) {
+                survivors.advance(&mut changed);
+            }
+            changed.clear();
+            let mut controller = stack.build(&small, &mut Layout::new(data_lines));
+            let untimed = &mut survivors.untimed;
+            untimed.plan(|plan| controller.recover(plan));
+            let lost = initial.iter().filter(|(line, _)| {
+                let read = read_untimed(&mut controller, untimed, *line);
+                !known(*line, &read)
+            });
+            let lost = lost.count() as u64;
+            untimed.forget();
+            found.unreadable.push(lost);
+        }
+        Ok(found)
+    };
+    caught(run).map_err(HistoryError::Broken)?
+}
