@@ -222,8 +222,6 @@ faults! {
     LogOneVector = "log-one-vector",
     /// Vectors begin anew after a power cut.
     LogVectorsOfLifeReused = "log-vectors-of-life-reused",
-    /// A line of the log is sent before the vector that it hangs on.
-    LogVectorsNotAwaited = "log-vectors-not-awaited",
     /// The number of valid headers is written before the header.
     LogValidEarly = "log-valid-early",
     /// Lines of the log are not encrypted.

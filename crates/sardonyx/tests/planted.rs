@@ -55,12 +55,6 @@ const LOGGED: &[Tried] = &[on("hw-log", "btree")];
 /// A record and its header share a line of counters on `hw-log`, whose writes are in order anyway.
 const LOGGED_BESIDE: &[Tried] = &[on("hw-log/identity+co-located", "queue")];
 const CHAINED: &[Tried] = &[on("easy-pm", "btree")];
-const CHAINED_ANY: &[Tried] = &[
-    on("easy-pm", "rbtree"),
-    on("easy-pm", "hash"),
-    on("easy-pm", "array-swap"),
-    on("easy-pm", "queue"),
-];
 const ZEROS: &[Tried] = &[on("zero-lines", "duplicates")];
 /// Nothing else waits for a line here: counters that are written back wait for theirs.
 const ZEROS_ALONE: &[Tried] = &[on("zero-lines+co-located", "duplicates")];
@@ -279,7 +273,6 @@ fn the_hardware_log() {
     all_caught(&[
         (&manager, CHAINED, LOST),
         (&[LogValidEarly], CHAINED, LOST),
-        (&[LogVectorsNotAwaited], CHAINED_ANY, SECRETS),
         (&secrets, CHAINED, SECRETS),
         (&[LogHeadersStale, LogCountersLeft], LOGGED, LOST),
         (&[LogHeaderEarly], LOGGED_BESIDE, LOST),

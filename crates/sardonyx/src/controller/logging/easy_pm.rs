@@ -148,10 +148,7 @@ impl Chained {
         data: At<&Line>,
         plan: &mut Plan,
     ) -> Stored {
-        let gate = match planted(Fault::LogVectorsNotAwaited) {
-            true => spot.gate,
-            false => plan.both(spot.gate, self.filling[spot.slot].vectors),
-        };
+        let gate = plan.both(spot.gate, self.filling[spot.slot].vectors);
         let before = chain(&mut self.filling[spot.slot]).known;
         let begun = plan.both(data.at, before);
         let known = self.aes(begun, plan);
