@@ -90,6 +90,14 @@ pub enum OpKind {
 }
 
 impl OpKind {
+    /// Whether it is a load or a store through the caches.
+    pub fn is_access(self) -> bool {
+        matches!(
+            self,
+            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::StoreLine { .. }
+        )
+    }
+
     /// Whether the operation is one on a line.
     #[inline]
     pub fn has_line(self) -> bool {
@@ -158,6 +166,11 @@ impl Batch {
     pub fn push(&mut self, kind: OpKind, line: Virtual) {
         let gap = std::mem::take(&mut self.gap);
         self.ops.push(Op { gap, kind, line });
+    }
+
+    /// A load of `len` bytes of `line` from byte `from` on.
+    pub fn load(&mut self, line: Virtual, from: u8, len: u8) {
+        self.push(OpKind::Load { from, len }, line);
     }
 
     /// A store of `bytes` into `line` from byte `from` on.
