@@ -113,7 +113,8 @@ fn a_transaction_of_seven_lines_costs_what_the_paper_says() {
 fn a_log_without_room_says_so() {
     let swap = spec("array-swap", 64, 50);
     let large = spec("array-swap", 4096, 5);
-    let cases: [(&[(&str, &str)], &ProgramSpec, &str); 3] = [
+    type Keys<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(Keys, &ProgramSpec, &str); 3] = [
         (
             &[("log.transactions", "1")],
             &swap,

@@ -99,6 +99,11 @@ fn all_counters_of_the_kernel_are_met_pass_by_pass() {
 
 #[test]
 fn the_documentation_has_the_keys_as_they_are() {
+    let timed = include_str!("../../../docs/reproduce-pageforge.md");
+    for table in sardonyx::merge::timed::tables() {
+        let there = timed.contains(&table);
+        assert!(there, "put this into docs/reproduce-pageforge.md:\n{table}");
+    }
     let docs = include_str!("../../../docs/merge.md");
     let table = sardonyx::merge::question::table();
     assert!(

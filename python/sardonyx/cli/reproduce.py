@@ -37,7 +37,8 @@ def reproduce(
     traces: Annotated[
         list[str] | None,
         typer.Argument(
-            help="esd: recordings that stand in for its programs; default: the package's."
+            help="esd: recordings that stand in for its programs; default: the package's. "
+            "pageforge: some of its applications, images of virtual machines."
         ),
     ] = None,
     quick: Annotated[
@@ -79,6 +80,8 @@ def reproduce(
     sardonyx reproduce sca --quick
 
     sardonyx reproduce recam --quick
+
+    sardonyx reproduce pageforge silo --quick --set window.phase=merging
     """
     known = reproductions()
     if paper not in known:

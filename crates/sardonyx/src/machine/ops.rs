@@ -168,6 +168,11 @@ impl Batch {
         self.ops.push(Op { gap, kind, line });
     }
 
+    /// A load of `len` bytes of `line` from byte `from` on.
+    pub fn load(&mut self, line: Virtual, from: u8, len: u8) {
+        self.push(OpKind::Load { from, len }, line);
+    }
+
     /// A store of `bytes` into `line` from byte `from` on.
     pub fn store(&mut self, line: Virtual, from: u8, bytes: &[u8], atomic: bool) {
         let (at, len) = (self.keep(bytes), bytes.len() as u8);

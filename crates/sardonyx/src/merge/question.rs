@@ -80,8 +80,13 @@ pub fn rows() -> Vec<&'static Row> {
 
 /// The keys as a table in Markdown, for `docs/merge.md`.
 pub fn table() -> String {
+    table_of(rows())
+}
+
+/// The same of some keys.
+pub(super) fn table_of(rows: Vec<&'static Row>) -> String {
     let mut text = "| key | takes | default | meaning |\n|---|---|---|---|\n".to_owned();
-    for row in rows() {
+    for row in rows {
         let (_, default) = said(&Settings::default(), row);
         let assumed = match row.default {
             Some((_, Origin::Assumed(why))) => format!(" (*assumed*: {why})"),

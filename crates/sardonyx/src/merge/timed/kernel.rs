@@ -382,7 +382,7 @@ impl<'i> Kernel<'i> {
                 batch.compute(calls * (self.costs.call + self.costs.entry));
                 for (_, node, _) in &job.pairs {
                     let line = Virtual(DIRECT | node);
-                    batch.push(OpKind::Load { from: 0, len: 64 }, line);
+                    batch.load(line, 0, 64);
                 }
                 batch.push(OpKind::Depend, Virtual(0));
                 let module = lane % self.jobs.len();
@@ -524,7 +524,7 @@ impl<'i> Kernel<'i> {
         let bytes = *merging.live().bytes(Frame::Own(page));
         for (at, bytes) in (0..).zip(bytes.as_chunks::<LINE_BYTES>().0) {
             let from = Virtual(DIRECT | (old * PAGE_LINES + at));
-            batch.push(OpKind::Load { from: 0, len: 64 }, from);
+            batch.load(from, 0, 64);
             let bytes = batch.keep(bytes);
             let to = Virtual(DIRECT | (new * PAGE_LINES + at));
             batch.push(OpKind::StoreLine { bytes }, to);

@@ -34,7 +34,7 @@ use crate::merge::ksm::settings::{self as ksm_settings, Knobs, Preset};
 use crate::merge::ksm::{Keys, Ksm, Search, Software};
 use crate::merge::pageforge::PageForge;
 use crate::merge::question::{self, Pages};
-use crate::merge::{Frame, Page};
+use crate::merge::{Frame, PAGE_BYTES, Page};
 use crate::settings::{Row, Settings};
 use crate::units::Time;
 use applications::{Application, Demand};
@@ -92,6 +92,26 @@ pub fn rows() -> Vec<&'static Row> {
     rows
 }
 
+/// The keys as tables in Markdown, for `docs/reproduce-pageforge.md`: those of the machine, and what each
+/// application does.
+pub fn tables() -> [String; 2] {
+    let mut text = "| application |".to_owned();
+    let rows = applications::rows();
+    let own = rows.len() / applications::ALL.len();
+    for row in &rows[..own] {
+        text += &format!(" {} |", row.split().1.replace('_', " "));
+    }
+    text += &format!("\n|---|{}\n", "---|".repeat(own));
+    for (application, rows) in applications::ALL.iter().zip(rows.chunks(own)) {
+        text += &format!("| `{}` |", application.name);
+        for row in rows {
+            text += &format!(" {} |", question::said(&Settings::default(), row).1);
+        }
+        text += "\n";
+    }
+    [question::table_of(keys::rows()), text]
+}
+
 /// A question that has been understood.
 struct Plan {
     machine: Machine,
@@ -127,6 +147,9 @@ impl Question {
             } else {
                 overrides.push((key.clone(), value.clone()));
             }
+        }
+        if settings.get(&ksm_settings::ADVISOR_MODE) != ksm_settings::Advisor::None {
+            return Err(bad("ksm.advisor_mode: the advisor goes by passes, of which a window has none; leave it out".to_owned()));
         }
         let machine = Machine::load(&self.machine, &overrides)?;
         let application = Application::named(&self.application).map_err(bad)?;
@@ -197,6 +220,18 @@ impl Question {
         let Some(images) = Images::read(machines, &mut |_, _| tell(0, total))? else {
             return Ok(None);
         };
+        let room = machine.capacity_bytes() / PAGE_BYTES as u64 / 2;
+        let empty = |machine: &images::Held| {
+            let mut pages = machine.space.first..machine.space.end;
+            !pages.any(|page| images.last(page).is_some())
+        };
+        if images.pages() as u64 > room || images.machines.iter().any(empty) {
+            let pages = images.pages();
+            return Err(TimedError::Image(ImageError(format!(
+                "the machines have {pages} pages in all, but the memory takes {room}, beside as many for copies and \
+                 the kernel, and each machine needs one at least; give other images, or the memory more rows"
+            ))));
+        }
         let images = Arc::new(images);
         let chosen = vec![true; images.machines.len()];
         let live = Live::new(View::new(&images, chosen));
@@ -733,14 +768,26 @@ fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> quer
     let mut take = |kib: u64| {
         let pages = kib / 4;
         let other = pages * demand.mergeable_percent / 100;
-        [(0, pages - other), (1, other)].map(|(pool, count): (usize, u64)| {
+        let mut taken = [(0, pages - other), (1, other)].map(|(pool, count): (usize, u64)| {
             let pool = &mut pools[pool];
             pool.split_off(pool.len().saturating_sub(count as usize))
-        })
+        });
+        if taken.iter().all(Vec::is_empty) {
+            // There is little of what was asked for; one page of the other kind will do.
+            taken[0].extend(pools[0].pop());
+            taken[1].extend(pools[1].pop());
+        }
+        taken
     };
+    let hot = take(demand.hot_kib);
+    let cold = take(demand.cold_kib);
     queries::Pages {
-        hot: take(demand.hot_kib),
-        cold: take(demand.cold_kib),
+        cold: if cold.iter().all(Vec::is_empty) {
+            hot.clone()
+        } else {
+            cold
+        },
+        hot,
     }
 }
 

@@ -228,7 +228,7 @@ impl Queries {
             batch.store(line, from, &bytes, false);
             return;
         }
-        batch.push(OpKind::Load { from, len: 8 }, line);
+        batch.load(line, from, 8);
         if self.draw.below(100) < self.demand.depends_percent {
             batch.push(OpKind::Depend, Virtual(0));
         }

@@ -150,12 +150,12 @@ impl Piece {
 /// The operations of a piece.
 pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
     let load = |batch: &mut Batch, line: u64, past: bool| {
-        let kind = if past {
-            OpKind::LoadPast
+        let line = Virtual(DIRECT | line);
+        if past {
+            batch.push(OpKind::LoadPast, line);
         } else {
-            OpKind::Load { from: 0, len: 8 }
-        };
-        batch.push(kind, Virtual(DIRECT | line));
+            batch.load(line, 0, 8);
+        }
         if costs.own_core {
             batch.push(OpKind::Depend, Virtual(0)); // in order
         }

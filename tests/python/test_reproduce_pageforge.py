@@ -1,0 +1,95 @@
+"""The reproduction of PageForge: its plan, how claims follow from runs, and a small real one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sardonyx import _core
+from sardonyx.papers import pageforge, reproductions
+from sardonyx.papers.claims import ClaimRow, load_claims
+from sardonyx.papers.pageforge import Costs
+from sardonyx.papers.reproduction import Asked, BesidePaper
+from sardonyx.report import tailbench as figures
+from sardonyx.report import write_report
+from sardonyx.report.figure import Figure
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.tailbench import APPLICATIONS, DESIGNS, TimedPoint, TimedRuns
+
+SMALL = replace(pageforge.QUICK, window_ms=2, warmup_ms=0, vm_mib=1)
+SETS = (*SMALL.sets, ("window.sample_us", "200"), ("cores", "4"), ("ksm.sleep_millisecs", "0"))
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    runs = TimedRuns(pageforge.points(APPLICATIONS, SMALL), sets=SETS)
+    runs.check()
+    return Comparison(runs.run())
+
+
+@pytest.fixture(scope="module")
+def rows(comparison: Comparison) -> list[ClaimRow]:
+    return pageforge.claims(comparison)
+
+
+def test_each_claim_has_a_definition() -> None:
+    assert {claim.metric for claim in load_claims("pageforge")} == set(pageforge.METRICS)
+    assert reproductions()["pageforge"] is pageforge.REPRODUCTION
+
+
+def test_the_plan_has_each_run_once_and_all_that_the_figures_need() -> None:
+    for scale in (pageforge.QUICK, pageforge.FULL):
+        points = pageforge.points(APPLICATIONS, scale)
+        asked = [(p.application, p.design, tuple(p.variant.items())) for p in points]
+        assert len(set(asked)) == len(asked)
+        plain = {(p.application, p.design) for p in points if not p.variant}
+        assert plain == {(app, design) for app in APPLICATIONS for design in DESIGNS}
+
+
+def test_every_claim_has_a_figure_and_says_what_it_rests_on(rows: list[ClaimRow]) -> None:
+    assert [row.claim.key for row in rows if row.ours is None] == []
+    mean = next(row for row in rows if row.claim.metric == "mean_sojourn_latency_vs_baseline")
+    assert {"thread.placement", "silo.instructions", "ksm.compare_line_instructions"} <= set(
+        mean.assumed
+    )
+    assert "silo, queries preempt KSM" in mean.readings
+
+
+def test_both_designs_save_the_same_and_the_thread_takes_what_it_does(
+    comparison: Comparison, rows: list[ClaimRow]
+) -> None:
+    costs = Costs(comparison.results)
+    for app in costs.applications:
+        assert costs.metric(app, "ksm", "saving") == costs.metric(app, "pageforge", "saving")
+        parts = ("mean_waited_ns", "mean_interrupted_ns", "mean_executed_ns")
+        for design in DESIGNS:
+            known = [costs.metric(app, design, part) or 0 for part in parts]
+            whole = costs.metric(app, design, "mean_sojourn_ns")
+            assert sum(known) == pytest.approx(whole, rel=1e-9)
+    sphinx = costs.metric("sphinx", "none", "factor")
+    assert sphinx is not None and sphinx > 1000  # 200 queries in 2 ms
+    sentences = pageforge.verdict(comparison, rows)
+    assert len(sentences) == 3
+    assert "exactly the pages that KSM saves" in sentences[0]
+
+
+def test_the_report_has_every_figure(comparison: Comparison, tmp_path: Path) -> None:
+    drawn = figures.figures(comparison.results)
+    assert [figure.key for figure in drawn if not isinstance(figure, Figure)] == []
+    write_report(comparison, tmp_path / "report.html", BesidePaper())
+    assert "What merging costs" in (tmp_path / "report.html").read_text()
+
+
+def test_one_application_alone_and_wishes_that_cannot_be() -> None:
+    reproduction = pageforge.REPRODUCTION
+    alone = reproduction.plan(Asked(["moses"], "pageforge", quick=True)).runs
+    assert isinstance(alone, TimedRuns)
+    assert {point.application for point in alone.points} == {"moses"}
+    with pytest.raises(_core.SardonyxError, match=r"moose: no such image.*moses"):
+        reproduction.plan(Asked(["moose"], "pageforge"))
+    with pytest.raises(_core.SardonyxError, match="--copies 3"):
+        reproduction.plan(Asked([], "pageforge", copies=3))
+    wrong = TimedRuns([TimedPoint("silo", "ksm")], sets=(("window.msec", "3"),))
+    with pytest.raises(_core.SardonyxError, match=r"window\.ms"):
+        wrong.check()
