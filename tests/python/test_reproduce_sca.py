@@ -163,7 +163,7 @@ def test_a_small_reproduction_fills_claims_and_figures() -> None:
         footprints=(1 * MB,),
         cause_programs=("queue",),
         cause_footprint=SMALL.footprint,
-        cause_cores=(1, 4),
+        cause_cores=(1,),
     )
     settings = Settings("sca", (("think.bytes", "1048576"),), scale.warmup)
     points = [p for p in sca.points(scale, ("queue", "btree")) if p.copies in (1, 4)]
