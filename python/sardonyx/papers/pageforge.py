@@ -73,7 +73,7 @@ class Scale:
         )
 
 
-FULL = Scale(320, 30, 64, (SHORT, LONG))
+FULL = Scale(360, 30, 64, (SHORT, LONG))
 QUICK = Scale(40, 8, 24, (SHORT,))
 
 
