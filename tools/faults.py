@@ -1,7 +1,8 @@
-"""Plants the faults of crates/persist/tests/faults.toml, one at a time, and crash-tests each program.
+"""Plant the faults of crates/persist/tests/faults.toml and crash-test each program.
 
-``python tools/faults.py [NAME..]`` builds, records, explores, and says what found each fault, after how long, and the rank of
-the right line of code among those named. Names may also be programs (``maps btree``), which are then tried unpatched.
+``python tools/faults.py [NAME..]`` builds, records, explores, and says what found each fault, after
+how long, and the rank of the right line of code among those named. Names may also be programs
+(``maps btree``), which are then tried unpatched.
 Needs libpmemobj-dev with its examples, libpmem-dev, qemu-user and a C compiler.
 """
 
@@ -30,8 +31,17 @@ MAPS = (
 )
 SOURCES = {"maps": MAPS, "queues": "queues.c", "plog": "plog.c", "cells": "cells.c"}
 FOLDERS = ("", "map", "tree_map", "hashmap", "list_map", "queue")
-UNPATCHED = ("maps btree", "maps ctree", "maps rbtree", "maps hashmap_tx", "maps skiplist",
-             "maps hashmap_atomic", "queues", "plog", "cells")
+UNPATCHED = (
+    "maps btree",
+    "maps ctree",
+    "maps rbtree",
+    "maps hashmap_tx",
+    "maps skiplist",
+    "maps hashmap_atomic",
+    "queues",
+    "plog",
+    "cells",
+)
 ENVIRONMENT = os.environ | {"PMEM_IS_PMEM_FORCE": "1"}
 
 
@@ -52,8 +62,18 @@ def build(folder: Path, program: str, edits: list[list[str]]) -> dict[str, set[i
         lines = (folder / name).read_text().splitlines()
         right[Path(name).name] = {n for n, line in enumerate(lines, 1) if "/*@*/" in line}
     subprocess.run(
-        ["cc", "-g", "-O2", "-w", *(f"-I{folder / part}" for part in FOLDERS), "-o", folder / program,
-         *(folder / source for source in SOURCES[program].split()), "-lpmemobj", "-lpmem"],
+        [
+            "cc",
+            "-g",
+            "-O2",
+            "-w",
+            *(f"-I{folder / part}" for part in FOLDERS),
+            "-o",
+            folder / program,
+            *(folder / source for source in SOURCES[program].split()),
+            "-lpmemobj",
+            "-lpmem",
+        ],
         check=True,
     )
     return right
@@ -68,18 +88,46 @@ def explore(program: str, edits: list[list[str]], budget: str) -> dict[str, Any]
         words = [str(folder / name), *kind]
         begun = time.monotonic()
         recorded = subprocess.run(
-            [SARDONYX, "trace", "record", "--level", "cpu", "--pc", "--acks", "-o", folder / "r.parquet", "--",
-             *words, folder / "pool", "run"],
-            env=ENVIRONMENT, capture_output=True, text=True,
+            [
+                SARDONYX,
+                "trace",
+                "record",
+                "--level",
+                "cpu",
+                "--pc",
+                "--acks",
+                "-o",
+                folder / "r.parquet",
+                "--",
+                *words,
+                folder / "pool",
+                "run",
+            ],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
         )
         if recorded.returncode:
             raise SystemExit(recorded.stderr)
         record_s = time.monotonic() - begun
         acks = " {acks}" if name in ("maps", "plog") else ""
         crashed = subprocess.run(
-            [SARDONYX, "crash", folder / "r.parquet", "--pool", folder / "pool", "--budget", budget,
-             "--recover", f"{' '.join(words)} {{pool}} check{acks}", "--json", folder / "r.json"],
-            env=ENVIRONMENT, capture_output=True, text=True,
+            [
+                SARDONYX,
+                "crash",
+                folder / "r.parquet",
+                "--pool",
+                folder / "pool",
+                "--budget",
+                budget,
+                "--recover",
+                f"{' '.join(words)} {{pool}} check{acks}",
+                "--json",
+                folder / "r.json",
+            ],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
         )
         if crashed.returncode not in (0, 1):
             raise SystemExit(crashed.stderr)
@@ -104,13 +152,18 @@ def main() -> None:
     asked = parser.parse_args()
     faults = tomllib.loads((PROGRAMS.parent / "faults.toml").read_text())["fault"]
     chosen: list[tuple[str, str, str, list[list[str]]]] = [
-        (program, "unpatched", program, []) for program in UNPATCHED
+        (program, "unpatched", program, [])
+        for program in UNPATCHED
         if not asked.names or program in asked.names
     ] + [
-        (f["name"], f["class"], f["program"], f["edits"]) for f in faults
+        (f["name"], f["class"], f["program"], f["edits"])
+        for f in faults
         if not asked.names or f["name"] in asked.names
     ]
-    print("| fault | class | found by | first after, s | in all, s | images | a second | rank | named first |")
+    print(
+        "| fault | class | found by | first after, s | in all, s | images | a second | rank "
+        "| named first |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for name, kind, program, edits in chosen:
         found = explore(program, edits, asked.budget)

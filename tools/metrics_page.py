@@ -119,12 +119,26 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "prediction_f4": "DeWrite guessed no duplicate, and was wrong",
         "zero_writes_share": "`zero-lines`: share of the writes that were lines of zeros",
     },
+    "Hardware log": {
+        "log_entries": "old lines that went to the log",
+        "log_records": "records that got their header",
+        "log_records_forced": "of them, because a line whose old content they held was written",
+        "log_records_timed_out": "of them, because time had run out",
+        "log_buckets_most": "buckets that transactions held at one time, at most",
+        "log_transactions_most": "transactions under way at one time, at most",
+        "log_register_bytes": "on chip: registers that are dumped at a power cut",
+        "log_open_header_bytes": "on chip: headers of the records that are being filled",
+        "log_timer_bytes": "on chip: when these records are out of time",
+        "log_rc_bytes": "on chip: the most recent ciphertext of each chain (`easy-pm`)",
+    },
     "Programs on cores and caches": {
         "runtime_ns": "time until the last core has retired everything",
         "transactions": "transactions committed, all cores together",
         "transactions_per_second": "the same per second of simulated time",
         "memory_operations": "loads, stores, flushes, counter write-backs and fences",
         "cpu_cache_miss_rate": "share of accesses that missed the processor's caches",
+        "mean_l1_latency_ns": "mean time of loads and stores until their line is in L1, waiting "
+        "for memory that took no request included; without stores to a line that is on its way",
         "fences": "fences that the controller has seen",
         "core_fence_wait_ns": "time that a core waited at fences, the mean of the cores",
         "core_load_wait_ns": "time that a core waited for loads, the mean of the cores",
@@ -145,6 +159,7 @@ BOOKED = {
     "hazard": "waiting for an earlier request's use of the same line",
     "reclaim": "reference counts, inverse table and free map",
     "data": "the program's own lines",
+    "log": "records of a hardware log, and what a recovery puts back from it",
 }
 
 

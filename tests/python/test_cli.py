@@ -112,7 +112,8 @@ def test_compare_takes_programs_by_name(sardonyx: Program, core: FakeCore) -> No
         "compare", "btree", *options.split(), "--seed", "5", "--no-sensitivity", "--machine", "sca"
     )
     assert ended.status == 0, ended.err
-    sizes = {"item_bytes": 1024, "footprint": 2 << 20, "transactions": 70, "seed": 5}
+    sizes: dict[str, object] = {"item_bytes": 1024, "footprint": 2 << 20, "transactions": 70}
+    sizes |= {"seed": 5, "software_log": True}
     assert [call["source"] for call in core.calls] == [{"kind": "program", "name": "btree"} | sizes]
     assert [call["copies"] for call in core.calls] == [4]
 

@@ -55,6 +55,16 @@ def test_the_plan_says_what_holds_what_is_caught_and_what_it_rests_on(tmp_path: 
     assert ended.stderr == ""
 
 
+def test_a_log_of_the_hardware_holds_and_one_without_counters_is_caught(tmp_path: Path) -> None:
+    ended = crash("queue", "-d", "hw-log,easy-pm,alc", "--json", "-", where=tmp_path)
+    found = runs(ended.stdout)
+    assert [run["verdict"] for run in found] == ["holds", "holds", "caught"]
+    for run in found:
+        assert run["secret_cuts"] == 0 and run["not_exercised"] == []
+        assert run["exercised"]["transactions undone by hardware"] > 0
+        assert {p["transaction_bytes"] for p in run["passes"]} == {128, 512}
+
+
 def test_a_plan_that_tries_too_little_is_no_success(tmp_path: Path) -> None:
     few = ("array-swap", "-d", "sca", "--transactions", "1", "--recovery-cuts", str(2**40))
     ended = crash(*few, "--json", "a.json", where=tmp_path, status=1)
@@ -136,6 +146,8 @@ def test_the_stages_of_a_transaction_are_counted(tmp_path: Path) -> None:
         (("btree", "-d", "esd+scaa"), "MAPPING+POLICY"),
         (("btree", "-d", ""), "none given"),
         (("btree", "--mutant", "typo"), "they are"),
+        (("btree", "-d", "hw-log", "--mutant", "no-fence-after-log"), "leave the mutant or the"),
+        (("btree", "-d", "easy-pm", "--stages"), "leave --stages or the design out"),
         (("btree", "--platform", "ups"), "--platform"),
         (("btree", "--cuts", "some"), "--cuts some"),
         (("btree", "--transaction-size", "65"), "multiple of 64"),

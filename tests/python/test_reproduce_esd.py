@@ -366,6 +366,24 @@ def test_the_output_says_what_ran_of_each_trace_and_on_how_many_cores() -> None:
     assert "one core runs 5,000 records from its middle, of which 2000 only warm up" in alone
 
 
+def test_service_times_leave_the_queues_out() -> None:
+    changed = document()
+    changed["machine"]["parameters"] = {
+        "medium.timing.clock_ns": 2.5,
+        "medium.timing.tRCD": 30,
+        "medium.timing.tWP": 60,
+        "units.sha1.latency_ns": 321.0,
+    }
+    for each in changed["runs"]:
+        if each["design"] == "dedup-sha1":
+            each["metrics"]["writes"] = 10
+            each["causes"]["lookup"]["medium_reads"] = 4
+            each["causes"]["compare"] = {"write_latency_ns": 1, "medium_reads": 6}
+            each["causes"]["data"]["medium_writes"] = 4
+    row = rows(changed)["Fig. 17", "fingerprint_share_of_write_latency", "dedup-sha1", "mean"]
+    assert row.readings["of service times, no queues"] == pytest.approx(3210 / (3210 + 750 + 600))
+
+
 def test_the_recordings_come_with_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from sardonyx import _core
+from sardonyx import _core, compare
 from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.plan import Condition, Plan
+from sardonyx.sweeps.run import Outcome, Sweep, read_shard
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 pytestmark = pytest.mark.native
@@ -184,17 +186,24 @@ def test_bad_plans_are_one_line_with_place_and_remedy(
 # ---- results
 
 
+def swept(file: Path, out: Path, workers: int = 2, share: str | None = None) -> Outcome:
+    """The sweep, in this process; its workers are their own."""
+    folder = Folder(out)
+    plan = plans.read(file, folder.before)
+    return Sweep(plan, folder, workers, read_shard(share) if share else None).run()
+
+
 def test_results_are_the_same_bytes_whoever_made_them(tmp_path: Path) -> None:
-    file = str(written(tmp_path))
-    sardonyx("sweep", file, "--out", "one", "--jobs", "1", where=tmp_path)
-    sardonyx("sweep", file, "--out", "two", "--jobs", "2", where=tmp_path)
-    for share in ("2/3", "1/3", "3/3"):
-        ended = sardonyx("sweep", file, "--out", "shares", "--shard", share, where=tmp_path)
-        assert ("results: " in ended.stdout) == (share == "3/3")
-    whole = (tmp_path / "one/results.parquet").read_bytes()
+    file = written(tmp_path)
+    one = tmp_path / "one"
+    sardonyx("sweep", str(file), "--out", "one", "--jobs", "2", where=tmp_path)
+    swept(file, tmp_path / "two", 1)
+    shares = [swept(file, tmp_path / "shares", 1, share).results for share in ("2/3", "1/3", "0/3")]
+    assert shares == [None, None, tmp_path / "shares/results.parquet"]
+    whole = (one / "results.parquet").read_bytes()
     assert (tmp_path / "two/results.parquet").read_bytes() == whole
     assert (tmp_path / "shares/results.parquet").read_bytes() == whole
-    table = pq.read_table(tmp_path / "one/results.parquet")
+    table = pq.read_table(one / "results.parquet")
     assert table.column("design").to_pylist() == ["baseline"] * 4 + ["esd"] * 4
     assert table.column("esd.efit_bytes").to_pylist() == [65536, 65536, 131072, 131072] * 2
     assert table.column("esd.efit_ways").to_pylist() == [4, 8] * 4
@@ -202,55 +211,147 @@ def test_results_are_the_same_bytes_whoever_made_them(tmp_path: Path) -> None:
 
 
 def test_a_row_has_the_figures_of_compare(tmp_path: Path) -> None:
-    sardonyx("sweep", str(written(tmp_path)), "--out", "swept", where=tmp_path)
+    swept(written(tmp_path), tmp_path / "swept")
     row = pq.read_table(tmp_path / "swept/results.parquet").to_pylist()[5]
-    compare = ("compare", "synth:rung-60", "--limit", "200", "--no-sensitivity", "--designs", "esd")
-    sets = ("--set", "esd.efit_bytes=65536", "--set", "esd.efit_ways=8")
-    sardonyx(*compare, *sets, "--out", "compared", where=tmp_path)
-    other = pq.read_table(tmp_path / "compared/results.parquet").to_pylist()[0]
+    sets = {"esd.efit_bytes": 65536, "esd.efit_ways": 8}
+    other = compare(["synth:rung-60"], ["esd"], overrides=sets, limit=200).rows()[0]
     figures = {k: v for k, v in other.items() if k not in ("variant", HOST)}
     known = {name: value for name, value in figures.items() if value is not None}
     assert {name: row[name] for name in known} == known
 
 
 def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:
-    file = str(written(tmp_path))
-    sardonyx("sweep", file, "--out", "a", "--shard", "1/2", where=tmp_path)
-    ended = sardonyx("sweep", file, "--out", "a", "--json", "a.json", where=tmp_path)
-    assert "4 were done before" in ended.stdout
+    assert swept(written(tmp_path), tmp_path / "a", share="1/2").finished == 4
+    again = swept(written(tmp_path), tmp_path / "a")
+    assert (again.found, again.finished) == (4, 4)
     # A larger plan in the same folder runs what is new only, and has the bytes of its own.
-    larger = written(tmp_path, SMALL.replace("[4, 8]", "[4, 8, 16]"))
-    sardonyx("sweep", str(larger), "--out", "a", "--json", "b.json", where=tmp_path)
-    assert json.loads((tmp_path / "b.json").read_text())["run"] == 4
-    sardonyx("sweep", str(larger), "--out", "fresh", where=tmp_path)
+    larger = written(tmp_path, SMALL.replace("[4, 8]", "[4, 8, 16]").replace('"baseline", ', ""))
+    assert swept(larger, tmp_path / "a").finished == 2
+    swept(larger, tmp_path / "fresh")
     results = [(tmp_path / name / "results.parquet").read_bytes() for name in ("a", "fresh")]
     assert results[0] == results[1]
 
 
 def test_a_trace_that_changed_is_an_error_that_loses_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "own.parquet"
-    cut = ("trace", "cut", str(TRACES / "redis.parquet"), str(trace), "--limit")
-    sardonyx(*cut, "500", where=tmp_path)
+
+    def cut(records: int) -> None:
+        trace.unlink(missing_ok=True)
+        _core.trace_cut(str(TRACES / "redis.parquet"), str(trace), 0, records, None)
+
+    cut(500)
     before = trace.read_bytes()
-    file = str(written(tmp_path, SMALL.replace("synth:rung-60", "own.parquet")))
-    sardonyx("sweep", file, "--out", "a", "--shard", "1/2", where=tmp_path)
+    file = written(tmp_path, SMALL.replace("synth:rung-60", "own.parquet"))
+    swept(file, tmp_path / "a", share="1/2")
     shards = sorted((tmp_path / "a/shards").iterdir())
-    trace.unlink()
-    sardonyx(*cut, "400", where=tmp_path)
-    ended = sardonyx("sweep", file, "--out", "a", where=tmp_path, status=2)
-    assert "has changed since this sweep began" in ended.stderr
+    cut(400)
+    ended = sardonyx("sweep", str(file), "--out", "a", where=tmp_path, status=2)
+    assert "own.parquet: has changed since this sweep began" in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert sorted((tmp_path / "a/shards").iterdir()) == shards
     # A copy is found by its content.
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces/copy.parquet").write_bytes(before)
-    ended = sardonyx("sweep", file, "--out", "a", where=tmp_path)
-    assert "4 were done before" in ended.stdout
+    again = swept(file, tmp_path / "a")
+    assert (again.found, again.finished) == (4, 4)
+
+
+def test_a_trace_that_changes_while_points_run_ends_the_sweep(tmp_path: Path) -> None:
+    trace = tmp_path / "own.parquet"
+    _core.trace_cut(str(TRACES / "redis.parquet"), str(trace), 0, 500, None)
+    file = written(tmp_path, SMALL.replace("synth:rung-60", "own.parquet"))
+    folder = Folder(tmp_path / "a")
+    plan = plans.read(file, folder.before)
+    trace.unlink()
+    _core.trace_cut(str(TRACES / "redis.parquet"), str(trace), 0, 400, None)
+    with pytest.raises(_core.SardonyxError, match="has changed since this sweep began"):
+        Sweep(plan, folder, 1).run()
+    assert not folder.shards() and not list((tmp_path / "a/running").iterdir())
+
+
+def test_a_point_that_fails_is_listed_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "CHECKED", 0)  # as beyond the first two thousand
+    outcome = swept(written(tmp_path, SMALL.replace("[4, 8]", "[4, 0]")), tmp_path / "a")
+    assert [each["settings"]["esd.efit_ways"] for each in outcome.failures] == [0, 0, 0, 0]
+    assert "efit_ways" in outcome.failures[0]["error"]
+    assert outcome.failures[0]["command"].startswith("sardonyx sweep")
+    rows = pq.read_table(tmp_path / "a/results.parquet").to_pylist()
+    assert [row["error"] is None for row in rows] == [True, False] * 4
+    again = swept(written(tmp_path, SMALL.replace("[4, 8]", "[4, 0]")), tmp_path / "a")
+    assert (again.found, again.finished) == (4, 4), "failed points are tried again"
+
+
+def test_a_damaged_shard_counts_as_missing(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    swept(file, tmp_path / "a", 1)
+    whole = (tmp_path / "a/results.parquet").read_bytes()
+    shard = next((tmp_path / "a/shards").iterdir())
+    shard.write_bytes(shard.read_bytes()[:-100])
+    again = swept(file, tmp_path / "a", 1)
+    assert list(again.damaged) == [str(shard)] and again.finished > 0
+    assert (tmp_path / "a/results.parquet").read_bytes() == whole
+
+
+def test_claims_of_one_share_do_not_hold_another_up(tmp_path: Path) -> None:
+    file, out = written(tmp_path), tmp_path / "a"
+    plan = plans.read(file)
+    other = Folder(out)
+    other.begin(plan)
+    other.claim(plan.id, [range(0, 8, 2)])  # the first of two shares, as it runs
+    second = swept(file, out, 1, "2/2")
+    assert (second.finished, second.results) == (4, None)
+    other.end()
+    assert swept(file, out, 1).finished == 4
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a/thesis.tex").write_text("x")
-    ended = sardonyx("sweep", str(written(tmp_path)), "--out", "a", where=tmp_path, status=2)
-    assert "holds thesis.tex and no sweep" in ended.stderr
+    with pytest.raises(_core.SardonyxError, match="holds thesis.tex and no sweep"):
+        Folder(tmp_path / "a").check()
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "figures"),
+    [
+        (
+            '[sweep]\nprograms = ["queue"]\ndesigns = ["sca"]\nmachine = "sca"\n'
+            'transactions = 5\nfootprint = "16K"\n[axes]\ncores = [1, 2]\n',
+            {"trace": ["queue"] * 2, "cores": [1, 2]},
+            {"transactions", "cause.data.energy_nj"},
+        ),
+        (
+            '[sweep]\ncrash = ["queue"]\ndesigns = ["sca"]\ntransactions = 3\ncuts = 5\n'
+            'recovery_cuts = 0\n[axes]\nplatform = ["adr", "eadr"]\n',
+            {"program": ["queue"] * 2, "platform": ["adr", "eadr"]},
+            {"cuts", "verdict", "violations"},
+        ),
+        (
+            '[sweep]\nmerge = ["img", ["img", "img"]]\ndesigns = ["ksm"]\npasses = 2\n',
+            {"images": ["img", "img, img"], "design": ["ksm", "ksm"]},
+            {"saving", "cpu_seconds"},
+        ),
+        (
+            '[sweep]\nstore = ["stream"]\ndesigns = ["recam", "conventional"]\nbytes = "64K"\n',
+            {"workload": ["stream"] * 2, "design": ["recam", "conventional"]},
+            {"writes_per_second", "duplicate_writes"},
+        ),
+    ],
+)
+def test_every_kind_of_subject(
+    text: str, rows: dict[str, list[Any]], figures: set[str], tmp_path: Path
+) -> None:
+    (tmp_path / "img").mkdir()
+    (tmp_path / "img/1.raw").write_bytes(_core.merge_snapshot("paper", 64, 1))
+    file = written(tmp_path, text)
+    plan = plans.read(file)
+    plan.check()
+    outcome = swept(file, tmp_path / "a", 1)
+    assert not outcome.failures
+    table = pq.read_table(tmp_path / "a/results.parquet")
+    for name, values in rows.items():
+        assert table.column(name).to_pylist() == values
+    assert figures <= set(table.column_names)

@@ -170,79 +170,48 @@ pub struct Pass {
     to: u32,
 }
 
+impl Pass {
+    const fn new(name: &'static str, kinds: &'static [Kind], from: u32, to: u32) -> Pass {
+        Pass {
+            name,
+            kinds,
+            from,
+            to,
+        }
+    }
+}
+
 const ALWAYS: u32 = u32::MAX;
 const SINGLE: &[Kind] = &[Kind::Early, Kind::Late];
 const INNER: &[Kind] = &[Kind::Prefix, Kind::Torn, Kind::Each];
 const MORE: &[Kind] = &[Kind::Pair, Kind::Drawn];
 
-/// All passes, the one that finds most for its time first.
-pub const PASSES: [Pass; 11] = [
-    Pass {
-        name: "fenced, all",
-        kinds: &[Kind::None, Kind::All],
-        from: 0,
-        to: 2,
-    },
-    Pass {
-        name: "one line early or late",
-        kinds: SINGLE,
-        from: 0,
-        to: 2,
-    },
-    Pass {
-        name: "within lines",
-        kinds: INNER,
-        from: 0,
-        to: 1,
-    },
-    Pass {
-        name: "fenced, all, everywhere",
-        kinds: &[Kind::None, Kind::All],
-        from: 2,
-        to: ALWAYS,
-    },
-    Pass {
-        name: "pairs and subsets",
-        kinds: MORE,
-        from: 0,
-        to: 2,
-    },
-    Pass {
-        name: "one line, more cuts",
-        kinds: SINGLE,
-        from: 2,
-        to: 6,
-    },
-    Pass {
-        name: "within lines, more cuts",
-        kinds: INNER,
-        from: 1,
-        to: 4,
-    },
-    Pass {
-        name: "unflushed lines",
-        kinds: &[Kind::Stale],
-        from: 0,
-        to: 1,
-    },
-    Pass {
-        name: "one line, everywhere",
-        kinds: SINGLE,
-        from: 6,
-        to: ALWAYS,
-    },
-    Pass {
-        name: "within lines, everywhere",
-        kinds: INNER,
-        from: 4,
-        to: ALWAYS,
-    },
-    Pass {
-        name: "pairs and subsets, everywhere",
-        kinds: MORE,
-        from: 2,
-        to: ALWAYS,
-    },
+/// All passes, the one that finds most for its time first: every kind of moment before any a second time.
+pub const PASSES: [Pass; 14] = [
+    Pass::new("only what was fenced", &[Kind::None], 0, 1),
+    Pass::new("everything", &[Kind::All], 0, 1),
+    Pass::new("one line early or late", SINGLE, 0, 1),
+    Pass::new("within lines", INNER, 0, 1),
+    Pass::new(
+        "fenced and everything, again",
+        &[Kind::None, Kind::All],
+        1,
+        3,
+    ),
+    Pass::new("pairs and subsets", MORE, 0, 1),
+    Pass::new("one line, again", SINGLE, 1, 3),
+    Pass::new(
+        "fenced and everything, everywhere",
+        &[Kind::None, Kind::All],
+        3,
+        ALWAYS,
+    ),
+    Pass::new("within lines, again", INNER, 1, 3),
+    Pass::new("unflushed lines", &[Kind::Stale], 0, 1),
+    Pass::new("pairs and subsets, again", MORE, 1, 3),
+    Pass::new("one line, everywhere", SINGLE, 3, ALWAYS),
+    Pass::new("within lines, everywhere", INNER, 3, ALWAYS),
+    Pass::new("pairs and subsets, everywhere", MORE, 3, ALWAYS),
 ];
 
 /// All combinations are tried of so many lines.
@@ -332,7 +301,7 @@ impl<F: FnMut(Image) -> bool> Maker<'_, F> {
         };
         let all: Vec<Over> = state.pending.iter().map(|&slot| whole(slot)).collect();
         let recent = match self.pass.kinds {
-            [Kind::None, ..] => Vec::new(),
+            [Kind::None, ..] | [Kind::All] => Vec::new(),
             _ => recent(state),
         };
         let without = |gone: &[u32]| -> Vec<Over> {

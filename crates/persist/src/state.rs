@@ -137,7 +137,13 @@ fn signature(recording: &Recording, state: &State, event: usize) -> u64 {
         let (s, changed) = (slot as usize, state.changed[slot as usize] as usize);
         let what = match recording.events[changed].site {
             NOWHERE => u64::from(state.current[s] - state.floor[s]) << 32,
-            site => u64::from(site),
+            // Where the store is, and what called it; not how deep a recursion was.
+            site => {
+                let site = recording.sites.get(site as usize);
+                let caller =
+                    site.and_then(|s| recording.sites.get(s.parent.wrapping_sub(1) as usize));
+                mix(site.map_or(0, |s| s.pc), caller.map_or(0, |s| s.pc))
+            }
         };
         sum = sum.wrapping_add(mix(what, 2));
     }

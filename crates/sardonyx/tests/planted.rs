@@ -54,6 +54,13 @@ const SHA1: &[Tried] = &[on("dedup-sha1-sound", "queue")];
 const LOGGED: &[Tried] = &[on("hw-log", "btree")];
 /// A record and its header share a line of counters on `hw-log`, whose writes are in order anyway.
 const LOGGED_BESIDE: &[Tried] = &[on("hw-log/identity+co-located", "queue")];
+const CHAINED: &[Tried] = &[on("easy-pm", "btree")];
+const CHAINED_ANY: &[Tried] = &[
+    on("easy-pm", "rbtree"),
+    on("easy-pm", "hash"),
+    on("easy-pm", "array-swap"),
+    on("easy-pm", "queue"),
+];
 const ZEROS: &[Tried] = &[on("zero-lines", "duplicates")];
 /// Nothing else waits for a line here: counters that are written back wait for theirs.
 const ZEROS_ALONE: &[Tried] = &[on("zero-lines+co-located", "duplicates")];
@@ -175,6 +182,7 @@ fn without_a_fault_all_of_it_holds() {
         ZEROS,
         LOGGED,
         LOGGED_BESIDE,
+        CHAINED,
     ];
     for tried in all.into_iter().flatten() {
         let _turn = turn();
@@ -247,7 +255,8 @@ fn caches_of_metadata() {
 
 #[test]
 fn the_hardware_log() {
-    let all = [
+    let manager = [
+        LogHeaderEarly,
         LogLockEarly,
         LogNotForced,
         LogHeadersStale,
@@ -260,10 +269,19 @@ fn the_hardware_log() {
         LogOldestFirst,
         LogClearedEarly,
         LogBucketForgotten,
-        LogCountersLeft,
+    ];
+    let secrets = [
+        LogVectorReused,
+        LogOneVector,
+        LogVectorsOfLifeReused,
+        LogPlain,
     ];
     all_caught(&[
-        (&all, LOGGED, LOST),
+        (&manager, CHAINED, LOST),
+        (&[LogValidEarly], CHAINED, LOST),
+        (&[LogVectorsNotAwaited], CHAINED_ANY, SECRETS),
+        (&secrets, CHAINED, SECRETS),
+        (&[LogHeadersStale, LogCountersLeft], LOGGED, LOST),
         (&[LogHeaderEarly], LOGGED_BESIDE, LOST),
     ]);
 }

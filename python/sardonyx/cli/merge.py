@@ -29,10 +29,11 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.options import JsonTo
+from sardonyx.cli.places import check_replaced
 from sardonyx.cli.progress import Watcher
 from sardonyx.files import replaced_together
 from sardonyx.report import write_merge_report
-from sardonyx.runs import merging
+from sardonyx.runs import merging, origin
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.merging import MergeQuestion
 
@@ -150,10 +151,12 @@ def run(
     if out_dir is None:
         answer = _asked(question)
     else:
+        check_replaced(out_dir, MERGE)
         with output_directory(out_dir):
             answer = _asked(question)
             with replaced_together(out_dir) as scratch:
-                write_json(str(scratch / "merge.json"), answer)
+                write_json(str(scratch / MERGE), answer)
+                origin.save(origin.origin(()), scratch)
                 write_merge_report(answer, scratch / "report.html")
     people = for_people(json_to)
     _tell(people, answer)
@@ -208,6 +211,8 @@ def _row(name: str, metrics: dict[str, Any]) -> list[str]:
     ]
 
 
+#: The answer, in a directory of its own.
+MERGE = "merge.json"
 COLUMNS = ("saved %", "MiB", "zeros MiB", "passes", "time", "processor", "share %")
 
 

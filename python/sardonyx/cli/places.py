@@ -37,17 +37,20 @@ def point_latest(place: Path) -> None:
         link.replace(LATEST)
 
 
-def check_replaced(directory: Path) -> None:
-    """An error if files there are no results; a line if they are, for they will be replaced."""
+def check_replaced(directory: Path, mark: str = "results.json") -> None:
+    """An error if files there are no results; a line if they are, for they will be replaced.
+
+    ``mark`` is the file by which results of the command are known.
+    """
     if not directory.is_dir():
         return
     files = sorted(path.name for path in directory.iterdir() if not path.is_dir())
     if not files:
         return
-    if "results.json" not in files:
+    if mark not in files:
         raise SardonyxError(
-            f"--out {directory}: holds {files[0]} and no results; name a new directory, or one "
-            "that compare or reproduce wrote"
+            f"--out {directory}: holds {files[0]} and no {mark}; name a new directory, or one that "
+            "this command wrote"
         )
     date = origin.date_of(directory)
     note(f"{directory}: the results there{f' of {date}' if date else ''} will be replaced")

@@ -1,6 +1,7 @@
 """``sardonyx crash RECORDING``: the program's own recovery, run on what each cut could leave.
 
-A thin call of ``crates/persist``; docs/crash-real.md explains it. Left out: everything that computes.
+A thin call of ``crates/persist``; docs/crash-real.md explains it. Left out: everything that
+computes.
 """
 
 from __future__ import annotations

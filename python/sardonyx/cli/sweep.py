@@ -29,7 +29,7 @@ from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.files import write_text
 from sardonyx.sweeps import plan as plans
 from sardonyx.sweeps.estimate import Estimate, estimate
-from sardonyx.sweeps.folder import RESULTS, Folder
+from sardonyx.sweeps.folder import RESULTS, Folder, plan_of
 from sardonyx.sweeps.hq import run as run_on_hq
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, State, Sweep, described, read_shard
@@ -105,6 +105,8 @@ def sweep(
     ]
     if len(chosen) > 1:
         raise SardonyxError(f"{chosen[0]} and {chosen[1]}: give one of them")
+    if hq is not None and workers is not None:
+        raise SardonyxError("--jobs and --hq: HyperQueue's own workers say how many run at once")
     folder = Folder(target)
     plan = plans.read(file, folder.before)
     check_json_target(json_to, [str(file)])
@@ -123,6 +125,8 @@ def sweep(
             people.print(f"script: {target / SCRIPT}", soft_wrap=True)
         write_json(json_to, expected.to_document())
         return
+    if (target / RESULTS).is_file() and plan_of(target / RESULTS) not in (None, plan.id):
+        note(f"{target / RESULTS}: is of another plan and will be replaced; its points are kept")
     with output_directory(target), View(err, plan) as view:
         outcome = (
             Sweep(plan, folder, workers, share, view).run()

@@ -20,7 +20,7 @@ from sardonyx import _core
 from sardonyx.papers import sca_causes, sca_stages
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
-from sardonyx.papers.sca_causes import READINGS, SWEEPS, Read, apart, is_close
+from sardonyx.papers.sca_causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
@@ -334,7 +334,7 @@ def claims(comparison: Comparison, scale: Scale) -> list[ClaimRow]:
     rows = []
     for row in claims_of(comparison.programs):
         under = {r.name: found for r in reads if (found := r.of(row.claim)) is not None}
-        if row.ours is not None and under and not is_close(row):
+        if under and abs(row.relative_gap or 0) > CLOSE:
             name = min(under, key=lambda name: apart(under[name]) or 0.0)
             nearest = {f"nearest, under {name}": _ours(under[name])}
             row = replace(row, readings={**row.readings, **nearest})

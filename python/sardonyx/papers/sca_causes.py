@@ -201,24 +201,32 @@ COLUMNS = {
 }
 
 
+NOT_RUN = Cell(None, "–", "not run", {}, {})
+
+
+def _paper_cell(row: ClaimRow | None, written: Callable[[ClaimRow, bool], str]) -> Cell:
+    return NOT_RUN if row is None else Cell(None, written(row, False), "", {}, {})
+
+
 def reading_table(reads: Sequence[Read], written: Callable[[ClaimRow, bool], str]) -> Exhibit:
     """The readings beside the paper; ``written`` says a row's value, ours or the paper's."""
-    rows: dict[str, dict[str, Cell]] = {}
+    papers = {name: _paper_cell(reads[0].named(*claim), written) for name, claim in COLUMNS.items()}
+    rows = {"the paper": {"apart": Cell(None, "", "", {}, {}), **papers}}
     for read in reads:
         distance = read.distance
         close = sum(map(is_close, read.rows))
         words = "–" if distance is None else f"{math.expm1(distance):.1%}"
-        evidence = f"{close} of {len(read.rows)} claims within 15 %"
+        evidence = f"{close} of {len(read.rows)} within 15 %"
         cells = {
             "apart": Cell(None, words, evidence, {"close": close, "claims": len(read.rows)}, {})
         }
         for column, claim in COLUMNS.items():
             row = read.named(*claim)
             if row is None:
-                cells[column] = Cell(None, "–", "not run", {}, {})
+                cells[column] = NOT_RUN
                 continue
             each = {name: f"{value:.4g}" for name, value in row.workloads.items()}
-            cells[column] = Cell(written(row, False), written(row, True), "", {}, each)
+            cells[column] = Cell(None, written(row, True), "", {}, each)
         rows[read.name] = cells
     best = nearest(reads)
     note = (

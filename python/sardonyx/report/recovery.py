@@ -21,7 +21,8 @@ svg { font: 11px sans-serif; max-width: none; } .wide { overflow-x: auto; }
 .store { fill: #555; } .past { fill: #888; } .flush { fill: none; stroke: #2a7; stroke-width: 2; }
 .fence { stroke: #2a7; stroke-width: 1.5; } .cut { stroke: #bbb; stroke-dasharray: 2 3; }
 .failed { stroke: #d33; stroke-width: 2; stroke-dasharray: 4 3; } .guide { stroke: #eee; }
-.early { fill: #e80; } .late { fill: #36c; } pre { white-space: pre-wrap; } td, th { padding-right: 1.5em; text-align: left; }
+.early { fill: #e80; } .late { fill: #36c; } pre { white-space: pre-wrap; }
+td, th { padding-right: 1.5em; text-align: left; }
 """
 SPOKEN = {"early": "had persisted", "late": "had not persisted"}
 
@@ -82,7 +83,8 @@ def _cause(number: int, cause: dict[str, Any]) -> str:
                 for frame in store["stack"]
             )
             stores.append(
-                f"<details><summary>{SPOKEN[role]}: {escape(store['place'])}, {store['bytes']} bytes "
+                f"<details><summary>{SPOKEN[role]}: {escape(store['place'])}, "
+                f"{store['bytes']} bytes "
                 f"at {store['offset']:#x}</summary><pre>{escape(calls)}</pre></details>"
             )
     said = f"<pre>{escape(cause['said'])}</pre>" if cause["said"] else ""
@@ -103,7 +105,8 @@ def timeline(events: list[dict[str, Any]]) -> str:
     bottom = TOP + ROW * len(offsets)
     width = LEFT + STEP * (len(events) + 1)
     drawn = [
-        f'<line class=guide x1={LEFT} x2={width} y1={y} y2={y} /><text x=0 y={y + 4}>{offset:#x}</text>'
+        f"<line class=guide x1={LEFT} x2={width} y1={y} y2={y} />"
+        f"<text x=0 y={y + 4}>{offset:#x}</text>"
         for offset, y in row_of.items()
     ]
     for n, event in enumerate(events):
@@ -118,7 +121,8 @@ def timeline(events: list[dict[str, Any]]) -> str:
             )
             continue
         place = event["place"] or ""
-        title = f"<title>{event['what']}, {escape(place)}, row {event['row']}, thread {event['thread']}</title>"
+        when = f"row {event['row']}, thread {event['thread']}"
+        title = f"<title>{event['what']}, {escape(place)}, {when}</title>"
         y = row_of.get(event["offset"], bottom)
         match event["what"]:
             case "fence":
@@ -130,7 +134,7 @@ def timeline(events: list[dict[str, Any]]) -> str:
             case _:
                 drawn.append(f"<circle class=flush cx={x} cy={y} r=5>{title}</circle>")
     legend = (
-        "<p>dots: stores (orange had persisted, blue had not); green rings: flushes; green lines: fences; "
-        "dashed: cuts, red where images fail; the arrow is this cut</p>"
+        "<p>dots: stores (orange had persisted, blue had not); green rings: flushes; green lines: "
+        "fences; dashed: cuts, red where images fail; the arrow is this cut</p>"
     )
     return f'<svg width="{width}" height="{bottom + 8}" role="img">{"".join(drawn)}</svg>{legend}'

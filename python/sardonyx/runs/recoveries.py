@@ -62,8 +62,8 @@ def words(command: str) -> tuple[str, ...]:
 def lint(recording: str, pool: str, source: bool, machine: str) -> dict[str, Any]:
     """What the recording shows without a run, and what its idle flushes and fences cost.
 
-    The cost is the difference of two simulations of what the recording has of the pool, on a core of
-    the machine, without encryption; all other instructions take their time and touch no memory.
+    The cost is the difference of two simulations of what the recording has of the pool, on a core
+    of the machine, without encryption; all other instructions take their time and touch no memory.
     """
     with tempfile.TemporaryDirectory() as folder:
         found: dict[str, Any] = json.loads(_core.crash_lint(recording, pool, source, folder))

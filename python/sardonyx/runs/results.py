@@ -45,6 +45,7 @@ CAUSES = (
     "encryption",
     "hazard",
     "reclaim",
+    "log",
     "data",
 )
 

@@ -128,10 +128,12 @@ class Folder:
 
     # ---- claims
 
-    def claim(self, plan: str, stretches: Iterable[tuple[int, int]]) -> None:
+    def claim(self, plan: str, stretches: Iterable[range]) -> None:
         """Say which numbers of the plan are being done here; it replaces what was said before."""
         assert self.own is not None
-        text = json.dumps({"plan": plan, "stretches": list(stretches)})
+        text = json.dumps(
+            {"plan": plan, "stretches": [[r.start, r.stop, r.step] for r in stretches]}
+        )
         self._put(
             self.own / "claims.json",
             lambda path: path.write_text(text, encoding="utf-8"),
@@ -144,9 +146,9 @@ class Folder:
             with suppress(OSError):
                 os.utime(self.own)
 
-    def others(self, plan: str) -> list[tuple[int, int]] | None:
+    def others(self, plan: str) -> list[range] | None:
         """The stretches that others do now; ``None`` if nobody else is there."""
-        found: list[tuple[int, int]] = []
+        found: list[range] = []
         anybody = False
         for path in (self.path / RUNNING).iterdir():
             if path == self.own or not _alive(path):
@@ -155,7 +157,7 @@ class Folder:
             with suppress(OSError, ValueError):
                 said = json.loads((path / "claims.json").read_text(encoding="utf-8"))
                 if said["plan"] == plan:
-                    found += [(first, last) for first, last in said["stretches"]]
+                    found += [range(*stretch) for stretch in said["stretches"]]
         return found if anybody else None
 
     # ---- shards

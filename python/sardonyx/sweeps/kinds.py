@@ -57,6 +57,15 @@ class Question:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def refused(settings: Mapping[str, Any], problem: str) -> Question:
+    """A point that the simulator does not take: it has a name, and fails with this problem."""
+
+    def ask(_: _core.Progress | None) -> dict[str, Figure]:
+        raise _core.SardonyxError(problem)
+
+    return Question({"refused": problem, "settings": dict(settings)}, ask)
+
+
 @lru_cache
 def build() -> str:
     """The program version: the release and the commit, or the library where no commit is known."""
@@ -340,6 +349,8 @@ class Crash(Kind):
     listed = ("crash",)
     options = CrashOptions
     goals = ("min violations", "max cuts")
+    #: What an answer repeats of its question, and the host's speed.
+    ASKED = ("program", "design", "platform", "tear", "seed", "mutant", "seconds")
 
     def check_subject(self, subject: Subject, listed: str) -> None:
         assert isinstance(subject, str)
@@ -359,8 +370,7 @@ class Crash(Kind):
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
             answer = json.loads(_core.crash_trial(trial.model_dump_json(), progress))
-            figures = flat({k: v for k, v in answer.items() if k not in identity})
-            figures.pop("seconds", None)
+            figures = flat({k: v for k, v in answer.items() if k not in self.ASKED})
             figures["violations"] = sum(each["count"] for each in answer["violations"])
             return figures
 

@@ -72,6 +72,7 @@ class Process:
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
+            process_group=0,  # Ctrl-C is for the sweep, which says when its workers end
         )
         #: Numbers that are run, or finished and not yet written.
         self.unkept: dict[int, None] = {}

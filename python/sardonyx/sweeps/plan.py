@@ -24,7 +24,16 @@ from sardonyx import _core
 from sardonyx.runs.results import Scalar
 from sardonyx.runs.sources import unknown
 from sardonyx.sweeps.inputs import Input, Inputs, locate
-from sardonyx.sweeps.kinds import KINDS, Figure, Kind, Question, Subject, as_settings, labels
+from sardonyx.sweeps.kinds import (
+    KINDS,
+    Figure,
+    Kind,
+    Question,
+    Subject,
+    as_settings,
+    labels,
+    refused,
+)
 
 #: Points of which every one is checked before the first run; those beyond fail by themselves.
 CHECKED = 2_000
@@ -255,8 +264,11 @@ class Plan:
 
     def _point(self, number: int, values: Mapping[str, Any]) -> Point:
         subject, options, keys, repeat = self._split(values)
-        read = self.kind.read(options)
-        question = self.kind.question(subject, read, keys, self.inputs, repeat)
+        try:
+            read = self.kind.read(options)
+            question = self.kind.question(subject, read, keys, self.inputs, repeat)
+        except _core.SardonyxError as error:  # beyond the points that were checked
+            question = refused(values, str(error))
         settings = {name: value for name, value in values.items() if name != self.kind.subject}
         return Point(number, subject, settings, question)
 

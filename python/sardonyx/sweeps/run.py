@@ -117,8 +117,8 @@ class Sweep:
         self._lock = threading.Lock()
         self._mean: float | None = None
         self._again: deque[tuple[int, ...]] = deque()
-        self._claims: dict[int, tuple[int, int, set[int]]] = {}
-        self._others: list[tuple[int, int]] = []
+        self._claims: dict[int, tuple[range, set[int]]] = {}
+        self._others: list[range] = []
         self._aside: list[int] = []
         self._deaths: dict[int, int] = {}
         self._batches = 0
@@ -169,7 +169,7 @@ class Sweep:
                 continue
             if point.name in self.index:
                 self.state.found += 1
-            elif any(first <= number <= last for first, last in self._others):
+            elif any(number in stretch for stretch in self._others):
                 self._aside.append(number)
             else:
                 yield number
@@ -223,7 +223,9 @@ class Sweep:
                 return None
         self._batches += 1
         with self._lock:
-            self._claims[self._batches] = min(numbers), max(numbers), set(numbers)
+            step = 1 if self.shard is None else self.shard[1]
+            stretch = range(min(numbers), max(numbers) + 1, step)
+            self._claims[self._batches] = stretch, set(numbers)
         self._claim()
         return numbers
 
@@ -245,7 +247,7 @@ class Sweep:
 
     def _claim(self) -> None:
         with self._lock:
-            stretches = [(first, last) for first, last, _ in self._claims.values()]
+            stretches = [stretch for stretch, _ in self._claims.values()]
         self.folder.claim(self.plan.id, stretches)
 
     # ---- what has been done
@@ -265,7 +267,7 @@ class Sweep:
                         self.state.best = float(goal), said["point"]
             if "kept" in said:
                 kept = set(said["kept"])
-                for key, (_, _, unkept) in list(self._claims.items()):
+                for key, (_, unkept) in list(self._claims.items()):
                     unkept -= kept
                     if not unkept:
                         del self._claims[key]

@@ -11,7 +11,6 @@ import json
 import os
 import queue
 import resource
-import signal
 import sys
 import threading
 import time
@@ -166,7 +165,6 @@ def _memory() -> int:
 
 def main() -> None:
     """Serve the sweep at the other end of standard input and output."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the sweep itself says when it ends
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()

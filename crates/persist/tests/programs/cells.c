@@ -34,7 +34,7 @@ int main(int count, char **words) {
     struct file *file = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (file == MAP_FAILED) return 3;
     if (running) {
-        for (int i = 0; i < CELLS; i++) {
+        for (int i = 0; i < CELLS && !file->ready; i++) {
             file->cells[i].copies[0].check = ~0ul;
             flush(&file->cells[i].copies[0]);
         }

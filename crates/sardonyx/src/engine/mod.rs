@@ -347,10 +347,16 @@ impl Engine {
     /// that the caller must know of: a read's answer, an acceptance, a timer (as [`Engine::advance`]
     /// returns it), a change of [`Engine::admits`]. Nobody waits for the answer to a write, so such
     /// answers may gather.
+    ///
+    /// # Panics
+    /// As [`Engine::advance`].
     pub fn advance_until(&mut self, limit: Time) -> Option<Timer> {
         let admitted = self.admits();
         if self.heads.stopped {
             return None;
+        }
+        if !admitted && self.next_event() == Time::NEVER {
+            self.force_drain();
         }
         loop {
             let next = self.heads.time();

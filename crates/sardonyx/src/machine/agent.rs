@@ -61,6 +61,8 @@ pub struct Waiter {
     pub load: Option<u64>,
     /// It brought the miss about, and so holds an MSHR.
     pub first: bool,
+    /// When it asked, in the agent's own ticks.
+    pub since: u64,
 }
 
 /// What a core has done.
@@ -85,6 +87,10 @@ pub struct Counts {
     pub accesses: u64,
     /// Of them, those that went to memory.
     pub misses: u64,
+    /// Accesses whose time to their line in L1 is known: all but stores to a line that is on its way.
+    pub timed: u64,
+    /// The sum of these times.
+    pub access_latency: Time,
     /// By how much fences delayed fetch.
     pub fence_wait: Time,
     /// By how much loads delayed it: for their values, for room in the window, for an MSHR.

@@ -90,6 +90,14 @@ pub enum OpKind {
 }
 
 impl OpKind {
+    /// Whether it is a load or a store through the caches.
+    pub fn is_access(self) -> bool {
+        matches!(
+            self,
+            OpKind::Load { .. } | OpKind::Store { .. } | OpKind::StoreLine { .. }
+        )
+    }
+
     /// Whether the operation is one on a line.
     #[inline]
     pub fn has_line(self) -> bool {

@@ -160,6 +160,11 @@ fn executed(sim: &Finished, put: &mut impl FnMut(&str, Value)) {
     put("transactions_per_second", per_second);
     put("memory_operations", json!(sum(|c| c.operations)));
     put("cpu_cache_miss_rate", share(misses, accesses));
+    let latency = Time::from_ps(sum(|c| c.access_latency.ps())).ns();
+    put(
+        "mean_l1_latency_ns",
+        share(latency, sum(|c| c.timed) as f64),
+    );
     put("fences", json!(sim.port.fences));
     put("core_fence_wait_ns", mean_ns(sum(|c| c.fence_wait.ps())));
     put("core_load_wait_ns", mean_ns(sum(|c| c.load_wait.ps())));

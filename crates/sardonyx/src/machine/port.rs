@@ -500,6 +500,7 @@ impl Port {
                     core: request.core as usize,
                     load: Some(request.tag & !PAST_CACHES),
                     first: true,
+                    since: 0,
                 };
                 told.push((waiter.core, Answer::Line(waiter, answer.at)));
             } else if request.tag & WRITE == 0 {

@@ -486,15 +486,22 @@ impl Plan {
     }
 
     /// For the journal: the registers whose place is `place` have the bytes `line` after `ripe`, and the lines
-    /// `unlocked` are locked no more.
-    pub fn registers(&mut self, place: Place, line: &Line, ripe: Step, unlocked: &[Logical]) {
+    /// `unlocked` are locked no more. What relies on that waits for the step that this gives, which takes no
+    /// time.
+    pub fn registers(
+        &mut self,
+        place: Place,
+        line: &Line,
+        ripe: Step,
+        unlocked: &[Logical],
+    ) -> Step {
         self.change_on_chip(
             place,
             line,
             0..LINE_BYTES,
             ripe,
             (Domain::Registers, unlocked),
-        );
+        )
     }
 
     fn change_on_chip(
@@ -504,9 +511,9 @@ impl Plan {
         bytes: Range<usize>,
         ripe: Step,
         (domain, unlocked): (Domain, &[Logical]),
-    ) {
+    ) -> Step {
         if self.journal.is_none() {
-            return;
+            return ripe;
         }
         let after = [ripe, Step::PAST, Step::PAST];
         let step = self.steps.create(Action::Join, self.purpose, after, false);
@@ -528,6 +535,7 @@ impl Plan {
             };
             journal.pending.insert(step.0, change);
         }
+        step
     }
 
     /// A step that others may depend on before it is known what it will be.

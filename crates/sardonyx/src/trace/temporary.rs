@@ -6,11 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-const PREFIX: &str = ".sardonyx-";
-const SUFFIX: &str = ".tmp";
-/// A file that nobody has written to for so long is not being written, on whatever machine.
-const FORGOTTEN: Duration = Duration::from_secs(3600);
-
 /// Removed when dropped, unless it was [kept](Temporary::keep).
 pub(super) struct Temporary {
     path: PathBuf,
@@ -32,12 +27,10 @@ impl Temporary {
             return Err(io::Error::other("it is a device or a pipe"));
         }
         let target = std::fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
+        sweep(target.parent().unwrap_or(Path::new(".")));
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        if let Some(folder) = target.parent() {
-            sweep(folder, FORGOTTEN);
-        }
         // Without the target's own name, which may be as long as a name can be.
-        let path = target.with_file_name(format!("{PREFIX}{}-{n}{SUFFIX}", std::process::id()));
+        let path = target.with_file_name(format!(".sardonyx-{}-{n}.tmp", std::process::id()));
         let file = File::create(&path)?;
         let temporary = Temporary {
             path,
@@ -55,21 +48,26 @@ impl Temporary {
     }
 }
 
-/// Removes what processes that were killed have left in `folder`. It is a courtesy: errors are ignored.
-fn sweep(folder: &Path, forgotten: Duration) {
+/// How long a file must have been left alone before it counts as left behind, for its process may live where
+/// we cannot see it (in a container that shares the folder).
+const LEFT_ALONE: Duration = Duration::from_secs(3600);
+
+/// Removes what writers that were killed have left in `folder`. It is a courtesy: whatever cannot be read or
+/// removed stays.
+fn sweep(folder: &Path) {
+    if !Path::new("/proc/self").exists() {
+        return;
+    }
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let ours = name.to_str().and_then(|name| {
-            let (process, _) = name
-                .strip_prefix(PREFIX)?
-                .strip_suffix(SUFFIX)?
-                .split_once('-')?;
-            process.parse::<u32>().ok()
-        });
-        let Some(process) = ours else { continue };
-        let age = entry.metadata().and_then(|about| about.modified());
-        let old = age.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > forgotten));
-        if old && !Path::new("/proc").join(process.to_string()).exists() {
+        let process = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(".sardonyx-")?.strip_suffix(".tmp"))
+            .and_then(|numbers| numbers.split_once('-')?.0.parse::<u32>().ok());
+        let Some(process) = process else { continue };
+        let alone = entry.metadata().and_then(|file| file.modified());
+        let alone = alone.is_ok_and(|then| then.elapsed().is_ok_and(|time| time > LEFT_ALONE));
+        if alone && !Path::new(&format!("/proc/{process}")).exists() {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -87,25 +85,27 @@ impl Drop for Temporary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::SystemTime;
 
     #[test]
-    fn leftovers_of_the_dead_go_and_nothing_else() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let alive = format!("{PREFIX}{}-7{SUFFIX}", std::process::id());
-        let dead = format!("{PREFIX}{}-0{SUFFIX}", u32::MAX); // beyond any process's number
-        for name in [
-            &alive,
-            &dead,
-            &"other.tmp".into(),
-            &".sardonyx-x-1.tmp".into(),
-        ] {
-            std::fs::write(folder.path().join(name), "").expect("a file");
-        }
-        sweep(folder.path(), FORGOTTEN);
-        assert!(folder.path().join(&dead).exists(), "young");
-        std::thread::sleep(Duration::from_millis(20));
-        sweep(folder.path(), Duration::from_millis(1));
-        assert!(!folder.path().join(&dead).exists());
-        assert_eq!(std::fs::read_dir(folder.path()).expect("it").count(), 3);
+    fn what_a_killed_writer_left_is_swept_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - 2 * LEFT_ALONE;
+        let put = |name: String, then: SystemTime| {
+            let path = folder.path().join(name);
+            File::create(&path).unwrap().set_modified(then).unwrap();
+            path
+        };
+        let dead = u32::MAX; // above the largest process number
+        let left = put(format!(".sardonyx-{dead}-0.tmp"), old);
+        let kept = [
+            put(format!(".sardonyx-{dead}-1.tmp"), SystemTime::now()),
+            put(format!(".sardonyx-{}-7.tmp", std::process::id()), old),
+            put(".sardonyx-x-0.tmp".to_owned(), old),
+            put("trace.parquet".to_owned(), old),
+        ];
+        drop(Temporary::beside(&folder.path().join("new.parquet")).unwrap());
+        assert!(!left.exists());
+        assert!(kept.iter().all(|path| path.exists()), "{kept:?}");
     }
 }

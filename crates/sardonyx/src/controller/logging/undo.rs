@@ -339,12 +339,13 @@ impl<S: Sealing> UndoLog<S> {
         drop(log);
         let this = &mut self.slots[slot];
         this.headers += 1;
-        this.durable = plan.both(this.durable, stored.accepted);
-        let (dumped, durable) = (this.dumped(), this.durable);
+        let accepted = plan.both(this.durable, stored.accepted);
         let place = self.registers.line(slot as u64);
-        if !planted(Fault::LogRegistersNotDumped) {
-            plan.registers(place, &dumped, durable, &open.lines);
-        }
+        let durable = match planted(Fault::LogRegistersNotDumped) {
+            true => accepted,
+            false => plan.registers(place, &this.dumped(), accepted, &open.lines),
+        };
+        this.durable = durable;
         for line in &open.lines {
             self.locks.insert(*line, Lock::Closed(durable));
         }
@@ -467,10 +468,10 @@ impl<S: Sealing> Storey for UndoLog<S> {
         };
         self.close(slot, plan);
         let this = std::mem::take(&mut self.slots[slot]);
-        let done = this.durable;
+        let mut done = this.durable;
         if !this.buckets.is_empty() && !planted(Fault::LogNotTruncated) {
             let place = self.registers.line(slot as u64);
-            plan.registers(place, &ZERO_LINE, done, &this.logged);
+            done = plan.registers(place, &ZERO_LINE, done, &this.logged);
         }
         let freed = this.buckets.into_iter().rev();
         self.free.extend(freed.map(|bucket| (bucket, done)));

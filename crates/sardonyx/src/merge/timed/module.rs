@@ -155,6 +155,7 @@ impl Agent for Module<'_> {
                 core: self.agent,
                 load: Some(line),
                 first: true,
+                since: 0,
             };
             if port.probe(waiter, Logical(line), now) {
                 work.here = work.here.max(now);

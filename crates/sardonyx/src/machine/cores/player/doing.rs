@@ -160,6 +160,7 @@ impl Player<'_> {
         match port.caches().find(self.core, line) {
             Some(hit) if hit.filling == 0 => {
                 let latency = self.latency[hit.level as usize];
+                self.hit_in(latency);
                 self.loaded = self.loaded.max(fetch + latency);
                 if latency > self.window.ticks() {
                     self.window.push(self.at, fetch, Some(fetch + latency));
@@ -167,7 +168,7 @@ impl Player<'_> {
                 Some(false)
             }
             Some(hit) => {
-                let waiter = self.waiter(true, false);
+                let waiter = self.waiter(true, false, fetch);
                 port.join(waiter, hit);
                 self.wait_for_load(fetch);
                 Some(false)
@@ -176,7 +177,7 @@ impl Player<'_> {
                 if !self.may_miss(port, fetch, Need::Mshr) {
                     return None;
                 }
-                let waiter = self.waiter(true, true);
+                let waiter = self.waiter(true, true, fetch);
                 port.fetch(waiter, line, self.time(fetch));
                 self.mshrs.take();
                 self.wait_for_load(fetch);
@@ -191,9 +192,10 @@ impl Player<'_> {
         if asks && !self.may_miss(port, fetch, Need::Mshr) {
             return None;
         }
-        let waiter = self.waiter(true, asks);
+        let waiter = self.waiter(true, asks, fetch);
         if port.probe(waiter, line, self.time(fetch)) {
             let back = fetch + self.latency[2];
+            self.waits.access += self.latency[2];
             self.loaded = self.loaded.max(back);
             if self.latency[2] > self.window.ticks() {
                 self.window.push(self.at, fetch, Some(back));
@@ -217,14 +219,15 @@ impl Player<'_> {
         fetch: u64,
     ) -> Option<(bool, bool)> {
         let mut missed = false;
-        let hit = match port.caches().find(self.core, line) {
+        let found = port.caches().find(self.core, line);
+        let hit = match found {
             Some(hit) => hit,
             None => {
                 if !self.may_miss(port, fetch, Need::StoreQueue) {
                     return None;
                 }
                 missed = true;
-                let waiter = self.waiter(false, true);
+                let waiter = self.waiter(false, true, fetch);
                 let hit = port.fetch(waiter, line, self.time(fetch));
                 self.mshrs.take();
                 self.stores_out += 1;
@@ -259,6 +262,9 @@ impl Player<'_> {
         if self.watched {
             let line = self.batch.ops()[self.next].line;
             self.source.stored(line, from, bytes);
+        }
+        if found.is_some_and(|hit| hit.filling == 0) {
+            self.hit_in(self.latency[hit.level as usize]);
         }
         Some((missed, logged))
     }
@@ -298,12 +304,21 @@ impl Player<'_> {
         true
     }
 
-    fn waiter(&self, load: bool, first: bool) -> Waiter {
+    fn waiter(&mut self, load: bool, first: bool, since: u64) -> Waiter {
+        self.counts.timed += 1;
         Waiter {
+            since,
             core: self.core,
             load: load.then_some(self.window.upcoming()),
             first,
         }
+    }
+
+    /// A load or store has found its line, `latency` ticks away.
+    #[inline]
+    fn hit_in(&mut self, latency: u64) {
+        self.counts.timed += 1;
+        self.waits.access += latency;
     }
 
     fn wait_for_load(&mut self, fetch: u64) {

@@ -70,6 +70,8 @@ struct Waits {
     fence: u64,
     load: u64,
     memory: u64,
+    /// Of loads and stores, until their lines are in L1.
+    access: u64,
 }
 
 impl<'s> Player<'s> {
@@ -122,6 +124,7 @@ impl<'s> Player<'s> {
     fn line_came(&mut self, waiter: Waiter, now: Time) {
         let now = now.ps() * self.window.width;
         let back = now + self.latency[2];
+        self.waits.access += back - waiter.since;
         if waiter.first {
             self.mshrs.release(back);
         }
@@ -213,6 +216,9 @@ impl Agent for Player<'_> {
             self.head = Head::Ready(now);
             self.fetch_lag = now - self.at * self.window.slot;
             self.waits.memory += now - fetch;
+            if self.batch.ops()[self.next].kind.is_access() {
+                self.waits.access += now - fetch;
+            }
             self.play(port, now)?;
         }
         // What memory is asked for brings its next event nearer.
@@ -250,6 +256,7 @@ impl Agent for Player<'_> {
             retired: self.retire_time(),
             skipped: 0,
             executed: Some(Counts {
+                access_latency: self.time(self.waits.access),
                 fence_wait: self.time(self.waits.fence),
                 load_wait: self.time(self.waits.load),
                 memory_wait: self.time(self.waits.memory),

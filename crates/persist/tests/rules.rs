@@ -1,0 +1,242 @@
+//! What is persistent when, on recordings made by hand; and the images of a cut, each once.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use rustc_hash::FxHashSet;
+use sardonyx_persist::images::{Image, PASSES, Scope, each};
+use sardonyx_persist::recording::{Act, Event, Ground, NOWHERE, Recording, Slot, Version, hash_of};
+use sardonyx_persist::state::{Course, Platform};
+
+/// What a test's program does: thread, and what.
+#[derive(Clone, Copy)]
+enum Do {
+    Store(u32, u8),
+    Past(u32, u8),
+    Clwb(u32),
+    Clflush(u32),
+    Fence,
+}
+use Do::{Clflush, Clwb, Fence, Past, Store};
+
+fn recording(program: &[(u16, Do)]) -> Recording {
+    let mut made = Recording {
+        path: PathBuf::new(),
+        pool: PathBuf::from("pool"),
+        bytes: 4096,
+        ground: Ground::Zeros,
+        events: Vec::new(),
+        lines: Vec::new(),
+        sites: Vec::new(),
+        modules: Vec::new(),
+        marks: Vec::new(),
+        acks: Vec::new(),
+        has_acks: false,
+        program: String::new(),
+        rows: program.len() as u64,
+        notes: Vec::new(),
+    };
+    let version = |value: u8, line: u32, event: usize| Version {
+        data: [value; 64],
+        hash: hash_of(line, &[value; 64]),
+        event: event as u32,
+    };
+    for (row, &(thread, what)) in program.iter().enumerate() {
+        let mut store = |line: u32, value: u8, past: bool| {
+            let slot = made.lines.iter().position(|slot| slot.line == line);
+            let slot = slot.unwrap_or_else(|| {
+                made.lines.push(Slot {
+                    line,
+                    versions: vec![version(0, line, 0)],
+                });
+                made.lines.len() - 1
+            });
+            let versions = &mut made.lines[slot].versions;
+            if versions.last().unwrap().data[0] != value {
+                versions.push(version(value, line, row));
+            }
+            Act::Store {
+                slot: slot as u32,
+                version: versions.len() as u32 - 1,
+                past,
+            }
+        };
+        let act = match what {
+            Store(line, value) => store(line, value, false),
+            Past(line, value) => store(line, value, true),
+            Clwb(line) | Clflush(line) => {
+                match made.lines.iter().position(|slot| slot.line == line) {
+                    None => Act::FlushClean,
+                    Some(slot) => Act::Flush {
+                        slot: slot as u32,
+                        ordered: matches!(what, Clflush(_)),
+                    },
+                }
+            }
+            Fence => Act::Fence,
+        };
+        made.events.push(Event {
+            row: row as u64,
+            thread,
+            site: NOWHERE,
+            act,
+        });
+    }
+    made
+}
+
+/// The values that are sure of the lines 0 to 2 at each cut.
+fn sure(program: &[(u16, Do)]) -> Vec<[u8; 3]> {
+    let recording = recording(program);
+    let course = Course::of(&recording, Platform::Adr);
+    let mut floors = vec![0; recording.lines.len()];
+    let mut done = 0;
+    let at = |cut: &sardonyx_persist::state::Cut, floors: &mut Vec<u32>, done: &mut usize| {
+        for rise in &course.rises[*done..cut.rises as usize] {
+            assert_eq!(floors[rise.slot as usize], rise.from);
+            floors[rise.slot as usize] = rise.to;
+        }
+        *done = cut.rises as usize;
+        let mut values = [0; 3];
+        for (slot, &floor) in recording.lines.iter().zip(floors.iter()) {
+            values[slot.line as usize] = slot.versions[floor as usize].data[0];
+        }
+        values
+    };
+    course
+        .cuts
+        .iter()
+        .map(|cut| at(cut, &mut floors, &mut done))
+        .collect()
+}
+
+#[test]
+fn a_flush_is_sure_after_a_fence_of_its_own_thread_only() {
+    let last = |program: &[(u16, Do)]| *sure(program).last().unwrap();
+    assert_eq!(last(&[(0, Store(0, 1)), (0, Fence)]), [0, 0, 0]);
+    assert_eq!(last(&[(0, Store(0, 1)), (0, Clwb(0))]), [0, 0, 0]);
+    assert_eq!(
+        last(&[(0, Store(0, 1)), (0, Clwb(0)), (0, Fence)]),
+        [1, 0, 0]
+    );
+    assert_eq!(
+        last(&[(0, Store(0, 1)), (0, Clwb(0)), (1, Fence)]),
+        [0, 0, 0]
+    );
+    // A flush takes what another thread stored.
+    assert_eq!(
+        last(&[(0, Store(0, 1)), (1, Clwb(0)), (1, Fence)]),
+        [1, 0, 0]
+    );
+    // What is stored after the flush waits for the next.
+    let twice = [(0, Store(0, 1)), (0, Clwb(0)), (0, Store(0, 2)), (0, Fence)];
+    assert_eq!(last(&twice), [1, 0, 0]);
+}
+
+#[test]
+fn clflush_waits_for_nothing_and_stores_past_the_caches_for_a_fence() {
+    let last = |program: &[(u16, Do)]| *sure(program).last().unwrap();
+    assert_eq!(
+        last(&[(0, Store(0, 1)), (0, Clflush(0)), (0, Store(1, 1))]),
+        [1, 0, 0]
+    );
+    assert_eq!(last(&[(0, Past(0, 1))]), [0, 0, 0]);
+    assert_eq!(last(&[(0, Past(0, 1)), (0, Fence)]), [1, 0, 0]);
+    assert_eq!(last(&[(0, Past(0, 1)), (1, Fence)]), [0, 0, 0]);
+}
+
+#[test]
+fn there_is_a_cut_wherever_the_images_change_and_nowhere_else() {
+    let program = [
+        (0, Store(0, 1)),
+        (0, Clwb(0)),
+        (0, Fence),
+        (0, Fence),
+        (0, Store(1, 2)),
+        (0, Fence),
+    ];
+    // Before the first fence, before the store's fence, at the end nothing new.
+    assert_eq!(sure(&program), [[0, 0, 0], [1, 0, 0]]);
+}
+
+/// Every image of a recording's plan, as the values of its lines, by cut.
+fn images(recording: &Recording, platform: Platform) -> (Vec<Image>, BTreeSet<(u32, Vec<u8>)>) {
+    let course = Course::of(recording, platform);
+    let scope = Scope {
+        platform,
+        tear: false,
+        start: 0,
+        seed: 1,
+        acks: false,
+    };
+    let (mut seen, mut all, mut values) = (FxHashSet::default(), Vec::new(), BTreeSet::new());
+    for pass in PASSES {
+        each(recording, &course, scope, pass, &mut seen, |image| {
+            let mut floors = sardonyx_persist::images::Floors::new(recording, &course);
+            floors.go(image.cut, |_, _| ());
+            let mut held = floors.floor.clone();
+            for over in &image.over {
+                held[over.slot as usize] = over.version;
+            }
+            let held: Vec<u8> = (recording.lines.iter().zip(&held))
+                .map(|(slot, &version)| slot.versions[version as usize].data[0])
+                .collect();
+            assert!(values.insert((image.cut, held)), "{image:?} is there twice");
+            all.push(image);
+            true
+        });
+    }
+    (all, values)
+}
+
+#[test]
+fn few_lines_are_tried_in_all_combinations_with_prefixes_of_their_stores() {
+    let program = [
+        (0, Store(0, 1)),
+        (0, Store(1, 2)),
+        (0, Store(0, 3)),
+        (0, Clwb(0)),
+        (0, Clwb(1)),
+        (0, Fence),
+    ];
+    let made = recording(&program);
+    let (_, values) = images(&made, Platform::Adr);
+    let first: Vec<_> = values
+        .iter()
+        .filter(|(cut, _)| *cut == 0)
+        .map(|(_, held)| held.clone())
+        .collect();
+    // Line 0 may be at 0, 1 or 3; line 1 at 0 or 2.
+    let expected = [[0, 0], [0, 2], [1, 0], [1, 2], [3, 0], [3, 2]];
+    assert_eq!(first, expected.map(|held| held.to_vec()));
+}
+
+#[test]
+fn eadr_keeps_every_store() {
+    let program = [(0, Store(0, 1)), (0, Store(1, 2)), (0, Store(0, 3))];
+    let (_, values) = images(&recording(&program), Platform::Eadr);
+    let all: Vec<_> = values.into_iter().map(|(_, held)| held).collect();
+    // The first cut is after the first store: before it there is nothing that the program did.
+    assert_eq!(all, [[1, 0], [1, 2], [3, 2]].map(|held| held.to_vec()));
+}
+
+#[test]
+fn an_image_has_a_name_that_gives_it_back() {
+    let program = [
+        (0, Store(0, 1)),
+        (0, Store(1, 2)),
+        (0, Clwb(0)),
+        (0, Fence),
+        (0, Store(2, 5)),
+    ];
+    let made = recording(&program);
+    let course = Course::of(&made, Platform::Adr);
+    let (all, _) = images(&made, Platform::Adr);
+    for image in all {
+        let named = Image::named(&image.name(&made), &made, &course).unwrap();
+        assert_eq!((named.cut, named.over), (image.cut, image.over));
+    }
+    for wrong in ["", "99", "0+9v1", "0+0v9", "0+0", "x"] {
+        assert!(Image::named(wrong, &made, &course).is_err(), "{wrong}");
+    }
+}

@@ -1,0 +1,145 @@
+//! Programs on designs whose hardware keeps the log, in time: where every write goes, what the log
+//! manager says when it has no room, and what it costs beside its rivals.
+
+use sardonyx::audit::audit;
+use sardonyx::config::Machine;
+use sardonyx::machine::{Outcome, RunError, System};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
+
+const DESIGNS: [&str; 3] = ["hw-log", "alc", "easy-pm"];
+
+fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
+    ProgramSpec {
+        name: name.into(),
+        item_bytes,
+        footprint: 1 << 20,
+        transactions,
+        seed: 1,
+        durability: DurabilityKind::Hardware,
+        sharing: Sharing::Apart,
+    }
+}
+
+fn system(
+    design: &str,
+    settings: &[(&str, &str)],
+    spec: &ProgramSpec,
+    cores: usize,
+) -> System<'static> {
+    let machine = Machine::load("sca", settings).unwrap_or_else(|error| panic!("{error}"));
+    timed::system(&machine, design, spec, cores, 0).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(design: &str, settings: &[(&str, &str)], spec: &ProgramSpec, cores: usize) -> Outcome {
+    let outcome = system(design, settings, spec, cores).run(&mut |_| true);
+    outcome.unwrap_or_else(|error| panic!("{design}: {error}"))
+}
+
+fn figure(outcome: &Outcome, name: &str) -> f64 {
+    let value = outcome.metrics[name].as_f64();
+    value.unwrap_or_else(|| panic!("{name} is {}", outcome.metrics[name]))
+}
+
+fn by_cause(outcome: &Outcome, cause: &str, what: &str) -> u64 {
+    outcome
+        .causes
+        .get(cause)
+        .map_or(0, |cause| cause[what].as_u64().expect("a count"))
+}
+
+/// Breaks if a write of a log has no cause, if a merged write is counted, or if the commands are illegal.
+#[test]
+fn writes_by_cause_are_those_of_the_command_log() {
+    for design in DESIGNS {
+        for known in workload::all() {
+            let mut system = system(design, &[], &spec(known.name, 128, 60), 4);
+            system.engine().keep_log();
+            let outcome = system
+                .run(&mut |_| true)
+                .unwrap_or_else(|error| panic!("{design}: {error}"));
+            let log = system.engine().take_log();
+            let machine = Machine::load("sca", &[] as &[(&str, &str)]).unwrap();
+            let summary = audit(&machine.engine.medium, &log)
+                .unwrap_or_else(|broken| panic!("{design}: {broken}"));
+            let causes: Vec<&String> = outcome.causes.keys().collect();
+            let sum = |what| {
+                causes
+                    .iter()
+                    .map(|cause| by_cause(&outcome, cause, what))
+                    .sum::<u64>()
+            };
+            let name = (design, known.name);
+            assert_eq!(
+                (sum("medium_writes"), sum("medium_reads")),
+                (summary.writes, summary.reads),
+                "{name:?}"
+            );
+            assert_eq!(
+                figure(&outcome, "medium_writes") as u64,
+                summary.writes,
+                "{name:?}"
+            );
+            assert!(by_cause(&outcome, "log", "medium_writes") > 0, "{name:?}");
+        }
+    }
+}
+
+/// Breaks if the log takes another line, or another counter, than EASY-PM says; nothing is merged here.
+#[test]
+fn a_transaction_of_seven_lines_costs_what_the_paper_says() {
+    let alone = [
+        ("medium.queues.coalescing", "false"),
+        ("log.timeout_ns", "1000000"),
+    ];
+    let writes = |design: &str| {
+        // Two items of three lines, and the root line.
+        let outcome = run(design, &alone, &spec("array-swap", 192, 200), 1);
+        ["data", "log", "counter"].map(|cause| by_cause(&outcome, cause, "medium_writes"))
+    };
+    let [hw_log, alc, easy_pm] = DESIGNS.map(writes);
+    // Seven old lines and their header; EASY-PM's vectors and their number of headers as well.
+    assert_eq!(
+        [hw_log, alc].map(|[data, log, _]| (data, log)),
+        [(1400, 1600); 2]
+    );
+    assert_eq!((easy_pm[0], easy_pm[1]), (1400, 2000));
+    // The cache has room for the counters of a log of this size.
+    assert_eq!(hw_log[2] - alc[2], 1600);
+    assert!(alc[2].abs_diff(easy_pm[2]) <= 2, "{alc:?} {easy_pm:?}");
+}
+
+/// Breaks if a log that has no room is not said to have none, or says what does not help.
+#[test]
+fn a_log_without_room_says_so() {
+    let swap = spec("array-swap", 64, 50);
+    let large = spec("array-swap", 4096, 5);
+    type Keys<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(Keys, &ProgramSpec, &str); 3] = [
+        (
+            &[("log.transactions", "1")],
+            &swap,
+            "set log.transactions higher, or use fewer cores",
+        ),
+        (
+            &[("log.buckets", "1")],
+            &swap,
+            "set log.buckets or log.records higher",
+        ),
+        (
+            &[("log.records", "1")],
+            &large,
+            "set log.records higher, or make shorter transactions",
+        ),
+    ];
+    for design in DESIGNS {
+        for (settings, spec, remedy) in &cases {
+            let told = system(design, settings, spec, 2).run(&mut |_| true);
+            let told = told.expect_err("it has no room");
+            assert!(matches!(told, RunError::Exhausted { .. }), "{told:?}");
+            assert!(told.to_string().contains(remedy), "{design}: {told}");
+        }
+        for (_, spec, _) in &cases {
+            run(design, &[], spec, 2);
+        }
+    }
+}

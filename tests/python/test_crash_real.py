@@ -1,0 +1,219 @@
+"""``sardonyx crash RECORDING`` on real programs: what is found, how it is said, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_cli_native import sardonyx
+
+pytestmark = pytest.mark.native
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "crates/persist/tests/programs"
+HEADER = ROOT / "python/sardonyx/include"
+
+
+def built(
+    where: Path, name: str, *edits: tuple[str, str], options: tuple[str, ...] = ("-g",)
+) -> str:
+    """The program, with some of its text replaced."""
+    text = (PROGRAMS / f"{name}.c").read_text()
+    for find, put in edits:
+        assert text.count(find) == 1, find
+        text = text.replace(find, put)
+    (where / f"{name}.c").write_text(text)
+    command = ["cc", "-O2", *options, f"-I{HEADER}", "-o", name, f"{name}.c", "-lpmem"]
+    subprocess.run(command, cwd=where, check=True)
+    return f"./{name}"
+
+
+def recorded(where: Path, program: str, *options: str) -> None:
+    os.environ["PMEM_IS_PMEM_FORCE"] = "1"
+    (where / "pool").unlink(missing_ok=True)
+    sardonyx(
+        "trace", "record", "--level", "cpu", "-o", "r.parquet", *options, "--", program, "pool", "run",
+        where=where,
+    )  # fmt: skip
+
+
+def crashed(where: Path, program: str, *options: str, status: int = 0) -> dict[str, Any]:
+    sardonyx(
+        "crash", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check",
+        "--json", "r.json", *options, where=where, status=status,
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads((where / "r.json").read_text())
+    return found
+
+
+def refused(where: Path, *options: str) -> str:
+    before = sorted(where.rglob("*"))
+    ended = sardonyx("crash", *options, where=where, status=2)
+    assert ended.stderr.startswith("error: ") and ended.stderr.count("\n") == 1, ended.stderr
+    assert sorted(where.rglob("*")) == before
+    return ended.stderr
+
+
+FLAG_EARLY = (
+    "    flush(copy);\n    fence();\n    cell->valid = !cell->valid;",
+    "    flush(copy);\n    cell->valid = !cell->valid;",
+)
+
+
+def test_a_missing_fence_ends_in_two_lines_of_code_and_a_command(tmp_path: Path) -> None:
+    program = built(tmp_path, "cells")
+    recorded(tmp_path, program, "--pc")
+    sound = crashed(tmp_path, program)
+    assert sound["violations"] == 0 and sound["finished"] and sound["images"] > 100
+
+    program = built(tmp_path, "cells", FLAG_EARLY)
+    recorded(tmp_path, program, "--pc")
+    found = crashed(tmp_path, program, "--html", "r.html", "--keep", "kept", status=1)
+    lines = (tmp_path / "cells.c").read_text().splitlines()
+    named = [lines[suspect["frame"]["line"] - 1] for suspect in found["suspects"][:2]]
+    assert any("cell->valid = !cell->valid" in line for line in named), named
+    assert any("copy->" in line for line in named), named
+    cause = found["causes"][0]
+    assert "had persisted and" in cause["summary"] and "cells.c:" in cause["summary"]
+    page = (tmp_path / "r.html").read_text()
+    assert "<svg" in page and "class=failed" in page and "class=early" in page
+    # The command in the report shows the same, and so do the images left behind.
+    replay = shlex.split(cause["replay"])[1:]
+    assert "fails" in sardonyx(*replay, where=tmp_path, status=1).stdout
+    fails = subprocess.run([program, "kept/1-fails.pool", "check"], cwd=tmp_path, check=False)
+    passes = subprocess.run([program, "kept/1-passes.pool", "check"], cwd=tmp_path, check=False)
+    assert (fails.returncode, passes.returncode) == (10, 0)
+
+
+def test_torn_words_and_caches_that_are_saved(tmp_path: Path) -> None:
+    # The value and its check in place, in the wrong order: on eadr only the order of the stores counts.
+    edit = (
+        "    copy->value = value;\n    copy->check = ~value;\n    flush(copy);\n    fence();",
+        "    copy = &cell->copies[cell->valid];\n    copy->value = value;\n    copy->check = ~value;\n"
+        "    flush(copy);\n    fence();\n    return;",
+    )
+    program = built(tmp_path, "cells", edit)
+    recorded(tmp_path, program)
+    assert crashed(tmp_path, program, "--platform", "eadr", status=1)["violations"]
+    assert crashed(tmp_path, program, "--tear", "words", status=1)["violations"]
+    program = built(tmp_path, "cells", FLAG_EARLY)
+    recorded(tmp_path, program)
+    assert crashed(tmp_path, program, "--platform", "eadr")["violations"] == 0
+
+
+def test_what_was_promised_must_be_there(tmp_path: Path) -> None:
+    # It says that a record is there, and the count that makes it so is not flushed.
+    edit = ("    pmem_persist(&log->count, 8);\n", "")
+    program = built(tmp_path, "plog", edit)
+    recorded(tmp_path, program, "--pc", "--acks")
+    crashed(tmp_path, program)
+    sardonyx(
+        "crash", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check {{acks}}",
+        "--json", "r.json", where=tmp_path, status=1,
+    )  # fmt: skip
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert "records of" in found["causes"][0]["said"]
+    lines = (tmp_path / "plog.c").read_text().splitlines()
+    assert "log->count++" in lines[found["suspects"][0]["frame"]["line"] - 1]
+
+
+def test_marks_name_cuts_and_say_where_to_begin(tmp_path: Path) -> None:
+    edits = (
+        ("#include <fcntl.h>", "#include <fcntl.h>\n#include <sardonyx.h>"),
+        ("        for (uint64_t i = 0; i < 60; i++) update", '        SARDONYX_MARK("ready");\n'
+         "        for (uint64_t i = 0; i < 60; i++) update"),
+        FLAG_EARLY,
+    )  # fmt: skip
+    program = built(tmp_path, "cells", *edits)
+    recorded(tmp_path, program, "--pc")
+    found = crashed(tmp_path, program, "--start", "ready", status=1)
+    assert found["start"]["mark"] == "ready" and found["causes"][0]["cut"]["mark"] == "ready"
+    assert "there are ready" in refused(
+        tmp_path,
+        "r.parquet",
+        "--pool",
+        "pool",
+        "--recover",
+        "./cells {pool} check",
+        "--start",
+        "no",
+    )
+
+
+def test_lint_needs_no_run(tmp_path: Path) -> None:
+    edits = (
+        ("    fence();\n    cell->valid", "    fence();\n    flush(copy);\n    fence();\n    cell->valid"),
+        ("    flush(&cell->valid);\n    fence();", "    flush(&cell->valid);\n    fence();\n    fence();\n"
+         "    cell->more[0]++;"),
+    )  # fmt: skip
+    program = built(tmp_path, "cells", *edits)
+    recorded(tmp_path, program, "--pc")
+    sardonyx("crash", "r.parquet", "--pool", "pool", "--lint", "--json", "l.json", where=tmp_path)
+    found = json.loads((tmp_path / "l.json").read_text())
+    lines = (tmp_path / "cells.c").read_text().splitlines()
+    by = {
+        f["fault"]: (f["count"], lines[f["frame"]["line"] - 1].strip()) for f in found["findings"]
+    }
+    assert by["flushed-twice"] == (60, "flush(copy);") or by["flushed-twice"][0] == 60
+    # The doubled fence, and the one that waits only for the flush that did nothing.
+    assert by["fence-for-nothing"][0] == 120
+    assert by["never-flushed"][1] == "cell->more[0]++;"
+    assert found["cost_ns"]["flushes"] > 0 and found["cost_ns"]["fences"] >= 0
+
+
+def test_bad_input_is_one_line_before_any_work(tmp_path: Path) -> None:
+    program = built(tmp_path, "cells", options=())
+    recorded(tmp_path, program, "--pc")
+    pool = ("r.parquet", "--pool", "pool")
+    check = ("--recover", "./cells {pool} check")
+    assert "compile it with -g" in refused(tmp_path, *pool, *check)
+    assert crashed(tmp_path, program, "--no-source")["violations"] == 0
+    assert "it holds" in refused(tmp_path, "r.parquet", "--pool", "other", *check, "--no-source")
+    assert "{pool}" in refused(tmp_path, *pool, "--recover", "./cells pool check")
+    assert "say also" in refused(tmp_path, *pool)
+    assert "cannot be run" in refused(tmp_path, *pool, "--recover", "./none {pool}", "--no-source")
+    assert "as the program left it" in refused(
+        tmp_path, *pool, "--recover", "false {pool}", "--no-source"
+    )
+    assert "writ" in refused(
+        tmp_path, *pool, "--recover", "./cells {pool} check; echo > pool", "--no-source"
+    )
+    assert "--acks" in refused(tmp_path, *pool, "--recover", "cat {pool} {acks}", "--no-source")
+    # A program that never flushes, and one that maps nothing.
+    unflushed = built(
+        tmp_path,
+        "cells",
+        ('__asm__ volatile("clwb %0" : : "m"(*(const char *)at) : "memory");', "(void)at;"),
+    )
+    recorded(tmp_path, unflushed, "--pc")
+    assert "never flushes" in refused(tmp_path, *pool, *check)
+    assert crashed(tmp_path, unflushed, "--platform", "eadr")["violations"] == 0
+    sardonyx(
+        "trace", "record", "--level", "cpu", "-o", "r.parquet", "--", "/bin/true", where=tmp_path
+    )
+    assert "holds no mapped file" in refused(tmp_path, *pool, *check)
+    sardonyx("trace", "record", "-o", "r.parquet", "--", "/bin/true", where=tmp_path)
+    assert "record it again" in refused(tmp_path, *pool, *check)
+
+
+def test_the_pool_before_the_recording_is_kept(tmp_path: Path) -> None:
+    program = built(tmp_path, "cells")
+    subprocess.run([program, "pool", "run"], cwd=tmp_path, check=True)
+    # Another run, on what the first one left: zeros would be another story.
+    sardonyx(
+        "trace", "record", "--level", "cpu", "--pc", "-o", "r.parquet", "--", program, "pool", "run",
+        where=tmp_path,
+    )  # fmt: skip
+    kept = list(tmp_path.glob("r.*.pool"))
+    assert len(kept) == 1
+    found = crashed(tmp_path, program)
+    assert found["violations"] == 0 and found["start"]["cut"] == 0 and not found["notes"]
+    kept[0].unlink()
+    assert "as it was before" in refused(
+        tmp_path, "r.parquet", "--pool", "pool", "--recover", "./cells {pool} check"
+    )

@@ -1,0 +1,234 @@
+"""Sweeps that are killed, that meet, that run out of room, on a cluster; what is made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sardonyx
+from sardonyx import _core
+from sardonyx.report import write_sweep_report
+from sardonyx.sweeps import folder as folders
+from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps.estimate import estimate
+from sardonyx.sweeps.folder import Folder
+from sardonyx.sweeps.run import Sweep
+from sardonyx.sweeps.slurm import script
+from sardonyx.sweeps.table import Goal, front, is_swept, load
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.native
+COMMAND = [sys.executable, "-m", "sardonyx", "sweep"]
+
+
+def written(where: Path, points: int, limit: int = 200) -> Path:
+    path = where / "small.toml"
+    path.write_text(
+        '[sweep]\ntraces = ["synth:rung-60"]\ndesigns = ["baseline", "esd"]\n'
+        f"limit = {limit}\nseeds = [{', '.join(map(str, range(points // 2)))}]\n"
+    )
+    return path
+
+
+def undisturbed(file: Path, out: Path) -> bytes:
+    Sweep(plans.read(file), Folder(out), 2).run()
+    return (out / "results.parquet").read_bytes()
+
+
+def workers_of(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(text) for text in children.read_text().split()] if children.exists() else []
+
+
+def test_kills_of_workers_and_of_the_sweep_change_nothing(tmp_path: Path) -> None:
+    file, out = written(tmp_path, 200), tmp_path / "killed"
+    draw = random.Random(5)
+    killed = 0
+    for kind in ("worker", "sweep", "worker", "nobody"):
+        running = subprocess.Popen([*COMMAND, str(file), "--out", str(out)], stdout=-3)
+        while kind != "nobody" and running.poll() is None:
+            own = workers_of(running.pid)
+            if len(own) == 2 and any((out / "shards").iterdir()):
+                time.sleep(draw.uniform(0, 0.2))
+                pid = running.pid if kind == "sweep" else draw.choice(own)
+                killed += 1
+                os.kill(pid, signal.SIGKILL)
+                if kind == "worker":
+                    time.sleep(0.2)
+                    running.terminate()
+                break
+            time.sleep(0.01)
+        running.wait(250)
+    assert killed and running.returncode == 0
+    assert (out / "results.parquet").read_bytes() == undisturbed(file, tmp_path / "undisturbed")
+    assert not list((out / "running").iterdir())
+
+
+def test_two_sweeps_in_one_folder_divide_the_work(tmp_path: Path) -> None:
+    file, out = written(tmp_path, 100, 1000), tmp_path / "both"
+    said = [tmp_path / "1.json", tmp_path / "2.json"]
+    command = [*COMMAND, str(file), "--out", str(out), "--jobs", "1", "--json"]
+    both = [subprocess.Popen([*command, str(name)], stdout=-3) for name in said]
+    assert [each.wait(250) for each in both] == [0, 0]
+    run = [json.loads(name.read_text())["run"] for name in said]
+    assert 100 <= sum(run) <= 150, run
+    assert (out / "results.parquet").read_bytes() == undisturbed(file, tmp_path / "undisturbed")
+
+
+def test_no_room_is_an_error_that_loses_nothing(tmp_path: Path) -> None:
+    file, out = written(tmp_path, 8), tmp_path / "full"
+    share = [*COMMAND, str(file), "--out", str(out), "--shard", "1/4"]
+    subprocess.run(share, check=True, stdout=-3)
+    before = sorted((out / "shards").iterdir())
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
+
+    command = [*COMMAND, str(file), "--out", str(out)]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, preexec_fn=little_room, check=False
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert "File too large; make room" in ended.stderr and ended.stderr.count("\n") == 1
+    assert sorted((out / "shards").iterdir()) == before
+    assert not list((out / "running").iterdir())
+    assert subprocess.run(command, check=True, stdout=-3).returncode == 0
+
+
+def test_a_plan_is_counted_and_a_few_points_tried(tmp_path: Path) -> None:
+    file, folder = written(tmp_path, 40), Folder(tmp_path / "none")
+    plan = plans.read(file)
+    known = estimate(plan, folder, 2)
+    assert (known.points, known.done, known.tried) == (40, 0, 5)
+    assert known.seconds is not None and 0 < known.seconds < 10
+    assert known.memory is not None and known.memory > 1 << 20
+    assert not folder.path.exists()
+    text = script(plan, folder.path, 7, known)
+    assert "#SBATCH --array=1-7" in text and '"$SLURM_ARRAY_TASK_ID/7"' in text
+    subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+
+
+def test_the_slurm_script_runs_a_share(tmp_path: Path) -> None:
+    file, out = written(tmp_path, 4), tmp_path / "array"
+    command = [*COMMAND, str(file), "--out", str(out), "--slurm", "2"]
+    subprocess.run(command, check=True, stdout=-3, cwd=tmp_path)
+    for task in ("1", "2"):
+        tasked = os.environ | {"SLURM_ARRAY_TASK_ID": task}
+        subprocess.run(["bash", str(out / "sweep.sbatch")], check=True, env=tasked, stdout=-3)
+    assert (out / "results.parquet").is_file()
+
+
+def test_hyperqueue_gives_the_same_bytes(tmp_path: Path) -> None:
+    cluster = pytest.importorskip("hyperqueue").LocalCluster(str(tmp_path / "hq"))
+    with cluster:
+        cluster.start_worker()
+        file = written(tmp_path, 20)
+        frame = sardonyx.sweep(file, out=tmp_path / "on-hq", hq=tmp_path / "hq")
+    assert len(frame) == 20 and frame["error"].isna().all()
+    table = (tmp_path / "on-hq/results.parquet").read_bytes()
+    assert table == undisturbed(file, tmp_path / "undisturbed")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(_core.SardonyxError, match="no HyperQueue server answers"):
+        sardonyx.sweep(written(tmp_path, 22), out=tmp_path / "on-hq", hq=tmp_path / "empty")
+
+
+def test_from_python_a_sweep_is_a_frame_that_goes_on(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {
+        "traces": ["synth:rung-60"], "designs": ["esd"], "limit": 200,
+        "axes": {"esd.efit_ways": [4, 8]}, "out": tmp_path / "a",
+    }  # fmt: skip
+    part = sardonyx.sweep(**asked, shard="1/2")
+    frame = sardonyx.sweep(**asked)
+    assert part["esd.efit_ways"].tolist() == [4] and frame["esd.efit_ways"].tolist() == [4, 8]
+    assert frame["ipc"].notna().all()
+    shards = sorted((tmp_path / "a/shards").iterdir())
+    sardonyx.sweep(**asked)
+    assert sorted((tmp_path / "a/shards").iterdir()) == shards
+    with pytest.raises(_core.SardonyxError, match="a file, or what it would hold"):
+        sardonyx.sweep("a.toml", out=tmp_path / "b", traces=["x"])
+
+
+# ---- what is made of them
+
+
+def test_a_report_draws_any_set_of_shards(tmp_path: Path) -> None:
+    file = tmp_path / "grid.toml"
+    file.write_text(
+        '[sweep]\ntraces = ["synth:rung-60", "synth:rung-93"]\ndesigns = ["baseline", "esd"]\n'
+        'limit = 200\nmachine = "esd"\n[axes]\n"esd.efit_ways" = [4, 8]\n'
+    )
+    Sweep(plans.read(file), Folder(tmp_path / "a"), 2).run()
+    # Bare shards, without plans or merged results.
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for path in (tmp_path / "a/shards").iterdir():
+        (bare / path.name).write_bytes(path.read_bytes())
+    for place in (tmp_path / "a", bare):
+        assert is_swept(place)
+        swept = load(place, ["max ipc", "min energy_nj"])
+        assert swept.points == 8 and swept.axes == ["trace", "design", "esd.efit_ways"]
+        target = place / "report.html"
+        write_sweep_report(swept, target)
+        page = target.read_text()
+        for key in ("multiples", "parallel", "pareto", "best"):
+            assert f'data-plot="{key}"' in page
+    with pytest.raises(_core.SardonyxError, match='there is no figure "icp"; did you mean "ipc"'):
+        load(bare, ["max icp"])
+
+
+def test_the_front_is_what_no_point_beats() -> None:
+    draw = random.Random(3)
+    rows: list[dict[str, Any]] = [
+        {"a": float(draw.randrange(9)), "b": float(draw.randrange(9))} for _ in range(60)
+    ]
+    found = front(rows, Goal("a", True), Goal("b", False))
+
+    def beaten(row: dict[str, Any]) -> bool:
+        return any(
+            other["a"] >= row["a"] and other["b"] <= row["b"] and other != row for other in rows
+        )
+
+    expected = [row for row in rows if not beaten(row)]
+    assert len(found) == len(expected) and all(row in expected for row in found)
+
+
+def test_the_examples_of_the_page_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("duckdb")
+    page = (ROOT / "docs/sweeps.md").read_text()
+    first, second = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "efit.toml").write_text(first.replace("20_000", "500"))
+    (tmp_path / "second.toml").write_text(second)
+    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    monkeypatch.chdir(tmp_path)
+    plans.read("second.toml").check()
+    pandas, duckdb, python = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    for example in (python, pandas, duckdb):
+        exec(compile(example, "docs/sweeps.md", "exec"), {})
+    shown = capsys.readouterr().out
+    assert "seconds_a_point" in shown and "efit_hit_rate" in shown
+
+
+def test_the_index_stays_on_disk_and_the_plan_in_numbers(tmp_path: Path) -> None:
+    """A plan of a million points is read, counted and entered anywhere at once."""
+    plan = plans.read(
+        {
+            "sweep": {"traces": ["synth:rung-60"], "designs": ["esd"], "seeds": list(range(1000))},
+            "axes": {"limit": list(range(1, 1001))},
+        }
+    )
+    assert plan.count == plan.size == 1_000_000
+    point = plan.at(999_999)
+    assert point is not None and (point.settings["limit"], point.settings["seed"]) == (1000, 999)
+    assert len(folders.Index(Folder(tmp_path))) == 0
