@@ -73,7 +73,7 @@ class Scale:
         )
 
 
-FULL = Scale(320, 30, 64, (SHORT, LONG))
+FULL = Scale(360, 30, 64, (SHORT, LONG))
 QUICK = Scale(40, 8, 24, (SHORT,))
 
 
@@ -321,13 +321,13 @@ def verdict(comparison: Comparison, _: Sequence[ClaimRow]) -> tuple[str, ...]:
     return (
         f"PageForge saves {which}, {saved} of the generated machines' frames (the paper: 48 % of "
         "its guests').",
-        f"Once merging has settled, queries take {_more(ksm)} on average under KSM and "
-        f"{_more(forge)} under PageForge, at the 95th percentile {_more(tails[0])} and "
+        f"Once merging has settled, the mean sojourn is {_more(ksm)} under KSM and "
+        f"{_more(forge)} under PageForge, the 95th percentile {_more(tails[0])} and "
         f"{_more(tails[1])} (the paper: +68 % and +10 %, +136 % and +11 %), so PageForge is "
         f"{'the cheaper of the two here as well' if order else 'not cheaper here'}.",
         "It hangs above all on how much still merges in the window, which the paper does not say: "
-        f"in full swing it is {_more(swing['ksm', SOJOURN])} and "
-        f"{_more(swing['pageforge', SOJOURN])}, at the 95th percentile {_more(swing['ksm', TAIL])} "
+        f"in full swing the mean is {_more(swing['ksm', SOJOURN])} and "
+        f"{_more(swing['pageforge', SOJOURN])}, the 95th percentile {_more(swing['ksm', TAIL])} "
         f"and {_more(swing['pageforge', TAIL])}; next to that, on how Linux moves the thread.",
     )
 

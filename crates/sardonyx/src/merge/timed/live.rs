@@ -71,8 +71,10 @@ impl<'i> Live<'i> {
             Frame::Own(page) => self.written.get(&page),
             Frame::Merged(frozen) => self.frozen.get(&frozen),
         };
-        let written = written.map(|bytes| &**bytes);
-        written.unwrap_or_else(|| self.view.images().bytes(self.image_of(frame)))
+        match written {
+            Some(bytes) => bytes,
+            None => self.view.images().bytes(self.image_of(frame)),
+        }
     }
 
     /// A processor has stored in the page's own frame.
@@ -138,8 +140,11 @@ impl<'i> Live<'i> {
     }
 
     fn note(&mut self, event: impl FnOnce(&Live) -> Event) {
-        let event = self.log.is_some().then(|| event(self));
-        if let (Some(log), Some(event)) = (&mut self.log, event) {
+        if self.log.is_none() {
+            return;
+        }
+        let event = event(self);
+        if let Some(log) = &mut self.log {
             log.push(event);
         }
     }
