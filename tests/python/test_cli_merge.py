@@ -96,7 +96,8 @@ def test_why_not_owners_and_what_if(tmp_path: Path) -> None:
     other.write_bytes(bytes(near) + other.read_bytes()[PAGE:])
     web = image(tmp_path / "web-2.raw", 2)
     machines = (first.parent, other, web)
-    answer = merged(*machines, "--owner", "web=web*", "--owner", "db=db.raw", "--out", tmp_path)
+    out = tmp_path / "out"
+    answer = merged(*machines, "--owner", "web=web*", "--owner", "db=db.raw", "--out", out)
     why = answer["why_not"]
     assert (why["pages"], why["merged"], why["changed"], why["nearly_identical"]) == (8, 5, 1, 2)
     assert why["near_by_bytes"] == [2, 0, 0, 0] and why["near_by_offset"][1] == 2
@@ -105,8 +106,8 @@ def test_why_not_owners_and_what_if(tmp_path: Path) -> None:
     owners = {row["owner"]: row["metrics"]["saved_pages"] for row in answer["owners"]["owners"]}
     assert owners == {"web": 1, "db": 0}
     assert any(row["set"] == [["ksm.use_zero_pages", "true"]] for row in answer["what_if"])
-    assert (tmp_path / "report.html").stat().st_size > 10_000
-    assert json.loads((tmp_path / "merge.json").read_text()) == answer
+    assert (out / "report.html").stat().st_size > 10_000
+    assert json.loads((out / "merge.json").read_text()) == answer
 
 
 def core(path: Path, segments: list[tuple[int, int, bytes]], physical: bool = False) -> Path:

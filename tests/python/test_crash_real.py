@@ -37,7 +37,8 @@ def recorded(where: Path, program: str, *options: str) -> None:
     os.environ["PMEM_IS_PMEM_FORCE"] = "1"
     (where / "pool").unlink(missing_ok=True)
     sardonyx(
-        "trace", "record", "--level", "cpu", "-o", "r.parquet", *options, "--", program, "pool", "run",
+        "trace", "record", "--level", "cpu", "-o", "r.parquet", *options,
+        "--", program, "pool", "run",
         where=where,
     )  # fmt: skip
 
@@ -91,10 +92,11 @@ def test_a_missing_fence_ends_in_two_lines_of_code_and_a_command(tmp_path: Path)
 
 
 def test_torn_words_and_caches_that_are_saved(tmp_path: Path) -> None:
-    # The value and its check in place, in the wrong order: on eadr only the order of the stores counts.
+    # The value and its check in place, in the wrong order: on eadr only the stores' order counts.
     edit = (
         "    copy->value = value;\n    copy->check = ~value;\n    flush(copy);\n    fence();",
-        "    copy = &cell->copies[cell->valid];\n    copy->value = value;\n    copy->check = ~value;\n"
+        "    copy = &cell->copies[cell->valid];\n"
+        "    copy->value = value;\n    copy->check = ~value;\n"
         "    flush(copy);\n    fence();\n    return;",
     )
     program = built(tmp_path, "cells", edit)
@@ -147,9 +149,10 @@ def test_marks_name_cuts_and_say_where_to_begin(tmp_path: Path) -> None:
 
 def test_lint_needs_no_run(tmp_path: Path) -> None:
     edits = (
-        ("    fence();\n    cell->valid", "    fence();\n    flush(copy);\n    fence();\n    cell->valid"),
-        ("    flush(&cell->valid);\n    fence();", "    flush(&cell->valid);\n    fence();\n    fence();\n"
-         "    cell->more[0]++;"),
+        ("    fence();\n    cell->valid",
+         "    fence();\n    flush(copy);\n    fence();\n    cell->valid"),
+        ("    flush(&cell->valid);\n    fence();",
+         "    flush(&cell->valid);\n    fence();\n    fence();\n    cell->more[0]++;"),
     )  # fmt: skip
     program = built(tmp_path, "cells", *edits)
     recorded(tmp_path, program, "--pc")
@@ -207,7 +210,8 @@ def test_the_pool_before_the_recording_is_kept(tmp_path: Path) -> None:
     subprocess.run([program, "pool", "run"], cwd=tmp_path, check=True)
     # Another run, on what the first one left: zeros would be another story.
     sardonyx(
-        "trace", "record", "--level", "cpu", "--pc", "-o", "r.parquet", "--", program, "pool", "run",
+        "trace", "record", "--level", "cpu", "--pc", "-o", "r.parquet",
+        "--", program, "pool", "run",
         where=tmp_path,
     )  # fmt: skip
     kept = list(tmp_path.glob("r.*.pool"))
