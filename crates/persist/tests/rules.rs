@@ -201,14 +201,10 @@ fn few_lines_are_tried_in_all_combinations_with_prefixes_of_their_stores() {
     ];
     let made = recording(&program);
     let (_, values) = images(&made, Platform::Adr);
-    let first: Vec<_> = values
-        .iter()
-        .filter(|(cut, _)| *cut == 0)
-        .map(|(_, held)| held.clone())
-        .collect();
+    let all: BTreeSet<_> = values.into_iter().map(|(_, held)| held).collect();
     // Line 0 may be at 0, 1 or 3; line 1 at 0 or 2.
     let expected = [[0, 0], [0, 2], [1, 0], [1, 2], [3, 0], [3, 2]];
-    assert_eq!(first, expected.map(|held| held.to_vec()));
+    assert!(all.into_iter().eq(expected.map(|held| held.to_vec())));
 }
 
 #[test]
