@@ -172,5 +172,5 @@ def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], told:
 
 def test_every_program_and_mutant_is_listed() -> None:
     known = json.loads(_core.programs())
-    assert len(known["programs"]) == 6 and len(known["mutants"]) >= 10
+    assert len(known["programs"]) == 8 and len(known["mutants"]) >= 10
     assert _core.guarantee("fca") == "every line"

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,9 @@ def test_kills_of_workers_and_of_the_sweep_change_nothing(tmp_path: Path) -> Non
             if len(own) == 2 and any((out / "shards").iterdir()):
                 time.sleep(draw.uniform(0, 0.2))
                 pid = running.pid if kind == "sweep" else draw.choice(own)
-                killed += 1
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it may have ended since
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
                 if kind == "worker":
                     time.sleep(0.2)
                     running.terminate()
