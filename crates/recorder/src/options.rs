@@ -85,7 +85,7 @@ mod tests {
             skip: 5,
             sites: true,
             acks: Some(1),
-            ground: Some("/tmp/c,d".to_owned()),
+            ground: Some("a/c,d".to_owned()),
         };
         let parsed = |options: &Options| Options::parse(&[options.argument().replace(",,", ",")]);
         assert_eq!(parsed(&options), Ok(options.clone()));

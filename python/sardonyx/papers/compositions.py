@@ -265,8 +265,12 @@ def verdict(table: Exhibit) -> tuple[str, ...]:
         }
         whole = [policy for policy, ones in good.items() if len(ones) == len(MAPPINGS)]
         some = [policy for policy, ones in good.items() if 0 < len(ones) < len(MAPPINGS)]
-        words = f"{logging}: over every mapping with {', '.join(whole) or 'no policy'}"
-        return words + (f", over some with {', '.join(some)}" if some else "")
+        parts = [
+            f"over {which} mapping{'s' if which == 'some' else ''} with {', '.join(policies)}"
+            for which, policies in (("every", whole), ("some", some))
+            if policies
+        ]
+        return f"{logging} {', '.join(parts) or 'nowhere'}"
 
     both = [one for one in found if one["survives"] and one["secret"]]
     cheap = sorted(both, key=lambda one: one["ns_a_transaction"] or float("inf"))
