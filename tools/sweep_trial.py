@@ -83,13 +83,18 @@ def kills(where: Path, points: int, draw: random.Random, pause: float, *, hq: bo
     out = where / "killed"
     cluster = Cluster(where) if hq else None
     started = time.monotonic()
+    kept, in_vain = 0, 0
     while True:
         more = ["--hq", str(cluster.folder)] if cluster else []
         command = [*COMMAND, str(file), "--out", str(out), *more]
         running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while running.poll() is None:
             time.sleep(draw.uniform(0, 2 * pause))
-            kind = draw.random()
+            now = sum(1 for _ in out.glob("shards/*"))
+            in_vain = 0 if now != kept else in_vain + 1
+            if in_vain == 20:  # on a busy machine starts take longer than the pauses
+                pause, in_vain = 2 * pause, 0
+            kept, kind = now, draw.random()
             if kind < 0.15:
                 counts["sweeps"] += killed(running.pid)
                 running.wait()
@@ -108,7 +113,7 @@ def kills(where: Path, points: int, draw: random.Random, pause: float, *, hq: bo
             sys.exit(f"ended with {running.returncode}: {running.stderr.read().decode()}")
     if cluster:
         cluster.kill()
-    print(f"killed: {counts} in {time.monotonic() - started:.0f} s")
+    print(f"killed: {counts} in {time.monotonic() - started:.0f} s, pauses of {pause} s on average")
     tables = [(where / name / "results.parquet").read_bytes() for name in ("undisturbed", "killed")]
     if tables[0] != tables[1]:
         sys.exit("the tables differ")

@@ -150,6 +150,34 @@ def test_hyperqueue_gives_the_same_bytes(tmp_path: Path) -> None:
         sardonyx.sweep(written(tmp_path, 22), out=tmp_path / "on-hq", hq=tmp_path / "empty")
 
 
+SERVER = """
+import sys
+from hyperqueue import LocalCluster
+with LocalCluster(sys.argv[1]):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_hyperqueue_server_that_hangs_does_not_hang_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("hyperqueue")
+    monkeypatch.setattr("sardonyx.sweeps.hq.SILENCE", 2.0)
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(tmp_path / "hq")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as server:  # fmt: skip
+        try:
+            assert server.stdout is not None
+            assert any("ready" in line for line in server.stdout)
+            server.send_signal(signal.SIGSTOP)
+            with pytest.raises(_core.SardonyxError, match="has not answered for 2 s"):
+                sardonyx.sweep(written(tmp_path, 4), out=tmp_path / "out", hq=tmp_path / "hq")
+        finally:
+            server.kill()
+
+
 def test_from_python_a_sweep_is_a_frame_that_goes_on(tmp_path: Path) -> None:
     asked: dict[str, Any] = {
         "traces": ["synth:rung-60"], "designs": ["esd"], "limit": 200,

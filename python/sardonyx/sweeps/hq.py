@@ -6,13 +6,17 @@ was lost. A task is ``sardonyx sweep PLAN --shard i/N``, which skips what is don
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import IO, Any
 
 from sardonyx import _core
 from sardonyx.sweeps import folder as folders
@@ -24,9 +28,9 @@ from sardonyx.sweeps.run import Outcome, State, View
 #: Seconds of work in a task, about: its start takes half of one.
 TASK_SECONDS = 20.0
 TASKS_MOST = 10_000
-#: Workers that a task may lose before HyperQueue gives it up.
-CRASHES = 100
 LOOK_EVERY = 0.5
+#: Seconds after which a server that says nothing counts as gone; it is asked every second.
+SILENCE = 60.0
 
 
 def run(plan: Plan, folder: Folder, server: Path, view: View | None = None) -> Outcome:
@@ -66,62 +70,77 @@ def _shares(left: int, seconds: float | None) -> int:
 def _submit(
     plan: Plan, folder: Folder, server: Path, shares: int, look: Callable[[], None]
 ) -> None:
-    try:
-        from hyperqueue import Client, Job
-        from hyperqueue.ffi.protocol import ResourceRequest
-    except ImportError as error:
-        raise _core.SardonyxError(
-            "--hq: HyperQueue's Python package is not installed; pip install 'sardonyx[hq]'"
-        ) from error
     if not server.is_dir():
         raise _core.SardonyxError(
             f"--hq {server}: there is no such directory; give the one of `hq server start`"
         )
-    try:
-        client = Client(server)
-    except Exception as error:
-        raise _core.SardonyxError(
-            f"--hq {server}: no HyperQueue server answers ({' '.join(str(error).split())}); start "
-            "one with `hq server start`, or give its --server-dir"
-        ) from error
     assert folder.own is not None
     logs = folder.own / "logs"
     logs.mkdir()
-    job = Job(Path.cwd(), max_fails=None, name=plan.place.name)
     file = (folder.path / PLANS / f"{plan.id}.json").absolute()
     words = [sys.executable, "-m", "sardonyx", "sweep", str(file)]
     words += ["--out", str(folder.path.absolute()), "--jobs", "1", "--shard"]
     # What is timed has its node to itself.
     timed = plan.kind.name == "store" and "conventional" in plan.values("design")
-    for share in range(1, shares + 1):
-        job.program(
-            [*words, f"{share}/{shares}"],
-            env={name: value for name, value in os.environ.items() if name.startswith("SARDONYX_")},
-            stdout=None,
-            stderr=str(logs.absolute() / f"{share}.err"),
-            resources=ResourceRequest(cpus="all" if timed else 1),
-            crash_limit=CRASHES,
-        )
-    problems: list[BaseException] = []
+    asked = {
+        "server": str(server),
+        "name": plan.place.name,
+        "env": {name: value for name, value in os.environ.items() if name.startswith("SARDONYX_")},
+        "cpus": "all" if timed else 1,
+        "tasks": [
+            {
+                "command": [*words, f"{share}/{shares}"],
+                "stderr": str(logs.absolute() / f"{share}.err"),
+            }
+            for share in range(1, shares + 1)
+        ],
+    }
+    with _client(asked) as answers:
+        said: dict[str, Any] = {}
+        heard = time.monotonic()
+        while not {"ended", "error"} & said.keys():
+            try:
+                said = json.loads(answers.get(timeout=LOOK_EVERY))
+                heard = time.monotonic()
+            except Empty:
+                if time.monotonic() - heard > SILENCE:
+                    said = {
+                        "error": f"the server has not answered for {SILENCE:.0f} s; what is done "
+                        "is kept, so give the same command again once it does"
+                    }
+            folder.renew()
+            look()
+    if "error" in said:
+        raise _core.SardonyxError(f"--hq {server}: {said['error']}")
 
-    def wait(submitted: Any) -> None:
-        try:
-            # Not client.wait_for_jobs, which draws a bar of its own.
-            client.connection.wait_for_jobs([submitted.id], lambda _: None)
-        except BaseException as error:
-            problems.append(error)
 
-    waiting = threading.Thread(target=wait, args=(client.submit(job),), daemon=True)
-    waiting.start()
-    while waiting.is_alive():
-        waiting.join(LOOK_EVERY)
-        folder.renew()
-        look()
-    if problems:
-        raise _core.SardonyxError(
-            f"--hq {server}: the server is gone ({' '.join(str(problems[0]).split())}); what is "
-            "done is kept, so start a server and give the same command again"
-        ) from problems[0]
+@contextmanager
+def _client(asked: dict[str, Any]) -> Iterator[SimpleQueue[str]]:
+    """The process that talks with the server, and its answers as they come."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sardonyx.sweeps.hq_client"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        process_group=0,  # Ctrl-C is for the sweep
+    )
+    answers: SimpleQueue[str] = SimpleQueue()
+    assert process.stdin is not None and process.stdout is not None
+
+    def listen(pipe: IO[str]) -> None:
+        for line in pipe:
+            answers.put(line)
+        answers.put(json.dumps({"error": "HyperQueue's client has ended; give the command again"}))
+
+    try:
+        threading.Thread(target=listen, args=(process.stdout,), daemon=True).start()
+        with suppress(BrokenPipeError), process.stdin as pipe:
+            json.dump(asked, pipe)
+        yield answers
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _look(index: Index, plan: Plan, state: State, view: View | None) -> None:
