@@ -236,4 +236,6 @@ def duration(seconds: float) -> str:
     for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"

@@ -10,7 +10,7 @@ use crate::line::LINE_BYTES;
 /// Bytes that one line of encryption counters covers: eight lines (SCA Sec. 5.2.1).
 pub const COUNTER_SPAN: u64 = 8 * LINE_BYTES as u64;
 
-/// Memory that survives a power cut, as far as it has been told to.
+/// Memory as a data structure sees it, be it in a transaction or afterwards.
 ///
 /// Addresses are bytes from the start of the program's own region. An access may span lines. After
 /// a power cut any byte may be anything: a program that recovers must believe no length, no index
@@ -19,11 +19,20 @@ pub trait Memory {
     /// Reads `bytes.len()` bytes at `at`.
     fn load(&mut self, at: u64, bytes: &mut [u8]);
 
-    /// Writes `bytes` at `at`; they are persistent once their lines are flushed and a fence has
-    /// passed.
+    /// Writes `bytes` at `at`.
     fn store(&mut self, at: u64, bytes: &[u8]);
 
-    /// The same for a variable that decides what recovery sees (`CounterAtomic`): whatever writes
+    /// Computes for `instructions` instructions.
+    fn compute(&mut self, _instructions: u32) {}
+
+    /// What follows depends on what has been loaded (an address, a branch nobody could foresee).
+    fn depend(&mut self) {}
+}
+
+/// Memory that survives a power cut, as far as it has been told to: a store is persistent once its
+/// line is flushed and a fence has passed.
+pub trait PersistentMemory: Memory {
+    /// Writes `bytes` at `at`, a variable that decides what recovery sees (`CounterAtomic`): whatever writes
     /// the line back, now or later, writes it with its encryption counter or not at all.
     fn store_counter_atomic(&mut self, at: u64, bytes: &[u8]);
 
@@ -37,7 +46,7 @@ pub trait Memory {
     /// (`counter_cache_writeback`); persistent at the next fence.
     fn counter_cache_writeback(&mut self, at: u64);
 
-    /// Begins transaction `number`: from here on to [`Memory::tx_end`] all stores are to persist or none.
+    /// Begins transaction `number`: from here on to [`PersistentMemory::tx_end`] all stores are to persist or none.
     fn tx_begin(&mut self, _number: u64) {}
 
     /// Ends it; it is persistent at the next fence, if all that it has stored was flushed and fenced.
@@ -45,12 +54,6 @@ pub trait Memory {
 
     /// Says where a transaction is; costs nothing.
     fn mark(&mut self, _mark: Mark) {}
-
-    /// Computes for `instructions` instructions.
-    fn compute(&mut self, _instructions: u32) {}
-
-    /// What follows depends on what has been loaded (an address, a branch nobody could foresee).
-    fn depend(&mut self) {}
 }
 
 /// Numbers in memory, little-endian.

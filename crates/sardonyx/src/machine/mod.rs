@@ -26,7 +26,7 @@ pub use caches::{Caches, Hit, Level, MAX_CORES, WriteBack};
 pub use cores::{Player, ReadId, Taken, TraceCore};
 pub use error::{RunError, TraceUse};
 pub(crate) use memory::pieces;
-pub use memory::{COUNTER_SPAN, Memory, MemoryExt};
+pub use memory::{COUNTER_SPAN, Memory, MemoryExt, PersistentMemory};
 pub use ops::{Batch, Mark, Op, OpKind, OpSource, Phase};
 pub use outcome::Outcome;
 pub use page_table::{AddressSpace, DIRECT, Frames, Mapped, OutOfMemory, PAGE_LINES, PageTable};

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::memory::pieces;
-use super::{Batch, Memory, OpKind};
+use super::{Batch, Memory, OpKind, PersistentMemory};
 use crate::controller::{Class, Controller, Persist, Write};
 use crate::line::{LINE_BYTES, Line, Lines, Logical, Virtual};
 use crate::plan::untimed::Untimed;
@@ -145,7 +145,9 @@ impl Memory for UntimedMemory<'_> {
     fn store(&mut self, at: u64, bytes: &[u8]) {
         self.write(at, bytes, false);
     }
+}
 
+impl PersistentMemory for UntimedMemory<'_> {
     fn store_counter_atomic(&mut self, at: u64, bytes: &[u8]) {
         self.write(at, bytes, true);
     }

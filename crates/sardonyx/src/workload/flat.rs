@@ -1,7 +1,7 @@
 //! Memory as one array of bytes, in which everything is persistent at once: where programs run
 //! functionally, and what a test compares with.
 
-use super::Memory;
+use super::{Memory, PersistentMemory};
 use crate::line::{LINE_BYTES, Line};
 
 /// Bytes from 0 up.
@@ -46,7 +46,9 @@ impl Memory for Flat {
         let at = at as usize;
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
+}
 
+impl PersistentMemory for Flat {
     fn store_counter_atomic(&mut self, at: u64, bytes: &[u8]) {
         self.store(at, bytes);
     }

@@ -2,7 +2,7 @@
 //! operations that a core will play, and on demand what it changed.
 
 use super::random::Random;
-use super::{Flat, Mark, Memory, ProgramSpec, SpecError, Workload};
+use super::{Flat, Mark, Memory, PersistentMemory, ProgramSpec, SpecError, Workload};
 use crate::line::{LINE_BYTES, Line, Lines, Logical, Virtual};
 use crate::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError, pieces};
 use crate::medium::params::Think;
@@ -233,6 +233,16 @@ impl Memory for Recorder<'_> {
         self.write(at, bytes, false);
     }
 
+    fn compute(&mut self, instructions: u32) {
+        self.batch.compute(instructions);
+    }
+
+    fn depend(&mut self) {
+        self.batch.push(OpKind::Depend, Virtual(0));
+    }
+}
+
+impl PersistentMemory for Recorder<'_> {
     fn store_counter_atomic(&mut self, at: u64, bytes: &[u8]) {
         self.write(at, bytes, true);
     }
@@ -262,13 +272,5 @@ impl Memory for Recorder<'_> {
     fn mark(&mut self, mark: Mark) {
         self.batch
             .push(OpKind::Mark(mark.phase), Virtual(mark.transaction));
-    }
-
-    fn compute(&mut self, instructions: u32) {
-        self.batch.compute(instructions);
-    }
-
-    fn depend(&mut self) {
-        self.batch.push(OpKind::Depend, Virtual(0));
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::durability::{Durability, DurabilityKind, Logged, Recovered};
 use super::programs::{PROGRAMS, Program};
-use super::{Memory, Sharing};
+use super::{Memory, PersistentMemory, Sharing};
 use crate::line::LINE_BYTES;
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -55,7 +55,7 @@ impl Workload {
     }
 
     /// Runs transaction `number`, the first being 1.
-    pub fn transaction(&self, number: u64, memory: &mut dyn Memory) {
+    pub fn transaction(&self, number: u64, memory: &mut dyn PersistentMemory) {
         let mut transaction = self.durability.begin(number, memory);
         transaction.compute(OPERATION);
         self.program.apply(number, &mut *transaction);
@@ -67,12 +67,12 @@ impl Workload {
     ///
     /// # Errors
     /// They make no sense.
-    pub fn recover(&self, memory: &mut dyn Memory) -> Result<Recovered, Fault> {
+    pub fn recover(&self, memory: &mut dyn PersistentMemory) -> Result<Recovered, Fault> {
         self.durability.recover(memory, 0..self.region_bytes())
     }
 
     /// What the undo log holds.
-    pub fn log(&self, memory: &mut dyn Memory) -> Logged {
+    pub fn log(&self, memory: &mut dyn PersistentMemory) -> Logged {
         self.durability.log(memory)
     }
 

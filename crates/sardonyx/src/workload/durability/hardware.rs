@@ -11,7 +11,9 @@ use super::{Durability, Logged, Recovered, Transaction};
 use crate::line::LINE_BYTES;
 use crate::machine::pieces;
 use crate::planted::{self, planted};
-use crate::workload::{COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, Phase, Sharing};
+use crate::workload::{
+    COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, PersistentMemory, Phase, Sharing,
+};
 
 const LINE: u64 = LINE_BYTES as u64;
 
@@ -35,7 +37,11 @@ impl Durability for Hardware {
         start..start
     }
 
-    fn begin<'m>(&self, number: u64, memory: &'m mut dyn Memory) -> Box<dyn Transaction + 'm> {
+    fn begin<'m>(
+        &self,
+        number: u64,
+        memory: &'m mut dyn PersistentMemory,
+    ) -> Box<dyn Transaction + 'm> {
         memory.mark(Mark {
             transaction: number,
             phase: Phase::Begin,
@@ -49,21 +55,25 @@ impl Durability for Hardware {
         })
     }
 
-    fn recover(&self, memory: &mut dyn Memory, _: Range<u64>) -> Result<Recovered, Fault> {
+    fn recover(
+        &self,
+        memory: &mut dyn PersistentMemory,
+        _: Range<u64>,
+    ) -> Result<Recovered, Fault> {
         Ok(Recovered {
             visible: memory.load_u64(DONE),
             restored: 0,
         })
     }
 
-    fn log(&self, _: &mut dyn Memory) -> Logged {
+    fn log(&self, _: &mut dyn PersistentMemory) -> Logged {
         Logged::default()
     }
 }
 
 /// A transaction under way.
 struct HardwareTransaction<'m> {
-    memory: &'m mut dyn Memory,
+    memory: &'m mut dyn PersistentMemory,
     number: u64,
     /// Lines stored to, in the order of their first store.
     changed: Vec<u64>,
@@ -116,22 +126,6 @@ impl Memory for HardwareTransaction<'_> {
             }
         }
         self.memory.store(at, bytes);
-    }
-
-    fn store_counter_atomic(&mut self, _: u64, _: &[u8]) {
-        unreachable!("inside a transaction stores are plain: the log makes them atomic")
-    }
-
-    fn flush(&mut self, _: u64) {
-        unreachable!("a transaction flushes by itself")
-    }
-
-    fn fence(&mut self) {
-        unreachable!("a transaction fences by itself")
-    }
-
-    fn counter_cache_writeback(&mut self, _: u64) {
-        unreachable!("a transaction writes counters back by itself")
     }
 
     fn compute(&mut self, instructions: u32) {

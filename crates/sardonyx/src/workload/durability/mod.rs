@@ -7,7 +7,7 @@ mod software_undo;
 
 use std::ops::Range;
 
-use super::{COUNTER_SPAN, Fault, Memory, Sharing};
+use super::{COUNTER_SPAN, Fault, Memory, PersistentMemory, Sharing};
 use crate::controller::designs::Stack;
 use crate::line::{LINE_BYTES, Line};
 use hardware::Hardware;
@@ -21,17 +21,25 @@ pub trait Durability: Send {
     fn log_bytes(&self) -> Range<u64>;
 
     /// Begins transaction `number`.
-    fn begin<'m>(&self, number: u64, memory: &'m mut dyn Memory) -> Box<dyn Transaction + 'm>;
+    fn begin<'m>(
+        &self,
+        number: u64,
+        memory: &'m mut dyn PersistentMemory,
+    ) -> Box<dyn Transaction + 'm>;
 
     /// Rolls back what was under way in a `region` when the power was cut. Knows nothing but the
     /// bytes; may be cut short and run again.
     ///
     /// # Errors
     /// The bytes make no sense; nothing has been changed then.
-    fn recover(&self, memory: &mut dyn Memory, region: Range<u64>) -> Result<Recovered, Fault>;
+    fn recover(
+        &self,
+        memory: &mut dyn PersistentMemory,
+        region: Range<u64>,
+    ) -> Result<Recovered, Fault>;
 
     /// What the log holds, be it sensible or not: for who has to explain a failure.
-    fn log(&self, memory: &mut dyn Memory) -> Logged;
+    fn log(&self, memory: &mut dyn PersistentMemory) -> Logged;
 }
 
 /// A transaction under way: a structure's code loads from it and stores to it as if there were none.

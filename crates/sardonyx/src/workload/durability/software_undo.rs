@@ -14,7 +14,9 @@ use rustc_hash::FxHashMap;
 use super::{Durability, Logged, Mutant, Recovered, Transaction};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 use crate::machine::pieces;
-use crate::workload::{COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, Phase, Sharing};
+use crate::workload::{
+    COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, PersistentMemory, Phase, Sharing,
+};
 
 const LINE: u64 = LINE_BYTES as u64;
 /// Old lines in a block.
@@ -89,7 +91,7 @@ impl SoftwareUndo {
         lines
     }
 
-    fn read_header(&self, memory: &mut dyn Memory) -> Result<Header, Fault> {
+    fn read_header(&self, memory: &mut dyn PersistentMemory) -> Result<Header, Fault> {
         let fault = |offset, what: String| {
             let at = self.start + offset;
             Err(Fault { at, what })
@@ -115,7 +117,7 @@ impl SoftwareUndo {
 }
 
 impl Durability for SoftwareUndo {
-    fn log(&self, memory: &mut dyn Memory) -> Logged {
+    fn log(&self, memory: &mut dyn PersistentMemory) -> Logged {
         let entries = memory.load_u64(self.start + ENTRIES);
         let lines = (0..entries.min(self.capacity)).map(|index| {
             let mut old = ZERO_LINE;
@@ -136,7 +138,11 @@ impl Durability for SoftwareUndo {
         self.start..self.start + self.header_bytes() + blocks * COUNTER_SPAN
     }
 
-    fn begin<'m>(&self, number: u64, memory: &'m mut dyn Memory) -> Box<dyn Transaction + 'm> {
+    fn begin<'m>(
+        &self,
+        number: u64,
+        memory: &'m mut dyn PersistentMemory,
+    ) -> Box<dyn Transaction + 'm> {
         memory.mark(Mark {
             transaction: number,
             phase: Phase::Begin,
@@ -153,7 +159,11 @@ impl Durability for SoftwareUndo {
         })
     }
 
-    fn recover(&self, memory: &mut dyn Memory, region: Range<u64>) -> Result<Recovered, Fault> {
+    fn recover(
+        &self,
+        memory: &mut dyn PersistentMemory,
+        region: Range<u64>,
+    ) -> Result<Recovered, Fault> {
         let header = self.read_header(memory)?;
         if !header.valid {
             return Ok(Recovered {
@@ -206,7 +216,7 @@ impl Durability for SoftwareUndo {
     }
 }
 
-fn store(memory: &mut dyn Memory, at: u64, bytes: &[u8], atomic: bool) {
+fn store(memory: &mut dyn PersistentMemory, at: u64, bytes: &[u8], atomic: bool) {
     match atomic {
         true => memory.store_counter_atomic(at, bytes),
         false => memory.store(at, bytes),
@@ -215,7 +225,7 @@ fn store(memory: &mut dyn Memory, at: u64, bytes: &[u8], atomic: bool) {
 
 /// `counter_cache_writeback()` once for each counter line that covers one of `lines`, of which it
 /// covers `span` bytes.
-pub(super) fn write_back_counters(memory: &mut dyn Memory, lines: &[u64], span: u64) {
+pub(super) fn write_back_counters(memory: &mut dyn PersistentMemory, lines: &[u64], span: u64) {
     let mut spans: Vec<u64> = lines.iter().map(|line| line / span).collect();
     spans.sort_unstable();
     spans.dedup();
@@ -237,7 +247,7 @@ struct Change {
 
 /// A transaction under way.
 struct UndoTransaction<'m> {
-    memory: &'m mut dyn Memory,
+    memory: &'m mut dyn PersistentMemory,
     log: SoftwareUndo,
     number: u64,
     changes: Vec<Change>,
@@ -418,22 +428,6 @@ impl Memory for UndoTransaction<'_> {
             change.from = change.from.min(within);
             change.to = change.to.max(within + bytes.len());
         }
-    }
-
-    fn store_counter_atomic(&mut self, _: u64, _: &[u8]) {
-        unreachable!("inside a transaction stores are plain: the log makes them atomic")
-    }
-
-    fn flush(&mut self, _: u64) {
-        unreachable!("a transaction flushes by itself")
-    }
-
-    fn fence(&mut self) {
-        unreachable!("a transaction fences by itself")
-    }
-
-    fn counter_cache_writeback(&mut self, _: u64) {
-        unreachable!("a transaction writes counters back by itself")
     }
 
     fn compute(&mut self, instructions: u32) {
