@@ -21,7 +21,7 @@ from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.sources import ProgramSource, named
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps import hq as hyperqueue
-from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps import reading
 from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.run import Sweep, View, read_shard
 
@@ -117,7 +117,7 @@ def sweep(
     if (file is None) == (not given):
         raise _core.SardonyxError("sweep: give a file, or what it would hold, and not both")
     folder = Folder(Path(out))
-    plan = plans.read(given if file is None else file, folder.before)
+    plan = reading.read(given if file is None else file, folder.before)
     folder.check()
     plan.check()
     if hq is not None:

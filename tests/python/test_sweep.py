@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from sardonyx import _core, compare
-from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps import reading
+from sardonyx.sweeps.condition import Condition
 from sardonyx.sweeps.folder import Folder
-from sardonyx.sweeps.plan import Condition, Plan
+from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, Sweep, read_shard
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
@@ -52,7 +53,7 @@ def written(where: Path, text: str = SMALL) -> Path:
 
 def planned(document: dict[str, Any]) -> Plan:
     sweep = {"traces": ["synth:rung-60"], "designs": ["esd"]} | document.pop("sweep", {})
-    return plans.read({"sweep": sweep, **document})
+    return reading.read({"sweep": sweep, **document})
 
 
 # ---- plans
@@ -178,7 +179,7 @@ def test_bad_plans_are_one_line_with_place_and_remedy(
 ) -> None:
     path = written(tmp_path, text)
     with pytest.raises(_core.SardonyxError) as problem:
-        plans.read(path).check()
+        reading.read(path).check()
     assert words in str(problem.value)
     assert str(problem.value).startswith(str(path))
 
@@ -189,7 +190,7 @@ def test_bad_plans_are_one_line_with_place_and_remedy(
 def swept(file: Path, out: Path, workers: int = 2, share: str | None = None) -> Outcome:
     """The sweep, in this process; its workers are their own."""
     folder = Folder(out)
-    plan = plans.read(file, folder.before)
+    plan = reading.read(file, folder.before)
     return Sweep(plan, folder, workers, read_shard(share) if share else None).run()
 
 
@@ -261,7 +262,7 @@ def test_a_trace_that_changes_while_points_run_ends_the_sweep(tmp_path: Path) ->
     _core.trace_cut(str(TRACES / "redis.parquet"), str(trace), 0, 500, None)
     file = written(tmp_path, SMALL.replace("synth:rung-60", "own.parquet"))
     folder = Folder(tmp_path / "a")
-    plan = plans.read(file, folder.before)
+    plan = reading.read(file, folder.before)
     trace.unlink()
     _core.trace_cut(str(TRACES / "redis.parquet"), str(trace), 0, 400, None)
     with pytest.raises(_core.SardonyxError, match="has changed since this sweep began"):
@@ -272,7 +273,7 @@ def test_a_trace_that_changes_while_points_run_ends_the_sweep(tmp_path: Path) ->
 def test_a_point_that_fails_is_listed_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plans, "CHECKED", 0)  # as beyond the first two thousand
+    monkeypatch.setattr("sardonyx.sweeps.plan.CHECKED", 0)  # as beyond the first two thousand
     outcome = swept(written(tmp_path, SMALL.replace("[4, 8]", "[4, 0]")), tmp_path / "a")
     assert [each["settings"]["esd.efit_ways"] for each in outcome.failures] == [0, 0, 0, 0]
     assert "efit_ways" in outcome.failures[0]["error"]
@@ -296,7 +297,7 @@ def test_a_damaged_shard_counts_as_missing(tmp_path: Path) -> None:
 
 def test_claims_of_one_share_do_not_hold_another_up(tmp_path: Path) -> None:
     file, out = written(tmp_path), tmp_path / "a"
-    plan = plans.read(file)
+    plan = reading.read(file)
     other = Folder(out)
     other.begin(plan)
     other.claim(plan.id, [range(0, 8, 2)])  # the first of two shares, as it runs
@@ -347,7 +348,7 @@ def test_every_kind_of_subject(
     (tmp_path / "img").mkdir()
     (tmp_path / "img/1.raw").write_bytes(_core.merge_snapshot("paper", 64, 1))
     file = written(tmp_path, text)
-    plan = plans.read(file)
+    plan = reading.read(file)
     plan.check()
     outcome = swept(file, tmp_path / "a", 1)
     assert not outcome.failures

@@ -23,7 +23,7 @@ from sardonyx import _core
 from sardonyx.cli.sweep import View
 from sardonyx.report import write_sweep_report
 from sardonyx.sweeps import folder as folders
-from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps import reading
 from sardonyx.sweeps.estimate import estimate
 from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.run import State, Sweep
@@ -45,7 +45,7 @@ def written(where: Path, points: int, limit: int = 200) -> Path:
 
 
 def undisturbed(file: Path, out: Path) -> bytes:
-    Sweep(plans.read(file), Folder(out), 2).run()
+    Sweep(reading.read(file), Folder(out), 2).run()
     return (out / "results.parquet").read_bytes()
 
 
@@ -115,7 +115,7 @@ def test_no_room_is_an_error_that_loses_nothing(tmp_path: Path) -> None:
 
 def test_a_plan_is_counted_and_a_few_points_tried(tmp_path: Path) -> None:
     file, folder = written(tmp_path, 40), Folder(tmp_path / "none")
-    plan = plans.read(file)
+    plan = reading.read(file)
     known = estimate(plan, folder, 2)
     assert (known.points, known.done, known.tried) == (40, 0, 5)
     assert known.seconds is not None and 0 < known.seconds < 10
@@ -195,7 +195,7 @@ def test_from_python_a_sweep_is_a_frame_that_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_view_says_points_rate_failures_and_the_best(tmp_path: Path) -> None:
-    plan = plans.read(written(tmp_path, 8))
+    plan = reading.read(written(tmp_path, 8))
     state = State(8, "max ipc", found=2, finished=3, failed=1, best=(1.25, 5))
     console = Console(record=True, width=140, file=io.StringIO())
     console.print(View(console, plan).table(state))
@@ -213,7 +213,7 @@ def test_a_report_draws_any_set_of_shards(tmp_path: Path) -> None:
         '[sweep]\ntraces = ["synth:rung-60", "synth:rung-93"]\ndesigns = ["baseline", "esd"]\n'
         'limit = 200\nmachine = "esd"\n[axes]\n"esd.efit_ways" = [4, 8]\n'
     )
-    Sweep(plans.read(file), Folder(tmp_path / "a"), 2).run()
+    Sweep(reading.read(file), Folder(tmp_path / "a"), 2).run()
     # Bare shards, without plans or merged results.
     bare = tmp_path / "bare"
     bare.mkdir()
@@ -258,7 +258,7 @@ def test_the_examples_of_the_page_run(
     (tmp_path / "second.toml").write_text(second)
     (tmp_path / "traces").symlink_to(ROOT / "traces")
     monkeypatch.chdir(tmp_path)
-    plans.read("second.toml").check()
+    reading.read("second.toml").check()
     pandas, duckdb, python = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     for example in (python, pandas, duckdb):
         exec(compile(example, "docs/sweeps.md", "exec"), {})
@@ -268,7 +268,7 @@ def test_the_examples_of_the_page_run(
 
 def test_the_index_stays_on_disk_and_the_plan_in_numbers(tmp_path: Path) -> None:
     """A plan of a million points is read, counted and entered anywhere at once."""
-    plan = plans.read(
+    plan = reading.read(
         {
             "sweep": {"traces": ["synth:rung-60"], "designs": ["esd"], "seeds": list(range(1000))},
             "axes": {"limit": list(range(1, 1001))},

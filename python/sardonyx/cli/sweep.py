@@ -27,7 +27,7 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.files import write_text
-from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps import reading
 from sardonyx.sweeps.estimate import Estimate, estimate
 from sardonyx.sweeps.folder import RESULTS, Folder, plan_of
 from sardonyx.sweeps.hq import run as run_on_hq
@@ -108,7 +108,7 @@ def sweep(
     if hq is not None and workers is not None:
         raise SardonyxError("--jobs and --hq: HyperQueue's own workers say how many run at once")
     folder = Folder(target)
-    plan = plans.read(file, folder.before)
+    plan = reading.read(file, folder.before)
     check_json_target(json_to, [str(file)])
     folder.check()
     plan.check()

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.sweeps import plan as plans
+from sardonyx.sweeps import reading
 from sardonyx.sweeps.folder import ROW, Done, Folder
 from sardonyx.sweeps.inputs import Changed, Input
 from sardonyx.sweeps.kinds import shown
@@ -56,7 +56,7 @@ class Worker:
         for name, path, sha256, length, seen in said["inputs"]:
             signature = tuple((p, size, when, node) for p, size, when, node in seen)
             inputs[name] = Input(name, Path(path), sha256, length, signature)
-        self._plan = plans.read(said["sweep"], inputs=inputs)
+        self._plan = reading.read(said["sweep"], inputs=inputs)
         self._folder = Folder(Path(said["folder"]))
         self._scratch = Path(said["scratch"])
         self._file, self._goal, self._tell = said["file"], said["goal"], tell
