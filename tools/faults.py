@@ -29,7 +29,10 @@ MAPS = (
     "map/map_hashmap_tx.c map/map_hashmap_atomic.c tree_map/btree_map.c tree_map/ctree_map.c "
     "tree_map/rbtree_map.c hashmap/hashmap_tx.c hashmap/hashmap_atomic.c list_map/skiplist_map.c"
 )
-SOURCES = {"maps": MAPS, "queues": "queues.c", "plog": "plog.c", "cells": "cells.c"}
+ALONE = ("queues", "plog", "cells", "ring", "handoff", "cow", "undo")
+SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE}
+#: Programs whose check takes what was printed.
+ACKS = ("maps", "plog", "ring", "cow")
 FOLDERS = ("", "map", "tree_map", "hashmap", "list_map", "queue")
 UNPATCHED = (
     "maps btree",
@@ -38,9 +41,7 @@ UNPATCHED = (
     "maps hashmap_tx",
     "maps skiplist",
     "maps hashmap_atomic",
-    "queues",
-    "plog",
-    "cells",
+    *ALONE,
 )
 ENVIRONMENT = os.environ | {"PMEM_IS_PMEM_FORCE": "1"}
 
@@ -73,6 +74,7 @@ def build(folder: Path, program: str, edits: list[list[str]]) -> dict[str, set[i
             *(folder / source for source in SOURCES[program].split()),
             "-lpmemobj",
             "-lpmem",
+            "-lpthread",
         ],
         check=True,
     )
@@ -111,7 +113,7 @@ def explore(program: str, edits: list[list[str]], budget: str, sizes: list[str])
         if recorded.returncode:
             raise SystemExit(recorded.stderr)
         record_s = time.monotonic() - begun
-        acks = " {acks}" if name in ("maps", "plog") else ""
+        acks = " {acks}" if name in ACKS else ""
         crashed = subprocess.run(
             [
                 SARDONYX,

@@ -19,6 +19,9 @@ POBJ_LAYOUT_ROOT(maps, struct root);
 POBJ_LAYOUT_TOID(maps, struct value);
 POBJ_LAYOUT_END(maps);
 
+// Keys that the check inserts.
+#define FIRST_NEW 200
+#define NEW 8
 struct value { uint64_t key; };
 struct root { TOID(struct map) map; uint64_t inserts, removals; uint64_t ready; };
 
@@ -40,6 +43,11 @@ static struct map_ctx *ctx;
 // Whether the map allocates its values; the hash maps are given numbers instead.
 static int owns;
 
+static int insert(TOID(struct map) map, uint64_t key) {
+    return owns ? map_insert_new(ctx, map, key, sizeof(struct value), TOID_TYPE_NUM(struct value), constructor, &key)
+                : map_insert(ctx, map, key, (PMEMoid){1, key});
+}
+
 static int run(PMEMobjpool *pool, TOID(struct root) root, uint64_t inserts, uint64_t removals) {
     D_RW(root)->inserts = inserts;
     D_RW(root)->removals = removals;
@@ -49,10 +57,7 @@ static int run(PMEMobjpool *pool, TOID(struct root) root, uint64_t inserts, uint
     pmemobj_persist(pool, &D_RW(root)->ready, 8);
     for (uint64_t i = 0; i < inserts; i++) {
         uint64_t key = key_of(i);
-        int failed = owns ? map_insert_new(ctx, D_RO(root)->map, key, sizeof(struct value), TOID_TYPE_NUM(struct value),
-                                           constructor, &key)
-                          : map_insert(ctx, D_RO(root)->map, key, (PMEMoid){1, key});
-        if (failed) return 5;
+        if (insert(D_RO(root)->map, key)) return 5;
         printf("insert %lu\n", key);
         fflush(stdout);
     }
@@ -102,6 +107,17 @@ static int check(PMEMobjpool *pool, TOID(struct root) root, const char *acks) {
         else if (i < inserts + removals) state[removed(i - inserts, inserts)] = 0;
     }
     if (!known) { puts("no state that there ever was"); return 14; }
+    // What is there is nobody else's: new entries leave it alone.
+    for (uint64_t key = FIRST_NEW; key < FIRST_NEW + NEW; key++) {
+        if (insert(D_RO(root)->map, key)) { printf("%lu cannot be inserted\n", key); return 17; }
+        state[key] = 1;
+    }
+    for (uint64_t key = 1; key < FIRST_NEW; key++) state[key] = here[key];
+    memset(here, 0, sizeof here);
+    if (map_foreach(ctx, D_RO(root)->map, wrong, NULL) || memcmp(state, here, sizeof here)) {
+        puts("new entries spoil old ones");
+        return 18;
+    }
     // What is there must be there to be freed.
     for (uint64_t key = 1; key < 256; key++)
         if (here[key] && (owns ? map_remove_free(ctx, D_RO(root)->map, key) : OID_IS_NULL(map_remove(ctx, D_RO(root)->map, key)))) {
