@@ -34,6 +34,15 @@ const LOOKING: f64 = 0.7;
 /// A recovery's time, in times of the undisturbed one, and at least.
 const PATIENCE: u32 = 50;
 const LEAST_TIME: Duration = Duration::from_secs(2);
+/// Where a time-out decides no violation (the search for the start, reductions), a recovery's time, in times of the slowest that
+/// coped, and at least.
+const HASTE: u32 = 10;
+const LEAST_HASTE: Duration = Duration::from_millis(200);
+/// Of a budget, what is spent on waiting for recoveries that do not end.
+const WAITING: f64 = 0.25;
+/// The search for the start tries so many cuts one by one, then one in so many that came before.
+const CLOSELY: u32 = 256;
+const SPARSE: u32 = 32;
 /// Jobs that wait for a worker.
 const QUEUE: usize = 16;
 
@@ -93,8 +102,12 @@ pub struct Found {
     pub violations: Vec<Violation>,
     /// Causes of some of them: the violation's index, and what it comes down to.
     pub reduced: Vec<(usize, Reduced)>,
+    /// Kinds of violations that there was no time to reduce, or not to the end.
+    pub unreduced: usize,
     /// The first cut that was tried.
     pub start: u32,
+    /// Seconds until it was known.
+    pub start_seconds: f64,
     /// Images tried.
     pub images: u64,
     /// Recoveries run, those of reductions included.
@@ -130,10 +143,24 @@ pub struct Shared {
     pub platform: Platform,
     /// Recoveries so far.
     pub recoveries: AtomicU64,
-    /// Verdicts by image.
-    verdicts: Mutex<FxHashMap<(u64, usize), bool>>,
+    /// When the budget is spent.
+    deadline: Instant,
+    /// Nanoseconds of the slowest recovery that coped.
+    slowest: AtomicU64,
+    /// Whether it copes, by image; and of a time-out, after how long.
+    verdicts: Mutex<FxHashMap<(u64, usize), (bool, Duration)>>,
     /// Everybody is to stop.
     pub stop: AtomicBool,
+}
+
+impl Shared {
+    /// How long to wait where a time-out decides no violation.
+    pub fn haste(&self) -> Duration {
+        let slowest = Duration::from_nanos(self.slowest.load(Ordering::Relaxed));
+        (slowest * HASTE)
+            .max(LEAST_HASTE)
+            .min(self.recovery.time)
+    }
 }
 
 /// What one worker has: a copy of the pool and files for the recovery.
@@ -167,11 +194,16 @@ impl<'a> Bench<'a> {
         shared.recording.acked(shared.course.cuts[cut as usize].row)
     }
 
-    /// Runs the recovery on an image, with so much acknowledged.
+    /// Runs the recovery on an image, with so much acknowledged, at most so long.
     ///
     /// # Errors
     /// It cannot be run.
-    pub fn run(&mut self, image: &Image, acked: usize) -> Result<Ended, PersistError> {
+    pub fn run(
+        &mut self,
+        image: &Image,
+        acked: usize,
+        time: Duration,
+    ) -> Result<Ended, PersistError> {
         let recording = &self.shared.recording;
         if self.shared.recovery.wants_acks() && self.acked != Some(acked) {
             let mut file =
@@ -182,7 +214,13 @@ impl<'a> Bench<'a> {
         }
         self.copy.make(image);
         self.shared.recoveries.fetch_add(1, Ordering::Relaxed);
-        let ended = (self.shared.recovery).run(self.copy.path(), &self.acks, &self.output);
+        let recovery = &self.shared.recovery;
+        let begun = Instant::now();
+        let ended = recovery.run(self.copy.path(), &self.acks, &self.output, time);
+        if ended.as_ref().is_ok_and(|&ended| !recovery.fails(ended)) {
+            let took = begun.elapsed().as_nanos() as u64;
+            self.shared.slowest.fetch_max(took, Ordering::Relaxed);
+        }
         self.copy.restore(image)?;
         ended
     }
@@ -197,11 +235,16 @@ impl<'a> Bench<'a> {
         Ok(files)
     }
 
-    /// Whether the recovery copes with an image; asked once of each.
+    /// Whether the recovery copes with an image within some time; asked once of each.
     ///
     /// # Errors
-    /// It cannot be run, or everybody is to stop.
-    pub fn copes(&mut self, image: &Image, acked: usize) -> Result<bool, PersistError> {
+    /// It cannot be run, everybody is to stop, or the budget is spent.
+    pub fn copes(
+        &mut self,
+        image: &Image,
+        acked: usize,
+        time: Duration,
+    ) -> Result<bool, PersistError> {
         if self.shared.stop.load(Ordering::Relaxed) {
             return Err(PersistError::Cancelled);
         }
@@ -214,11 +257,21 @@ impl<'a> Bench<'a> {
             },
         );
         let lock = || self.shared.verdicts.lock().expect("nobody panics with it");
-        if let Some(&known) = lock().get(&key) {
-            return Ok(known);
+        if let Some(&(copes, waited)) = lock().get(&key)
+            && waited >= time
+        {
+            return Ok(copes);
         }
-        let copes = !self.shared.recovery.fails(self.run(image, acked)?);
-        lock().insert(key, copes);
+        if Instant::now() >= self.shared.deadline {
+            return Err(PersistError::Late);
+        }
+        let ended = self.run(image, acked, time)?;
+        let copes = !self.shared.recovery.fails(ended);
+        let waited = match ended {
+            Ended::TimedOut => time,
+            _ => Duration::MAX,
+        };
+        lock().insert(key, (copes, waited));
         Ok(copes)
     }
 
@@ -238,7 +291,7 @@ impl<'a> Bench<'a> {
 }
 
 enum Job {
-    Try(Image),
+    Try(Image, Duration),
     Reduce(usize, Image),
 }
 
@@ -293,11 +346,11 @@ fn work(
         let job = jobs.lock().expect("nobody panics with it").recv();
         let answer = match job {
             Err(_) => return,
-            Ok(Job::Try(image)) => {
+            Ok(Job::Try(image, time)) => {
                 let acked = bench.acked(image.cut);
                 let result = match shared.stop.load(Ordering::Relaxed) {
                     true => Err(PersistError::Cancelled),
-                    false => bench.run(&image, acked).map(|ended| {
+                    false => bench.run(&image, acked, time).map(|ended| {
                         let said = match shared.recovery.fails(ended) {
                             true => bench.said(),
                             false => String::new(),
@@ -410,9 +463,10 @@ pub fn explore(
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Explored, PersistError> {
     let started = Instant::now();
+    let deadline = started + Duration::from_secs_f64(question.budget);
     let platform = Platform::named(&question.platform)
         .ok_or_else(|| PersistError::new("--platform: give adr or eadr"))?;
-    let recording = Recording::open(&question.recording, &question.pool)?;
+    let mut recording = Recording::open(&question.recording, &question.pool)?;
     check(&recording, platform)?;
     if question.source {
         Sources::new(&recording).check()?;
@@ -424,18 +478,28 @@ pub fn explore(
             question.recording.display()
         )));
     }
+    if wants_acks && recording.acks.is_empty() {
+        recording.notes.push(
+            "the recording keeps what the program printed, and it printed nothing, so that {acks} is empty at every cut: \
+             have the program write what it promises (and flush its output), or name the descriptor with --acks-fd when \
+             it is recorded"
+                .to_owned(),
+        );
+    }
     let course = Course::of(&recording, platform);
     let mut shared = Shared {
         recovery: Recovery {
             words: question.recover.clone(),
             ok: question.ok.clone(),
-            time: Duration::from_secs_f64(question.time_limit.unwrap_or(60.0)),
+            time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
             memory: question.memory_limit,
         },
         recording,
         course,
         platform,
         recoveries: AtomicU64::new(0),
+        deadline,
+        slowest: AtomicU64::new(0),
         verdicts: Mutex::default(),
         stop: AtomicBool::new(false),
     };
@@ -449,7 +513,9 @@ pub fn explore(
     let mut found = Found {
         violations: Vec::new(),
         reduced: Vec::new(),
+        unreduced: 0,
         start: 0,
+        start_seconds: 0.0,
         images: 0,
         recoveries: 0,
         by_cut: FxHashMap::default(),
@@ -464,7 +530,7 @@ pub fn explore(
     if let Some(image) = replay {
         let mut bench = Bench::new(&shared, &ground, &folder.path().join("replay"))?;
         let acked = bench.acked(image.cut);
-        let ended = bench.run(&image, acked)?;
+        let ended = bench.run(&image, acked, shared.recovery.time)?;
         let said = bench.said();
         if let Some(keep) = &question.keep {
             std::fs::create_dir_all(keep).map_err(PersistError::io(keep.display()))?;
@@ -485,7 +551,6 @@ pub fn explore(
     let (jobs, waiting) = sync_channel(QUEUE);
     let waiting = Mutex::new(waiting);
     let (answers, answered) = channel();
-    let deadline = started + Duration::from_secs_f64(question.budget);
     std::thread::scope(|scope| {
         for worker in 0..threads {
             let (shared, waiting, ground, start) = (&shared, &waiting, &ground, &start);
@@ -512,10 +577,12 @@ pub fn explore(
             shared: &shared,
             platform,
             started,
-            deadline,
             found: &mut found,
             kinds: FxHashMap::default(),
             failed: FxHashMap::default(),
+            refused: (Ended::Status(0), String::new()),
+            waited: Duration::ZERO,
+            workers: threads as f64,
             problem: None,
             tell,
         };
@@ -574,7 +641,7 @@ fn undisturbed(
     let mut least = Duration::MAX;
     for _ in 0..2 {
         let begun = Instant::now();
-        let ended = bench.run(&image, acked)?;
+        let ended = bench.run(&image, acked, bench.shared.recovery.time)?;
         least = least.min(begun.elapsed());
         if shared.recovery.fails(ended) {
             let said = bench.said();
@@ -632,11 +699,15 @@ struct Search<'a> {
     shared: &'a Shared,
     platform: Platform,
     started: Instant,
-    deadline: Instant,
     found: &'a mut Found,
     kinds: FxHashMap<Kind, u64>,
     /// Violations by kind of cut and of image.
     failed: FxHashMap<(u64, Kind), u32>,
+    /// How a recovery ended that did not cope while the start was looked for, and what it said.
+    refused: (Ended, String),
+    /// For recoveries that did not end.
+    waited: Duration,
+    workers: f64,
     problem: Option<PersistError>,
     tell: &'a (dyn Fn(u64, u64) -> bool + Sync),
 }
@@ -649,6 +720,7 @@ impl Search<'_> {
         };
         start.store(u64::from(first), Ordering::Relaxed);
         self.found.start = first;
+        self.found.start_seconds = self.started.elapsed().as_secs_f64();
         self.look(crew, first)?;
         self.found.looking = self.started.elapsed().as_secs_f64();
         let mut kinds: Vec<_> = self.kinds.drain().collect();
@@ -660,40 +732,82 @@ impl Search<'_> {
         self.reduce(crew)
     }
 
-    /// The first cut at which the recovery copes with what was fenced.
+    /// The first cut at which the recovery copes with what was fenced: of the early ones each is tried, of later ones some until one
+    /// is found, and then those before it.
     fn first_success(&mut self, crew: &mut Crew) -> Result<u32, PersistError> {
         let cuts = self.shared.course.cuts.len() as u32;
-        let mut least = None;
-        let mut last = (Ended::Status(0), String::new());
-        let mut next = 0;
+        let mut sparse: Vec<u32> = vec![0];
+        while let Some(&last) = sparse.last()
+            && last + 1 < cuts
+        {
+            let step = 1 + last.saturating_sub(CLOSELY) / SPARSE;
+            sparse.push((last + step).min(cuts - 1));
+        }
+        let mut tried = 0;
+        let mut found = self.first_of(crew, &sparse, &mut tried)?;
+        let before = match found {
+            Some(cut) => sparse[sparse.partition_point(|&s| s < cut).saturating_sub(1)]..cut,
+            None => 0..cuts,
+        };
+        let between: Vec<u32> = before
+            .filter(|cut| sparse.binary_search(cut).is_err())
+            .collect();
+        if let Some(earlier) = self.first_of(crew, &between, &mut tried)? {
+            found = Some(earlier);
+        }
+        found.ok_or_else(|| {
+            let (ended, said) = &self.refused;
+            let colon = if said.is_empty() { "" } else { ": " };
+            let (tries, why, remedy) = match tried < cuts {
+                true => (
+                    format!("{tried} of the {cuts} cuts that --budget had time for"),
+                    "the start was not found",
+                    "give more time with --budget, or say with --start from where on the pool is made",
+                ),
+                false => (
+                    format!("{cuts} cuts"),
+                    "nothing that the program makes sure of is a pool that it accepts",
+                    "say with --start from where on it should be one",
+                ),
+            };
+            PersistError::new(format!(
+                "--recover: it copes at none of the {tries} with what was fenced there ({ended}{colon}{said}): {why}; {remedy}"
+            ))
+        })
+    }
+
+    /// The first of some cuts at which the recovery copes with what was fenced, as far as there is time; `tried` counts.
+    fn first_of(
+        &mut self,
+        crew: &mut Crew,
+        cuts: &[u32],
+        tried: &mut u32,
+    ) -> Result<Option<u32>, PersistError> {
+        let mut least: Option<u32> = None;
+        let mut next = cuts.iter();
         loop {
-            while next < cuts && least.is_none() && crew.waiting < QUEUE {
-                crew.give(Job::Try(Image::fenced(next)));
-                next += 1;
+            while least.is_none()
+                && crew.waiting < QUEUE
+                && Instant::now() < self.shared.deadline
+                && let Some(&cut) = next.next()
+            {
+                *tried += 1;
+                crew.give(Job::Try(Image::fenced(cut), self.shared.haste()));
             }
             match crew.next() {
-                None => break,
+                None => return Ok(least),
                 Some(Answer::Tried(image, result)) => {
                     let (ended, said) = result?;
-                    if !self.shared.recovery.fails(ended) {
-                        least = Some(least.map_or(image.cut, |l: u32| l.min(image.cut)));
+                    if self.shared.recovery.fails(ended) {
+                        self.refused = (ended, said);
                     } else {
-                        last = (ended, said);
+                        least = Some(least.map_or(image.cut, |l| l.min(image.cut)));
                     }
                 }
                 Some(Answer::Reduced(..)) => {}
             }
             self.listen()?;
         }
-        least.ok_or_else(|| {
-            PersistError::new(format!(
-                "--recover: it copes at none of the {cuts} cuts with what was fenced there ({}{}{}): nothing that the program \
-                 makes sure of is a pool that it accepts; say with --start from where on it should be one",
-                last.0,
-                if last.1.is_empty() { "" } else { ": " },
-                last.1
-            ))
-        })
     }
 
     fn listen(&mut self) -> Result<(), PersistError> {
@@ -715,6 +829,9 @@ impl Search<'_> {
                 let at = self.found.by_cut.entry(image.cut).or_default();
                 at.0 += 1;
                 at.1 += u32::from(self.shared.recovery.fails(ended));
+                if ended == Ended::TimedOut {
+                    self.waited += self.shared.recovery.time;
+                }
                 if self.shared.recovery.fails(ended) {
                     let cut = self.shared.course.cuts[image.cut as usize];
                     *self.failed.entry((cut.signature, image.kind)).or_default() += 1;
@@ -755,7 +872,7 @@ impl Search<'_> {
                     let cut = shared.course.cuts[image.cut as usize];
                     let known = self.failed.get(&(cut.signature, image.kind));
                     if known.is_none_or(|&count| count < SAME) {
-                        crew.give(Job::Try(image));
+                        crew.give(Job::Try(image, shared.recovery.time));
                     }
                     let share = if self.found.violations.is_empty() {
                         1.0
@@ -765,6 +882,7 @@ impl Search<'_> {
                     let passed = self.started.elapsed().as_secs_f64();
                     ended = self.found.violations.len() >= ENOUGH
                         || passed > self.question.budget * share
+                        || self.waited.as_secs_f64() > self.question.budget * WAITING * self.workers
                         || self.problem.is_some()
                         || self.listen().is_err();
                     !ended
@@ -796,17 +914,19 @@ impl Search<'_> {
                 chosen.push(number);
             }
         }
-        // What differs least from what is sure says most.
+        // What differs least from what is sure says most; what does not end takes long.
         chosen.sort_by_key(|&number| {
-            let image = &self.found.violations[number].image;
-            (image.kind, image.cut)
+            let violation = &self.found.violations[number];
+            let image = &violation.image;
+            (violation.ended == Ended::TimedOut, image.kind, image.cut)
         });
         let spread = (chosen.len() / REDUCED).max(1);
         let chosen: Vec<usize> = chosen.into_iter().step_by(spread).take(REDUCED).collect();
+        self.found.unreduced = chosen.len();
         let mut next = chosen.iter();
         let (mut known, mut stale) = (FxHashSet::default(), 0);
         loop {
-            while crew.waiting < 4 && stale < NOTHING_NEW && Instant::now() < self.deadline {
+            while crew.waiting < 4 && stale < NOTHING_NEW && Instant::now() < self.shared.deadline {
                 let Some(&number) = next.next() else { break };
                 let image = self.found.violations[number].image.clone();
                 crew.give(Job::Reduce(number, image));
@@ -832,12 +952,16 @@ impl Search<'_> {
                         true => stale = 0,
                         false => stale += 1,
                     }
+                    self.found.unreduced -= usize::from(reduced.finished);
                     self.found.reduced.push((number, reduced));
                 }
                 Some(Answer::Reduced(_, Err(e))) | Some(Answer::Tried(_, Err(e))) => return Err(e),
                 Some(Answer::Tried(..)) => {}
             }
             self.listen()?;
+        }
+        if stale >= NOTHING_NEW {
+            self.found.unreduced = 0;
         }
         self.found.reduced.sort_by_key(|(number, _)| *number);
         Ok(())

@@ -33,6 +33,9 @@ pub enum PersistError {
     /// Somebody asked to stop.
     #[error("cancelled")]
     Cancelled,
+    /// The budget is spent.
+    #[error("the budget is spent")]
+    Late,
 }
 
 impl PersistError {

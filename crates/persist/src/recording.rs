@@ -246,7 +246,7 @@ impl Recording {
                 .collect(),
             modules: entry(&provenance, "modules"),
             marks: entry(&provenance, "marks"),
-            has_acks: !acks.is_empty(),
+            has_acks: provenance.more.contains_key("acks"),
             acks: acks
                 .into_iter()
                 .map(|(row, text)| (row, text.chars().map(|c| c as u8).collect()))

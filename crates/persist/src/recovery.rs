@@ -76,11 +76,17 @@ impl Recovery {
         words.map(|word| replaced(word, pool, acks)).collect()
     }
 
-    /// Runs it on `pool`; what it says goes to the file `output`.
+    /// Runs it on `pool`, at most so long; what it says goes to the file `output`.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn run(&self, pool: &Path, acks: &Path, output: &Path) -> Result<Ended, PersistError> {
+    pub fn run(
+        &self,
+        pool: &Path,
+        acks: &Path,
+        output: &Path,
+        time: Duration,
+    ) -> Result<Ended, PersistError> {
         let failed = || PersistError::io(output.display());
         let file = File::create(output).map_err(failed())?;
         let words = self.command(pool, acks);
@@ -112,10 +118,10 @@ impl Recovery {
                 events: libc::POLLIN,
                 revents: 0,
             };
-            let most = self.time.as_millis().min(i32::MAX as u128) as i32;
+            let most = time.as_millis().min(i32::MAX as u128) as i32;
             let started = std::time::Instant::now();
             let mut ready = libc::poll(&raw mut waited, 1, most);
-            while ready < 0 && started.elapsed() < self.time {
+            while ready < 0 && started.elapsed() < time {
                 ready = libc::poll(&raw mut waited, 1, most); // a signal of ours came between
             }
             libc::close(process);

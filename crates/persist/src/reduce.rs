@@ -4,6 +4,8 @@
 //! From what passes below, the fewest lines that make it fail are those that were *early*; from there to what passes above, the
 //! fewest that make it pass again are those that were *late*.
 
+use std::time::Duration;
+
 use crate::PersistError;
 use crate::explore::Bench;
 use crate::images::{Image, Kind, Over, WHOLE};
@@ -11,8 +13,9 @@ use crate::state::{Course, State, Visit, replay};
 
 /// Recoveries of one search.
 const MOST: u32 = 60;
-/// Cuts before and after that are asked whether they pass.
-const AROUND: u32 = 40;
+/// How far before and after a cut others are asked whether they pass, and how far each is.
+const AROUND: u32 = 400;
+const CLOSE: u32 = 8;
 /// Of a line's stores, how many are tried.
 const STORES: u32 = 8;
 
@@ -29,14 +32,16 @@ pub struct Reduced {
     pub passes: Option<Image>,
     /// Nothing around it passes.
     pub unexplained: bool,
+    /// There was time for all of it.
+    pub finished: bool,
 }
 
-/// The fewest of `items` for which `holds`, which it does for all of them; as far as so many questions find out.
+/// Brings `items` down to the fewest for which `holds`, which it does for all of them; as far as so many questions find out.
 fn fewest<T: Clone>(
-    items: Vec<T>,
+    items: &mut Vec<T>,
     mut holds: impl FnMut(&[T]) -> Result<bool, PersistError>,
-) -> Result<Vec<T>, PersistError> {
-    let (mut items, mut parts, mut asked) = (items, 2, 0);
+) -> Result<(), PersistError> {
+    let (mut parts, mut asked) = (2, 0);
     while items.len() > 1 && asked < MOST {
         let size = items.len().div_ceil(parts);
         let mut next = None;
@@ -59,12 +64,12 @@ fn fewest<T: Clone>(
             }
         }
         match next {
-            Some((fewer, then)) => (items, parts) = (fewer, then),
+            Some((fewer, then)) => (*items, parts) = (fewer, then),
             None if parts >= items.len() => break,
             None => parts = (parts * 2).min(items.len()),
         }
     }
-    Ok(items)
+    Ok(())
 }
 
 /// Floors that differ between two cuts, as of the later.
@@ -118,114 +123,209 @@ impl Visit for Pending {
     }
 }
 
-/// Reduces a violation.
+/// Distances from a cut at which another is asked: each near one, of the far ones some.
+fn distances() -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(1), |d| Some(d + 1 + d / CLOSE)).take_while(|&d| d <= AROUND)
+}
+
+fn given(cut: u32, over: &[Over]) -> Image {
+    Image {
+        cut,
+        over: over.to_vec(),
+        kind: Kind::Given,
+    }
+}
+
+/// Reduces a violation, as far as there is time.
 ///
 /// # Errors
 /// The recovery cannot be run.
 pub fn reduce(bench: &mut Bench<'_>, image: &Image, start: u32) -> Result<Reduced, PersistError> {
-    let shared = bench.shared;
-    let course = &shared.course;
-    let mut acked = bench.acked(image.cut);
-    let given = |cut: u32, over: &[Over]| Image {
-        cut,
-        over: over.to_vec(),
-        kind: Kind::Given,
+    let full = bench.shared.recovery.time;
+    // Most recoveries that have not ended by now never will, and each costs the limit. Of what comes out, the limit decides.
+    let hasty = bench.shared.haste();
+    let (reduced, acked) = reduce_within(bench, image, start, hasty)?;
+    match bench.copes(&reduced.image, acked, full) {
+        Ok(true) => Ok(reduce_within(bench, image, start, full)?.0),
+        Ok(false) | Err(PersistError::Late) => Ok(reduced),
+        Err(e) => Err(e),
+    }
+}
+
+/// And what had been acknowledged, for the image that fails.
+fn reduce_within(
+    bench: &mut Bench<'_>,
+    image: &Image,
+    start: u32,
+    time: Duration,
+) -> Result<(Reduced, usize), PersistError> {
+    let mut search = Search {
+        acked: bench.acked(image.cut),
+        base: image.cut,
+        early: image.over.clone(),
+        late: Vec::new(),
+        passes: None,
+        bench,
+        time,
     };
-    let (mut base, mut over) = (image.cut, image.over.clone());
-    let mut below = true;
-    if !bench.copes(&Image::fenced(base), acked)? {
-        // What was fenced fails already: the first cut at which it does, seen from the one before. If that one fails as well once
-        // it is held to what had been acknowledged by then, nothing came too early: something is late.
-        let mut failing = base;
-        below = false;
-        for cut in (start.max(base.saturating_sub(AROUND))..base).rev() {
-            if bench.copes(&Image::fenced(cut), bench.acked(cut))? {
-                acked = bench.acked(failing);
-                below = bench.copes(&Image::fenced(cut), acked)?;
+    let finished = match search.reduce(start) {
+        Ok(()) => true,
+        Err(PersistError::Late) => false,
+        Err(e) => return Err(e),
+    };
+    let reduced = Reduced {
+        image: given(search.base, &search.early),
+        unexplained: search.early.is_empty() && search.late.is_empty(),
+        early: search.early,
+        late: search.late,
+        passes: search.passes,
+        finished,
+    };
+    Ok((reduced, search.acked))
+}
+
+/// What a reduction has come to.
+struct Search<'a, 'b> {
+    bench: &'a mut Bench<'b>,
+    time: Duration,
+    acked: usize,
+    base: u32,
+    early: Vec<Over>,
+    late: Vec<Over>,
+    passes: Option<Image>,
+}
+
+impl Search<'_, '_> {
+    /// Whether lines over the base pass.
+    fn copes(&mut self, over: &[Over]) -> Result<bool, PersistError> {
+        self.bench.copes(&given(self.base, over), self.acked, self.time)
+    }
+
+    /// Whether what was fenced at a cut passes, with so much acknowledged.
+    fn copes_at(&mut self, cut: u32, acked: usize) -> Result<bool, PersistError> {
+        self.bench.copes(&Image::fenced(cut), acked, self.time)
+    }
+
+    fn reduce(&mut self, start: u32) -> Result<(), PersistError> {
+        let mut below = true;
+        if !self.copes(&[])? {
+            below = self.step_back(start)?;
+        }
+        if below && !self.early.is_empty() {
+            self.narrow_early()?;
+        }
+        match self.above()? {
+            Some(more) => self.narrow_late(more)?,
+            None if below => self.passes = Some(Image::fenced(self.base)),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// What was fenced fails already: the first cut at which it does, seen from the one before. If that one fails as well once it is
+    /// held to what had been acknowledged by then, nothing came too early, something is late, and the answer is no.
+    fn step_back(&mut self, start: u32) -> Result<bool, PersistError> {
+        let (mut failing, mut passing) = (self.base, None);
+        self.early.clear();
+        let base = self.base;
+        for cut in distances().map_while(|d| base.checked_sub(d)) {
+            if cut < start {
+                break;
+            }
+            if self.copes_at(cut, self.bench.acked(cut))? {
+                passing = Some(cut);
                 break;
             }
             failing = cut;
         }
-        acked = bench.acked(failing);
-        base = if below { failing - 1 } else { failing };
-        over = match below {
-            true => between(course, base, failing),
-            false => Vec::new(),
-        };
+        while let Some(low) = passing
+            && failing - low > 1
+        {
+            let middle = low + (failing - low) / 2;
+            match self.copes_at(middle, self.bench.acked(middle))? {
+                true => passing = Some(middle),
+                false => failing = middle,
+            }
+        }
+        self.base = failing;
+        self.acked = self.bench.acked(failing);
+        if let Some(low) = passing
+            && self.copes_at(low, self.acked)?
+        {
+            self.base = low;
+            self.early = between(&self.bench.shared.course, low, failing);
+            return Ok(true);
+        }
+        Ok(false)
     }
-    let mut early = over;
-    if below && !early.is_empty() {
-        early = fewest(early, |lines| Ok(!bench.copes(&given(base, lines), acked)?))?;
-        for i in 0..early.len() {
-            let floor = floor_of(bench, base, early[i].slot);
-            for version in (floor + 1..early[i].version).take(STORES as usize) {
-                let mut tried = early.clone();
+
+    fn narrow_early(&mut self) -> Result<(), PersistError> {
+        let mut early = std::mem::take(&mut self.early);
+        let fewer = fewest(&mut early, |lines| Ok(!self.copes(lines)?));
+        self.early = early;
+        fewer?;
+        for i in 0..self.early.len() {
+            let floor = floor_of(self.bench, self.base, self.early[i].slot);
+            for version in (floor + 1..self.early[i].version).take(STORES as usize) {
+                let mut tried = self.early.clone();
                 tried[i].version = version;
-                if !bench.copes(&given(base, &tried), acked)? {
-                    early = tried;
+                if !self.copes(&tried)? {
+                    self.early = tried;
                     break;
                 }
             }
         }
+        Ok(())
     }
-    // Upwards: all that is pending, or what is fenced later.
-    let failing = given(base, &early);
-    let mut pending = Pending {
-        cut: base,
-        at: 0,
-        over: Vec::new(),
-    };
-    replay(&shared.recording, shared.platform, &mut pending);
-    let mut above = None;
-    if bench.copes(&given(base, &with(&early, &pending.over)), acked)? {
-        above = Some(pending.over);
-    } else {
-        let last = course.cuts.len() as u32 - 1;
-        for cut in base + 1..=last.min(base + AROUND) {
-            if bench.copes(&Image::fenced(cut), acked)? {
-                let more = between(course, base, cut);
-                if bench.copes(&given(base, &with(&early, &more)), acked)? {
-                    above = Some(more);
-                }
+
+    /// Lines that make it pass: all that is pending, or what is fenced later.
+    fn above(&mut self) -> Result<Option<Vec<Over>>, PersistError> {
+        let shared = self.bench.shared;
+        let mut pending = Pending {
+            cut: self.base,
+            at: 0,
+            over: Vec::new(),
+        };
+        replay(&shared.recording, shared.platform, &mut pending);
+        if self.copes(&with(&self.early, &pending.over))? {
+            return Ok(Some(pending.over));
+        }
+        let last = shared.course.cuts.len() as u32 - 1;
+        let base = self.base;
+        for cut in distances().map(|d| base + d) {
+            if cut > last {
                 break;
             }
+            if self.copes_at(cut, self.acked)? {
+                let more = between(&shared.course, self.base, cut);
+                return Ok(self.copes(&with(&self.early, &more))?.then_some(more));
+            }
         }
+        Ok(None)
     }
-    let mut late = Vec::new();
-    let mut passes = None;
-    if let Some(more) = above {
-        let more: Vec<Over> = more
-            .into_iter()
-            .filter(|over| !early.contains(over))
-            .collect();
-        late = fewest(more, |lines| {
-            bench.copes(&given(base, &with(&early, lines)), acked)
-        })?;
-        for i in 0..late.len() {
-            let from = early.iter().find(|over| over.slot == late[i].slot);
-            let floor =
-                from.map_or_else(|| floor_of(bench, base, late[i].slot), |over| over.version);
-            for version in (floor + 1..late[i].version).take(STORES as usize) {
-                let mut tried = late.clone();
+
+    fn narrow_late(&mut self, mut more: Vec<Over>) -> Result<(), PersistError> {
+        more.retain(|over| !self.early.contains(over));
+        let fewer = fewest(&mut more, |lines| self.copes(&with(&self.early, lines)));
+        self.late = more;
+        self.passes = Some(given(self.base, &with(&self.early, &self.late)));
+        fewer?;
+        for i in 0..self.late.len() {
+            let slot = self.late[i].slot;
+            let from = self.early.iter().find(|over| over.slot == slot);
+            let floor = from.map_or_else(|| floor_of(self.bench, self.base, slot), |o| o.version);
+            for version in (floor + 1..self.late[i].version).take(STORES as usize) {
+                let mut tried = self.late.clone();
                 tried[i].version = version;
-                if bench.copes(&given(base, &with(&early, &tried)), acked)? {
-                    late = tried;
+                if self.copes(&with(&self.early, &tried))? {
+                    self.late = tried;
                     break;
                 }
             }
         }
-        passes = Some(given(base, &with(&early, &late)));
-    } else if below {
-        passes = Some(Image::fenced(base));
+        self.passes = Some(given(self.base, &with(&self.early, &self.late)));
+        Ok(())
     }
-    let unexplained = early.is_empty() && late.is_empty();
-    Ok(Reduced {
-        image: failing,
-        early,
-        late,
-        passes,
-        unexplained,
-    })
 }
 
 fn floor_of(bench: &Bench<'_>, cut: u32, slot: u32) -> u32 {

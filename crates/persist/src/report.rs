@@ -198,6 +198,16 @@ fn timeline(
     shown
 }
 
+/// A line of code that may be the fault.
+struct Suspect<'a> {
+    frame: Option<Frame>,
+    through: &'a Option<String>,
+    late: bool,
+}
+
+/// How much a line is suspected whose call made a store, relative to the store's own.
+const CALLER: f64 = 0.45;
+
 /// How much a store says of the fault.
 fn weight(of: &Store, among: usize, late: bool) -> f64 {
     let own = match (&of.frame, &of.through) {
@@ -285,20 +295,32 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
             std::cmp::Reverse(cause.count),
         )
     });
-    let mut suspects: BTreeMap<String, (f64, Store, bool)> = BTreeMap::new();
+    let mut suspects: BTreeMap<String, (f64, Suspect<'_>)> = BTreeMap::new();
     for cause in &causes {
         let sides = [(&cause.early, false), (&cause.late, true)];
         for (stores, late) in sides {
             let mut places = FxHashSet::default();
             for one in stores.iter().filter(|one| places.insert(one.place.clone())) {
                 let more = weight(one, stores.len(), late) * (1.0 + (cause.count as f64).ln());
-                let entry = suspects.entry(one.place.clone());
-                entry.or_insert_with(|| (0.0, one.clone(), late)).0 += more;
+                let mut blame = |place: String, frame: Option<&Frame>, more: f64| {
+                    let suspect = Suspect {
+                        frame: frame.cloned(),
+                        through: &one.through,
+                        late,
+                    };
+                    suspects.entry(place).or_insert((0.0, suspect)).0 += more;
+                };
+                blame(one.place.clone(), one.frame.as_ref(), more);
+                // A store in a small function, inlined or not, is often the caller's affair.
+                let mut own = one.stack.iter().filter(|frame| frame.own());
+                if let Some(caller) = own.find(|frame| frame.place() != one.place) {
+                    blame(caller.place(), Some(caller), more * CALLER);
+                }
             }
         }
     }
     let mut suspects: Vec<_> = suspects.into_iter().collect();
-    suspects.sort_by(|(a, (x, ..)), (b, (y, ..))| y.total_cmp(x).then_with(|| a.cmp(b)));
+    suspects.sort_by(|(a, (x, _)), (b, (y, _))| y.total_cmp(x).then_with(|| a.cmp(b)));
     let causes: Vec<Value> = causes
         .iter()
         .map(|cause| {
@@ -337,15 +359,15 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         "seconds": found.seconds, "looking_s": found.looking,
         "recoveries_per_second": found.recoveries as f64 / found.seconds,
         "undisturbed_s": found.undisturbed, "time_limit_s": found.time_limit,
-        "finished": found.finished,
+        "finished": found.finished, "unreduced": found.unreduced, "start_s": found.start_seconds,
         "passes": PASSES[..found.passes].iter().map(|pass| pass.name).collect::<Vec<_>>(),
         "passes_left": PASSES[found.passes..].iter().map(|pass| pass.name).collect::<Vec<_>>(),
         "violations": found.violations.len(),
         "first_violation_s": found.violations.iter().map(|v| v.seconds).min_by(f64::total_cmp),
         "causes": causes,
-        "suspects": suspects.iter().map(|(place, (score, store, late))| json!({
-            "place": place, "score": score, "frame": store.frame, "through": store.through,
-            "role": if *late { "late" } else { "early" },
+        "suspects": suspects.iter().map(|(place, (score, suspect))| json!({
+            "place": place, "score": score, "frame": suspect.frame, "through": suspect.through,
+            "role": if suspect.late { "late" } else { "early" },
         })).collect::<Vec<_>>(),
         "notes": recording.notes,
         "fails": !found.violations.is_empty(),

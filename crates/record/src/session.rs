@@ -254,6 +254,7 @@ impl Session<'_> {
             window,
             request.pc,
         )?;
+        stream.acks = request.acks.is_some();
         if index == 0 {
             stream.ground = (self.ground.as_ref()).map(|ground| ground.path().to_owned());
         }

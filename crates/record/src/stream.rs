@@ -45,6 +45,8 @@ pub struct Stream {
     modules: Vec<Value>,
     /// What was written to the descriptor that is listened to, and marks, each after so many records.
     printed: Vec<Value>,
+    /// What the program prints is kept.
+    pub acks: bool,
     marks: Vec<Value>,
     /// Where the plugin copied files to.
     pub ground: Option<PathBuf>,
@@ -96,6 +98,7 @@ impl Stream {
             sites: Vec::new(),
             modules: Vec::new(),
             printed: Vec::new(),
+            acks: false,
             marks: Vec::new(),
             ground: None,
             ended: false,
@@ -291,7 +294,8 @@ impl Stream {
             ("acks", self.printed),
             ("marks", self.marks),
         ] {
-            if !list.is_empty() {
+            // That nothing was printed is worth as much as what was.
+            if !list.is_empty() || (key == "acks" && self.acks) {
                 more.insert(key.into(), list.into());
             }
         }

@@ -240,6 +240,9 @@ def _show(people: Console, found: dict[str, Any]) -> None:
     if not found["finished"]:
         left = ", ".join(found["passes_left"])
         people.print(f"not all was tried: of the plan there is left: {left}", soft_wrap=True)
+    if found["unreduced"]:
+        kinds = f"{found['unreduced']} kind{'s' if found['unreduced'] > 1 else ''}"
+        people.print(f"{kinds} of violations not brought down to few lines: --budget ended first")
     if not found["violations"]:
         people.print(Text("no violation", style="green"))
         return

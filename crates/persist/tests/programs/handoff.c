@@ -1,6 +1,8 @@
 // Two threads and a mapped file: `handoff FILE run`: one writes pages, the other says in an index that they are there. `handoff FILE check`.
+// They wait for each other without a lock, which would be a fence.
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,14 +34,14 @@ static void *writer(void *_) {
         flush(page);
         fence();
         written = i + 1;
-        while (published <= i) usleep(50);
+        while (published <= i) sched_yield();
     }
     return _;
 }
 
 static void publish(void) {
     for (uint64_t i = 0; i < PAGES; i++) {
-        while (written <= i) usleep(50);
+        while (written <= i) sched_yield();
         file->index[i] = (i * 7) % PAGES;
         flush(&file->index[i]);
         fence();

@@ -19,6 +19,12 @@ static void flush(const void *at, size_t bytes) {
 }
 static void fence(void) { __asm__ volatile("sfence" ::: "memory"); }
 
+// Not by printf, whose lock is a fence.
+static void say(const char *what, uint64_t number) {
+    char line[64];
+    if (write(1, line, sprintf(line, "%s %lu\n", what, number)) < 0) _exit(4);
+}
+
 static uint64_t sum(const struct entry *e) {
     uint64_t s = e->number;
     for (int i = 0; i < 12; i++) s = s * 31 + e->words[i];
@@ -35,16 +41,14 @@ static void put(struct ring *ring, uint64_t number) {
     ring->tail++;
     flush(&ring->tail, 8);
     fence();
-    printf("put %lu\n", number);
-    fflush(stdout);
+    say("put", number);
 }
 
 static void take(struct ring *ring) {
     ring->head++;
     flush(&ring->head, 8);
     fence();
-    printf("took %lu\n", ring->head - 1);
-    fflush(stdout);
+    say("took", ring->head - 1);
 }
 
 int main(int count, char **words) {

@@ -189,9 +189,9 @@ impl Out {
         }
     }
 
-    /// A write of a line past the caches, from a site.
-    pub fn write_past(&mut self, line: u64, site: Option<u32>) {
-        match self.bytes(line) {
+    /// A write of a line past the caches, from a site: of what the line held then, or of what it holds now.
+    pub fn write_past(&mut self, line: u64, site: Option<u32>, held: Option<[u8; 64]>) {
+        match held.or_else(|| self.bytes(line)) {
             Some(data) => {
                 self.now_known(line);
                 if line >= FILES {
@@ -232,7 +232,8 @@ impl Out {
         }
     }
 
-    fn bytes(&self, line: u64) -> Option<[u8; 64]> {
+    /// What a line of memory holds, if it can be read.
+    pub fn bytes(&self, line: u64) -> Option<[u8; 64]> {
         let address = self.maps.address(line)?;
         if (self.api.page_flags)(address) & PAGE_READ == 0 {
             return None;

@@ -31,6 +31,8 @@ struct Buffer {
     bytes: u64,
     /// Of the latest store to it.
     site: Option<u32>,
+    /// At level `cpu`, what the line held after that store.
+    held: Option<[u8; 64]>,
 }
 
 /// A flush instruction: its operation's code, and where it is.
@@ -193,10 +195,15 @@ impl State {
 
     fn line(&mut self, vcpu: u32, line: u64, store: bool) {
         if self.level == Level::Cpu {
-            return match store {
-                true => self.out.write(op::STORE, line),
-                false => self.out.read(op::LOAD, line),
-            };
+            if !store {
+                return self.out.read(op::LOAD, line);
+            }
+            // A store to the caches is none of what goes past them, and memory has it already.
+            if let Some(at) = self.buffers.iter().position(|b| b.line == line) {
+                let buffer = self.buffers.remove(at);
+                self.out.write_past(line, buffer.site, buffer.held);
+            }
+            return self.out.write(op::STORE, line);
         }
         if !self.buffers.is_empty() {
             self.empty_buffers(|buffer| buffer.line == line);
@@ -224,6 +231,9 @@ impl State {
                 self.buffers[at].site = self.out.site();
             }
             self.buffers[at].bytes |= bit;
+            if self.level == Level::Cpu && (byte == address + size - 1 || byte % 64 == 63) {
+                self.buffers[at].held = self.out.bytes(line);
+            }
             if self.buffers[at].bytes == u64::MAX {
                 self.empty_buffers(|b| known(b));
             }
@@ -243,6 +253,7 @@ impl State {
             line,
             bytes: 0,
             site: None,
+            held: None,
         });
         self.buffers.len() - 1
     }
@@ -253,7 +264,7 @@ impl State {
         self.buffers.retain(|buffer| {
             let go = which(buffer);
             if go {
-                out.write_past(buffer.line, buffer.site);
+                out.write_past(buffer.line, buffer.site, None);
             }
             !go
         });
