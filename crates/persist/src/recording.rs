@@ -98,6 +98,9 @@ pub struct Module {
     pub end: u64,
     /// Where in the file.
     pub offset: u64,
+    /// The first site of the program that had it there; later ones may be of another that it became.
+    #[serde(default)]
+    pub first_site: u32,
     /// Of the file's contents.
     #[serde(default)]
     pub hash: String,

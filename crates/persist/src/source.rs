@@ -158,13 +158,11 @@ impl<'a> Sources<'a> {
             .as_ref()
     }
 
-    /// The functions at an instruction, those inlined first.
-    fn at(&mut self, pc: u64) -> Vec<Frame> {
+    /// The functions at a site's instruction, those inlined first.
+    fn at(&mut self, site: u32, pc: u64) -> Vec<Frame> {
         let recording = self.recording;
-        let module = recording
-            .modules
-            .iter()
-            .find(|m| (m.start..m.end).contains(&pc));
+        let here = |m: &&Module| m.first_site <= site && (m.start..m.end).contains(&pc);
+        let module = (recording.modules.iter().filter(here)).max_by_key(|m| m.first_site);
         let Some(Module {
             path,
             start,
@@ -234,7 +232,7 @@ impl<'a> Sources<'a> {
         let mut next = site;
         while let Some(at) = self.recording.sites.get(next as usize).copied() {
             if at.pc != 0 {
-                frames.extend(self.at(at.pc));
+                frames.extend(self.at(next, at.pc));
             }
             next = at.parent.wrapping_sub(1);
             if next == NOWHERE {

@@ -392,12 +392,12 @@ impl Reader {
                 self.ring.header().stop.store(1, Ordering::Relaxed);
                 break;
             }
-            let become_another = self.first && self.stream.became().is_some();
-            if read == 0 && become_another && (ended || self.program() != self.emulator) {
-                let path = self.stream.became().unwrap_or_default();
+            let lost = self.first && self.stream.lost().is_some();
+            if read == 0 && lost && (ended || self.program() != self.emulator) {
+                let path = self.stream.lost().unwrap_or_default();
                 return Err(RecordError::new(format!(
-                    "the program became {path} by exec, which would run unrecorded; name that program instead: \
-                     sardonyx trace record -- {path} ..."
+                    "the program became {path} by exec, which is no x86-64 program that can be read, and ran unrecorded; \
+                     have it call an x86-64 program instead"
                 )));
             }
             match (read, ended) {

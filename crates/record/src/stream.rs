@@ -51,8 +51,12 @@ pub struct Stream {
     /// Where the plugin copied files to.
     pub ground: Option<PathBuf>,
     ended: bool,
-    /// The program that took the place of this one, as far as is known.
-    became: Option<String>,
+    /// Programs that this one became, each after so many records.
+    execs: Vec<Value>,
+    /// The first site of the program that runs.
+    first_site: usize,
+    /// The program that took the place of this one and is not recorded, as far as is known.
+    lost: Option<String>,
 }
 
 /// What became of a process's trace.
@@ -102,7 +106,9 @@ impl Stream {
             marks: Vec::new(),
             ground: None,
             ended: false,
-            became: None,
+            execs: Vec::new(),
+            first_site: 0,
+            lost: None,
         })
     }
 
@@ -116,9 +122,9 @@ impl Stream {
         self.ended
     }
 
-    /// The program that this one became by exec, unless it did something after that.
-    pub fn became(&self) -> Option<&str> {
-        self.became.as_deref()
+    /// The program that this one became by exec and that is not recorded, unless it did something after that.
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
     }
 
     /// Whether the window is full.
@@ -192,6 +198,7 @@ impl Stream {
                 path,
             } => self.modules.push(json!({
                 "path": String::from_utf8_lossy(&path), "start": start, "end": end, "offset": offset,
+                "first_site": self.first_site,
             })),
             // A character a byte, so that nothing is lost.
             Event::Printed(bytes) => self.printed.push(json!([
@@ -203,16 +210,19 @@ impl Stream {
                 .push(json!([self.kept, String::from_utf8_lossy(&text)])),
             Event::Note(text) => self.notes.push(String::from_utf8_lossy(&text).into_owned()),
             Event::Became(path) => {
-                self.became = Some(String::from_utf8_lossy(&path).into_owned());
+                self.execs
+                    .push(json!([self.kept, String::from_utf8_lossy(&path)]));
+                self.first_site = self.sites.len();
             }
-            Event::End => (self.ended, self.became) = (true, None),
+            Event::Lost(path) => self.lost = Some(String::from_utf8_lossy(&path).into_owned()),
+            Event::End => (self.ended, self.lost) = (true, None),
         }
         Ok(())
     }
 
     fn record(&mut self, record: codec::Record) -> Result<(), RecordError> {
         self.seen += 1;
-        self.became = None;
+        self.lost = None;
         self.instructions += record.gap;
         let op = Op::from_code(record.op)
             .ok_or_else(|| RecordError::new(format!("the plugin sent operation {}", record.op)))?;
@@ -264,7 +274,7 @@ impl Stream {
     /// # Errors
     /// A full disk; the file then does not appear.
     pub fn finish(mut self) -> Result<Finished, TraceError> {
-        if let Some(path) = &self.became {
+        if let Some(path) = &self.lost {
             let note = format!("the program became {path}, which ran unrecorded");
             self.notes.push(note);
         }
@@ -288,6 +298,7 @@ impl Stream {
         more.insert("complete".into(), complete.into());
         for (key, list) in [
             ("threads", self.threads),
+            ("execs", self.execs),
             ("files", self.files),
             ("sites", self.sites),
             ("modules", self.modules),

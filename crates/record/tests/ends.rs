@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{compile, plugin, request, run};
-use sardonyx_record::record;
+use common::{compile, hold, image, plugin, records, request, run};
+use sardonyx::trace::Op;
+use sardonyx_record::{Level, record};
 
 #[test]
 fn threads_whose_stacks_are_gone_leave_no_line_behind() {
@@ -25,30 +26,155 @@ fn threads_whose_stacks_are_gone_leave_no_line_behind() {
     }
 }
 
+fn executable(folder: &Path, name: &str, bytes: &[u8]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&path, mode).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// What the trace says of programs that became others: rows and paths.
+fn execs(trace: &Path) -> Vec<(u64, String)> {
+    let reader = sardonyx::trace::TraceReader::open(trace).unwrap();
+    let execs = reader.provenance().more.get("execs").cloned();
+    serde_json::from_value(execs.unwrap_or_default()).unwrap_or_default()
+}
+
 #[test]
-fn a_program_that_becomes_another_is_an_error_and_no_trace() {
+fn a_program_is_recorded_through_shims() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    compile("truth", folder.path(), &[]);
+    let inner = b"#!/bin/sh -e\ncd \"$1\"\nexec ./truth dumped 4\n";
+    let inner = executable(folder.path(), "inner", inner);
+    let outer = format!(
+        "#!/usr/bin/env sh\nexec {inner} {}\n",
+        folder.path().display()
+    );
+    let outer = executable(folder.path(), "outer", outer.as_bytes());
+    let trace = at("t.parquet");
+    let outcome = run(&request(&trace, &[&outer]));
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
+    let first = &outcome.traces[0];
+    assert!(first.complete && first.notes.is_empty(), "{outcome:?}");
+    // env became a shell, that one another, and that one the program, which says what it held.
+    let execs = execs(&trace);
+    let paths: Vec<&str> = execs.iter().map(|(_, path)| path.as_str()).collect();
+    assert_eq!(paths[1..], [&inner, "./truth"], "{paths:?}");
+    assert!(hold(&trace, &at("dumped")) > 60_000);
+    let all = records(&trace);
+    for (row, path) in &execs {
+        assert_eq!(
+            all[*row as usize].op,
+            Op::Changed,
+            "what lay there went with {path}"
+        );
+    }
+}
+
+#[test]
+fn children_that_become_others_are_recorded_if_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let program = compile("truth", folder.path(), &[]);
+    let script = format!(
+        "#!/bin/sh\n{} {} 4\nexit 5\n",
+        program.display(),
+        at("dumped").display()
+    );
+    let script = executable(folder.path(), "script", script.as_bytes());
+    let mut wanted = request(&at("t.parquet"), &[&script]);
+    let outcome = run(&wanted);
+    assert_eq!((outcome.status, outcome.traces.len()), (Some(5), 1));
+    assert!(at("dumped").exists());
+    wanted.follow_fork = true;
+    let outcome = run(&wanted);
+    assert_eq!(outcome.status, Some(5));
+    assert!(
+        outcome.traces.iter().all(|trace| trace.complete),
+        "{outcome:?}"
+    );
+    hold(&at("t.1.parquet"), &at("dumped"));
+}
+
+#[test]
+fn files_keep_their_lines_in_what_a_program_becomes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let program = compile("exec", folder.path(), &[]);
+    let program = program.to_str().unwrap();
+    for file in ["a", "b"] {
+        std::fs::write(at(file), [0; 4096]).unwrap();
+    }
+    let (a, b) = (at("a"), at("b"));
+    let words = [
+        program,
+        "-m",
+        &a,
+        "1",
+        program,
+        "-m",
+        &b,
+        "2",
+        "/proc/self/exe",
+        "-m",
+        &a,
+        "3",
+        "/bin/true",
+    ];
+    let trace = folder.path().join("t.parquet");
+    let mut wanted = request(&trace, &words);
+    wanted.level = Level::Cpu;
+    assert_eq!(run(&wanted).status, Some(0));
+    assert_eq!(execs(&trace).len(), 3);
+    let reader = sardonyx::trace::TraceReader::open(&trace).unwrap();
+    let files = reader.provenance().more["files"].as_array().unwrap();
+    assert_eq!(files.len(), 2, "{files:?}");
+    let image = image(&records(&trace));
+    for (file, path, byte) in [(&files[0], &a, b'3'), (&files[1], &b, b'2')] {
+        assert_eq!(file["path"], **path);
+        assert_eq!(image[&file["first_line"].as_u64().unwrap()], [byte; 64]);
+    }
+}
+
+#[test]
+fn an_exec_that_fails_leaves_the_program_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.parquet");
+    let program = compile("exec", folder.path(), &[]);
+    let broken = executable(folder.path(), "broken", b"\x7FELF");
+    // A program whose loader is not there.
+    let mut bytes = std::fs::read("/bin/true").unwrap();
+    let name = b"/lib64/ld-linux";
+    let loader = bytes.windows(name.len()).position(|w| w == name).unwrap();
+    bytes[loader + 1..loader + 4].copy_from_slice(b"nil");
+    let unloadable = executable(folder.path(), "unloadable", &bytes);
+    for other in [&broken, &unloadable, "/no/such"] {
+        let outcome = run(&request(&trace, &[program.to_str().unwrap(), other]));
+        assert_eq!(outcome.status, Some(3), "{other}");
+        assert!(outcome.traces[0].complete, "{outcome:?}");
+        assert!(outcome.traces[0].notes.is_empty(), "{outcome:?}");
+        assert!(execs(&trace).is_empty());
+    }
+}
+
+#[test]
+fn a_program_that_becomes_what_cannot_be_recorded_is_an_error_and_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("t.parquet");
     let started = Instant::now();
     let program = compile("exec", folder.path(), &[]);
-    let words = [program.to_str().unwrap(), "/bin/sleep", "100"];
+    // The kernel does not look at the byte that says how wide addresses are.
+    let mut bytes = std::fs::read("/bin/sleep").unwrap();
+    bytes[4] = 1;
+    let other = executable(folder.path(), "other", &bytes);
+    let words = [program.to_str().unwrap(), &other, "100"];
     let problem = record(&request(&trace, &words), &Default::default()).unwrap_err();
     let problem = problem.to_string();
-    assert!(problem.contains("sleep by exec"), "{problem}");
-    assert!(problem.contains("trace record -- "), "{problem}");
+    assert!(problem.contains("other by exec"), "{problem}");
     assert!(started.elapsed() < Duration::from_secs(30));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1); // the program
-
-    // An exec that fails leaves the program as it was.
-    let broken = folder.path().join("broken");
-    std::fs::write(&broken, b"\x7FELF").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&broken, mode).unwrap();
-    let words = [program.to_str().unwrap(), broken.to_str().unwrap()];
-    let outcome = run(&request(&trace, &words));
-    assert_eq!(outcome.status, Some(3));
-    assert!(outcome.traces[0].complete, "{outcome:?}");
-    assert!(outcome.traces[0].notes.is_empty(), "{outcome:?}");
+    assert!(!trace.exists());
 }
 
 /// The part of the recorder that is killed: this test's own program, which calls nothing but this.

@@ -116,9 +116,11 @@ pub enum Event {
     Mark(Vec<u8>),
     /// Something that people should know about the recording.
     Note(Vec<u8>),
-    /// The program is about to become another by exec, and all that was dirty has been sent. If records or the end follow,
-    /// the call failed.
+    /// The program has become this one by exec. What follows is of a new encoder.
     Became(Vec<u8>),
+    /// The program is about to become one by exec that cannot be recorded, and all that was dirty has been sent. If records
+    /// or the end follow, the call failed.
+    Lost(Vec<u8>),
     /// The program ended in order, and all that was dirty has been sent.
     End,
 }
@@ -138,6 +140,7 @@ const SITE: u8 = 0xC8;
 const MODULE: u8 = 0xC9;
 const PRINTED: u8 = 0xCA;
 const MARK: u8 = 0xCB;
+const LOST: u8 = 0xCC;
 
 /// The longest encoding of a record.
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
@@ -204,6 +207,9 @@ impl Encoder {
 
     /// Any event, in bytes of its own.
     pub fn event(&mut self, event: &Event) -> Vec<u8> {
+        if let Event::Became(_) = event {
+            *self = Encoder::default();
+        }
         let mut out = [0; LONGEST_RECORD];
         let mut numbers = |tag: u8, values: &[u64]| {
             out[0] = tag;
@@ -242,10 +248,15 @@ impl Encoder {
                 let length = path.len() as u64;
                 [&numbers(MODULE, &[*start, *end, *offset, length]), path].concat()
             }
-            Event::Note(text) | Event::Became(text) | Event::Printed(text) | Event::Mark(text) => {
+            Event::Note(text)
+            | Event::Became(text)
+            | Event::Lost(text)
+            | Event::Printed(text)
+            | Event::Mark(text) => {
                 let tag = match event {
                     Event::Note(_) => NOTE,
                     Event::Became(_) => BECAME,
+                    Event::Lost(_) => LOST,
                     Event::Printed(_) => PRINTED,
                     _ => MARK,
                 };
@@ -365,6 +376,7 @@ impl Decoder {
             MARK => Event::Mark(from.text()?),
             NOTE => Event::Note(from.text()?),
             BECAME => Event::Became(from.text()?),
+            LOST => Event::Lost(from.text()?),
             END => Event::End,
             _ if tag & !(WITH_DATA | SAME_THREAD | WITH_SITE) <= op::FINAL => {
                 let gap = from.number()?;
@@ -394,6 +406,9 @@ impl Decoder {
             }
             _ => return Err(Undecodable::Damaged),
         };
+        if let Event::Became(_) = event {
+            *self = Decoder::default();
+        }
         Ok((event, from.at))
     }
 }

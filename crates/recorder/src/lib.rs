@@ -1,7 +1,7 @@
 //! The recorder's inner half: a plugin for QEMU's user-mode emulation that watches a program's accesses, keeps a model
 //! of the caches, and sends what reaches memory, with the bytes, to the process that writes the trace.
 //!
-//! [`caches`], [`codec`], [`insn`], [`flow`] and [`group`] are plain code and tested as such; [`ring`] is shared memory. `plugin` is called
+//! [`caches`], [`codec`], [`insn`], [`flow`], [`group`] and [`program`] are plain code and tested as such; [`ring`] is shared memory. `plugin` is called
 //! by QEMU and has to be unsafe. `docs/recorder.md` tells the whole; `crates/record` is the outer half.
 
 pub mod caches;
@@ -12,4 +12,5 @@ pub mod insn;
 pub mod maps;
 pub mod options;
 mod plugin;
+pub mod program;
 pub mod ring;

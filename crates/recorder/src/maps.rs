@@ -57,6 +57,19 @@ impl Maps {
         Some(FILES + ((number as u64) << FILE_LINES_LOG2))
     }
 
+    /// Files in the order of their first mapping, for a process whose mappings are gone and whose files are known.
+    pub fn files(&self) -> &[(u64, u64)] {
+        &self.files
+    }
+
+    /// No mappings, of files that are known.
+    pub fn of(files: Vec<(u64, u64)>) -> Maps {
+        Maps {
+            files,
+            ..Maps::default()
+        }
+    }
+
     /// Maps `length` bytes at `start` to the lines from `line` on. What was mapped there must have been removed.
     pub fn add(&mut self, start: u64, length: u64, line: u64) {
         let at = self.mappings.partition_point(|m| m.start < start);

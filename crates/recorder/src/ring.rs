@@ -120,6 +120,14 @@ impl Ring {
         })
     }
 
+    /// As its writer, where an earlier one has stopped.
+    #[must_use]
+    pub fn resumed(mut self) -> Ring {
+        self.mine = self.header().head.load(Ordering::Acquire);
+        self.other = self.header().tail.load(Ordering::Acquire);
+        self
+    }
+
     /// The shared words.
     #[inline]
     pub fn header(&self) -> &Header {

@@ -287,6 +287,7 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(thread, instructions)| Event::Thread { thread, instructions }),
         1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(Event::Note),
         1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(Event::Became),
+        1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(Event::Lost),
         1 => Just(Event::End),
     ]
 }

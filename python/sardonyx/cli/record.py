@@ -117,9 +117,9 @@ def record(
 ) -> None:
     """Run a program and write down what it asks of memory, with the bytes.
 
-    Any x86-64 Linux program, unmodified; needs Debian's qemu-user. What its children execute with
-    exec runs unrecorded, so name the program itself: cc1, not gcc. A program that a signal ended
-    is status 128 and the signal's number; its trace is kept.
+    Any x86-64 Linux program, unmodified; needs Debian's qemu-user. What it becomes by exec is
+    recorded on, and what its children do and become only with --follow-fork. A program that a
+    signal ended is status 128 and the signal's number; its trace is kept.
 
     [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
     """

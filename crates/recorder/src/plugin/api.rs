@@ -88,6 +88,8 @@ symbols! {
     is_store = c"qemu_plugin_mem_is_store": extern "C" fn(MemInfo) -> bool,
     /// What is added to a guest address for the host's.
     guest_base = c"guest_base": *const usize,
+    /// The program's file, as it was given.
+    exec_path = c"exec_path": *const *const c_char,
     page_flags = c"page_get_flags": extern "C" fn(u64) -> c_int,
     cpu = c"qemu_get_cpu": extern "C" fn(c_int) -> *mut c_void,
     read_register = c"x86_cpu_gdb_read_register":

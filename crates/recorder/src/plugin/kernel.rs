@@ -13,11 +13,13 @@ use libc::*;
 
 use super::api::{Id, PAGE_READ};
 use super::state::State;
-use super::{counters, ground, with};
+use super::{counters, exec, ground, with};
 use crate::codec::{Event, LONGEST_TEXT};
 use crate::maps::FILE_LINES;
 
 const PAGE: u64 = 4096;
+/// The most that the kernel takes for a word of a command (`MAX_ARG_STRLEN`).
+const LONGEST_STRING: usize = 32 * PAGE as usize;
 /// The most that a buffer list of readv may have (`IOV_MAX`).
 const VECTORS: u64 = 1024;
 /// More than any argument of an ioctl that programs commonly use.
@@ -94,25 +96,11 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
                 state.handlers.insert(handler);
             }
         }
-        SYS_execve => before_exec(state, a[0]),
+        SYS_execve => exec::before(state, a),
         SYS_write | SYS_pwrite64 | SYS_sendto => {
             touch(state, vcpu, a[1], a[2], false);
         }
         _ => {}
-    }
-}
-
-/// What the caches hold is sent, since after the call this process is another program, which runs without us.
-fn before_exec(state: &mut State, path: u64) {
-    let Some(path) = text(state, path) else {
-        return;
-    };
-    let Ok(c_path) = std::ffi::CString::new(path.clone()) else {
-        return;
-    };
-    // SAFETY: a C string.
-    if unsafe { libc::access(c_path.as_ptr(), X_OK) } == 0 && state.out.on() {
-        state.finish(&Event::Became(path));
     }
 }
 
@@ -123,7 +111,7 @@ fn drops(advice: u64) -> bool {
 }
 
 /// A word of the guest's.
-fn word(state: &State, address: u64) -> Option<u64> {
+pub fn word(state: &State, address: u64) -> Option<u64> {
     let readable = |at: u64| (state.api.page_flags)(at) & PAGE_READ != 0;
     (readable(address) && readable(address + 7)).then(|| {
         // SAFETY: both ends lie in pages that the guest has mapped readable.
@@ -137,7 +125,7 @@ fn word(state: &State, address: u64) -> Option<u64> {
 /// A C string of the guest's.
 pub fn text(state: &State, address: u64) -> Option<Vec<u8>> {
     let mut text = Vec::new();
-    while text.len() < PAGE as usize {
+    while text.len() < LONGEST_STRING {
         let at = (address + text.len() as u64) & !7;
         let bytes = word(state, at)?.to_le_bytes();
         for &byte in &bytes[((address + text.len() as u64) & 7) as usize..] {

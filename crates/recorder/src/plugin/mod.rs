@@ -7,6 +7,7 @@ mod access;
 mod api;
 mod chain;
 mod counters;
+mod exec;
 mod ground;
 mod grouped;
 mod kernel;
@@ -25,6 +26,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use api::{Api, Id, Info};
+use exec::Left;
 use out::Out;
 use state::State;
 
@@ -153,13 +155,21 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     }
     let api = Api::find()?;
     let options = Options::parse(arguments)?;
-    let path = Path::new(&options.folder).join(FIRST);
+    let left = Left::take(&options.folder);
+    // A child that has become another program has a ring of its own, and ends as it would without a recorder.
+    let own = Path::new(&options.folder).join(Ring::name(std::process::id()));
+    let path = match own.exists() {
+        true => own,
+        false => {
+            die_with(options.reader)?;
+            Path::new(&options.folder).join(FIRST)
+        }
+    };
     let ring = Ring::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    ring.header()
-        .writer
-        .store(std::process::id(), Ordering::Relaxed);
-    die_with(options.reader)?;
-    ring.header().begun.store(1, Ordering::Release);
+    let header = ring.header();
+    header.writer.store(std::process::id(), Ordering::Relaxed);
+    header.begun.store(1, Ordering::Release);
+    let ring = ring.resumed();
     let out = Out::new(api, ring, options.skip, options.read_data, options.page_map);
     let sites = options.sites;
     let mut state = State::new(api, options, out)?;
@@ -167,6 +177,9 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     state.registers_are_stored = sync::store_registers();
     let chained = chain::between_pages();
     state.checked = std::env::var_os(verify::VARIABLE).map(|_| verify::Checked::new(chained));
+    if let Some(left) = left {
+        left.resume(&mut state);
+    }
     // SAFETY: no callback is registered yet, so nobody else looks.
     unsafe { (*STATE.0.get()).write(state) };
     // SAFETY: the handlers are functions that live as long as the process.

@@ -25,8 +25,8 @@ pub struct Out {
     api: Api,
     ring: Option<Ring>,
     encoder: Encoder,
-    /// Instructions at the last record.
-    last: u64,
+    /// Instructions at the last record; a program that this process became begins at the last of the one before.
+    pub last: u64,
     /// Instructions before which nothing is sent.
     pub skip: u64,
     /// The thread that the next records are of.

@@ -20,9 +20,24 @@ struct Frame {
 pub struct Sites {
     threads: Vec<Vec<Frame>>,
     numbers: HashMap<(u32, u64), u32>,
+    /// The number of the first: an earlier program of this process had the ones before.
+    first: u32,
 }
 
 impl Sites {
+    /// Sites numbered from `first` on.
+    pub fn from(first: u32) -> Sites {
+        Sites {
+            first,
+            ..Sites::default()
+        }
+    }
+
+    /// The number that the next new site will get.
+    pub fn next(&self) -> u32 {
+        self.first + self.numbers.len() as u32
+    }
+
     fn frames(&mut self, vcpu: u32) -> &mut Vec<Frame> {
         let at = vcpu as usize;
         if self.threads.len() <= at {
@@ -53,9 +68,13 @@ impl Sites {
     /// The number of the site of `pc`; `tell` is called with each that is new: its parent plus 1, its address.
     pub fn number(&mut self, vcpu: u32, pc: u64, mut tell: impl FnMut(u32, u64)) -> u32 {
         self.frames(vcpu);
-        let Sites { threads, numbers } = self;
+        let Sites {
+            threads,
+            numbers,
+            first,
+        } = self;
         let mut of = |parent: u32, pc: u64| {
-            let next = numbers.len() as u32;
+            let next = *first + numbers.len() as u32;
             *numbers.entry((parent, pc)).or_insert_with(|| {
                 tell(parent, pc);
                 next

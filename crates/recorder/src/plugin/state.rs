@@ -340,11 +340,8 @@ impl State {
         self.out.tell(&Event::Gone { line, lines });
     }
 
-    /// The end, or what may be the end, and how it comes about.
-    pub fn finish(&mut self, how: &Event) {
-        if !self.out.on() {
-            return;
-        }
+    /// Sends what is dirty, as `op`, and what nobody told yet.
+    pub fn empty(&mut self, op: u8) {
         self.settle(0);
         self.empty_buffers(|_| true);
         for address in std::mem::take(&mut self.cleared) {
@@ -355,15 +352,29 @@ impl State {
         }
         if self.level == Level::Memory {
             for line in self.caches.drain() {
-                self.out.write(op::FINAL, line);
+                self.out.write(op, line);
             }
         }
+    }
+
+    /// The end, or what may be the end, and how it comes about.
+    pub fn finish(&mut self, how: &Event) {
+        if !self.out.on() {
+            return;
+        }
+        self.empty(op::FINAL);
         for (thread, instructions) in counters::each().enumerate() {
             self.out.tell(&Event::Thread {
                 thread: thread as u16,
                 instructions,
             });
         }
+        self.remark();
+        self.out.tell(how);
+    }
+
+    /// Tells what else there is to know of the program that ends here.
+    pub fn remark(&mut self) {
         if self.out.unreadable > 0 {
             let note = format!(
                 "{} dirty lines could not be read when they were evicted",
@@ -381,48 +392,56 @@ impl State {
             let note = "this QEMU shows registers as of the last load or store: some flushes' addresses may be stale";
             self.out.tell(&Event::Note(note.into()));
         }
-        self.out.tell(how);
     }
-}
 
-impl State {
-    /// Where the program's files are in memory, as the kernel has it; QEMU loads the program itself without a system call of
-    /// the program's.
+    /// Where the program's files are in memory.
     fn tell_modules(&mut self) {
-        // SAFETY: QEMU's variable, set before any code of the guest ran.
-        let base = unsafe { *self.api.guest_base } as u64;
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        for line in maps.lines() {
-            let mut words = line.split_ascii_whitespace();
-            let (Some(range), Some(_), Some(offset)) = (words.next(), words.next(), words.next())
-            else {
-                continue;
-            };
-            if !words.nth(2).is_some_and(|path| path.starts_with('/')) {
-                continue;
-            }
-            let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-            let range = range.split_once('-');
-            let range = range.and_then(|(start, end)| Some((hex(start)?, hex(end)?)));
-            let (Some((start, end)), Some(offset)) = (range, hex(offset)) else {
-                continue;
-            };
-            let seen = start.checked_sub(base).map(|start| (start, end - base));
-            // What the program does not see is the emulator's.
-            let seen = seen.filter(|(start, _)| (self.api.page_flags)(*start) & PAGE_READ != 0);
-            if let Some((start, end)) = seen {
-                let path =
-                    line[line.find('/').expect("it has a path")..].trim_end_matches(" (deleted)");
-                let path = path.as_bytes().to_vec();
+        for mapping in self.mappings() {
+            if mapping.path.starts_with('/') {
                 self.out.tell(&Event::Module {
-                    start,
-                    end,
-                    offset,
-                    path,
+                    start: mapping.start,
+                    end: mapping.end,
+                    offset: mapping.offset,
+                    path: mapping.path.into_bytes(),
                 });
             }
         }
     }
+
+    /// What the program has mapped and can read, as the kernel has it; QEMU loads the program itself without a system call of
+    /// the program's.
+    pub fn mappings(&self) -> Vec<Mapping> {
+        // SAFETY: QEMU's variable, set before any code of the guest ran.
+        let base = unsafe { *self.api.guest_base } as u64;
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let mapping = |line: &str| {
+            let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+            // Start and end, permissions, offset, device, inode, path.
+            let mut words = line.splitn(6, ' ');
+            let (start, end) = words.next()?.split_once('-')?;
+            let offset = hex(words.nth(1)?)?;
+            let path = words.nth(2)?.trim_start();
+            let start = hex(start)?.checked_sub(base)?;
+            // What the program does not see is the emulator's.
+            ((self.api.page_flags)(start) & PAGE_READ != 0).then_some(Mapping {
+                start,
+                end: hex(end)? - base,
+                offset,
+                path: path.trim_end_matches(" (deleted)").to_owned(),
+            })
+        };
+        maps.lines().filter_map(mapping).collect()
+    }
+}
+
+/// A part of the program's memory.
+pub struct Mapping {
+    pub start: u64,
+    pub end: u64,
+    /// Where it is in its file.
+    pub offset: u64,
+    /// Its file, if it begins with a slash.
+    pub path: String,
 }
 
 /// Takes the addresses in `start..end` out of a set.
