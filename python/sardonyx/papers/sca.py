@@ -24,7 +24,7 @@ from sardonyx.papers.sca_causes import CLOSE, READINGS, SWEEPS, Read, apart, is_
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
-from sardonyx.runs.measures import Two, arithmetic_mean, of_known, saved
+from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
 from sardonyx.runs.programs import (
     ACCESSES,
     BYTES,
@@ -245,6 +245,9 @@ def _counter_cache(footprint: int, miss: bool) -> Finder:
     def drop(large: Run, small: Run) -> float | None:
         return of_known(sub, miss_rate(small), miss_rate(large))
 
+    def of_its_own(large: Run, small: Run) -> float | None:
+        return of_known(divide, drop(large, small), miss_rate(small))
+
     def find(programs: Programs, claim: Claim) -> Found:
         large, small = (
             {"design": claim.design, "footprint": footprint, "variant": {COUNTER_CACHE: size}}
@@ -257,6 +260,7 @@ def _counter_cache(footprint: int, miss: bool) -> Finder:
             what if miss else "transactions a second with 8 MB / with 128 KB of counter cache - 1",
             f"runs of {claim.design} over {written_size(footprint)} with both counter caches"
             " (--quick leaves the larger footprints out)",
+            {"of the rate at 128 KB": programs.each(of_its_own, large, small)} if miss else {},
         )
 
     return find
