@@ -48,7 +48,8 @@ pub struct Wear {
 pub struct Image {
     /// For each page: which of its lines have been written, and its frame plus one.
     pages: Vec<[u64; 2]>,
-    frames: usize,
+    /// The page of each frame.
+    frames: Vec<usize>,
     segments: Vec<MmapMut>,
     sparse: FxHashMap<u64, u32>,
     sparse_lines: Vec<(Line, u32)>,
@@ -136,7 +137,7 @@ impl Image {
     /// Starts counting wear anew (after a warm-up); bytes stay.
     pub fn forget_wear(&mut self) {
         self.wear = Wear::default();
-        for frame in 0..self.frames {
+        for frame in 0..self.frames.len() {
             let at = locate(frame, Place(0));
             let wear = FRAME_LINES as usize * WEAR_BYTES;
             self.segments[at.segment][at.wear..at.wear + wear].fill(0);
@@ -231,17 +232,20 @@ impl Image {
     fn touch(&mut self, place: Place) -> usize {
         let page = (place.0 / FRAME_LINES) as usize;
         if page >= self.pages.len() {
-            // A fresh zeroed table costs no memory until it is touched; growing in place would.
+            // A fresh zeroed table costs no memory until it is touched. Growing in place would touch it, and so would a
+            // copy of the old one, which is mostly holes.
             let mut pages = vec![[0; 2]; (page + 1).next_power_of_two()];
-            pages[..self.pages.len()].copy_from_slice(&self.pages);
+            for &used in &self.frames {
+                pages[used] = self.pages[used];
+            }
             self.pages = pages;
         }
         let [written, frame] = &mut self.pages[page];
         *written |= 1 << (place.0 % FRAME_LINES);
         if *frame == 0 {
-            self.frames += 1;
-            *frame = self.frames as u64;
-            if self.frames > self.segments.len() * SEGMENT_FRAMES {
+            self.frames.push(page);
+            *frame = self.frames.len() as u64;
+            if self.frames.len() > self.segments.len() * SEGMENT_FRAMES {
                 let bytes = SEGMENT_FRAMES * FRAME_BYTES;
                 self.segments.push(large_pages(bytes));
             }
