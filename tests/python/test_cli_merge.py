@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import fcntl
 import json
@@ -11,11 +12,15 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sardonyx.cli import app
+from typer.testing import CliRunner
 
 pytestmark = pytest.mark.native
 PAGE = 4096
@@ -40,6 +45,13 @@ def merged(*arguments: object) -> Any:
     return json.loads(sardonyx("merge", *arguments, "--json", "-").stdout)
 
 
+def in_process(*arguments: object) -> str:
+    """The same without a process of its own, which costs half a second."""
+    result = CliRunner().invoke(app, ["merge", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
 def page(number: int) -> bytes:
     return random.Random(number).randbytes(PAGE) if number else bytes(PAGE)
 
@@ -50,26 +62,63 @@ def image(path: Path, *numbers: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize("label", ["cow_smart1", "paper_uzp1_smart1", "same_mps16"])
-def test_the_kernels_counters_come_out_of_the_command(label: str, tmp_path: Path) -> None:
+def kernels_passes() -> dict[str, list[dict[str, str]]]:
+    """What the kernel counted: mix and knobs, then a row a pass."""
     with MEASURED.open() as file:
-        rows = [row for row in csv.DictReader(file) if row["mix"] == label]
-    mix, *knobs = label.split("_")
-    pages = 10_000 if mix == "paper" else 4096
-    passes = str(len(rows))
-    sardonyx("merge", "generate", mix, tmp_path / "vm", "--pages", pages, "--passes", passes)
+        rows = list(csv.DictReader(file))
+    return {label: list(of) for label, of in groupby(rows, key=itemgetter("mix"))}
+
+
+#: Mixes whose pages are written between passes; the last snapshot of the others stays.
+WRITTEN = ("volatile", "vol2", "vol_last8bytes", "cow", "late")
+KEYS = {"smart": "smart_scan", "uzp": "use_zero_pages", "mps": "max_page_sharing"}
+
+
+@pytest.mark.parametrize("label", kernels_passes())
+def test_the_kernels_counters_come_out_of_the_command(label: str, tmp_path: Path) -> None:
+    rows = kernels_passes()[label]
+    *mix, knob = label.split("_")
     sets = []
-    for knob in knobs:
-        name = knob.rstrip("0123456789")
-        key = {"smart": "smart_scan", "uzp": "use_zero_pages", "mps": "max_page_sharing"}[name]
-        value = knob.removeprefix(name)
-        sets += ["--set", f"ksm.{key}={value}"]
-    answer = merged(tmp_path / "vm", "--passes", passes, "--no-what-if", *sets)
-    (run,) = answer["runs"]
+    while (name := knob.rstrip("0123456789")) in KEYS:
+        sets += ["--set", f"ksm.{KEYS[name]}={knob.removeprefix(name)}"]
+        *mix, knob = mix
+    kind = "_".join((*mix, knob))
+    pages = {"g257": 4112, "paper": 10_000}.get(kind, 4096)
+    snapshots = len(rows) if kind in WRITTEN else 1
+    machine = tmp_path / "vm"
+    in_process("generate", kind, machine, "--pages", pages, "--passes", snapshots)
+    options = ("--passes", len(rows), "--no-what-if", "--no-why", "--json", "-")
+    said = in_process(machine, *options, *sets)
+    (run,) = json.loads(said[said.index("{") :])["runs"]
     assert run["design"] == "ksm"
     for row, counters in zip(rows, run["passes"], strict=True):
         assert counters == {name: int(row[name]) for name in counters}
         assert len(counters) == 11
+
+
+def test_they_are_all_that_were_measured() -> None:
+    assert 11 * sum(len(rows) for rows in kernels_passes().values()) == 2882
+
+
+def test_why_owners_and_knobs_are_of_the_first_design_that_merges(tmp_path: Path) -> None:
+    machines = [image(tmp_path / name, 1, 1, 2) for name in ("a.raw", "b.raw")]
+    for designs in ("ksm", "none,pageforge"):
+        answer = merged(*machines, "--designs", designs, "--kernel", "paper", "--owner", "a=a.raw")
+        assert answer["owners"]["saved_pages"] == 2 and answer["why_not"]["merged"] == 6
+        assert answer["what_if"][0]["metrics"]["saved_pages"] == 4
+    keys = answer["what_if"][0]["metrics"]["hardware"]
+    assert keys["comparisons"] > 0
+    ended = sardonyx("merge", machines[0], "--designs", "none", "--owner", "a=a.raw", status=2)
+    assert "--owner: none of --designs merges" in ended.stderr
+
+
+def test_the_tables_fit_a_terminal_of_80_columns(tmp_path: Path) -> None:
+    said = in_process(image(tmp_path / "a.raw", 1, 1, 2), "--designs", "none,ksm,pageforge")
+    rows = [line.split() for line in said.splitlines()]
+    assert ["none", "0.0", "0.0", "0.0", "-", "-", "-", "-"] in rows
+    assert {"none", "ksm", "pageforge"} <= {row[0] for row in rows if row}
+    assert any(row and row[0] == "ksm.max_page_sharing=4294967295" for row in rows)
+    assert max(map(len, said.splitlines())) <= 80
 
 
 def test_pageforge_saves_what_ksm_saves_and_a_run_ends_when_it_has_settled(tmp_path: Path) -> None:
@@ -180,7 +229,8 @@ def test_a_bad_image_is_one_line_with_the_remedy_and_leaves_nothing(tmp_path: Pa
         (("--set", "ksm.max_page_sharing=1"), "give 2 to"),
         (("--kernel", "linux-5"), "did you mean"),
         (("--designs", "pagforge"), 'did you mean "pageforge"'),
-        (("--owner", "a=nobody*"), "no machine left that is called so"),
+        (("--owner", "a=nobody*"), "no machine is called so; they are"),
+        (("--owner", "a=*", "--owner", "b=a*"), "is a's already"),
         (("--mapping", "heap"), "give --pid"),
     ],
 )
@@ -191,62 +241,166 @@ def test_bad_options(arguments: tuple[str, ...], problem: str, tmp_path: Path) -
 
 
 HOLDER = """
-import mmap, sys
-pages = mmap.mmap(-1, 64 * 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-pages.madvise(mmap.MADV_NOHUGEPAGE)
-for at in range(64):
-    pages[at * 4096 : at * 4096 + 8] = (at // 8 + 1).to_bytes(8, "little")
-print("ready", flush=True)
-sys.stdin.read()
+import mmap, os, signal, sys, time
+children = []
+halves = [mmap.mmap(-1, 32 * 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) for _ in range(2)]
+for half in halves:
+    half.madvise(mmap.MADV_NOHUGEPAGE)
+    for at in range(32):
+        half[at * 4096 : at * 4096 + 8] = (at // 8 + 1).to_bytes(8, "little")
+for line in sys.stdin:
+    if line == "unmap\\n":
+        halves.pop().close()
+    if line == "fork\\n":
+        children.append(os.fork())
+        if not children[-1]:
+            time.sleep(60)
+    print(os.getpid(), flush=True)
+for child in children:
+    os.kill(child, signal.SIGKILL)
 """
 
 
+class Holder:
+    """A process with four contents in sixteen pages each, in two mappings."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", HOLDER]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        self.pid = self.process.pid
+        assert self.ask("hello") == self.pid
+
+    def ask(self, what: str) -> int:
+        """Has it do something; who answers."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(what + "\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def end(self) -> None:
+        self.process.communicate()
+
+
 @pytest.fixture
-def holder() -> Iterator[subprocess.Popen[str]]:
-    """A process with eight contents in eight pages each."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    yield process
-    process.communicate()
+def holders() -> Iterator[Callable[[], Holder]]:
+    made = []
+
+    def make() -> Holder:
+        made.append(Holder())
+        return made[-1]
+
+    yield make
+    for holder in made:
+        holder.end()
 
 
-def test_a_live_process(holder: subprocess.Popen[str]) -> None:
+@pytest.fixture
+def holder(holders: Callable[[], Holder]) -> Holder:
+    return holders()
+
+
+class Reader:
+    """``merge --pid ..``, which has read a first snapshot and waits for the second."""
+
+    def __init__(self, json_to: Path, *holders: Holder) -> None:
+        command = [sys.executable, "-m", "sardonyx", "merge", "--every", "4", "--no-what-if"]
+        command += ["--json", str(json_to), *(f"--pid={holder.pid}" for holder in holders)]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdout=pipe, stderr=pipe)
+        folders = {f"/proc/{holder.pid}" for holder in holders}
+        while self.process.poll() is None and not folders <= self._open():
+            time.sleep(0.02)
+        time.sleep(1.5)
+
+    def _open(self) -> set[str]:
+        found = set()
+        for number in Path(f"/proc/{self.process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(number))
+        return found
+
+    def ended(self) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out.decode(), err.decode()
+
+
+def test_a_live_process(holder: Holder) -> None:
     answer = merged("--pid", holder.pid, "--every", "0.1", "--no-what-if", "--designs", "ksm")
     process = answer["machines"][0]["process"]
     assert process["anonymous"] >= 64 and process["shared_already"] > 0
-    assert answer["runs"][0]["metrics"]["saved_pages"] >= 56
+    assert answer["runs"][0]["metrics"]["saved_pages"] >= 60
     assert answer["snapshots"] == 2
 
 
-def test_snapshots_of_a_process_by_the_script(
-    holder: subprocess.Popen[str], tmp_path: Path
-) -> None:
+def test_snapshots_of_a_process_by_the_script(holder: Holder, tmp_path: Path) -> None:
     script = Path(__file__).resolve().parents[2] / "tools/snapshot_processes.py"
     command = [sys.executable, str(script), str(holder.pid), "--out", str(tmp_path / "cores")]
     subprocess.run([*command, "--pause", "--count", "2", "--every", "0.1"], check=True)
     (folder,) = (tmp_path / "cores").iterdir()
     assert [core.name for core in sorted(folder.iterdir())] == ["0001.core", "0002.core"]
     answer = merged(folder, "--no-what-if")
-    assert answer["snapshots"] == 2 and answer["runs"][0]["metrics"]["saved_pages"] >= 56
+    assert answer["snapshots"] == 2 and answer["runs"][0]["metrics"]["saved_pages"] >= 60
     regions = [region["region"] for region in answer["why_not"]["regions"]]
     assert "[heap]" in regions or "[anonymous]" in regions
 
 
-def test_a_process_that_exits_meanwhile_and_one_that_never_was(
-    holder: subprocess.Popen[str],
+def test_a_process_that_exits_and_mappings_that_vanish_leave_the_others(
+    holders: Callable[[], Holder], tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "sardonyx", "merge", "--pid", str(holder.pid)]
-    command += ["--every", "6"]
-    reader = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while reader.poll() is None and len(os.listdir(f"/proc/{reader.pid}/task")) < 2:
-        time.sleep(0.05)  # until it has begun its work
-    time.sleep(2)
-    holder.communicate()
-    _, said = reader.communicate(timeout=60)
-    assert reader.returncode == 2 and "exited meanwhile" in said
-    assert "there is no such process" in sardonyx("merge", "--pid", 2**22, status=2).stderr
+    stays, goes = holders(), holders()
+    reader = Reader(tmp_path / "answer.json", stays, goes)
+    goes.end()
+    stays.ask("unmap")
+    status, said, errors = reader.ended()
+    assert (status, errors) == (0, "")
+    answer = json.loads((tmp_path / "answer.json").read_text())
+    kept, gone = answer["machines"]
+    assert kept["ended_at_pass"] is None and 32 <= kept["gone"] < 200
+    assert gone["ended_at_pass"] == 2 and gone["gone"] == gone["pages"]
+    metrics = answer["runs"][0]["metrics"]
+    assert metrics["pages"]["pages"] == kept["pages"] - kept["gone"]
+    assert metrics["saved_pages"] >= 28
+    assert f"pid {goes.pid} (python" in said
+    assert "exited meanwhile; from pass 2 on" in said and "are gone in the last" in said
+
+
+def test_nothing_is_left_if_all_exit_waited_for_or_not(
+    holders: Callable[[], Holder], tmp_path: Path
+) -> None:
+    waited_for, left_alone = holders(), holders()
+    reader = Reader(tmp_path / "answer.json", waited_for, left_alone)
+    waited_for.end()
+    left_alone.process.kill()  # and stays a zombie
+    status, out, said = reader.ended()
+    assert (status, out, said.count("\n")) == (2, "", 1)
+    assert "nothing is left to merge" in said and not list(tmp_path.iterdir())
+    for pid in (waited_for.pid, left_alone.pid):
+        assert f"pid {pid} (python" in said
+
+
+def test_pages_that_a_fork_shares_are_counted(holder: Holder) -> None:
+    alone = merged("--pid", holder.pid, "--snapshots", 1, "--no-what-if")
+    holder.ask("fork")
+    shared = merged("--pid", holder.pid, "--snapshots", 1, "--no-what-if")
+    before, after = (answer["machines"][0]["process"]["forked"] for answer in (alone, shared))
+    assert before < 64 <= after
+
+
+def test_processes_that_cannot_be_read(holder: Holder) -> None:
+    def problem(*pids: int) -> str:
+        options = [f"--pid={pid}" for pid in pids]
+        ended = sardonyx("merge", *options, status=2)
+        assert ended.stdout == "" and ended.stderr.count("\n") == 1
+        return ended.stderr
+
+    assert "there is no such process" in problem(2**22)
+    assert "is given twice" in problem(holder.pid, holder.pid)
+    if Path("/proc/2/comm").exists() and Path("/proc/2/comm").read_text() == "kthreadd\n":
+        assert "kernel thread" in problem(2)
+    nothing = ("--mapping", "no such mapping")
+    ended = sardonyx("merge", "--pid", holder.pid, *nothing, status=2)
+    assert "no anonymous pages in memory in the mappings asked for" in ended.stderr
 
 
 @pytest.mark.skipif(

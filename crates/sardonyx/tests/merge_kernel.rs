@@ -24,6 +24,7 @@ fn machine(mix: Mix, pages: u64, passes: u64) -> Machine {
         name: mix.name().to_owned(),
         snapshots: (1..=last).map(snapshot).collect(),
         process: None,
+        ended: None,
     }
 }
 

@@ -7,6 +7,7 @@ makes images. Left out: everything that computes.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -197,23 +198,26 @@ def _grid(title: str, *columns: str) -> Table:
     return table
 
 
-def _row(name: str, metrics: dict[str, Any]) -> list[str]:
+def _cells(metrics: dict[str, Any], columns: Sequence[str]) -> list[str]:
+    merges = "cpu_share" in metrics
     settled = metrics.get("settled_after_passes")
-    return [
-        name,
-        f"{100 * metrics['saving']:.1f}",
-        _size(metrics["saved_pages"]),
-        _size(metrics["saved_zero_pages"]),
-        "not yet" if settled is None else f"{settled}",
-        _time(metrics.get("settled_after_seconds")),
-        _time(metrics.get("settled_cpu_seconds")),
-        f"{100 * metrics.get('cpu_share', 0):.1f}",
-    ]
+    cells = {
+        "saved %": f"{100 * metrics['saving']:.1f}",
+        "MiB": _size(metrics["saved_pages"]),
+        "zeros MiB": _size(metrics["saved_zero_pages"]),
+        "passes": "-" if not merges else "not yet" if settled is None else f"{settled}",
+        "time": _time(metrics.get("settled_after_seconds")),
+        "processor": _time(metrics.get("settled_cpu_seconds")),
+        "share %": f"{100 * metrics['cpu_share']:.1f}" if merges else "-",
+    }
+    return [cells[column] for column in columns]
 
 
 #: The answer, in a directory of its own.
 MERGE = "merge.json"
 COLUMNS = ("saved %", "MiB", "zeros MiB", "passes", "time", "processor", "share %")
+#: Beside the long names of knobs, in a terminal of 80 columns.
+KNOB_COLUMNS = ("saved %", "MiB", "time", "processor", "share %")
 
 
 def _tell(people: Console, answer: dict[str, Any]) -> None:
@@ -225,26 +229,27 @@ def _tell(people: Console, answer: dict[str, Any]) -> None:
         *COLUMNS,
     )
     for done in answer["runs"]:
-        if done["design"] != "none":
-            table.add_row(*_row(done["design"], done["metrics"]))
+        table.add_row(done["design"], *_cells(done["metrics"], COLUMNS))
     people.print(table)
     people.print(Text("passes, time, processor: until the savings stay the same", style="dim"))
     for machine in answer["machines"]:
+        if (note := merging.came_and_went(machine)) is not None:
+            people.print(Text(note), soft_wrap=True)
         if machine["process"] is not None:
             _tell_process(people, machine["name"], machine["process"])
     if "owners" in answer:
         owners = answer["owners"]
         table = _grid("if only machines of one owner may merge", "owner", "machines", *COLUMNS)
         for row in owners["owners"]:
-            name, *rest = _row(row["owner"], row["metrics"])
-            table.add_row(name, f"{row['machines']}", *rest)
+            cells = _cells(row["metrics"], COLUMNS)
+            table.add_row(row["owner"], f"{row['machines']}", *cells)
         people.print(table)
         people.print(f"all owners: {100 * owners['saving']:.1f} % saved", style="dim")
     if "what_if" in answer:
-        table = _grid("what if", "knob", *COLUMNS)
+        table = _grid("what if", "knob", *KNOB_COLUMNS)
         for row in answer["what_if"]:
-            name = ", ".join(f"{key}={value}" for key, value in row["set"])
-            table.add_row(*_row(name or "as asked", row["metrics"]))
+            name = "\n".join(f"{key}={value}" for key, value in row["set"])
+            table.add_row(name or "as asked", *_cells(row["metrics"], KNOB_COLUMNS))
         people.print(table)
     if "why_not" in answer:
         _tell_why(people, answer["why_not"])
@@ -257,6 +262,8 @@ def _tell_process(people: Console, name: str, process: dict[str, Any]) -> None:
     if process["frames_known"]:
         parts.append(f"{process['merged']:,} merged by the kernel so far")
         parts.append(f"{process['huge']:,} in huge pages")
+    if process["forked"]:
+        parts.append(f"{process['forked']:,} one frame with a forked process already")
     if process["swapped"]:
         parts.append(f"{process['swapped']:,} in swap, not read")
     people.print(Text(f"{name}: {'; '.join(parts)}", style="dim"), soft_wrap=True)

@@ -19,6 +19,7 @@ from sardonyx.report.figure import (
     scatter,
 )
 from sardonyx.report.page import Group
+from sardonyx.runs.merging import came_and_went
 
 #: Counters in the order in which they lie above each other, with what they are called.
 STATES = (
@@ -67,12 +68,15 @@ def groups(answer: dict[str, Any]) -> list[Group]:
 def _kernel(answer: dict[str, Any]) -> str:
     notes = []
     for machine in answer["machines"]:
+        if (note := came_and_went(machine)) is not None:
+            notes.append(note)
         process = machine["process"]
         if process is not None:
             notes.append(
                 f"{machine['name']}: {process['anonymous']:,} anonymous pages, "
                 f"{process['offered']:,} offered for merging, {process['merged']:,} merged by the "
-                f"kernel so far, {process['huge']:,} in huge pages, "
+                f"kernel so far, {process['huge']:,} in huge pages, {process['forked']:,} one "
+                "frame with a forked process already, "
                 f"{process['shared_already']:,} of files or shared memory left out."
             )
         elif machine["not_in_image"]:

@@ -82,26 +82,47 @@ def merge(question: MergeQuestion, watch: Watch | None = None) -> dict[str, Any]
     return {"sardonyx": _core.VERSION, **answer}
 
 
+def came_and_went(machine: dict[str, Any]) -> str | None:
+    """What of a machine is not there to the end: it exited, or mappings vanished."""
+    if machine["ended_at_pass"] is not None:
+        return (
+            f"{machine['name']}: exited meanwhile; from pass {machine['ended_at_pass']} on its "
+            f"{machine['gone']:,} pages are gone, and count for nothing"
+        )
+    if machine["gone"]:
+        return (
+            f"{machine['name']}: {machine['gone']:,} pages of earlier snapshots are gone in the "
+            "last, and count for nothing"
+        )
+    return None
+
+
 def owned(pairs: Sequence[str], names: Sequence[str]) -> tuple[Owner, ...]:
     """``NAME=GLOB`` pairs over the machines' names; a machine is its first owner's."""
     owners: dict[str, list[int]] = {}
-    taken: set[int] = set()
+    taken: dict[int, str] = {}
     for pair in pairs:
         name, equals, glob = pair.partition("=")
         if not (name and equals and glob):
             raise _core.SardonyxError(
                 f"--owner {pair}: not of the form NAME=GLOB; for example --owner web='dumps/web*'"
             )
-        hits = [
+        called = [
             index
             for index, machine in enumerate(names)
-            if index not in taken and (fnmatch(machine, glob) or fnmatch(Path(machine).name, glob))
+            if fnmatch(machine, glob) or fnmatch(Path(machine).name, glob)
         ]
+        hits = [index for index in called if index not in taken]
+        if not called:
+            raise _core.SardonyxError(
+                f"--owner {pair}: no machine is called so; they are {', '.join(names)}"
+            )
         if not hits:
             raise _core.SardonyxError(
-                f"--owner {pair}: no machine left that is called so; they are {', '.join(names)}"
+                f"--owner {pair}: {names[called[0]]} is {taken[called[0]]}'s already; a machine is "
+                "its first owner's, so give the narrower glob first"
             )
-        taken.update(hits)
+        taken |= dict.fromkeys(hits, name)
         owners.setdefault(name, []).extend(hits)
     return tuple(Owner(name=name, machines=tuple(own)) for name, own in owners.items())
 

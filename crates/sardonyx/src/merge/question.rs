@@ -2,12 +2,12 @@
 //! owners lose who do not share with each other, and why pages did not merge.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::images::{self, ImageError, Images, Machine};
+use super::images::{self, ImageError, Images, Machine, Process, Snapshot};
 use super::ksm::settings::{self, Knobs, Preset};
 use super::ksm::{Counters, Maps};
 use super::pageforge::{self, PageForge};
@@ -205,56 +205,98 @@ impl Question {
                 "--designs {name}: there is none; {near}they are {all}"
             )));
         }
+        if !self.owners.is_empty() && self.designs.iter().all(|name| name == "none") {
+            return Err(ImageError(
+                "--owner: none of --designs merges; add ksm or pageforge".to_owned(),
+            ));
+        }
         Ok((settings, preset))
     }
 
-    /// The machines. Processes are looked at together, snapshot by snapshot.
+    /// The machines. Processes are looked at together, snapshot by snapshot; one that has exited has no pages
+    /// from then on.
     fn open(&self, tell: Tell<'_>) -> Result<Option<Vec<Machine>>, ImageError> {
-        let mut machines = Vec::new();
+        let (mut machines, mut live) = (Vec::new(), Vec::new());
         for source in &self.machines {
-            machines.push(match source {
-                Source::Path(path) => images::open(path)?,
-                Source::Pid(pid) => Machine {
-                    name: process_name(*pid),
-                    snapshots: Vec::new(),
-                    process: None,
-                },
-            });
-        }
-        let pids = self
-            .machines
-            .iter()
-            .zip(0..)
-            .filter_map(|(source, index)| match source {
-                Source::Pid(pid) => Some((*pid, index)),
-                Source::Path(_) => None,
-            });
-        let pids: Vec<(u32, usize)> = pids.collect();
-        for snapshot in 0..if pids.is_empty() {
-            0
-        } else {
-            self.snapshots.max(1)
-        } {
-            if snapshot > 0 {
-                std::thread::sleep(Duration::from_millis(self.every_ms));
+            match source {
+                Source::Path(path) => machines.push(images::open(path)?),
+                Source::Pid(pid) => {
+                    let process = Process::open(*pid)?;
+                    let name = process.name();
+                    if machines
+                        .iter()
+                        .any(|machine: &Machine| machine.name == name)
+                    {
+                        return Err(ImageError(format!(
+                            "--pid {pid}: is given twice; its pages would merge with themselves"
+                        )));
+                    }
+                    live.push((machines.len(), process));
+                    machines.push(Machine {
+                        name,
+                        snapshots: Vec::new(),
+                        process: None,
+                        ended: None,
+                    });
+                }
             }
-            for (pid, index) in &pids {
-                if !tell(u64::from(snapshot), u64::from(self.snapshots)) {
+        }
+        let count = self.snapshots.max(1);
+        for pass in 1..=count {
+            if live.is_empty() {
+                break;
+            }
+            if pass > 1 && !self.wait(&mut || tell(u64::from(pass - 1), u64::from(count))) {
+                return Ok(None);
+            }
+            let mut left = Vec::new();
+            for (index, process) in live {
+                if !tell(u64::from(pass - 1), u64::from(count)) {
                     return Ok(None);
                 }
-                let read = images::process_snapshot(*pid, &self.mappings);
-                let gone = || !std::fs::exists(format!("/proc/{pid}")).unwrap_or(true);
-                let (snapshot, about) = read.map_err(|error| match snapshot {
-                    1.. if gone() => ImageError(format!(
-                        "--pid {pid}: the process has exited meanwhile, after {snapshot} snapshot(s); ask for fewer: --snapshots"
-                    )),
-                    _ => error,
-                })?;
-                machines[*index].snapshots.push(snapshot);
-                machines[*index].process = Some(about);
+                let machine: &mut Machine = &mut machines[index];
+                let Some((snapshot, about)) = process.snapshot(&self.mappings)? else {
+                    machine.snapshots.push(Snapshot::empty());
+                    machine.ended = Some(pass);
+                    continue;
+                };
+                if pass == 1 && snapshot.extents.is_empty() {
+                    return Err(process.without_pages(&self.mappings));
+                }
+                machine.snapshots.push(snapshot);
+                machine.process = Some(about);
+                left.push((index, process));
             }
+            live = left;
+        }
+        let ended = machines.iter().map(|machine| {
+            let pass = machine.ended?;
+            Some(format!(
+                "{} before snapshot {pass} of {count}",
+                machine.name
+            ))
+        });
+        if let Some(ended) = ended.collect::<Option<Vec<_>>>() {
+            return Err(ImageError(format!(
+                "nothing is left to merge: exited meanwhile: {}; ask for fewer (--snapshots), or for processes \
+                 that live longer",
+                ended.join(", ")
+            )));
         }
         Ok(Some(machines))
+    }
+
+    /// Until the next snapshot. False if `tell` ended it.
+    fn wait(&self, tell: &mut dyn FnMut() -> bool) -> bool {
+        let until = Instant::now() + Duration::from_millis(self.every_ms);
+        while tell() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(Duration::from_millis(100)));
+        }
+        false
     }
 
     fn runs(
@@ -267,31 +309,20 @@ impl Question {
         let everyone = vec![true; images.machines.len()];
         let snapshots = images.snapshots();
         let mut runs = Vec::new();
-        let mut ksm = None;
+        let mut first = None;
         for design in &self.designs {
-            let finished = match &**design {
-                "none" => {
-                    runs.push(self.unmerged(images));
-                    continue;
-                }
-                "ksm" => {
-                    let run = Run::ksm(images, everyone.clone(), settings);
-                    finish(Box::new(run), self.passes, snapshots, tell)?
-                }
-                _ => {
-                    let search = PageForge::new(settings);
-                    let run = Run::new(images, everyone.clone(), search, Knobs::of(settings));
-                    finish(Box::new(run), self.passes, snapshots, tell)?
-                }
-            };
+            if design == "none" {
+                runs.push(self.unmerged(images));
+                continue;
+            }
+            let run = runner(design, images, everyone.clone(), settings);
+            let finished = finish(run, self.passes, snapshots, tell)?;
             runs.push(json!({
                 "design": design,
                 "metrics": metrics(images, &finished),
                 "passes": finished.passes,
             }));
-            if design == "ksm" {
-                ksm = Some(finished);
-            }
+            first = first.or(Some((design, finished)));
         }
         let mut answer = json!({
             "kernel": self.kernel,
@@ -300,22 +331,24 @@ impl Question {
                 "pages": machine.space.pages(),
                 "not_in_image": machine.missing,
                 "process": machine.process,
+                "ended_at_pass": machine.ended,
+                "gone": machine.gone(),
             })).collect::<Vec<_>>(),
             "snapshots": snapshots,
             "settings": rows().iter().map(|row| said(settings, row)).collect::<serde_json::Map<_, _>>(),
             "assumed": rows().iter().filter_map(|row| assumed(settings, row)).collect::<Vec<_>>(),
             "runs": runs,
         });
-        if let Some(ksm) = ksm {
+        if let Some((design, finished)) = first {
             if self.why {
-                answer["why_not"] = json!(why::why_not(images, &*ksm.run));
+                answer["why_not"] = json!(why::why_not(images, &*finished.run));
             }
-            drop(ksm);
+            drop(finished);
             if !self.owners.is_empty() {
-                answer["owners"] = self.owners(images, settings, tell)?;
+                answer["owners"] = self.owners(design, images, settings, tell)?;
             }
             if self.what_if {
-                answer["what_if"] = self.what_if(images, settings, preset, tell)?;
+                answer["what_if"] = self.what_if(design, images, settings, preset, tell)?;
             }
         }
         Some(answer)
@@ -339,7 +372,13 @@ impl Question {
     }
 
     /// Each owner's machines alone; a machine of nobody is an owner's of its own.
-    fn owners(&self, images: &Images, settings: &Settings, tell: Tell<'_>) -> Option<Value> {
+    fn owners(
+        &self,
+        design: &str,
+        images: &Images,
+        settings: &Settings,
+        tell: Tell<'_>,
+    ) -> Option<Value> {
         let mut owners = self.owners.clone();
         let owned: Vec<usize> = owners
             .iter()
@@ -362,8 +401,8 @@ impl Question {
                 .machines
                 .iter()
                 .for_each(|index| chosen[*index] = true);
-            let run = Run::ksm(images, chosen, settings);
-            let finished = finish(Box::new(run), self.passes, images.snapshots(), tell)?;
+            let run = runner(design, images, chosen, settings);
+            let finished = finish(run, self.passes, images.snapshots(), tell)?;
             let of = finished.run.pages();
             pages += of.pages;
             kept += saved(finished.passes.last().unwrap_or(&Counters::default()));
@@ -380,6 +419,7 @@ impl Question {
     /// One knob turned at a time, the others as they were.
     fn what_if(
         &self,
+        design: &str,
         images: &Images,
         settings: &Settings,
         preset: Preset,
@@ -422,17 +462,26 @@ impl Question {
                 settings::set(&mut settings, &self::rows(), key, value)
                     .expect("a knob within its range");
             }
-            let run = Run::ksm(images, everyone.clone(), &settings);
-            let finished = finish(Box::new(run), self.passes, images.snapshots(), tell)?;
+            let run = runner(design, images, everyone.clone(), &settings);
+            let finished = finish(run, self.passes, images.snapshots(), tell)?;
             rows.push(json!({"set": sets, "metrics": metrics(images, &finished)}));
         }
         Some(Value::Array(rows))
     }
 }
 
-fn process_name(pid: u32) -> String {
-    let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    format!("pid {pid} ({})", comm.trim())
+/// The run of a design that merges, over the machines that are chosen.
+fn runner<'i>(
+    design: &str,
+    images: &'i Images,
+    chosen: Vec<bool>,
+    settings: &Settings,
+) -> Box<dyn Runner + 'i> {
+    let knobs = Knobs::of(settings);
+    match design {
+        "pageforge" => Box::new(Run::new(images, chosen, PageForge::new(settings), knobs)),
+        _ => Box::new(Run::ksm(images, chosen, settings)),
+    }
 }
 
 /// The figures of a finished run.

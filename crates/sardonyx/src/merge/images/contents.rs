@@ -45,6 +45,20 @@ pub struct Held {
     pub missing: u64,
     /// What is known of a live process's other pages.
     pub process: Option<ProcessPages>,
+    /// See [`Machine::ended`].
+    pub ended: Option<u32>,
+}
+
+impl Held {
+    /// Pages that an earlier snapshot has and the last has not.
+    pub fn gone(&self) -> usize {
+        let Some((last, earlier)) = self.snapshots.split_last() else {
+            return 0;
+        };
+        let had = |page: usize| earlier.iter().any(|snapshot| snapshot[page] != NONE);
+        let gone = (0..last.len()).filter(|page| last[*page] == NONE && had(*page));
+        gone.count()
+    }
 }
 
 /// All machines' bytes.
@@ -106,6 +120,7 @@ impl Images {
                 snapshots: Vec::new(),
                 missing: 0,
                 process: machine.process,
+                ended: machine.ended,
                 space,
             };
             for snapshot in machine.snapshots {

@@ -17,7 +17,7 @@ use super::{Bytes, PAGE_BYTES};
 pub use contents::{Change, Held, Images, View};
 pub use hash::checksum;
 pub use memory::Memory;
-pub use process::{ProcessPages, snapshot as process_snapshot};
+pub use process::{Process, ProcessPages};
 pub use space::{MachineSpace, Region};
 
 /// Pages of one snapshot that follow each other in both the machine and the file.
@@ -81,6 +81,18 @@ pub struct Snapshot {
     pub missing: u64,
 }
 
+impl Snapshot {
+    /// Of a machine that has no pages.
+    pub fn empty() -> Snapshot {
+        Snapshot {
+            data: Data::Memory(Vec::new()),
+            extents: Vec::new(),
+            names: Vec::new(),
+            missing: 0,
+        }
+    }
+}
+
 /// A machine over time.
 #[derive(Debug)]
 pub struct Machine {
@@ -90,6 +102,8 @@ pub struct Machine {
     pub snapshots: Vec<Snapshot>,
     /// What is known of a live process's other pages.
     pub process: Option<ProcessPages>,
+    /// The pass from which on a live process is gone, because it had exited.
+    pub ended: Option<u32>,
 }
 
 /// What is wrong with an image, with the place and the remedy.
@@ -118,6 +132,7 @@ pub fn open(path: &Path) -> Result<Machine, ImageError> {
         name,
         snapshots: snapshots.collect::<Result<_, _>>()?,
         process: None,
+        ended: None,
     })
 }
 

@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
 use super::{Data, Extent, ImageError, Named, Snapshot};
@@ -12,10 +13,13 @@ use crate::merge::PAGE_BYTES;
 const PAGE: u64 = PAGE_BYTES as u64;
 /// Entries of `pagemap` read at once.
 const ENTRIES: usize = 1 << 16;
+/// What reading an address gives that is not mapped.
+const EIO: i32 = 5;
 // Of `pagemap`: Documentation/admin-guide/mm/pagemap.rst.
 const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 const OF_FILE: u64 = 1 << 61;
+const EXCLUSIVE: u64 = 1 << 56;
 const FRAME: u64 = (1 << 55) - 1;
 // Of `kpageflags`: include/uapi/linux/kernel-page-flags.h.
 const KSM: u64 = 1 << 21;
@@ -33,6 +37,8 @@ pub struct ProcessPages {
     pub huge: u64,
     /// Pages that map the kernel's zero page.
     pub zero_page: u64,
+    /// Anonymous pages that other processes map as well since a fork: one frame already, unmerged.
+    pub forked: u64,
     /// Pages in swap, which were not read.
     pub swapped: u64,
     /// Anonymous pages in mappings that the process has offered for merging.
@@ -50,23 +56,85 @@ struct Mapping {
     name: String,
 }
 
-fn bad(pid: u32, error: &io::Error, what: &str) -> ImageError {
-    let gone = !fs::exists(format!("/proc/{pid}")).unwrap_or(true);
-    let remedy = match error.kind() {
-        _ if gone && what.ends_with("/maps") => "there is no such process; `ps` lists them",
-        _ if gone => "the process has exited meanwhile; its pages are gone",
-        io::ErrorKind::PermissionDenied => {
-            "you may not read its memory; run as its owner with ptrace allowed, or as root"
-        }
-        _ => "is it a process with memory of its own?",
-    };
-    ImageError(format!("--pid {pid}: {what}: {error}: {remedy}"))
+/// A live process. Its folder in `/proc` is held open: another process that gets the same number
+/// later is not taken for it.
+#[derive(Debug)]
+pub struct Process {
+    pid: u32,
+    folder: File,
+}
+
+impl Process {
+    /// # Errors
+    /// If there is no such process.
+    pub fn open(pid: u32) -> Result<Process, ImageError> {
+        let folder = File::open(format!("/proc/{pid}")).map_err(|_| {
+            ImageError(format!(
+                "--pid {pid}: there is no such process; `ps` lists them"
+            ))
+        })?;
+        Ok(Process { pid, folder })
+    }
+
+    /// Number and command.
+    pub fn name(&self) -> String {
+        let command = fs::read_to_string(self.path("comm")).unwrap_or_default();
+        format!("pid {} ({})", self.pid, command.trim())
+    }
+
+    fn path(&self, file: &str) -> String {
+        format!("/proc/self/fd/{}/{file}", self.folder.as_raw_fd())
+    }
+
+    fn file(&self, name: &str) -> Result<File, ImageError> {
+        File::open(self.path(name)).map_err(|error| self.bad(name, &error))
+    }
+
+    fn text(&self, name: &str) -> io::Result<String> {
+        fs::read_to_string(self.path(name))
+    }
+
+    /// Whether it has exited, waited for by its parent or not.
+    fn has_ended(&self) -> bool {
+        // Documentation/filesystems/proc.rst: the state follows the command, which is in brackets.
+        let stat = fs::read(self.path("stat")).unwrap_or_default();
+        let after = stat.iter().rposition(|byte| *byte == b')');
+        after.is_none_or(|at| matches!(stat.get(at + 2), None | Some(b'Z' | b'X')))
+    }
+
+    fn bad(&self, file: &str, error: &io::Error) -> ImageError {
+        let remedy = match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "you may not read its memory; run as its owner with ptrace allowed, or as root"
+            }
+            _ => "is it a process with memory of its own?",
+        };
+        let pid = self.pid;
+        ImageError(format!(
+            "--pid {pid}: /proc/{pid}/{file}: {error}: {remedy}"
+        ))
+    }
+
+    /// Why a snapshot has no pages.
+    pub fn without_pages(&self, wanted: &[String]) -> ImageError {
+        let pid = self.pid;
+        let problem = match self.text("maps") {
+            Ok(maps) if maps.is_empty() => {
+                "it has no memory of its own: it is a kernel thread".to_owned()
+            }
+            _ if wanted.is_empty() => "it has no anonymous pages in memory".to_owned(),
+            _ => format!(
+                "it has no anonymous pages in memory in the mappings asked for; `/proc/{pid}/maps` lists them"
+            ),
+        };
+        ImageError(format!("--pid {pid}: {problem}"))
+    }
 }
 
 /// The private mappings whose name contains one of `wanted`; all of them if there is none.
-fn mappings(pid: u32, wanted: &[String]) -> Result<Vec<Mapping>, ImageError> {
-    let path = format!("/proc/{pid}/maps");
-    let maps = fs::read_to_string(&path).map_err(|error| bad(pid, &error, &path))?;
+fn mappings(process: &Process, wanted: &[String]) -> Result<Vec<Mapping>, ImageError> {
+    let maps = process.text("maps");
+    let maps = maps.map_err(|error| process.bad("maps", &error))?;
     let mut found = Vec::new();
     for line in maps.lines() {
         let mut fields = line.split_whitespace();
@@ -99,8 +167,8 @@ fn mappings(pid: u32, wanted: &[String]) -> Result<Vec<Mapping>, ImageError> {
 }
 
 /// The mappings that the process has offered for merging.
-fn offered(pid: u32) -> Vec<Range<u64>> {
-    let smaps = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap_or_default();
+fn offered(process: &Process) -> Vec<Range<u64>> {
+    let smaps = process.text("smaps").unwrap_or_default();
     let (mut found, mut current) = (Vec::new(), 0..0);
     for line in smaps.lines() {
         let first = line.split_whitespace().next().unwrap_or_default();
@@ -117,8 +185,8 @@ fn offered(pid: u32) -> Vec<Range<u64>> {
 }
 
 /// `name value` lines of `ksm_stat`.
-fn kernel_says(pid: u32) -> Vec<(String, i64)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/ksm_stat")).unwrap_or_default();
+fn kernel_says(process: &Process) -> Vec<(String, i64)> {
+    let stat = process.text("ksm_stat").unwrap_or_default();
     let pairs = stat.lines().filter_map(|line| {
         let (name, value) = line.split_once(' ')?;
         Some((
@@ -129,19 +197,32 @@ fn kernel_says(pid: u32) -> Vec<(String, i64)> {
     pairs.collect()
 }
 
-/// The process's anonymous pages now. `wanted`: only mappings whose name contains one of these.
-///
-/// # Errors
-/// If there is no such process, it exits meanwhile, or its memory may not be read.
-pub fn snapshot(pid: u32, wanted: &[String]) -> Result<(Snapshot, ProcessPages), ImageError> {
-    let open = |name: &str| {
-        let path = format!("/proc/{pid}/{name}");
-        File::open(&path).map_err(|error| bad(pid, &error, &path))
-    };
-    let mappings = mappings(pid, wanted)?;
-    let (memory, pagemap) = (open("mem")?, open("pagemap")?);
+impl Process {
+    /// Its anonymous pages now, of mappings whose name contains one of `wanted`; `None` if it has exited.
+    ///
+    /// # Errors
+    /// If its memory may not be read.
+    pub fn snapshot(
+        &self,
+        wanted: &[String],
+    ) -> Result<Option<(Snapshot, ProcessPages)>, ImageError> {
+        let read = read(self, wanted);
+        // What was read of a process that exited meanwhile is a part of it, or an error.
+        match self.has_ended() {
+            true => Ok(None),
+            false => read.map(Some),
+        }
+    }
+}
+
+fn read(process: &Process, wanted: &[String]) -> Result<(Snapshot, ProcessPages), ImageError> {
+    let mappings = mappings(process, wanted)?;
+    if mappings.is_empty() {
+        return Ok((Snapshot::empty(), ProcessPages::default()));
+    }
+    let (memory, pagemap) = (process.file("mem")?, process.file("pagemap")?);
     let flags = File::open("/proc/kpageflags").ok();
-    let offered = offered(pid);
+    let offered = offered(process);
     let mut about = ProcessPages::default();
     let (mut extents, mut bytes): (Vec<Extent>, Vec<u8>) = (Vec::new(), Vec::new());
     let (mut names, mut missing) = (Vec::new(), 0);
@@ -156,7 +237,7 @@ pub fn snapshot(pid: u32, wanted: &[String]) -> Result<(Snapshot, ProcessPages),
             let count = ENTRIES.min((mapping.pages.end - at) as usize);
             let mut entries = vec![0; count * 8];
             let read = pagemap.read_at(&mut entries, at * 8);
-            let read = read.map_err(|error| bad(pid, &error, "pagemap"))?;
+            let read = read.map_err(|error| process.bad("pagemap", &error))?;
             for (page, entry) in (at..).zip(entries[..read].as_chunks::<8>().0) {
                 let entry = u64::from_ne_bytes(*entry);
                 if entry & PRESENT == 0 {
@@ -178,14 +259,19 @@ pub fn snapshot(pid: u32, wanted: &[String]) -> Result<(Snapshot, ProcessPages),
                 bytes.resize(start + PAGE_BYTES, 0);
                 match memory.read_exact_at(&mut bytes[start..], page * PAGE) {
                     Ok(()) => {}
-                    Err(error) if error.raw_os_error() == Some(5) => {
-                        bytes.truncate(start); // unmapped meanwhile
+                    // Unmapped meanwhile, alone or with all others by another program.
+                    Err(error)
+                        if error.raw_os_error() == Some(EIO)
+                            || error.kind() == io::ErrorKind::UnexpectedEof =>
+                    {
+                        bytes.truncate(start);
                         missing += 1;
                         continue;
                     }
-                    Err(error) => return Err(bad(pid, &error, "mem")),
+                    Err(error) => return Err(process.bad("mem", &error)),
                 }
                 about.anonymous += 1;
+                about.forked += u64::from(entry & EXCLUSIVE == 0 && flags & KSM == 0);
                 about.huge += u64::from(flags & HUGE != 0);
                 about.merged += u64::from(flags & KSM != 0);
                 about.offered += u64::from(offered.iter().any(|range| range.contains(&page)));
@@ -204,17 +290,7 @@ pub fn snapshot(pid: u32, wanted: &[String]) -> Result<(Snapshot, ProcessPages),
             at += count as u64;
         }
     }
-    about.kernel = kernel_says(pid);
-    if extents.is_empty() {
-        let which = if wanted.is_empty() {
-            ""
-        } else {
-            " in the mappings asked for"
-        };
-        return Err(ImageError(format!(
-            "--pid {pid}: it has no anonymous pages in memory{which}; `/proc/{pid}/maps` lists its mappings"
-        )));
-    }
+    about.kernel = kernel_says(process);
     let data = Data::Memory(bytes);
     Ok((
         Snapshot {

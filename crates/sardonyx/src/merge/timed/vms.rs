@@ -45,6 +45,7 @@ fn machine(settings: &Settings, number: u64, count: u64, pages: u64, seed: u64) 
             missing: 0,
         }],
         process: None,
+        ended: None,
     }
 }
 
