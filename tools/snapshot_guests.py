@@ -22,6 +22,8 @@ from typing import Any
 PACKAGES = "linux-image-amd64,systemd-sysv,redis-server,redis-tools,nginx-light,sqlite3"
 NEEDED = ("debootstrap", "mke2fs", "qemu-system-x86_64")
 READY = "GUEST-READY"
+#: Debian's kernel and its initial memory disk need as much.
+LEAST_MEGABYTES = 192
 #: What a guest does once it is up: data of its own in redis and sqlite, and requests that go on.
 WORK = f"""#!/bin/sh
 seed=$(sed -n 's/.*guest=\\([0-9]*\\).*/\\1/p' /proc/cmdline)
@@ -55,6 +57,10 @@ def main() -> None:
     parser.add_argument("--boot-seconds", type=float, default=900, help="patience with a guest")
     parser.add_argument("--mirror", default="http://deb.debian.org/debian")
     wanted = parser.parse_args()
+    least = {"guests": 1, "at_once": 1, "megabytes": LEAST_MEGABYTES, "count": 1, "every": 0}
+    for name, number in least.items():
+        if getattr(wanted, name) < number:
+            sys.exit(f"error: --{name.replace('_', '-')}: give {number} or more")
     missing = [name for name in NEEDED if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
                is None]  # fmt: skip
     if missing:
@@ -63,7 +69,6 @@ def main() -> None:
     if wanted.out.exists():
         sys.exit(f"error: {wanted.out}: is there already; name a folder that is not")
     make_root(wanted.root, wanted.mirror)
-    wanted.out.mkdir(parents=True)
     for first in range(0, wanted.guests, wanted.at_once):
         together(wanted, range(first, min(first + wanted.at_once, wanted.guests)))
 
@@ -167,7 +172,7 @@ def together(wanted: argparse.Namespace, numbers: range) -> None:
                 time.sleep(wanted.every if count else 0)
                 for number, guest in guests.items():
                     folder = (wanted.out / f"guest-{number:02}").resolve()
-                    folder.mkdir(exist_ok=True)
+                    folder.mkdir(parents=True, exist_ok=True)
                     target = folder / f"{count + 1:02}.raw"
                     guest.ask("stop")
                     size = wanted.megabytes << 20

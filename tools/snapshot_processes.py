@@ -8,6 +8,7 @@ is read, so that a snapshot is of one moment.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ from pathlib import Path
 PAGE = 4096
 PRESENT, OF_FILE = 1 << 63, 1 << 61
 NT_FILE = 0x46494C45
+TRIES = 5
 MAPS = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (r\S\Sp) \S+ \S+ \S+ *(.*)")
 KERNELS = {"[vvar]", "[vdso]", "[vvar_vclock]"}
 
@@ -41,15 +43,30 @@ def main() -> None:
             time.sleep(wanted.every)
         for pid in wanted.pids:
             try:
-                snapshot(pid, wanted.out, f"{number:04}.core", wanted.pause)
+                patiently(pid, wanted.out, f"{number:04}.core", wanted.pause)
             except ProcessLookupError:
-                print(f"pid {pid}: has exited; its earlier snapshots stay", file=sys.stderr)
+                print(
+                    f"pid {pid}: has no memory of its own, or has exited; earlier snapshots stay",
+                    file=sys.stderr,
+                )
             except FileNotFoundError:
                 print(f"pid {pid}: there is no such process", file=sys.stderr)
             except PermissionError as error:
                 sys.exit(f"error: {error.filename}: {error.strerror}; run as root")
     if not wanted.out.exists():
         sys.exit("error: nothing was read")
+
+
+def patiently(pid: int, out: Path, name: str, pause: bool) -> None:
+    """One process now; again if a mapping vanishes while it is read."""
+    for left in range(TRIES, 0, -1):
+        try:
+            return snapshot(pid, out, name, pause)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            if left == 1:
+                sys.exit(f"error: pid {pid}: its mappings vanish while they are read; give --pause")
 
 
 def snapshot(pid: int, out: Path, name: str, pause: bool) -> None:
