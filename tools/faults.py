@@ -27,13 +27,14 @@ SARDONYX = Path(sys.executable).parent / "sardonyx"
 MAPS = (
     "maps.c map/map.c map/map_btree.c map/map_ctree.c map/map_rbtree.c map/map_skiplist.c "
     "map/map_hashmap_tx.c map/map_hashmap_atomic.c tree_map/btree_map.c tree_map/ctree_map.c "
-    "tree_map/rbtree_map.c hashmap/hashmap_tx.c hashmap/hashmap_atomic.c list_map/skiplist_map.c"
+    "tree_map/rbtree_map.c tree_map/rtree_map.c hashmap/hashmap_tx.c hashmap/hashmap_atomic.c "
+    "hashmap/hashmap_rp.c list_map/skiplist_map.c map/map_rtree.c map/map_hashmap_rp.c"
 )
-ALONE = ("queues", "plog", "cells", "ring", "handoff", "cow", "undo")
+ALONE = ("queues", "fifo", "plog", "cells", "ring", "handoff", "cow", "undo")
 SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE}
 #: Programs whose check takes what was printed.
-ACKS = ("maps", "plog", "ring", "cow")
-FOLDERS = ("", "map", "tree_map", "hashmap", "list_map", "queue")
+ACKS = ("maps", "fifo", "plog", "ring", "cow")
+FOLDERS = ("", "map", "tree_map", "hashmap", "list_map", "queue", "linkedlist")
 UNPATCHED = (
     "maps btree",
     "maps ctree",
@@ -41,6 +42,8 @@ UNPATCHED = (
     "maps hashmap_tx",
     "maps skiplist",
     "maps hashmap_atomic",
+    "maps rtree",
+    "maps hashmap_rp",
     *ALONE,
 )
 ENVIRONMENT = os.environ | {"PMEM_IS_PMEM_FORCE": "1"}

@@ -60,10 +60,16 @@ def crash_real(question_json: str, progress: Progress | None) -> str:
     """
 
 def crash_designs(
-    recording: str, pool: str, row: int, machine: str, designs: list[str], cuts: int
+    question_json: str,
+    start: tuple[int, float],
+    machine: str,
+    designs: list[str],
+    cuts: tuple[int, int],
 ) -> str:
     """What of the pool reads as something that the program stored, after cuts below each design:
-    ``designs``, each ``plain`` and ``marked``.
+    ``designs``, each ``plain`` and ``marked``, and ``recovered``: of how many cuts the recovery was
+    tried, and with how many it copes. ``start`` is a row and a recovery's seconds, ``cuts`` how
+    many and after one in how many the recovery is run.
     """
 
 def crash_lint(recording: str, pool: str, source: bool, folder: str | None) -> str:

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use memmap2::{MmapMut, MmapOptions};
 use rustc_hash::FxHashSet;
 use sardonyx::line::Line;
+use tempfile::TempDir;
 
 use crate::PersistError;
 use crate::images::{Floors, Image, bytes};
@@ -232,6 +233,23 @@ fn extents(file: &File, length: usize) -> Vec<std::ops::Range<usize>> {
         at = end.max(at + 1);
     }
     ranges
+}
+
+/// A folder in memory that goes when it is dropped.
+///
+/// # Errors
+/// No room.
+pub fn scratch() -> Result<TempDir, PersistError> {
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() {
+        memory.to_owned()
+    } else {
+        std::env::temp_dir()
+    };
+    tempfile::Builder::new()
+        .prefix("sardonyx-crash-")
+        .tempdir_in(&place)
+        .map_err(PersistError::io(place.display()))
 }
 
 /// The ground of full size: the file itself, or one of holes.

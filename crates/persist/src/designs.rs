@@ -4,6 +4,11 @@
 //! A *commit store* is taken to be one that a fence waits for alone: the only line of its fence, with at most eight bytes changed. Marked, it is
 //! written with its counter, and every other flush is followed by a write-back of its line of counters (SCA, HPCA 2018, Sec. IV).
 
+use std::cell::RefCell;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
 use rustc_hash::FxHashSet;
 use sardonyx::config::Machine;
 use sardonyx::crash::{Platform, Readable, readable};
@@ -11,8 +16,12 @@ use sardonyx::line::{LINE_BYTES, Line, Virtual};
 use sardonyx::machine::{Batch, OpKind, OpSource, RunError};
 use sardonyx::units::Time;
 
+use tempfile::TempDir;
+
 use crate::PersistError;
-use crate::recording::{Act, Recording};
+use crate::copy;
+use crate::recording::{Act, LINE, Recording};
+use crate::recovery::Recovery;
 use crate::state::{Course, Platform as Saved};
 
 /// Operations handed over at a time.
@@ -123,9 +132,98 @@ pub struct Shown {
     pub marked: Readable,
     /// Stores that were marked.
     pub marks: u64,
+    /// Of how many cuts recoveries were run, without marks and with them, and how many coped.
+    pub recovered: Option<[(u64, u64); 2]>,
 }
 
-/// Runs the pool's part of a recording on a design, from event `start` on, and cuts it `cuts` times.
+/// Runs the program's recovery on the pool as its lines read after a cut, those that cannot be read as the noise that they are.
+///
+/// Which of the recording's moments a cut of the machine is, nobody knows, so nothing counts as acknowledged.
+pub struct OnReads<'a> {
+    recovery: &'a Recovery,
+    recording: &'a Recording,
+    folder: TempDir,
+    ground: PathBuf,
+    /// Recoveries are run at one cut in so many.
+    every: u64,
+}
+
+impl<'a> OnReads<'a> {
+    /// Recoveries of a recording at one cut in `every`.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn new(
+        recovery: &'a Recovery,
+        recording: &'a Recording,
+        every: u64,
+    ) -> Result<OnReads<'a>, PersistError> {
+        let folder = copy::scratch()?;
+        copy::ground(recording, folder.path())?;
+        let acks = folder.path().join("acks");
+        File::create(&acks).map_err(PersistError::io(acks.display()))?;
+        Ok(OnReads {
+            recovery,
+            recording,
+            ground: folder.path().join("ground"),
+            folder,
+            every,
+        })
+    }
+
+    /// Whether the recovery copes with these lines.
+    fn copes(&self, lines: &[(u64, Line)]) -> Result<bool, PersistError> {
+        let place = self.folder.path().join("pool");
+        let pool = place.join(self.recording.pool.file_name().unwrap_or("pool".as_ref()));
+        let make = || -> std::io::Result<()> {
+            if place.exists() {
+                std::fs::remove_dir_all(&place)?;
+            }
+            std::fs::create_dir(&place)?;
+            std::fs::copy(&self.ground, &pool)?;
+            let file = File::options().write(true).open(&pool)?;
+            for (line, data) in lines {
+                file.write_all_at(data, line * LINE as u64)?;
+            }
+            file.set_len(self.recording.bytes)
+        };
+        make().map_err(PersistError::io(pool.display()))?;
+        let (acks, output) = (self.folder.path().join("acks"), self.folder.path().join("output"));
+        let ended = (self.recovery).run(&pool, &acks, &output, self.recovery.time)?;
+        Ok(!self.recovery.fails(ended))
+    }
+}
+
+/// What a run of cuts reads, a line at a time, and what comes of it.
+#[derive(Default)]
+struct Reads {
+    lines: Vec<(u64, Line)>,
+    cuts: u64,
+    recovered: (u64, u64),
+    problem: Option<PersistError>,
+}
+
+impl Reads {
+    /// A line of the present cut reads like that; `all` are looked at, at each cut.
+    fn read(&mut self, (line, data): (u64, &Line), all: usize, runner: &OnReads<'_>) {
+        self.lines.push((line, *data));
+        if self.lines.len() < all {
+            return;
+        }
+        let lines = std::mem::take(&mut self.lines);
+        self.cuts += 1;
+        if self.cuts % runner.every == 0 && self.problem.is_none() {
+            self.recovered.0 += 1;
+            match runner.copes(&lines) {
+                Ok(copes) => self.recovered.1 += u64::from(copes),
+                Err(e) => self.problem = Some(e),
+            }
+        }
+    }
+}
+
+/// Runs the pool's part of a recording on a design, from event `start` on, and cuts it `cuts` times; with `runner` recoveries are run
+/// on what some of the cuts leave.
 ///
 /// # Errors
 /// There is no such design, or it has no room.
@@ -135,6 +233,7 @@ pub fn below(
     design: &str,
     start: usize,
     cuts: u64,
+    runner: Option<&OnReads<'_>>,
 ) -> Result<Shown, PersistError> {
     let course = Course::of(recording, Saved::Adr);
     let commits = commits(recording, &course);
@@ -151,7 +250,13 @@ pub fn below(
     let slots: rustc_hash::FxHashMap<u64, u32> = (recording.lines.iter().enumerate())
         .map(|(slot, line)| (u64::from(line.line), slot as u32))
         .collect();
+    let reads: RefCell<Reads> = RefCell::default();
+    // It is shown each line at each cut, in order.
     let known = |line: u64, data: &Line| {
+        if let Some(runner) = runner {
+            let read = (line, data);
+            reads.borrow_mut().read(read, initial.len(), runner);
+        }
         let versions = &recording.lines[slots[&line] as usize].versions;
         versions.iter().any(|version| version.data == *data)
     };
@@ -171,9 +276,20 @@ pub fn below(
         )
         .map_err(|e| PersistError::new(format!("--designs {design}: {e}")))
     };
+    let with_recoveries = |marked| {
+        let shown = run(marked)?;
+        let reads = reads.take();
+        match reads.problem {
+            Some(problem) => Err(problem),
+            None => Ok((shown, reads.recovered)),
+        }
+    };
+    let (plain, first) = with_recoveries(None)?;
+    let (marked, second) = with_recoveries(Some(&commits))?;
     Ok(Shown {
-        plain: run(None)?,
-        marked: run(Some(&commits))?,
+        plain,
+        marked,
+        recovered: runner.is_some().then_some([first, second]),
         marks: commits
             .iter()
             .filter(|&&event| event as usize >= start)

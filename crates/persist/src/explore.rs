@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
-use tempfile::TempDir;
 
 use crate::PersistError;
 use crate::copy::{self, Copy};
@@ -371,20 +370,6 @@ fn work(
     }
 }
 
-/// A folder in memory that goes when it is dropped.
-fn scratch() -> Result<TempDir, PersistError> {
-    let memory = Path::new("/dev/shm");
-    let place = if memory.is_dir() {
-        memory.to_owned()
-    } else {
-        std::env::temp_dir()
-    };
-    tempfile::Builder::new()
-        .prefix("sardonyx-crash-")
-        .tempdir_in(&place)
-        .map_err(PersistError::io(place.display()))
-}
-
 /// What the recording's program must have done to be worth a cut.
 fn check(recording: &Recording, platform: Platform) -> Result<(), PersistError> {
     let any = |what: fn(&Act) -> bool| recording.events.iter().any(|event| what(&event.act));
@@ -503,7 +488,7 @@ pub fn explore(
         verdicts: Mutex::default(),
         stop: AtomicBool::new(false),
     };
-    let folder = scratch()?;
+    let folder = copy::scratch()?;
     let ground = copy::ground(&shared.recording, folder.path())?;
     let replay = match &question.replay {
         Some(name) => Some(Image::named(name, &shared.recording, &shared.course)?),

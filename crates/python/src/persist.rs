@@ -2,14 +2,16 @@
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::crash::Readable;
-use sardonyx_persist::designs::below;
+use sardonyx_persist::designs::{OnReads, below};
 use sardonyx_persist::explore::{self, Question};
 use sardonyx_persist::report::report;
 
 use sardonyx_persist::lint;
 use sardonyx_persist::recording::Recording;
+use sardonyx_persist::recovery::Recovery;
 use serde_json::json;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::progress::Progress;
 use crate::{bad, read};
@@ -57,25 +59,35 @@ pub fn crash_lint(
     Ok(answer.map_err(bad)?.to_string())
 }
 
-/// What of a recorded pool can be read after cuts below a design, from a row of the recording on.
+/// What of a recorded pool can be read after cuts below a design, from a row of the recording on; and with how many of one cut in
+/// `every` the question's recovery copes, each given
+/// so many seconds: `start` and `cuts` are these two pairs.
 #[pyfunction]
 pub fn crash_designs(
     py: Python<'_>,
-    recording: &str,
-    pool: &str,
-    row: u64,
+    question_json: &str,
+    start: (u64, f64),
     machine: &str,
     designs: Vec<String>,
-    cuts: u64,
+    cuts: (u64, u64),
 ) -> PyResult<String> {
+    let question: Question = read(question_json)?;
+    let ((row, seconds), (cuts, every)) = (start, cuts);
     let answer = py.detach(|| {
-        let recording = Recording::open(Path::new(recording), Path::new(pool))?;
+        let recording = Recording::open(&question.recording, &question.pool)?;
+        let recovery = Recovery {
+            words: question.recover.clone(),
+            ok: question.ok.clone(),
+            time: Duration::from_secs_f64(seconds),
+            memory: question.memory_limit,
+        };
+        let runner = OnReads::new(&recovery, &recording, every)?;
         let machine = Machine::load::<&str, &str>(machine, &[])
             .map_err(|e| sardonyx_persist::PersistError::Request(e.to_string()))?;
         let start = recording.events.partition_point(|event| event.row < row);
         let mut all = Vec::new();
         for design in &designs {
-            let shown = below(&recording, &machine, design, start, cuts)?;
+            let shown = below(&recording, &machine, design, start, cuts, Some(&runner))?;
             let told = |readable: &Readable| {
                 let lost = readable.unreadable.iter();
                 json!({
@@ -88,6 +100,7 @@ pub fn crash_designs(
             };
             all.push(json!({
                 "design": design, "plain": told(&shown.plain), "marked": told(&shown.marked), "marks": shown.marks,
+                "recovered": shown.recovered,
             }));
         }
         Ok::<_, sardonyx_persist::PersistError>(json!({"designs": all}))

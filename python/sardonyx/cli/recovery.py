@@ -34,8 +34,9 @@ from sardonyx.runs.recoveries import Question, crash_real, lint, words
 
 #: Suspects and causes that people are shown; the JSON has all.
 SHOWN = 3
-#: Cuts below each design.
+#: Cuts below each design, and after one in how many the recovery is run.
 CUTS = 200
+EVERY = 4
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def crash_recording(asked: Asked) -> None:
     else:
         _show(people, found)
     if asked.designs and "replayed" not in found:
-        found["below"] = below(asked, found["start"]["row"])
+        found["below"] = below(asked, question, found)
         _show_designs(people, found["below"], asked.machine)
     if asked.html is not None and "replayed" not in found:
         write_text(asked.html, render(found, _core.VERSION))
@@ -125,42 +126,42 @@ def crash_recording(asked: Asked) -> None:
         raise typer.Exit(CHECK_FAILED)
 
 
-def below(asked: Asked, row: int) -> list[dict[str, Any]]:
-    """What of the pool can be read after a cut below each design."""
+def below(asked: Asked, question: Question, found: dict[str, Any]) -> list[dict[str, Any]]:
+    """What of the pool can be read after a cut below each design, and what the recovery does."""
     told: dict[str, list[dict[str, Any]]] = json.loads(
         _core.crash_designs(
-            asked.recording, str(asked.pool), row, asked.machine, list(asked.designs), CUTS
+            question.model_dump_json(),
+            (found["start"]["row"], found["time_limit_s"]),
+            asked.machine,
+            list(asked.designs),
+            (CUTS, EVERY),
         )
     )
     return told["designs"]
 
 
 def _show_designs(people: Console, designs: list[dict[str, Any]], machine: str) -> None:
+    first = designs[0]
+    tried = first["recovered"][0][0]
+    people.print(
+        f"\nThe pool below a design of {machine}, the program knowing nothing of counters, and with "
+        f"its {first['marks']:,} commit stores marked: of {first['plain']['cuts']} cuts those with "
+        f"unreadable lines, how many of {first['plain']['lines']:,} lines at most, and after how "
+        f"many of {tried} cuts the recovery copes"
+    )
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("design", "cuts with unreadable lines", "most lines", "with commits marked",
-                   "most lines", "writes", "time"):  # fmt: skip
+    for column in ("design", "cuts", "lines", "copes", "marked: cuts", "lines", "copes",
+                   "writes", "time"):  # fmt: skip
         table.add_column(column, justify="left" if column == "design" else "right")
     for one in designs:
-        plain, marked = one["plain"], one["marked"]
-
-        def change(key: str, plain: dict[str, Any] = plain, marked: dict[str, Any] = marked) -> str:
-            return f"{marked[key] / plain[key] - 1:+.1%}" if plain[key] else ""
-
-        table.add_row(
-            one["design"],
-            f"{plain['cuts_with_unreadable']} of {plain['cuts']}",
-            f"{plain['most_unreadable']} of {plain['lines']:,}",
-            f"{marked['cuts_with_unreadable']} of {marked['cuts']}",
-            f"{marked['most_unreadable']}",
-            change("writes"),
-            change("nanoseconds"),
-        )
-    people.print(
-        f"\nThe pool below a design of {machine}, the program knowing nothing of counters:"
-    )
+        cells = []
+        for run, (_, coped) in zip((one["plain"], one["marked"]), one["recovered"], strict=True):
+            cells += [run["cuts_with_unreadable"], run["most_unreadable"], coped]
+        for key in ("writes", "nanoseconds"):
+            plain = one["plain"][key]
+            cells.append(f"{one['marked'][key] / plain - 1:+.1%}" if plain else "")
+        table.add_row(one["design"], *map(str, cells))
     people.print(table)
-    if designs:
-        people.print(f"{designs[0]['marks']:,} commit stores would be marked")
 
 
 def _lint(asked: Asked) -> None:
