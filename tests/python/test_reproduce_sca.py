@@ -43,6 +43,7 @@ def invented(rate: Any) -> Comparison:
     """Results whose transactions a second ``rate`` gives for each point; nothing was measured."""
     traces: dict[str, dict[str, Any]] = {}
     runs = []
+    hit_rates = {str(128 * KB): 0.5, str(8 * MB): 0.6}
     for point in sca.points(sca.QUICK):
         assert isinstance(point.source, ProgramSource)
         traces[point.trace] = {
@@ -55,9 +56,7 @@ def invented(rate: Any) -> Comparison:
             "transactions_per_second": rate(point),
             "medium_writes": {"fca": 2000, "sca": 1500}.get(point.design, 1000),
             "medium_write_bytes": {"fca": 72_000, "co-located": 72_000}.get(point.design, 68_000),
-            "counter_cache_hit_rate": {128 * KB: 0.5, 8 * MB: 0.6}.get(
-                point.variant.get(COUNTER_CACHE), 0.75
-            ),
+            "counter_cache_hit_rate": hit_rates.get(str(point.variant.get(COUNTER_CACHE)), 0.75),
         }
         runs.append(
             {"trace": point.trace, "design": point.design, "machine": "sca"}
