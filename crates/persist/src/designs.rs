@@ -212,7 +212,7 @@ impl Reads {
         }
         let lines = std::mem::take(&mut self.lines);
         self.cuts += 1;
-        if self.cuts % runner.every == 0 && self.problem.is_none() {
+        if self.cuts.is_multiple_of(runner.every) && self.problem.is_none() {
             self.recovered.0 += 1;
             match runner.copes(&lines) {
                 Ok(copes) => self.recovered.1 += u64::from(copes),
