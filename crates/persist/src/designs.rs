@@ -188,7 +188,10 @@ impl<'a> OnReads<'a> {
             file.set_len(self.recording.bytes)
         };
         make().map_err(PersistError::io(pool.display()))?;
-        let (acks, output) = (self.folder.path().join("acks"), self.folder.path().join("output"));
+        let (acks, output) = (
+            self.folder.path().join("acks"),
+            self.folder.path().join("output"),
+        );
         let ended = (self.recovery).run(&pool, &acks, &output, self.recovery.time)?;
         Ok(!self.recovery.fails(ended))
     }

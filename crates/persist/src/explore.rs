@@ -156,9 +156,7 @@ impl Shared {
     /// How long to wait where a time-out decides no violation.
     pub fn haste(&self) -> Duration {
         let slowest = Duration::from_nanos(self.slowest.load(Ordering::Relaxed));
-        (slowest * HASTE)
-            .max(LEAST_HASTE)
-            .min(self.recovery.time)
+        (slowest * HASTE).max(LEAST_HASTE).min(self.recovery.time)
     }
 }
 
@@ -867,7 +865,8 @@ impl Search<'_> {
                     let passed = self.started.elapsed().as_secs_f64();
                     ended = self.found.violations.len() >= ENOUGH
                         || passed > self.question.budget * share
-                        || self.waited.as_secs_f64() > self.question.budget * WAITING * self.workers
+                        || self.waited.as_secs_f64()
+                            > self.question.budget * WAITING * self.workers
                         || self.problem.is_some()
                         || self.listen().is_err();
                     !ended

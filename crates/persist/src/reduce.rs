@@ -198,7 +198,8 @@ struct Search<'a, 'b> {
 impl Search<'_, '_> {
     /// Whether lines over the base pass.
     fn copes(&mut self, over: &[Over]) -> Result<bool, PersistError> {
-        self.bench.copes(&given(self.base, over), self.acked, self.time)
+        self.bench
+            .copes(&given(self.base, over), self.acked, self.time)
     }
 
     /// Whether what was fenced at a cut passes, with so much acknowledged.

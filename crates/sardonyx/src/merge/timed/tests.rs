@@ -2,7 +2,14 @@
 //! times add up.
 
 use super::live::Event;
+use super::queries::Done;
+use super::run::{Initial, Run};
+use super::settled::{Settled, settle};
 use super::*;
+use crate::line::{LINE_BYTES, Logical};
+use crate::machine::{Backing, PAGE_LINES};
+use crate::merge::Page;
+use crate::units::Time;
 
 /// Two small machines under small caches, most of whose pages are equal, and short queries.
 fn question(design: &str, more: &[(&str, &str)]) -> Question {
