@@ -23,7 +23,7 @@ PACKAGES = "linux-image-amd64,systemd-sysv,redis-server,redis-tools,nginx-light,
 NEEDED = ("debootstrap", "mke2fs", "qemu-system-x86_64")
 READY = "GUEST-READY"
 #: Debian's kernel and its initial memory disk need as much.
-LEAST_MEGABYTES = 192
+LEAST_MEGABYTES = 256
 #: What a guest does once it is up: data of its own in redis and sqlite, and requests that go on.
 WORK = f"""#!/bin/sh
 seed=$(sed -n 's/.*guest=\\([0-9]*\\).*/\\1/p' /proc/cmdline)
@@ -115,6 +115,7 @@ class Guest:
         self.console = folder / f"console-{number}"
         place = str(folder / f"monitor-{number}")
         append = f"root=/dev/vda rw console=ttyS0 no_timer_check net.ifnames=0 guest={number}"
+        append += " panic=-1"  # with -no-reboot, the end of QEMU
         self.process = subprocess.Popen(
             [
                 "qemu-system-x86_64", "-accel", "tcg", "-m", str(megabytes), "-nographic",
@@ -122,7 +123,7 @@ class Guest:
                 "-drive", f"file={root / 'disk.img'},if=virtio,format=raw,snapshot=on",
                 "-kernel", str(root / "vmlinuz"), "-initrd", str(root / "initrd.img"),
                 "-append", append, "-serial", f"file:{self.console}",
-                "-monitor", "none", "-qmp", f"unix:{place},server=on,wait=off",
+                "-no-reboot", "-monitor", "none", "-qmp", f"unix:{place},server=on,wait=off",
             ],
             stdin=subprocess.DEVNULL,
         )  # fmt: skip

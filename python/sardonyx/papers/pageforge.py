@@ -43,6 +43,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Scalar]]] = {
 }
 #: The window while pages still merge, in place of after that.
 MERGING: dict[str, Scalar] = {"window.phase": "merging"}
+#: Pages that begin alike for many lines, in few families.
+FAR: dict[str, Scalar] = {"vms.families": 4, "vms.alike_lines": 60}
 #: One assumption at a time: what of a gap hangs on it.
 CAUSES: dict[str, tuple[str, dict[str, Scalar]]] = {
     "KSM compares whole words": ("ksm", {"ksm.compare_line_instructions": 40}),
@@ -50,8 +52,12 @@ CAUSES: dict[str, tuple[str, dict[str, Scalar]]] = {
     "KSM moves to a core drawn": ("ksm", {"thread.placement": "drawn"}),
     "KSM moves to the next core": ("ksm", {"thread.placement": "next"}),
     "queries preempt KSM": ("ksm", {"thread.preempted": True}),
-    "pages alike for up to 60 lines, KSM": ("ksm", {"vms.alike_lines": 60}),
-    "pages alike for up to 60 lines, PageForge": ("pageforge", {"vms.alike_lines": 60}),
+    "while pages merge, KSM keeps a core for 12 ms": (
+        "ksm",
+        MERGING | {"thread.slice_us": 12_000},
+    ),
+    "while pages merge, comparisons read far, KSM": ("ksm", MERGING | FAR),
+    "while pages merge, comparisons read far, PageForge": ("pageforge", MERGING | FAR),
 }
 
 
@@ -328,7 +334,8 @@ def verdict(comparison: Comparison, _: Sequence[ClaimRow]) -> tuple[str, ...]:
         "It hangs above all on how much still merges in the window, which the paper does not say: "
         f"in full swing the mean is {_more(swing['ksm', SOJOURN])} and "
         f"{_more(swing['pageforge', SOJOURN])}, the 95th percentile {_more(swing['ksm', TAIL])} "
-        f"and {_more(swing['pageforge', TAIL])}; next to that, on how Linux moves the thread.",
+        f"and {_more(swing['pageforge', TAIL])}; next to that, on how long the thread keeps a "
+        "core, and on how far comparisons read.",
     )
 
 
