@@ -90,7 +90,7 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             "causes": outcome.causes,
             "write_latency_cdf": outcome.write_latency_cdf,
             "read_latency_cdf": outcome.read_latency_cdf,
-            "assumed": outcome::assumed(&machine, design, outcome.from_the_core),
+            "assumed": outcome::assumed(&machine, design, &outcome),
         })
         .to_string())
     })

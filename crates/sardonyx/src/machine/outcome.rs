@@ -31,6 +31,8 @@ pub struct Outcome {
     pub read_latency_cdf: Vec<(f64, f64)>,
     /// The cores' caches were simulated.
     pub from_the_core: bool,
+    /// Pages took frames when they were first touched.
+    pub takes_frames: bool,
 }
 
 /// A run that is over.
@@ -70,6 +72,7 @@ pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
         write_latency_cdf: sim.port.writes.cdf(CDF_POINTS),
         read_latency_cdf: sim.port.reads.cdf(CDF_POINTS),
         from_the_core: sim.executes(),
+        takes_frames: sim.port.pages.takes_frames(),
     }
 }
 
@@ -247,13 +250,13 @@ fn causes(ledger: &Ledger) -> Map<String, Value> {
     causes
 }
 
-/// The assumed parameters that a run of `design` depends on, one `from_the_core` down or one of a
-/// trace that was taken below caches.
-pub fn assumed<'m>(machine: &'m Machine, design: &str, from_the_core: bool) -> Vec<&'m str> {
+/// The assumed parameters on which this outcome of `design` depends.
+pub fn assumed<'m>(machine: &'m Machine, design: &str, outcome: &Outcome) -> Vec<&'m str> {
     let stack = Stack::named(design).ok();
     let matters = |key: &str| {
         let of = |prefix: &str| key.starts_with(prefix);
-        match from_the_core {
+        match outcome.from_the_core {
+            _ if of("pages.") && !outcome.takes_frames => false,
             true if of("core.cache_latency_ns") => false,
             false if of("caches.") || of("core.store_queue") => false,
             _ => stack.is_none_or(|stack| stack.uses(key)),

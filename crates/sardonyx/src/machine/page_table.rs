@@ -104,6 +104,12 @@ impl PageTable {
         PageTable { spaces }
     }
 
+    /// Whether pages of any space take frames when they are first touched.
+    pub fn takes_frames(&self) -> bool {
+        let mut spaces = self.spaces.iter();
+        spaces.any(|space| matches!(space, AddressSpace::FirstTouch(_)))
+    }
+
     /// Where `line` of agent `core` lies.
     ///
     /// # Errors
