@@ -6,6 +6,7 @@ import contextlib
 import csv
 import fcntl
 import json
+import mmap
 import os
 import random
 import struct
@@ -159,10 +160,15 @@ def test_why_not_owners_and_what_if(tmp_path: Path) -> None:
     assert json.loads((out / "merge.json").read_text()) == answer
 
 
-def core(path: Path, segments: list[tuple[int, int, bytes]], physical: bool = False) -> Path:
-    """An ELF core: (address, bytes in memory, bytes in the file) a segment."""
+def core(
+    path: Path,
+    segments: list[tuple[int, int, bytes]],
+    physical: bool = False,
+    first: int = PAGE,
+) -> Path:
+    """An ELF core: (address, bytes in memory, bytes in the file) a segment, from byte `first`."""
     count = len(segments)
-    offset = PAGE
+    offset = first
     head = struct.pack(
         "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 4, 62, 1, 0, 64, 0, 0, 64, 56, count, 0, 0, 0
     )
@@ -172,7 +178,7 @@ def core(path: Path, segments: list[tuple[int, int, bytes]], physical: bool = Fa
         head += struct.pack("<IIQQQQQQ", 1, 6, offset, *places, len(data), size, PAGE)
         body += data
         offset += len(data)
-    path.write_bytes(head.ljust(PAGE, b"\0") + body)
+    path.write_bytes(head.ljust(first, b"\0") + body)
     return path
 
 
@@ -403,6 +409,50 @@ def test_processes_that_cannot_be_read(holder: Holder) -> None:
     assert "no anonymous pages in memory in the mappings asked for" in ended.stderr
 
 
+class DrivenKernel:
+    """The running kernel's KSM over pages of this process, a scan at a time."""
+
+    def __init__(self, pages: int) -> None:
+        wanted = {"stable_node_chains_prune_millisecs": 0, "smart_scan": 1, "use_zero_pages": 0}
+        wanted |= {"pages_to_scan": 4_000_000_000, "sleep_millisecs": 10_000_000}
+        self.knobs = {name: (KSM / name).read_text() for name in wanted}
+        self.memory = mmap.mmap(-1, pages * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.memory.madvise(mmap.MADV_NOHUGEPAGE)
+        self.memory.madvise(mmap.MADV_MERGEABLE)
+        for name, value in wanted.items():
+            (KSM / name).write_text(str(value))
+        self.grown = {name: self._count(name) for name in ("pages_scanned", "pages_skipped")}
+        self.counted: list[dict[str, int]] = []
+
+    def _count(self, name: str) -> int:
+        return int((KSM / name).read_text())
+
+    def fill(self, number: int, data: bytes) -> None:
+        self.memory[number * PAGE : (number + 1) * PAGE] = data
+
+    def unmap(self, number: int) -> None:
+        self.memory.madvise(mmap.MADV_DONTNEED, number * PAGE, PAGE)
+
+    def scan(self, turn: int) -> None:
+        before = self._count("full_scans")
+        knob, value = ("sleep_millisecs", 10_000_000 + turn % 2) if turn else ("run", 1)
+        (KSM / knob).write_text(str(value))
+        while self._count("full_scans") == before:
+            time.sleep(0.001)
+        names = ("shared", "sharing", "unshared", "volatile", "skipped", "scanned")
+        counts = {f"pages_{name}": self._count(f"pages_{name}") for name in names}
+        for name, start in self.grown.items():
+            counts[name] -= start
+        self.counted.append(counts)
+
+    def end(self) -> None:
+        (KSM / "run").write_text("2")
+        for name, value in self.knobs.items():
+            (KSM / name).write_text(value)
+        (KSM / "run").write_text("0")
+        self.memory.close()
+
+
 @pytest.mark.skipif(
     os.geteuid() != 0 or not KSM.is_dir() or (KSM / "run").read_text().strip() != "0",
     reason="needs root and a kernel whose KSM nobody uses",
@@ -441,6 +491,32 @@ class TestTheKernelThatRuns:
             while self.knobs() != before and time.monotonic() < until:
                 time.sleep(0.05)  # after SIGKILL the guard gives them back
             assert self.knobs() == before
+
+    def test_pages_that_vanish_and_come_back_count_as_there(self, tmp_path: Path) -> None:
+        drawn, count = random.Random(5), 400
+        held = {number: drawn.randrange(60) for number in range(count)}
+        kernel = DrivenKernel(count)
+        try:
+            for number, content in held.items():
+                kernel.fill(number, page(content))
+            for turn in range(10):
+                for number in drawn.sample(range(count), 40 if turn else 0):
+                    if number in held and drawn.random() < 0.6:
+                        kernel.unmap(number)
+                        del held[number]
+                    else:
+                        held[number] = 60 * turn + drawn.randrange(60)  # what it did not hold
+                        kernel.fill(number, page(held[number]))
+                kernel.scan(turn)
+                segments = [(PAGE * (16 + at), PAGE, page(held[at])) for at in sorted(held)]
+                (tmp_path / "vm").mkdir(exist_ok=True)
+                core(tmp_path / "vm" / f"{turn:02}", segments, first=32 * PAGE)
+        finally:
+            kernel.end()
+        answer = merged(tmp_path / "vm", "--passes", 10, "--no-what-if", "--no-why")
+        for there, here in zip(kernel.counted, answer["runs"][0]["passes"], strict=True):
+            assert {name: here[name] for name in there} == there
+        assert kernel.counted[-1]["pages_sharing"] > 100
 
     def test_it_is_left_alone_while_somebody_uses_it(self) -> None:
         before = self.knobs()
