@@ -27,8 +27,8 @@ SARDONYX = Path(sys.executable).parent / "sardonyx"
 MAPS = (
     "maps.c map/map.c map/map_btree.c map/map_ctree.c map/map_rbtree.c map/map_skiplist.c "
     "map/map_hashmap_tx.c map/map_hashmap_atomic.c tree_map/btree_map.c tree_map/ctree_map.c "
-    "tree_map/rbtree_map.c tree_map/rtree_map.c hashmap/hashmap_tx.c hashmap/hashmap_atomic.c "
-    "hashmap/hashmap_rp.c list_map/skiplist_map.c map/map_rtree.c map/map_hashmap_rp.c"
+    "tree_map/rbtree_map.c hashmap/hashmap_tx.c hashmap/hashmap_atomic.c "
+    "hashmap/hashmap_rp.c list_map/skiplist_map.c map/map_hashmap_rp.c"
 )
 ALONE = ("queues", "fifo", "plog", "cells", "ring", "handoff", "cow", "undo")
 SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE}
@@ -42,7 +42,6 @@ UNPATCHED = (
     "maps hashmap_tx",
     "maps skiplist",
     "maps hashmap_atomic",
-    "maps rtree",
     "maps hashmap_rp",
     *ALONE,
 )

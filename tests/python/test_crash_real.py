@@ -28,7 +28,7 @@ def built(
         assert text.count(find) == 1, find
         text = text.replace(find, put)
     (where / f"{name}.c").write_text(text)
-    command = ["cc", "-O2", *options, f"-I{HEADER}", "-o", name, f"{name}.c", "-lpmem"]
+    command = ["cc", "-O2", *options, f"-I{HEADER}", "-o", name, f"{name}.c", "-lpmem", "-lpthread"]
     subprocess.run(command, cwd=where, check=True)
     return f"./{name}"
 
@@ -89,6 +89,66 @@ def test_a_missing_fence_ends_in_two_lines_of_code_and_a_command(tmp_path: Path)
     fails = subprocess.run([program, "kept/1-fails.pool", "check"], cwd=tmp_path, check=False)
     passes = subprocess.run([program, "kept/1-passes.pool", "check"], cwd=tmp_path, check=False)
     assert (fails.returncode, passes.returncode) == (10, 0)
+
+
+def named(where: Path, program: str, found: dict[str, Any]) -> list[str]:
+    """The lines of code that are suspected first."""
+    lines = (where / f"{program}.c").read_text().splitlines()
+    return [lines[suspect["frame"]["line"] - 1].strip() for suspect in found["suspects"][:3]]
+
+
+def test_a_store_to_a_line_that_goes_past_the_caches_needs_its_own_flush(tmp_path: Path) -> None:
+    program = built(tmp_path, "ring", ("    flush(&e->sum, 8);\n    fence();", "    fence();"))
+    recorded(tmp_path, program, "--pc")
+    found = crashed(tmp_path, program, status=1)
+    # The compiler takes the store for a part of the function whose value it stores.
+    assert "e->sum = sum(e);" in named(tmp_path, "ring", found)
+
+
+def test_a_fence_is_of_its_own_thread(tmp_path: Path) -> None:
+    edit = ("        flush(page);\n        fence();", "        flush(page);")
+    program = built(tmp_path, "handoff")
+    recorded(tmp_path, program, "--pc")
+    assert crashed(tmp_path, program)["violations"] == 0
+    program = built(tmp_path, "handoff", edit)
+    recorded(tmp_path, program, "--pc")
+    found = crashed(tmp_path, program, status=1)
+    assert any("page->" in line for line in named(tmp_path, "handoff", found))
+
+
+ENDLESS = ('printf("cell %d is wrong\\n", i);', "for (;;) {}")
+
+
+def test_recoveries_that_do_not_end_are_brought_down_within_the_budget(tmp_path: Path) -> None:
+    program = built(tmp_path, "cells", FLAG_EARLY, ENDLESS)
+    recorded(tmp_path, program, "--pc")
+    found = crashed(tmp_path, program, "--budget", "10s", status=1)
+    assert found["seconds"] < 15 and found["time_limit_s"] >= 2
+    assert found["causes"][0]["ended"] == "no end in time"
+    lines = named(tmp_path, "cells", found)
+    assert any("cell->valid = !cell->valid" in line for line in lines), lines
+    assert any("copy->" in line for line in lines), lines
+
+
+def test_the_budget_holds_for_the_search_for_the_start(tmp_path: Path) -> None:
+    program = built(tmp_path, "cells")
+    recorded(tmp_path, program, "--pc")
+    told = refused(
+        tmp_path, "r.parquet", "--pool", "pool", "--budget", "3s",
+        "--recover", "sleep 0.3; cmp {pool} pool",
+    )  # fmt: skip
+    assert "cuts that --budget had time for" in told and "--start" in told
+
+
+def test_nothing_printed_is_not_the_same_as_nothing_kept(tmp_path: Path) -> None:
+    program = built(tmp_path, "cells")
+    recorded(tmp_path, program, "--pc", "--acks")
+    sardonyx(
+        "crash", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check {{acks}}",
+        "--json", "r.json", where=tmp_path,
+    )  # fmt: skip
+    notes = json.loads((tmp_path / "r.json").read_text())["notes"]
+    assert any("it printed nothing" in line for line in notes), notes
 
 
 def test_torn_words_and_caches_that_are_saved(tmp_path: Path) -> None:

@@ -148,6 +148,8 @@ pub struct Shared {
     slowest: AtomicU64,
     /// Whether it copes, by image; and of a time-out, after how long.
     verdicts: Mutex<FxHashMap<(u64, usize), (bool, Duration)>>,
+    /// Images that wait for a worker are not tried any more.
+    enough: AtomicBool,
     /// Everybody is to stop.
     pub stop: AtomicBool,
 }
@@ -345,9 +347,11 @@ fn work(
             Err(_) => return,
             Ok(Job::Try(image, time)) => {
                 let acked = bench.acked(image.cut);
-                let result = match shared.stop.load(Ordering::Relaxed) {
-                    true => Err(PersistError::Cancelled),
-                    false => bench.run(&image, acked, time).map(|ended| {
+                let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+                let result = match (set(&shared.stop), set(&shared.enough)) {
+                    (true, _) => Err(PersistError::Cancelled),
+                    (_, true) => Err(PersistError::Late),
+                    _ => bench.run(&image, acked, time).map(|ended| {
                         let said = match shared.recovery.fails(ended) {
                             true => bench.said(),
                             false => String::new(),
@@ -484,6 +488,7 @@ pub fn explore(
         deadline,
         slowest: AtomicU64::new(0),
         verdicts: Mutex::default(),
+        enough: AtomicBool::new(false),
         stop: AtomicBool::new(false),
     };
     let folder = copy::scratch()?;
@@ -826,6 +831,7 @@ impl Search<'_> {
                     });
                 }
             }
+            Err(PersistError::Late) => {}
             Err(e) => self.problem = Some(e),
         }
     }
@@ -872,6 +878,7 @@ impl Search<'_> {
                     !ended
                 },
             );
+            shared.enough.store(ended, Ordering::Relaxed);
             while let Some(answer) = crew.next() {
                 self.take(answer);
             }

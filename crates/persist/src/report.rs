@@ -206,7 +206,7 @@ struct Suspect<'a> {
 }
 
 /// How much a line is suspected whose call made a store, relative to the store's own.
-const CALLER: f64 = 0.45;
+const CALLER: f64 = 0.4;
 
 /// How much a store says of the fault.
 fn weight(of: &Store, among: usize, late: bool) -> f64 {
@@ -300,8 +300,11 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         let sides = [(&cause.early, false), (&cause.late, true)];
         for (stores, late) in sides {
             let mut places = FxHashSet::default();
-            for one in stores.iter().filter(|one| places.insert(one.place.clone())) {
-                let more = weight(one, stores.len(), late) * (1.0 + (cause.count as f64).ln());
+            let distinct: Vec<&Store> = (stores.iter())
+                .filter(|one| places.insert(&one.place))
+                .collect();
+            for &one in &distinct {
+                let more = weight(one, distinct.len(), late) * (1.0 + (cause.count as f64).ln());
                 let mut blame = |place: String, frame: Option<&Frame>, more: f64| {
                     let suspect = Suspect {
                         frame: frame.cloned(),

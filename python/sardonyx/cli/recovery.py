@@ -144,9 +144,9 @@ def _show_designs(people: Console, designs: list[dict[str, Any]], machine: str) 
     first = designs[0]
     tried = first["recovered"][0][0]
     people.print(
-        f"\nThe pool below a design of {machine}, the program knowing nothing of counters, and with "
-        f"its {first['marks']:,} commit stores marked: of {first['plain']['cuts']} cuts those with "
-        f"unreadable lines, how many of {first['plain']['lines']:,} lines at most, and after how "
+        f"\nThe pool below a design of {machine}, the program knowing nothing of counters, and "
+        f"with its {first['marks']:,} commit stores marked: of {first['plain']['cuts']} cuts those "
+        f"with unreadable lines, how many of {first['plain']['lines']:,} lines at most, and after how "
         f"many of {tried} cuts the recovery copes"
     )
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -13,7 +13,6 @@
 #include "map_hashmap_rp.h"
 #include "map_hashmap_tx.h"
 #include "map_rbtree.h"
-#include "map_rtree.h"
 #include "map_skiplist.h"
 
 POBJ_LAYOUT_BEGIN(maps);
@@ -30,7 +29,7 @@ struct root { TOID(struct map) map; uint64_t inserts, removals; uint64_t ready; 
 static const struct { const char *name; const struct map_ops *ops; } KINDS[] = {
     {"btree", MAP_BTREE}, {"ctree", MAP_CTREE}, {"rbtree", MAP_RBTREE},
     {"hashmap_tx", MAP_HASHMAP_TX}, {"hashmap_atomic", MAP_HASHMAP_ATOMIC}, {"skiplist", MAP_SKIPLIST},
-    {"rtree", MAP_RTREE}, {"hashmap_rp", MAP_HASHMAP_RP},
+    {"hashmap_rp", MAP_HASHMAP_RP},
 };
 
 // Keys in an order that makes trees split, turn and merge; each once.

@@ -1,7 +1,8 @@
 //! A recorded program below a design that it knows nothing of: which of its lines can be read after a power cut.
 //!
-//! The program's own recovery is not run here. A line that reads as something that the program never stored there is one that
-//! no recovery of the program's could use: its bytes are there, and the counter or the mapping that belongs to them is not.
+//! The program's own recovery is run elsewhere, on what is read here. A line that reads as something that the program never stored
+//! there is one that no recovery of the program's could use: its bytes are there, and the counter or the mapping that belongs to
+//! them is not.
 
 use super::caught::caught;
 use super::history::{HistoryError, adverse, fresh, shrink};
@@ -30,7 +31,7 @@ pub struct Readable {
 }
 
 /// Cuts the power of a run of `source` at `cuts` positions, evenly spread. Memory begins with the lines of `initial`; `known` says whether
-/// the program ever stored these bytes in the line.
+/// the program ever stored these bytes in the line; it is shown each line at each cut, in the order of `initial`.
 ///
 /// # Errors
 /// There is no such design, or the run cannot go on.
