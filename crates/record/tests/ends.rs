@@ -89,6 +89,7 @@ fn children_that_become_others_are_recorded_if_wanted() {
     assert_eq!((outcome.status, outcome.traces.len()), (Some(5), 1));
     assert!(at("dumped").exists());
     wanted.follow_fork = true;
+    wanted.skip_instructions = 100_000; // of the first process
     let outcome = run(&wanted);
     assert_eq!(outcome.status, Some(5));
     assert!(
@@ -96,6 +97,14 @@ fn children_that_become_others_are_recorded_if_wanted() {
         "{outcome:?}"
     );
     hold(&at("t.1.parquet"), &at("dumped"));
+    let (row, _) = execs(&at("t.1.parquet"))[0];
+    let after = &records(&at("t.1.parquet"))[row as usize..];
+    let first = after.iter().find(|r| r.op != Op::Changed).unwrap();
+    assert!(
+        first.gap < 10_000,
+        "{} instructions of the child were skipped",
+        first.gap
+    );
 }
 
 #[test]

@@ -115,6 +115,7 @@ pub struct Left {
     instructions: u64,
     /// Instructions at the last record.
     last: u64,
+    skip: u64,
     sites: u32,
     /// Files that were mapped, in order: their device and inode.
     files: Vec<(u64, u64)>,
@@ -137,6 +138,7 @@ impl Left {
             path,
             instructions: counters::all(),
             last: out.last,
+            skip: out.skip,
             sites: out.sites.as_ref().map_or(0, Sites::next),
             files: out.maps.files().to_vec(),
             grounds: state.grounds.iter().copied().collect(),
@@ -164,7 +166,7 @@ impl Left {
         counters::resume(self.instructions);
         state.grounds = self.grounds.into_iter().collect();
         let out = &mut state.out;
-        out.last = self.last;
+        (out.last, out.skip) = (self.last, self.skip);
         out.maps = Maps::of(self.files);
         out.dirty = self.dirty.into_iter().collect();
         out.sites = out.sites.take().map(|_| Sites::from(self.sites));
