@@ -53,6 +53,19 @@ def in_process(*arguments: object) -> str:
     return result.output
 
 
+def answered(*arguments: object) -> Any:
+    """The answer of such a call."""
+    said = in_process(*arguments, "--json", "-")
+    return json.loads(said[said.index("{") :])
+
+
+def refused(*arguments: object) -> str:
+    """The one line that it says of a bad question."""
+    result = CliRunner().invoke(app, ["merge", *map(str, arguments)])
+    assert result.exit_code == 2 and result.output.count("\n") == 1, result.output
+    return result.output
+
+
 def page(number: int) -> bytes:
     return random.Random(number).randbytes(PAGE) if number else bytes(PAGE)
 
@@ -88,9 +101,8 @@ def test_the_kernels_counters_come_out_of_the_command(label: str, tmp_path: Path
     snapshots = len(rows) if kind in WRITTEN else 1
     machine = tmp_path / "vm"
     in_process("generate", kind, machine, "--pages", pages, "--passes", snapshots)
-    options = ("--passes", len(rows), "--no-what-if", "--no-why", "--json", "-")
-    said = in_process(machine, *options, *sets)
-    (run,) = json.loads(said[said.index("{") :])["runs"]
+    answer = answered(machine, "--passes", len(rows), "--no-what-if", "--no-why", *sets)
+    (run,) = answer["runs"]
     assert run["design"] == "ksm"
     for row, counters in zip(rows, run["passes"], strict=True):
         assert counters == {name: int(row[name]) for name in counters}
@@ -104,13 +116,15 @@ def test_they_are_all_that_were_measured() -> None:
 def test_why_owners_and_knobs_are_of_the_first_design_that_merges(tmp_path: Path) -> None:
     machines = [image(tmp_path / name, 1, 1, 2) for name in ("a.raw", "b.raw")]
     for designs in ("ksm", "none,pageforge"):
-        answer = merged(*machines, "--designs", designs, "--kernel", "paper", "--owner", "a=a.raw")
+        answer = answered(
+            *machines, "--designs", designs, "--kernel", "paper", "--owner", "a=a.raw"
+        )
         assert answer["owners"]["saved_pages"] == 2 and answer["why_not"]["merged"] == 6
         assert answer["what_if"][0]["metrics"]["saved_pages"] == 4
     keys = answer["what_if"][0]["metrics"]["hardware"]
     assert keys["comparisons"] > 0
-    ended = sardonyx("merge", machines[0], "--designs", "none", "--owner", "a=a.raw", status=2)
-    assert "--owner: none of --designs merges" in ended.stderr
+    said = refused(machines[0], "--designs", "none", "--owner", "a=a.raw")
+    assert "--owner: none of --designs merges" in said
 
 
 def test_the_tables_fit_a_terminal_of_80_columns(tmp_path: Path) -> None:
@@ -386,27 +400,21 @@ def test_nothing_is_left_if_all_exit_waited_for_or_not(
 
 
 def test_pages_that_a_fork_shares_are_counted(holder: Holder) -> None:
-    alone = merged("--pid", holder.pid, "--snapshots", 1, "--no-what-if")
+    alone = answered("--pid", holder.pid, "--snapshots", 1, "--no-what-if")
     holder.ask("fork")
-    shared = merged("--pid", holder.pid, "--snapshots", 1, "--no-what-if")
+    shared = answered("--pid", holder.pid, "--snapshots", 1, "--no-what-if")
     before, after = (answer["machines"][0]["process"]["forked"] for answer in (alone, shared))
     assert before < 64 <= after
 
 
 def test_processes_that_cannot_be_read(holder: Holder) -> None:
-    def problem(*pids: int) -> str:
-        options = [f"--pid={pid}" for pid in pids]
-        ended = sardonyx("merge", *options, status=2)
-        assert ended.stdout == "" and ended.stderr.count("\n") == 1
-        return ended.stderr
-
-    assert "there is no such process" in problem(2**22)
-    assert "is given twice" in problem(holder.pid, holder.pid)
+    pid = f"--pid={holder.pid}"
+    assert "there is no such process" in refused("--pid", 2**22)
+    assert "is given twice" in refused(pid, pid)
     if Path("/proc/2/comm").exists() and Path("/proc/2/comm").read_text() == "kthreadd\n":
-        assert "kernel thread" in problem(2)
-    nothing = ("--mapping", "no such mapping")
-    ended = sardonyx("merge", "--pid", holder.pid, *nothing, status=2)
-    assert "no anonymous pages in memory in the mappings asked for" in ended.stderr
+        assert "kernel thread" in refused("--pid", 2)
+    nothing = refused(pid, "--mapping", "no such mapping")
+    assert "no anonymous pages in memory in the mappings asked for" in nothing
 
 
 class DrivenKernel:
