@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::PersistError;
-use crate::explore::Bench;
+use crate::bench::Bench;
 use crate::images::{Image, Kind, Over, WHOLE};
 use crate::state::{Course, State, Visit, replay};
 

@@ -6,11 +6,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::explore::{Explored, Question, Violation};
+use crate::explore::{Explored, Question};
 use crate::images::{Image, Over, PASSES};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use crate::recovery::Ended;
 use crate::reduce::Reduced;
+use crate::search::Violation;
 use crate::source::{Frame, Sources};
 
 /// A store that decides.

@@ -1,0 +1,388 @@
+//! Where to look, in which order, and when to stop: the start, the images of all cuts, reductions.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::PersistError;
+use crate::bench::Shared;
+use crate::crew::{Answer, Crew, Job, QUEUE};
+use crate::explore::Question;
+use crate::images::{self, Image, Kind, PASSES, Scope};
+use crate::recording::Recording;
+use crate::recovery::Ended;
+use crate::reduce::Reduced;
+use crate::state::{Course, Platform};
+
+/// Violations after which there is nothing more to learn.
+const ENOUGH: usize = 60;
+/// Violations of one kind of cut and image that are looked for.
+const SAME: u32 = 2;
+/// Violations that are reduced, at most; and after how many that show nothing new there is an end.
+const REDUCED: usize = 24;
+const NOTHING_NEW: usize = 6;
+/// Of a budget, what is spent on looking if there is something to reduce.
+const LOOKING: f64 = 0.7;
+/// Of a budget, what is spent on waiting for recoveries that do not end.
+const WAITING: f64 = 0.25;
+/// The search for the start tries so many cuts one by one, then one in so many that came before.
+const CLOSELY: u32 = 256;
+const SPARSE: u32 = 32;
+
+/// A failed recovery.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// Of what.
+    pub image: Image,
+    /// How.
+    pub ended: Ended,
+    /// What it said.
+    pub said: String,
+    /// Seconds after the beginning.
+    pub seconds: f64,
+}
+
+/// What an exploration found.
+#[derive(Debug)]
+pub struct Found {
+    /// In the order of cuts.
+    pub violations: Vec<Violation>,
+    /// Causes of some of them: the violation's index, and what it comes down to.
+    pub reduced: Vec<(usize, Reduced)>,
+    /// Kinds of violations that there was no time to reduce, or not to the end.
+    pub unreduced: usize,
+    /// The first cut that was tried.
+    pub start: u32,
+    /// Seconds until it was known.
+    pub start_seconds: f64,
+    /// Images tried.
+    pub images: u64,
+    /// Recoveries run, those of reductions included.
+    pub recoveries: u64,
+    /// Images tried and failed, by cut.
+    pub by_cut: FxHashMap<u32, (u32, u32)>,
+    /// Images by how they were come by.
+    pub kinds: Vec<(Kind, u64)>,
+    /// Seconds of looking, and of all.
+    pub looking: f64,
+    /// Seconds in all.
+    pub seconds: f64,
+    /// All passes were made.
+    pub finished: bool,
+    /// Passes that were.
+    pub passes: usize,
+    /// The undisturbed recovery's seconds.
+    pub undisturbed: f64,
+    /// The limit of each.
+    pub time_limit: f64,
+}
+
+/// The cut at which `start` says that the pool is made.
+fn named_start(recording: &Recording, course: &Course, start: &str) -> Result<u32, PersistError> {
+    let row = match start.parse::<u64>() {
+        Ok(row) => row,
+        Err(_) => {
+            let known: Vec<&str> = recording
+                .marks
+                .iter()
+                .map(|(_, text)| text.as_str())
+                .collect();
+            let found = recording.marks.iter().find(|(_, text)| text == start);
+            found.map(|(row, _)| *row).ok_or_else(|| {
+                PersistError::new(match known.is_empty() {
+                    true => format!(
+                        "--start {start}: the recording has no marks (SARDONYX_MARK of sardonyx.h makes them); give a row"
+                    ),
+                    false => format!("--start {start}: is no mark; there are {}", known.join(", ")),
+                })
+            })?
+        }
+    };
+    let cut = course.cuts.partition_point(|cut| cut.row < row);
+    match cut < course.cuts.len() {
+        true => Ok(cut as u32),
+        false => Err(PersistError::new(format!(
+            "--start {start}: no cut comes after it; the recording has {} rows",
+            recording.rows
+        ))),
+    }
+}
+
+/// The search at all cuts.
+pub(crate) struct Search<'a> {
+    pub(crate) question: &'a Question,
+    pub(crate) shared: &'a Shared,
+    pub(crate) platform: Platform,
+    pub(crate) started: Instant,
+    pub(crate) found: &'a mut Found,
+    pub(crate) kinds: FxHashMap<Kind, u64>,
+    /// Violations by kind of cut and of image.
+    pub(crate) failed: FxHashMap<(u64, Kind), u32>,
+    /// How a recovery ended that did not cope while the start was looked for, and what it said.
+    pub(crate) refused: (Ended, String),
+    /// For recoveries that did not end.
+    pub(crate) waited: Duration,
+    pub(crate) workers: f64,
+    pub(crate) problem: Option<PersistError>,
+    pub(crate) tell: &'a (dyn Fn(u64, u64) -> bool + Sync),
+}
+
+impl Search<'_> {
+    pub(crate) fn all(&mut self, crew: &mut Crew, start: &AtomicU64) -> Result<(), PersistError> {
+        let first = match &self.question.start {
+            Some(named) => named_start(&self.shared.recording, &self.shared.course, named)?,
+            None => self.first_success(crew)?,
+        };
+        start.store(u64::from(first), Ordering::Relaxed);
+        self.found.start = first;
+        self.found.start_seconds = self.started.elapsed().as_secs_f64();
+        self.look(crew, first)?;
+        self.found.looking = self.started.elapsed().as_secs_f64();
+        let mut kinds: Vec<_> = self.kinds.drain().collect();
+        kinds.sort_unstable();
+        self.found.kinds = kinds;
+        self.found
+            .violations
+            .sort_by_key(|violation| (violation.image.cut, violation.image.kind));
+        self.reduce(crew)
+    }
+
+    /// The first cut at which the recovery copes with what was fenced: of the early ones each is tried, of later ones some until one
+    /// is found, and then those before it.
+    fn first_success(&mut self, crew: &mut Crew) -> Result<u32, PersistError> {
+        let cuts = self.shared.course.cuts.len() as u32;
+        let mut sparse: Vec<u32> = vec![0];
+        while let Some(&last) = sparse.last()
+            && last + 1 < cuts
+        {
+            let step = 1 + last.saturating_sub(CLOSELY) / SPARSE;
+            sparse.push((last + step).min(cuts - 1));
+        }
+        let mut tried = 0;
+        let mut found = self.first_of(crew, &sparse, &mut tried)?;
+        let before = match found {
+            Some(cut) => sparse[sparse.partition_point(|&s| s < cut).saturating_sub(1)]..cut,
+            None => 0..cuts,
+        };
+        let between: Vec<u32> = before
+            .filter(|cut| sparse.binary_search(cut).is_err())
+            .collect();
+        if let Some(earlier) = self.first_of(crew, &between, &mut tried)? {
+            found = Some(earlier);
+        }
+        found.ok_or_else(|| {
+            let (ended, said) = &self.refused;
+            let colon = if said.is_empty() { "" } else { ": " };
+            let (tries, why, remedy) = match tried < cuts {
+                true => (
+                    format!("{tried} of the {cuts} cuts that --budget had time for"),
+                    "the start was not found",
+                    "give more time with --budget, or say with --start from where on the pool is made",
+                ),
+                false => (
+                    format!("{cuts} cuts"),
+                    "nothing that the program makes sure of is a pool that it accepts",
+                    "say with --start from where on it should be one",
+                ),
+            };
+            PersistError::new(format!(
+                "--recover: it copes at none of the {tries} with what was fenced there ({ended}{colon}{said}): {why}; {remedy}"
+            ))
+        })
+    }
+
+    /// The first of some cuts at which the recovery copes with what was fenced, as far as there is time; `tried` counts.
+    fn first_of(
+        &mut self,
+        crew: &mut Crew,
+        cuts: &[u32],
+        tried: &mut u32,
+    ) -> Result<Option<u32>, PersistError> {
+        let mut least: Option<u32> = None;
+        let mut next = cuts.iter();
+        loop {
+            while least.is_none()
+                && crew.waiting < QUEUE
+                && Instant::now() < self.shared.deadline
+                && let Some(&cut) = next.next()
+            {
+                *tried += 1;
+                crew.give(Job::Try(Image::fenced(cut), self.shared.haste()));
+            }
+            match crew.next() {
+                None => return Ok(least),
+                Some(Answer::Tried(image, result)) => {
+                    let (ended, said) = result?;
+                    if self.shared.recovery.fails(ended) {
+                        self.refused = (ended, said);
+                    } else {
+                        least = Some(least.map_or(image.cut, |l| l.min(image.cut)));
+                    }
+                }
+                Some(Answer::Reduced(..)) => {}
+            }
+            self.listen()?;
+        }
+    }
+
+    fn listen(&mut self) -> Result<(), PersistError> {
+        let done = self.shared.recoveries.load(Ordering::Relaxed);
+        match (self.tell)(done, 0) {
+            true => Ok(()),
+            false => Err(PersistError::Cancelled),
+        }
+    }
+
+    fn take(&mut self, answer: Answer) {
+        let Answer::Tried(image, result) = answer else {
+            return;
+        };
+        match result {
+            Ok((ended, said)) => {
+                self.found.images += 1;
+                *self.kinds.entry(image.kind).or_default() += 1;
+                let at = self.found.by_cut.entry(image.cut).or_default();
+                at.0 += 1;
+                at.1 += u32::from(self.shared.recovery.fails(ended));
+                if ended == Ended::TimedOut {
+                    self.waited += self.shared.recovery.time;
+                }
+                if self.shared.recovery.fails(ended) {
+                    let cut = self.shared.course.cuts[image.cut as usize];
+                    *self.failed.entry((cut.signature, image.kind)).or_default() += 1;
+                    self.found.violations.push(Violation {
+                        image,
+                        ended,
+                        said,
+                        seconds: self.started.elapsed().as_secs_f64(),
+                    });
+                }
+            }
+            Err(PersistError::Late) => {}
+            Err(e) => self.problem = Some(e),
+        }
+    }
+
+    fn look(&mut self, crew: &mut Crew, start: u32) -> Result<(), PersistError> {
+        let shared = self.shared;
+        let scope = Scope {
+            platform: self.platform,
+            tear: self.question.tear,
+            start,
+            seed: self.question.seed,
+            acks: shared.recovery.wants_acks(),
+        };
+        let mut seen = FxHashSet::default();
+        let mut ended = false;
+        for (number, pass) in PASSES.iter().enumerate() {
+            images::each(
+                &shared.recording,
+                &shared.course,
+                scope,
+                *pass,
+                &mut seen,
+                |image| {
+                    while let Some(answer) = crew.ready() {
+                        self.take(answer);
+                    }
+                    let cut = shared.course.cuts[image.cut as usize];
+                    let known = self.failed.get(&(cut.signature, image.kind));
+                    if known.is_none_or(|&count| count < SAME) {
+                        crew.give(Job::Try(image, shared.recovery.time));
+                    }
+                    let share = if self.found.violations.is_empty() {
+                        1.0
+                    } else {
+                        LOOKING
+                    };
+                    let passed = self.started.elapsed().as_secs_f64();
+                    ended = self.found.violations.len() >= ENOUGH
+                        || passed > self.question.budget * share
+                        || self.waited.as_secs_f64()
+                            > self.question.budget * WAITING * self.workers
+                        || self.problem.is_some()
+                        || self.listen().is_err();
+                    !ended
+                },
+            );
+            shared.enough.store(ended, Ordering::Relaxed);
+            while let Some(answer) = crew.next() {
+                self.take(answer);
+            }
+            if let Some(problem) = self.problem.take() {
+                return Err(problem);
+            }
+            self.listen()?;
+            if ended {
+                break;
+            }
+            self.found.passes = number + 1;
+        }
+        self.found.finished = !ended;
+        Ok(())
+    }
+
+    /// One violation of each kind, and as many kinds as there is time for.
+    fn reduce(&mut self, crew: &mut Crew) -> Result<(), PersistError> {
+        let mut kinds = FxHashSet::default();
+        let mut chosen: Vec<usize> = Vec::new();
+        for (number, violation) in self.found.violations.iter().enumerate() {
+            let cut = self.shared.course.cuts[violation.image.cut as usize];
+            if kinds.insert((cut.signature, violation.image.kind)) {
+                chosen.push(number);
+            }
+        }
+        // What differs least from what is sure says most; what does not end takes long.
+        chosen.sort_by_key(|&number| {
+            let violation = &self.found.violations[number];
+            let image = &violation.image;
+            (violation.ended == Ended::TimedOut, image.kind, image.cut)
+        });
+        let spread = (chosen.len() / REDUCED).max(1);
+        let chosen: Vec<usize> = chosen.into_iter().step_by(spread).take(REDUCED).collect();
+        self.found.unreduced = chosen.len();
+        let mut next = chosen.iter();
+        let (mut known, mut stale) = (FxHashSet::default(), 0);
+        loop {
+            while crew.waiting < 4 && stale < NOTHING_NEW && Instant::now() < self.shared.deadline {
+                let Some(&number) = next.next() else { break };
+                let image = self.found.violations[number].image.clone();
+                crew.give(Job::Reduce(number, image));
+            }
+            match crew.next() {
+                None => break,
+                Some(Answer::Reduced(number, Ok(reduced))) => {
+                    let sites = |overs: &[images::Over]| -> Vec<u64> {
+                        let recording = &self.shared.recording;
+                        let site = |over: &images::Over| {
+                            let slot = &recording.lines[over.slot as usize];
+                            let event = slot.versions[over.version as usize].event;
+                            let site = recording.events[event as usize].site;
+                            let pc = recording.sites.get(site as usize).map(|site| site.pc);
+                            pc.unwrap_or(u64::from(slot.line))
+                        };
+                        let mut all: Vec<u64> = overs.iter().map(site).collect();
+                        all.sort_unstable();
+                        all.dedup();
+                        all
+                    };
+                    match known.insert((sites(&reduced.early), sites(&reduced.late))) {
+                        true => stale = 0,
+                        false => stale += 1,
+                    }
+                    self.found.unreduced -= usize::from(reduced.finished);
+                    self.found.reduced.push((number, reduced));
+                }
+                Some(Answer::Reduced(_, Err(e))) | Some(Answer::Tried(_, Err(e))) => return Err(e),
+                Some(Answer::Tried(..)) => {}
+            }
+            self.listen()?;
+        }
+        if stale >= NOTHING_NEW {
+            self.found.unreduced = 0;
+        }
+        self.found.reduced.sort_by_key(|(number, _)| *number);
+        Ok(())
+    }
+}
