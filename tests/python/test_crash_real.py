@@ -184,6 +184,16 @@ def test_what_was_promised_must_be_there(tmp_path: Path) -> None:
     assert "log->count++" in lines[found["suspects"][0]["frame"]["line"] - 1]
 
 
+def test_the_recovery_is_run_on_the_pool_as_it_reads_below_a_design(tmp_path: Path) -> None:
+    program = built(tmp_path, "cells")
+    recorded(tmp_path, program)
+    found = crashed(tmp_path, program, "--designs", "fca,no-atomicity")
+    atomic, torn = found["below"]
+    assert atomic["plain"]["cuts_with_unreadable"] == 0
+    assert atomic["recovered"] == [[50, 50], [50, 50]]
+    assert torn["plain"]["cuts_with_unreadable"] > 0 and torn["recovered"][0][1] < 50
+
+
 def test_marks_name_cuts_and_say_where_to_begin(tmp_path: Path) -> None:
     edits = (
         ("#include <fcntl.h>", "#include <fcntl.h>\n#include <sardonyx.h>"),

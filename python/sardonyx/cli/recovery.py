@@ -145,9 +145,9 @@ def _show_designs(people: Console, designs: list[dict[str, Any]], machine: str) 
     tried = first["recovered"][0][0]
     people.print(
         f"\nThe pool below a design of {machine}, the program knowing nothing of counters, and "
-        f"with its {first['marks']:,} commit stores marked: of {first['plain']['cuts']} cuts those "
-        f"with unreadable lines, how many of {first['plain']['lines']:,} lines at most, and after how "
-        f"many of {tried} cuts the recovery copes"
+        f"with its {first['marks']:,} commit stores marked: of {first['plain']['cuts']} cuts "
+        f"those with unreadable lines, how many of {first['plain']['lines']:,} lines at most, and "
+        f"after how many of {tried} cuts the recovery copes"
     )
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("design", "cuts", "lines", "copes", "marked: cuts", "lines", "copes",
