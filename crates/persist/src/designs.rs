@@ -4,7 +4,6 @@
 //! A *commit store* is taken to be one that a fence waits for alone: the only line of its fence, with at most eight bytes changed. Marked, it is
 //! written with its counter, and every other flush is followed by a write-back of its line of counters (SCA, HPCA 2018, Sec. IV).
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -197,28 +196,23 @@ impl<'a> OnReads<'a> {
     }
 }
 
-/// What a run of cuts reads, a line at a time, and what comes of it.
+/// What came of recoveries on what the cuts of a run left.
 #[derive(Default)]
-struct Reads {
-    lines: Vec<(u64, Line)>,
+struct Recovered {
     cuts: u64,
-    recovered: (u64, u64),
+    tried: u64,
+    coped: u64,
     problem: Option<PersistError>,
 }
 
-impl Reads {
-    /// A line of the present cut reads like that; `all` are looked at, at each cut.
-    fn read(&mut self, (line, data): (u64, &Line), all: usize, runner: &OnReads<'_>) {
-        self.lines.push((line, *data));
-        if self.lines.len() < all {
-            return;
-        }
-        let lines = std::mem::take(&mut self.lines);
+impl Recovered {
+    /// The pool reads like that after a cut.
+    fn cut(&mut self, lines: &[(u64, Line)], runner: &OnReads<'_>) {
         self.cuts += 1;
         if self.cuts.is_multiple_of(runner.every) && self.problem.is_none() {
-            self.recovered.0 += 1;
-            match runner.copes(&lines) {
-                Ok(copes) => self.recovered.1 += u64::from(copes),
+            self.tried += 1;
+            match runner.copes(lines) {
+                Ok(copes) => self.coped += u64::from(copes),
                 Err(e) => self.problem = Some(e),
             }
         }
@@ -253,14 +247,8 @@ pub fn below(
     let slots: rustc_hash::FxHashMap<u64, u32> = (recording.lines.iter().enumerate())
         .map(|(slot, line)| (u64::from(line.line), slot as u32))
         .collect();
-    let reads: RefCell<Reads> = RefCell::default();
-    // It is shown each line at each cut, in order.
-    let known = |line: u64, data: &Line| {
-        if let Some(runner) = runner {
-            let read = (line, data);
-            reads.borrow_mut().read(read, initial.len(), runner);
-        }
-        let versions = &recording.lines[slots[&line] as usize].versions;
+    let stored = |(line, data): &(u64, Line)| {
+        let versions = &recording.lines[slots[line] as usize].versions;
         versions.iter().any(|version| version.data == *data)
     };
     let run = |marked: Option<&FxHashSet<u32>>| {
@@ -270,25 +258,28 @@ pub fn below(
             row: recording.events.get(start).map_or(0, |event| event.row),
             marked,
         };
-        readable(
+        let mut recovered = Recovered::default();
+        let mut unreadable = |lines: &[(u64, Line)]| {
+            if let Some(runner) = runner {
+                recovered.cut(lines, runner);
+            }
+            lines.iter().filter(|line| !stored(line)).count() as u64
+        };
+        let shown = readable(
             (machine, design),
             &initial,
             Box::new(source),
-            &known,
+            &mut unreadable,
             (Platform::Adr, cuts, 1),
         )
-        .map_err(|e| PersistError::new(format!("--designs {design}: {e}")))
-    };
-    let with_recoveries = |marked| {
-        let shown = run(marked)?;
-        let reads = reads.take();
-        match reads.problem {
+        .map_err(|e| PersistError::new(format!("--designs {design}: {e}")))?;
+        match recovered.problem {
             Some(problem) => Err(problem),
-            None => Ok((shown, reads.recovered)),
+            None => Ok((shown, (recovered.tried, recovered.coped))),
         }
     };
-    let (plain, first) = with_recoveries(None)?;
-    let (marked, second) = with_recoveries(Some(&commits))?;
+    let (plain, first) = run(None)?;
+    let (marked, second) = run(Some(&commits))?;
     Ok(Shown {
         plain,
         marked,

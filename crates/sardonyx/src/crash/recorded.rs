@@ -17,6 +17,9 @@ use crate::medium::layout::Layout;
 use crate::plan::At;
 use crate::plan::untimed::Untimed;
 
+/// Lines and their bytes, in the order of their numbers.
+pub type Lines = [(u64, Line)];
+
 /// What cuts of one run have shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readable {
@@ -30,16 +33,16 @@ pub struct Readable {
     pub nanoseconds: f64,
 }
 
-/// Cuts the power of a run of `source` at `cuts` positions, evenly spread. Memory begins with the lines of `initial`; `known` says whether
-/// the program ever stored these bytes in the line; it is shown each line at each cut, in the order of `initial`.
+/// Cuts the power of a run of `source` at `cuts` positions, evenly spread. Memory begins with the lines of `initial`; `unreadable` is
+/// given them at each cut, as they read then, and says how many the program never stored like that.
 ///
 /// # Errors
 /// There is no such design, or the run cannot go on.
 pub fn readable(
     (machine, design): (&Machine, &str),
-    initial: &[(u64, Line)],
+    initial: &Lines,
     source: Box<dyn OpSource + '_>,
-    known: &dyn Fn(u64, &Line) -> bool,
+    unreadable: &mut dyn FnMut(&Lines) -> u64,
     (platform, cuts, seed): (Platform, u64, u64),
 ) -> Result<Readable, HistoryError> {
     let stack = Stack::named(design)?;
@@ -89,13 +92,13 @@ pub fn readable(
             let mut controller = stack.build(&small, &mut Layout::new(data_lines));
             let untimed = &mut survivors.untimed;
             untimed.plan(|plan| controller.recover(plan));
-            let lost = initial.iter().filter(|(line, _)| {
+            let reads = initial.iter().map(|(line, _)| {
                 let read = read_untimed(&mut controller, untimed, *line);
-                !known(*line, &read)
+                (*line, read)
             });
-            let lost = lost.count() as u64;
+            let reads: Vec<(u64, Line)> = reads.collect();
             untimed.forget();
-            found.unreadable.push(lost);
+            found.unreadable.push(unreadable(&reads));
         }
         Ok(found)
     };
