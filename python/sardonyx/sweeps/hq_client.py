@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -65,4 +66,5 @@ def _line(error: BaseException) -> str:
 
 
 if __name__ == "__main__":
-    talk(json.load(sys.stdin), sys.stdout)
+    with suppress(BrokenPipeError):  # the sweep is gone, and nobody listens
+        talk(json.load(sys.stdin), sys.stdout)
