@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use sardonyx::config::Machine;
 use sardonyx::line::Virtual;
-use sardonyx::machine::{Batch, OpKind, OpSource, Prefilled, RunError, System, Warmup};
+use sardonyx::machine::{Batch, OpKind, OpSource, RunError, System, Warmup};
+use sardonyx::memory::Memory;
 use sardonyx::units::Time;
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
 
@@ -48,7 +49,7 @@ impl OpSource for Mix {
     }
 }
 
-fn measure(machine: &Machine, memory: Prefilled, source: Box<dyn OpSource>) -> (f64, f64) {
+fn measure(machine: &Machine, memory: Memory, source: Box<dyn OpSource>) -> (f64, f64) {
     let system = System::of_programs(machine, memory, vec![source], Warmup::Requests(0));
     let mut system = system.expect("a system");
     let start = Instant::now();
@@ -97,7 +98,7 @@ fn main() {
     if !wanted("mix") {
         return;
     }
-    let memory = Prefilled::new(&machine, &design).expect("a design");
+    let memory = Memory::new(&machine, &design).expect("a design");
     let mix = Mix {
         left: transactions * 100,
         state: 1,

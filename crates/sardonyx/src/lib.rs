@@ -1,7 +1,7 @@
 //! Sardonyx simulates the memory below the last-level cache when that memory is persistent,
 //! encrypted and deduplicated. It carries real bytes, so what it says about a design is executed.
 //!
-//! The arrows point one way: `trace → cpu → controller → plan → engine → medium`. Nothing below
+//! The arrows point one way: `trace, workload → machine → memory → controller, engine → plan → medium`. Nothing below
 //! knows what is above it. `docs/architecture.md` follows one request through the house.
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ pub mod line;
 pub mod machine;
 pub mod mechanisms;
 pub mod medium;
+pub mod memory;
 pub mod merge;
 pub mod names;
 pub mod plan;

@@ -53,11 +53,11 @@ fn writes_by_cause_are_those_of_the_command_log() {
     for design in DESIGNS {
         for known in workload::all() {
             let mut system = system(design, &[], &spec(known.name, 128, 60), 4);
-            system.engine().keep_log();
+            system.memory().keep_log();
             let outcome = system
                 .run(&mut |_| true)
                 .unwrap_or_else(|error| panic!("{design}: {error}"));
-            let log = system.engine().take_log();
+            let log = system.memory().take_log();
             let machine = Machine::load("sca", &[] as &[(&str, &str)]).unwrap();
             let summary = audit(&machine.engine.medium, &log)
                 .unwrap_or_else(|broken| panic!("{design}: {broken}"));

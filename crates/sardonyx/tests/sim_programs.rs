@@ -6,9 +6,8 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs;
 use sardonyx::line::{Logical, Virtual};
 use sardonyx::machine::recordings::{self, Options};
-use sardonyx::machine::{
-    Batch, OpKind, OpSource, Outcome, Phase, Prefilled, RunError, System, Warmup,
-};
+use sardonyx::machine::{Batch, OpKind, OpSource, Outcome, Phase, RunError, System, Warmup};
+use sardonyx::memory::Memory;
 use sardonyx::plan::journal::Event;
 use sardonyx::trace::{GapUnit, Level, Op, Provenance, Record, Source, TraceWriter};
 use sardonyx::units::Time;
@@ -76,7 +75,7 @@ fn what_programs_have_written_is_what_controllers_read() {
                     (0..60).for_each(|_| program.transaction(&mut batch));
                     for line in 0..program.region().count {
                         let at = Logical(program.region().at(line));
-                        let read = memory.read(at).unwrap_or([0; 64]);
+                        let read = memory.read_at_once(at).unwrap_or([0; 64]);
                         let name = (design.name, known.name, cores, line);
                         assert_eq!(&read, program.memory().line(line), "{name:?}");
                     }
@@ -194,8 +193,8 @@ fn play(machine: &Machine, design: &str, make: impl Fn(&mut Batch)) -> Vec<Time>
     make(&mut batch);
     let given = false;
     let list = Box::new(List { batch, given }) as Box<dyn OpSource>;
-    let mut memory = Prefilled::new(machine, design).unwrap();
-    memory.engine().keep_journal();
+    let mut memory = Memory::new(machine, design).unwrap();
+    memory.keep_journal();
     let system = System::of_programs(machine, memory, vec![list], Warmup::Requests(0)).unwrap();
     let journal = system.record().unwrap();
     let marks = journal

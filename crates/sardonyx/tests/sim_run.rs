@@ -31,9 +31,9 @@ fn run(machine: &Machine, design: &str, warmup: u64) -> Outcome {
     };
     let sources = vec![source(), source()];
     let mut system = recordings::system(machine, design, sources, options).expect("a run");
-    system.engine().keep_log();
+    system.memory().keep_log();
     let mut outcome = system.run(&mut |_| true).expect("an outcome");
-    let log = system.engine().take_log();
+    let log = system.memory().take_log();
     let summary = audit(&machine.engine.medium, &log)
         .unwrap_or_else(|violation| panic!("{design}: {violation}"));
     if warmup == 0 {

@@ -3,7 +3,7 @@
 
 use sardonyx::line::Logical;
 use sardonyx::machine::{Batch, OpKind};
-use sardonyx::workload::{self, DurabilityKind, Flat, Memory, ProgramRun, ProgramSpec, Sharing};
+use sardonyx::workload::{self, Bytes, DurabilityKind, Flat, ProgramRun, ProgramSpec, Sharing};
 
 fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
     ProgramSpec {

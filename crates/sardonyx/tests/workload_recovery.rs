@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sardonyx::line::{Line, Logical, ZERO_LINE};
 use sardonyx::machine::{Batch, Op, OpKind, Phase};
 use sardonyx::workload::{
-    self, DurabilityKind, Flat, Memory, Mutant, ProgramRun, ProgramSpec, Sharing,
+    self, Bytes, DurabilityKind, Flat, Mutant, ProgramRun, ProgramSpec, Sharing,
 };
 
 struct Random(u64);

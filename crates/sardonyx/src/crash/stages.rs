@@ -11,7 +11,7 @@ use super::history::History;
 use super::platform::{Platform, Survivors};
 use crate::machine::UntimedMemory;
 use crate::plan::journal::{Event, Mark};
-use crate::workload::{Header, Memory, Workload};
+use crate::workload::{Bytes, Header, Workload};
 
 crate::names::named! {
     /// Where a transaction is, by what its core has stored last.

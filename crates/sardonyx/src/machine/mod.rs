@@ -6,15 +6,14 @@
 
 mod adversity;
 mod agent;
+mod bytes;
 mod caches;
 mod cores;
 mod error;
-mod memory;
 mod ops;
 pub mod outcome;
 mod page_table;
 mod port;
-mod prefilled;
 pub mod recordings;
 mod streams;
 mod system;
@@ -22,16 +21,15 @@ mod untimed;
 
 pub use adversity::Adversity;
 pub use agent::{Agent, Answer, CoreFigures, Counts, Turn, Waiter};
+pub(crate) use bytes::pieces;
+pub use bytes::{Bytes, COUNTER_SPAN, Numbers, PersistentMemory};
 pub use caches::{Caches, Hit, Level, MAX_CORES, WriteBack};
 pub use cores::{Player, ReadId, Taken, TraceCore};
 pub use error::{RunError, TraceUse};
-pub(crate) use memory::pieces;
-pub use memory::{COUNTER_SPAN, Memory, MemoryExt, PersistentMemory};
 pub use ops::{Batch, Mark, Op, OpKind, OpSource, Phase};
 pub use outcome::Outcome;
 pub use page_table::{AddressSpace, DIRECT, Frames, Mapped, OutOfMemory, PAGE_LINES, PageTable};
 pub use port::{Backing, Port};
-pub use prefilled::Prefilled;
 pub use streams::{Access, Copies, Kind, LOOK_AHEAD, Stream, TraceOps};
 pub use system::{System, Warmup};
 pub use untimed::{UntimedMemory, noise, read_untimed, write_untimed};

@@ -68,7 +68,7 @@ impl Finished<'_> {
 pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
     Outcome {
         metrics: metrics(sim, took),
-        causes: causes(sim.port.engine.ledger()),
+        causes: causes(sim.port.memory.ledger()),
         write_latency_cdf: sim.port.writes.cdf(CDF_POINTS),
         read_latency_cdf: sim.port.reads.cdf(CDF_POINTS),
         from_the_core: sim.executes(),
@@ -78,12 +78,12 @@ pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
 
 fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
     let mut m = Map::new();
-    let (port, engine) = (sim.port, &sim.port.engine);
+    let (port, memory) = (sim.port, &sim.port.memory);
     let (reads, writes) = (port.reads.count(), port.writes.count());
-    let ledger = engine.ledger();
+    let ledger = memory.ledger();
     let total = ledger.grand_total();
     let simulated = port.last_answer.since(sim.before.time);
-    let figures = port.controller.figures();
+    let figures = memory.figures();
     let duplicates = figures.iter().find(|f| f.0 == "duplicate_writes");
     let duplicates = duplicates.map_or(0.0, |f| f.1);
     let mut put = |name: &str, value: Value| {
@@ -108,18 +108,18 @@ fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
     put("ipc", ipc(sim));
     put("energy_nj", json!(total.energy.nj()));
     for (kind, name) in [(Kind::Read, "read"), (Kind::Write, "write")] {
-        let service = engine.service(kind);
+        let service = memory.service(kind);
         let count = service.accesses as f64;
         let mut put = |what: &str, value| put(&format!("medium_{name}_{what}"), value);
         put("queue_ns", share(service.queued.ns(), count));
         put("total_ns", share(service.total.ns(), count));
         put("short_cuts", json!(service.short_cuts));
     }
-    let service = [Kind::Read, Kind::Write].map(|kind| engine.service(kind));
+    let service = [Kind::Read, Kind::Write].map(|kind| memory.service(kind));
     let hits = service[0].row_hits + service[1].row_hits;
     let accesses = service[0].accesses + service[1].accesses;
     put("row_hit_rate", share(hits as f64, accesses as f64));
-    let wear = engine.image().wear();
+    let wear = memory.image().wear();
     put("max_line_writes", json!(wear.max_line_writes));
     put("bits_flipped", json!(wear.bits_flipped));
     put("medium_write_bytes", json!(wear.bytes));

@@ -7,15 +7,15 @@ use std::collections::VecDeque;
 
 use super::untimed::noise;
 use super::{
-    Adversity, Answer, Caches, Hit, Mark, OutOfMemory, PageTable, Phase, Prefilled, Waiter,
-    WriteBack,
+    Adversity, Answer, Caches, Hit, Mark, OutOfMemory, PageTable, Phase, Waiter, WriteBack,
 };
-use crate::controller::{self, Class, Controller, Persist};
-use crate::engine::{Engine, Request};
+use crate::controller::{self, Class, Persist};
+use crate::engine::Request;
 use crate::latency::Latencies;
 use crate::line::{Line, Lines, Logical, Virtual, ZERO_LINE};
 use crate::mechanisms::Mechanism;
-use crate::plan::{At, Step, Stored, journal};
+use crate::memory::Memory;
+use crate::plan::{At, journal};
 use crate::stats::Kind;
 use crate::units::Time;
 
@@ -62,8 +62,7 @@ struct Probed {
 
 /// What agents ask memory through.
 pub struct Port {
-    pub(super) engine: Engine,
-    pub(super) controller: Controller,
+    pub(super) memory: Memory,
     pub(super) caches: Caches,
     pub(super) pages: PageTable,
     pub(super) adversity: Option<Adversity>,
@@ -97,17 +96,17 @@ pub struct Port {
 impl Port {
     /// Whether memory takes a request now.
     pub fn takes(&self) -> bool {
-        self.victims.is_empty() && self.engine.admits()
+        self.victims.is_empty() && self.memory.accepts()
     }
 
     /// The present: never after the operation that asks, unless that has waited for memory.
     pub fn now(&self) -> Time {
-        self.engine.now()
+        self.memory.now()
     }
 
     /// When memory next does something.
     pub fn next_event(&self) -> Time {
-        self.engine.next_event()
+        self.memory.next_event()
     }
 
     /// The caches of all cores.
@@ -129,10 +128,7 @@ impl Port {
     pub fn read_past_caches(&mut self, core: usize, id: u64, line: Logical, arrival: Time) {
         let class = self.class(line);
         let (request, now) = self.request(core, PAST_CACHES | id, Kind::Read, arrival);
-        let controller = &mut self.controller;
-        self.engine.admit(request, now, |plan| {
-            Stored::at(controller.read(line, class, Step::PAST, plan).at)
-        });
+        self.memory.read(request, now, line, class);
     }
 
     /// Writes a line likewise; nobody will be told.
@@ -140,15 +136,12 @@ impl Port {
         self.probed.retain(|probed| probed.line != line); // it would bring old bytes
         let class = self.class(line);
         let (request, now) = self.request(core, WRITE, Kind::Write, arrival);
-        let controller = &mut self.controller;
-        self.engine.admit(request, now, |plan| {
-            let write = controller::Write {
-                class,
-                core: core as u32,
-                ..controller::Write::new(line, At::past(data))
-            };
-            controller.write(write, plan)
-        });
+        let write = controller::Write {
+            class,
+            core: core as u32,
+            ..controller::Write::new(line, At::past(data))
+        };
+        self.memory.write(request, now, write);
     }
 
     /// Whether a store of agent `core` to `line` is a fault.
@@ -170,7 +163,7 @@ impl Port {
 
     /// Lines that memory has read and written so far.
     pub fn traffic(&self) -> [u64; 2] {
-        let total = self.engine.ledger().grand_total();
+        let total = self.memory.ledger().grand_total();
         [total.medium_reads, total.medium_writes]
     }
 
@@ -213,13 +206,7 @@ impl Port {
         read.waiters.push(waiter);
         let class = self.class(line);
         let (request, now) = self.request(waiter.core, u64::from(name), Kind::Read, arrival);
-        let controller = &mut self.controller;
-        let mut got = At::past(None);
-        self.engine.admit(request, now, |plan| {
-            got = controller.read(line, class, Step::PAST, plan);
-            Stored::at(got.at)
-        });
-        (name, got)
+        (name, self.memory.read(request, now, line, class))
     }
 
     /// Reads a line that missed into the caches; `waiter` will be told.
@@ -290,10 +277,7 @@ impl Port {
         });
         let (mut request, now) = self.request(core, WRITE | index, Kind::Write, arrival);
         request.counted = false; // no line of the program's
-        let controller = &mut self.controller;
-        self.engine.admit_announced(request, now, |plan| {
-            controller.persist_metadata(line, Step::PAST, plan)
-        });
+        self.memory.persist_metadata(request, now, line);
     }
 
     /// `core` begins transaction `number` of the hardware's.
@@ -302,9 +286,7 @@ impl Port {
         if !planted(Fault::LogBitsKept) {
             self.caches.clear_logged(core);
         }
-        let controller = &mut self.controller;
-        self.engine
-            .background_at(arrival, |plan| controller.begin(core as u32, number, plan));
+        self.memory.begin(core as u32, number, arrival);
     }
 
     /// `core` ends it, and will be told when that is accepted.
@@ -319,9 +301,7 @@ impl Port {
         });
         let (mut request, now) = self.request(core, WRITE | index, Kind::Write, arrival);
         request.counted = false; // no line of the program's
-        let controller = &mut self.controller;
-        self.engine
-            .admit_announced(request, now, |plan| controller.commit(core as u32, plan));
+        self.memory.commit(request, now);
     }
 
     /// Whether the old content of `line`, which `core` has just found and will store into, is to be logged
@@ -336,16 +316,13 @@ impl Port {
     pub fn log_old(&mut self, core: usize, line: Logical, hit: Hit, arrival: Time) {
         self.caches.set_logged(core, line);
         let old = At::new(self.caches.line(hit), self.caches.ready(hit));
-        let controller = &mut self.controller;
-        self.engine.background_at(arrival, |plan| {
-            controller.log_old(core as u32, line, old, plan)
-        });
+        self.memory.log_old(core as u32, line, old, arrival);
     }
 
     /// `core` has stored into the line of `hit`.
     #[inline]
     pub fn stored(&mut self, line: Logical, hit: Hit, at: Time) {
-        if let Some(journal) = self.engine.journal() {
+        if let Some(journal) = self.memory.journal() {
             self.marked_store = self.caches.is_atomic(hit);
             let persist = match self.marked_store {
                 true => Persist::CounterAtomic,
@@ -366,7 +343,7 @@ impl Port {
     /// A fence of `core` has passed: all that the core had flushed is in the persistence domain.
     pub fn fenced(&mut self, core: usize, at: Time) {
         self.fences += 1;
-        if let Some(journal) = self.engine.journal() {
+        if let Some(journal) = self.memory.journal() {
             journal.mark(at, core as u32, journal::Mark::Fence);
         }
     }
@@ -378,7 +355,7 @@ impl Port {
         if mark.phase == Phase::Committed {
             self.committed[core] = number;
         }
-        if let Some(journal) = self.engine.journal() {
+        if let Some(journal) = self.memory.journal() {
             let mark = match mark.phase {
                 Phase::Begin => journal::Mark::Begin(number),
                 Phase::Committing => journal::Mark::Committing(number),
@@ -419,26 +396,23 @@ impl Port {
         if let Some(line) = self.pages.peek(core, line)
             && !self.caches.touch_hit_ahead(line)
         {
-            let controller = &self.controller;
-            self.engine.look(|plan| controller.hint(line, plan));
+            self.memory.hint(line);
         }
     }
 
     /// The same for a line that will be read or written past the caches.
     pub fn touch_memory_ahead(&mut self, core: usize, line: Virtual) {
         if let Some(line) = self.pages.peek(core, line) {
-            let controller = &self.controller;
-            self.engine.look(|plan| controller.hint(line, plan));
+            self.memory.hint(line);
         }
     }
 }
 
 /// What the system asks of the port.
 impl Port {
-    pub(super) fn new(memory: Prefilled, caches: Caches, pages: PageTable, cores: usize) -> Port {
+    pub(super) fn new(memory: Memory, caches: Caches, pages: PageTable, cores: usize) -> Port {
         Port {
-            engine: memory.engine,
-            controller: memory.controller,
+            memory,
             caches,
             pages,
             adversity: None,
@@ -468,9 +442,9 @@ impl Port {
     pub(super) fn answers(&mut self, told: &mut Vec<(usize, Answer)>) {
         let rung = self.rung.drain(..);
         told.extend(rung.map(|(agent, at)| (agent, Answer::Rung(at))));
-        if self.engine.has_acceptances() {
+        if self.memory.has_acceptances() {
             let writing = &mut self.writing;
-            for acceptance in self.engine.acceptances() {
+            for acceptance in self.memory.acceptances() {
                 let index = acceptance.tag & !WRITE;
                 let mut cores = std::mem::take(&mut writing[index as usize].cores);
                 writing[index as usize].line = None;
@@ -482,10 +456,10 @@ impl Port {
                 }
             }
         }
-        if !self.engine.has_answers() {
+        if !self.memory.has_answers() {
             return;
         }
-        for answer in self.engine.answers() {
+        for answer in self.memory.answers() {
             let request = answer.request;
             self.last_answer = answer.at;
             let latencies = match request.kind {
@@ -518,7 +492,7 @@ impl Port {
 
     /// Hands victims over as far as memory takes them.
     pub(super) fn send_victims(&mut self) {
-        while !self.victims.is_empty() && self.engine.admits() {
+        while !self.victims.is_empty() && self.memory.accepts() {
             let Victim {
                 core,
                 waiting,
@@ -556,7 +530,7 @@ impl Port {
     }
 
     fn exercise(&mut self, mechanism: Mechanism) {
-        if let Some(journal) = self.engine.journal() {
+        if let Some(journal) = self.memory.journal() {
             journal.exercised.count(mechanism);
         }
     }
@@ -577,7 +551,7 @@ impl Port {
             kind,
             counted: self.counted,
         };
-        (request, arrival.max(self.engine.now()))
+        (request, arrival.max(self.memory.now()))
     }
 
     fn new_write(&mut self, write: Write) -> u64 {
@@ -606,17 +580,13 @@ impl Port {
             true => Persist::CounterAtomic,
             false => Persist::Relaxed,
         };
-        let controller = &mut self.controller;
-        self.engine.admit_announced(request, now, |plan| {
-            plan.handled(line, &written.data, class, order);
-            let write = controller::Write {
-                class,
-                order,
-                core: core as u32,
-                transaction: self.transactions[core],
-                ..controller::Write::new(line, At::new(&written.data, written.at))
-            };
-            controller.write(write, plan)
-        });
+        let write = controller::Write {
+            class,
+            order,
+            core: core as u32,
+            transaction: self.transactions[core],
+            ..controller::Write::new(line, At::new(&written.data, written.at))
+        };
+        self.memory.write_announced(request, now, write);
     }
 }

@@ -1,11 +1,11 @@
 //! Recorded traces as runs, by the level at which they were taken.
 
 use super::{
-    Agent, Copies, Outcome, Player, Prefilled, RunError, Stream, System, TraceCore, TraceOps,
-    Warmup,
+    Agent, Copies, Outcome, Player, RunError, Stream, System, TraceCore, TraceOps, Warmup,
 };
 use crate::config::Machine;
 use crate::medium::params::FRAMES;
+use crate::memory::Memory;
 use crate::trace::{Level, Source};
 
 /// What to run besides the machine, the design and the traces.
@@ -52,7 +52,7 @@ pub fn system(
         });
     }
     let warmup = Warmup::Requests(options.warmup);
-    let memory = Prefilled::new(machine, design)?;
+    let memory = Memory::new(machine, design)?;
     System::new(machine, memory, agents, spaces, warmup)
 }
 

@@ -7,11 +7,11 @@ use super::outcome::{self, Finished};
 use super::port::Port;
 use super::{
     AddressSpace, Adversity, Agent, Answer, Caches, CoreFigures, MAX_CORES, OpSource, Outcome,
-    PageTable, Player, Prefilled, RunError, Turn,
+    PageTable, Player, RunError, Turn,
 };
 use crate::config::Machine;
-use crate::engine::Engine;
 use crate::medium::params::CachesParams;
+use crate::memory::Memory;
 use crate::plan::journal::Journal;
 use crate::units::Time;
 
@@ -30,7 +30,6 @@ pub enum Warmup {
 /// A run under way.
 pub struct System<'s> {
     machine: Machine,
-    design: String,
     port: Port,
     agents: Vec<Box<dyn Agent + 's>>,
     /// When each agent can go on.
@@ -55,7 +54,7 @@ impl<'s> System<'s> {
     /// There are none, or more than the caches can tell apart.
     pub fn new(
         machine: &Machine,
-        memory: Prefilled,
+        memory: Memory,
         agents: Vec<Box<dyn Agent + 's>>,
         spaces: Vec<AddressSpace>,
         warmup: Warmup,
@@ -71,11 +70,9 @@ impl<'s> System<'s> {
             true => Caches::new(&machine.caches, cores),
             false => Caches::new(&CachesParams::default(), 1),
         };
-        let design = memory.design.clone();
         let port = Port::new(memory, caches, PageTable::new(spaces), cores);
         let mut system = System {
             machine: machine.clone(),
-            design,
             port,
             turns: agents.iter().map(|agent| agent.next_turn()).collect(),
             agents,
@@ -100,7 +97,7 @@ impl<'s> System<'s> {
     /// As [`System::new`]; or a source is broken.
     pub fn of_programs(
         machine: &Machine,
-        memory: Prefilled,
+        memory: Memory,
         sources: Vec<Box<dyn OpSource + 's>>,
         warmup: Warmup,
     ) -> Result<System<'s>, RunError> {
@@ -134,9 +131,9 @@ impl<'s> System<'s> {
         self
     }
 
-    /// The engine, for its log and its figures.
-    pub fn engine(&mut self) -> &mut Engine {
-        &mut self.port.engine
+    /// The memory, for its log and its journal.
+    pub fn memory(&mut self) -> &mut Memory {
+        &mut self.port.memory
     }
 
     /// The caches, for what they hold at the end.
@@ -144,16 +141,12 @@ impl<'s> System<'s> {
         &self.port.caches
     }
 
-    /// The medium and the controller after a run, with all that the caches still held written back.
-    pub fn into_memory(self) -> Prefilled {
+    /// The memory after a run, with all that the caches still held written back.
+    pub fn into_memory(self) -> Memory {
         let dirty = self.port.caches.dirty_lines();
-        let mut memory = Prefilled {
-            engine: self.port.engine,
-            controller: self.port.controller,
-            design: self.design,
-        };
+        let mut memory = self.port.memory;
         for dirty in dirty {
-            memory.write(dirty.line, &dirty.data);
+            memory.write_at_once(dirty.line, &dirty.data);
         }
         memory
     }
@@ -202,20 +195,20 @@ impl<'s> System<'s> {
     /// If the engine keeps no journal.
     pub fn record(mut self) -> Result<Box<Journal>, RunError> {
         self.play(&mut |_| true)?;
-        Ok(self.port.engine.take_journal().expect("one was kept"))
+        Ok(self.port.memory.take_journal().expect("one was kept"))
     }
 
     fn play(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<(), RunError> {
-        let mut over = false;
         let mut turns = 0u64;
         loop {
-            if let Some(why) = self.port.engine.failure() {
-                let (trace, design) = (self.agents[0].name().to_owned(), self.design.clone());
+            if let Some(why) = self.port.memory.failure() {
+                let trace = self.agents[0].name().to_owned();
+                let design = self.port.memory.design().to_owned();
                 return Err(RunError::Exhausted { trace, design, why });
             }
-            let event = self.port.engine.next_event();
-            if self.port.holds_victims() && self.port.engine.admits() {
-                if event <= self.port.engine.now() {
+            let event = self.port.memory.next_event();
+            if self.port.holds_victims() && self.port.memory.accepts() {
+                if event <= self.port.memory.now() {
                     self.advance_until(event);
                 } else {
                     self.port.send_victims();
@@ -238,24 +231,23 @@ impl<'s> System<'s> {
                 next if event != Time::NEVER => {
                     self.advance_until(next.map_or(Time::NEVER, |next| next.time));
                 }
-                _ if !over && self.agents.iter().all(|agent| agent.finished()) => {
-                    over = true;
-                    self.port.engine.end_of_input();
-                }
-                _ if self.port.engine.force_drain() => {}
+                _ if self.port.memory.empty_queues(self.finished()) => {}
                 _ => break,
             }
         }
-        self.port.engine.assert_at_rest();
-        let finished = self.agents.iter().all(|agent| agent.finished());
-        assert!(finished, "an agent waits for nothing");
+        self.port.memory.assert_at_rest();
+        assert!(self.finished(), "an agent waits for nothing");
         Ok(())
+    }
+
+    fn finished(&self) -> bool {
+        self.agents.iter().all(|agent| agent.finished())
     }
 
     /// The agent that goes first.
     fn next_agent(&self) -> Option<Next> {
         let takes = self.port.takes();
-        let now = self.port.engine.now();
+        let now = self.port.memory.now();
         let mut first: Option<(Next, Time)> = None;
         let mut limit = Time::NEVER;
         for (agent, turn) in self.turns.iter().enumerate() {
@@ -282,12 +274,7 @@ impl<'s> System<'s> {
     }
 
     fn advance_until(&mut self, limit: Time) {
-        if let Some(timer) = self.port.engine.advance_until(limit) {
-            let (controller, now) = (&mut self.port.controller, self.port.engine.now());
-            self.port
-                .engine
-                .background(|plan| controller.wake(timer, now, plan));
-        }
+        self.port.memory.advance_until(limit);
         self.take_answers();
     }
 
@@ -319,7 +306,7 @@ impl<'s> System<'s> {
                 .iter()
                 .all(|committed| *committed >= number)
         {
-            self.begin_counting(self.port.engine.now());
+            self.begin_counting(self.port.memory.now());
         }
     }
 
@@ -331,8 +318,7 @@ impl<'s> System<'s> {
         });
         self.port.counted = true;
         self.port.fences = 0;
-        self.port.engine.forget_figures();
-        self.port.controller.forget_figures();
+        self.port.memory.forget_figures();
     }
 
     fn done(&self) -> u64 {

@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::memory::pieces;
-use super::{Batch, Memory, OpKind, PersistentMemory};
+use super::bytes::pieces;
+use super::{Batch, Bytes, OpKind, PersistentMemory};
 use crate::controller::{Class, Controller, Persist, Write};
 use crate::line::{LINE_BYTES, Line, Lines, Logical, Virtual};
 use crate::plan::untimed::Untimed;
@@ -134,7 +134,7 @@ pub fn noise(line: u64) -> Line {
     bytes
 }
 
-impl Memory for UntimedMemory<'_> {
+impl Bytes for UntimedMemory<'_> {
     fn load(&mut self, at: u64, bytes: &mut [u8]) {
         for (home, from, part) in pieces(at, bytes.len()) {
             let cached = self.fetch(self.line_at(home));

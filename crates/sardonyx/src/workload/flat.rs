@@ -1,7 +1,7 @@
 //! Memory as one array of bytes, in which everything is persistent at once: where programs run
 //! functionally, and what a test compares with.
 
-use super::{Memory, PersistentMemory};
+use super::{Bytes, PersistentMemory};
 use crate::line::{LINE_BYTES, Line};
 
 /// Bytes from 0 up.
@@ -36,7 +36,7 @@ impl Flat {
     }
 }
 
-impl Memory for Flat {
+impl Bytes for Flat {
     fn load(&mut self, at: u64, bytes: &mut [u8]) {
         let at = at as usize;
         bytes.copy_from_slice(&self.bytes[at..at + bytes.len()]);

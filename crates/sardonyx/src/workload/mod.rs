@@ -11,7 +11,7 @@ mod sharing;
 mod spec;
 pub mod timed;
 
-pub use crate::machine::{COUNTER_SPAN, Mark, Memory, MemoryExt, PersistentMemory, Phase};
+pub use crate::machine::{Bytes, COUNTER_SPAN, Mark, Numbers, PersistentMemory, Phase};
 pub(crate) use durability::Header;
 pub use durability::{Durability, DurabilityKind, Logged, Mutant, Recovered, Transaction};
 pub use flat::Flat;

@@ -1,7 +1,7 @@
 //! Choices and contents that follow from numbers alone, so that a transaction is the same whoever
 //! runs it. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 
-use super::{Fault, Memory};
+use super::{Bytes, Fault};
 pub use crate::splitmix::mix;
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -37,12 +37,12 @@ pub fn item(id: u64, len: u64) -> Vec<u8> {
 }
 
 /// Writes item `id`, of `len` bytes, at `at`.
-pub fn store_item(memory: &mut dyn Memory, at: u64, len: u64, id: u64) {
+pub fn store_item(memory: &mut dyn Bytes, at: u64, len: u64, id: u64) {
     memory.store(at, &item(id, len));
 }
 
 /// The number of the item at `at`, whose bytes must follow from it.
-pub fn check_item(memory: &mut dyn Memory, at: u64, len: u64) -> Result<u64, Fault> {
+pub fn check_item(memory: &mut dyn Bytes, at: u64, len: u64) -> Result<u64, Fault> {
     let mut found = vec![0; len as usize];
     memory.load(at, &mut found);
     let id = u64::from_le_bytes(found[..8].try_into().expect("8 bytes"));

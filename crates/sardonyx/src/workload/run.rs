@@ -2,7 +2,7 @@
 //! operations that a core will play, and on demand what it changed.
 
 use super::random::Random;
-use super::{Flat, Mark, Memory, PersistentMemory, ProgramSpec, SpecError, Workload};
+use super::{Bytes, Flat, Mark, PersistentMemory, ProgramSpec, SpecError, Workload};
 use crate::line::{LINE_BYTES, Line, Lines, Logical, Virtual};
 use crate::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError, pieces};
 use crate::medium::params::Think;
@@ -219,7 +219,7 @@ impl Recorder<'_> {
     }
 }
 
-impl Memory for Recorder<'_> {
+impl Bytes for Recorder<'_> {
     fn load(&mut self, at: u64, bytes: &mut [u8]) {
         self.flat.load(at, bytes);
         for (home, within, part) in pieces(at, bytes.len()) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::durability::{Durability, DurabilityKind, Logged, Recovered};
 use super::programs::{PROGRAMS, Program};
-use super::{Memory, PersistentMemory, Sharing};
+use super::{Bytes, PersistentMemory, Sharing};
 use crate::line::LINE_BYTES;
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -50,7 +50,7 @@ impl Workload {
     }
 
     /// Makes the structure, filled to the footprint, in a region of zeros.
-    pub fn setup(&self, memory: &mut dyn Memory) {
+    pub fn setup(&self, memory: &mut dyn Bytes) {
         self.program.setup(memory);
     }
 
@@ -80,7 +80,7 @@ impl Workload {
     ///
     /// # Errors
     /// The first that does not.
-    pub fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+    pub fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         self.program.check(memory)
     }
 }

@@ -4,8 +4,9 @@
 use super::{ProgramRun, ProgramSpec, SpecError};
 use crate::config::Machine;
 use crate::line::{LINE_BYTES, Logical};
-use crate::machine::{MAX_CORES, OpSource, PAGE_LINES, Prefilled, RunError, System, Warmup, noise};
+use crate::machine::{MAX_CORES, OpSource, PAGE_LINES, RunError, System, Warmup, noise};
 use crate::medium::params::Think;
+use crate::memory::Memory;
 
 /// Pages by which a core's region lies further into its share than the core's before, and by which the
 /// first lies off the start of memory. Found by search: on `sca` with 1, 2, 4 or 8 cores no two of the
@@ -95,15 +96,15 @@ pub fn prefilled(
     machine: &Machine,
     design: &str,
     programs: &[ProgramRun],
-) -> Result<Prefilled, RunError> {
-    let mut memory = Prefilled::new(machine, design)?;
+) -> Result<Memory, RunError> {
+    let mut memory = Memory::new(machine, design)?;
     for program in programs {
         for line in 0..program.set_up_lines() {
             let place = Logical(program.region().at(line));
-            memory.write(place, program.memory().line(line));
+            memory.write_at_once(place, program.memory().line(line));
         }
         for line in program.private().iter() {
-            memory.write(Logical(line), &noise(line));
+            memory.write_at_once(Logical(line), &noise(line));
         }
     }
     memory.settle();

@@ -15,9 +15,10 @@ use super::thread::Costs;
 use super::{Plan, Question, TimedError, rows};
 use crate::line::{LINE_BYTES, Line, Logical, Virtual, ZERO_LINE};
 use crate::machine::{
-    AddressSpace, Agent, Backing, Batch, Mapped, OpSource, PAGE_LINES, Player, Prefilled, RunError,
-    System, Warmup,
+    AddressSpace, Agent, Backing, Batch, Mapped, OpSource, PAGE_LINES, Player, RunError, System,
+    Warmup,
 };
+use crate::memory::Memory;
 use crate::merge::Page;
 use crate::merge::images::Images;
 use crate::merge::ksm::Keys;
@@ -204,7 +205,7 @@ impl<'i> Run<'i> {
             samples.clone(),
         )));
         spaces.push(AddressSpace::Identity { pages: 0 });
-        let memory = Prefilled::new(machine, "no-encryption")?;
+        let memory = Memory::new(machine, "no-encryption")?;
         let system = System::new(machine, memory, agents, spaces, Warmup::Requests(0))?;
         let mut system = system.over(Box::new(Initial::new(images)));
         system.run(&mut |_| tell(clock.load(Ordering::Relaxed)))?;

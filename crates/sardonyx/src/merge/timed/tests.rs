@@ -126,7 +126,9 @@ fn nobody_sees_anothers_writes(question: &Question) -> (u64, u64) {
             let (page, line) = (at as u64 / PAGE_LINES, at as u64 % PAGE_LINES);
             let (frame, _) = kernel.entry(machine, page);
             let place = Logical(frame * PAGE_LINES + line);
-            let found = memory.read(place).unwrap_or_else(|| backing.line(place));
+            let found = memory
+                .read_at_once(place)
+                .unwrap_or_else(|| backing.line(place));
             assert_eq!(
                 found, *expected,
                 "machine {machine}, page {page}, line {line}"

@@ -12,7 +12,7 @@ use crate::line::LINE_BYTES;
 use crate::machine::pieces;
 use crate::planted::{self, planted};
 use crate::workload::{
-    COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, PersistentMemory, Phase, Sharing,
+    Bytes, COUNTER_SPAN, Fault, Mark, Numbers, PersistentMemory, Phase, Sharing,
 };
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -114,7 +114,7 @@ impl Transaction for HardwareTransaction<'_> {
     }
 }
 
-impl Memory for HardwareTransaction<'_> {
+impl Bytes for HardwareTransaction<'_> {
     fn load(&mut self, at: u64, bytes: &mut [u8]) {
         self.memory.load(at, bytes);
     }

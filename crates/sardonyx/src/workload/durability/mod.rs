@@ -7,7 +7,7 @@ mod software_undo;
 
 use std::ops::Range;
 
-use super::{COUNTER_SPAN, Fault, Memory, PersistentMemory, Sharing};
+use super::{Bytes, COUNTER_SPAN, Fault, PersistentMemory, Sharing};
 use crate::controller::designs::Stack;
 use crate::line::{LINE_BYTES, Line};
 use hardware::Hardware;
@@ -43,7 +43,7 @@ pub trait Durability: Send {
 }
 
 /// A transaction under way: a structure's code loads from it and stores to it as if there were none.
-pub trait Transaction: Memory {
+pub trait Transaction: Bytes {
     /// Makes all that was stored persistent, or after a power cut nothing.
     fn commit(self: Box<Self>);
 }

@@ -15,7 +15,7 @@ use super::{Durability, Logged, Mutant, Recovered, Transaction};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 use crate::machine::pieces;
 use crate::workload::{
-    COUNTER_SPAN, Fault, Mark, Memory, MemoryExt, PersistentMemory, Phase, Sharing,
+    Bytes, COUNTER_SPAN, Fault, Mark, Numbers, PersistentMemory, Phase, Sharing,
 };
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -406,7 +406,7 @@ impl UndoTransaction<'_> {
 }
 
 /// Loads see the transaction's own stores.
-impl Memory for UndoTransaction<'_> {
+impl Bytes for UndoTransaction<'_> {
     fn load(&mut self, at: u64, bytes: &mut [u8]) {
         for (home, within, part) in pieces(at, bytes.len()) {
             let bytes = &mut bytes[part];

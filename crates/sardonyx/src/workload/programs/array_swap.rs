@@ -3,7 +3,7 @@
 
 use super::{Heap, Program, ProgramFile, fault};
 use crate::workload::random::{Random, check_item, store_item};
-use crate::workload::{Fault, Memory, ProgramSpec};
+use crate::workload::{Bytes, Fault, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "array-swap",
@@ -28,13 +28,13 @@ impl ArraySwap {
 }
 
 impl Program for ArraySwap {
-    fn setup(&self, memory: &mut dyn Memory) {
+    fn setup(&self, memory: &mut dyn Bytes) {
         for index in 0..self.items {
             store_item(memory, self.place(index), self.spec.item_bytes, index);
         }
     }
 
-    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+    fn apply(&self, number: u64, memory: &mut dyn Bytes) {
         let mut random = Random::new(self.spec.seed, number);
         let a = random.below(self.items);
         let b = (a + 1 + random.below(self.items - 1)) % self.items;
@@ -47,7 +47,7 @@ impl Program for ArraySwap {
         memory.store(b, &first);
     }
 
-    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+    fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let mut seen = vec![false; self.items as usize];
         for index in 0..self.items {
             let at = self.place(index);

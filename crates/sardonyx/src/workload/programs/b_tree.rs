@@ -6,7 +6,7 @@ use super::wide_node::{DEEPEST, DEGREE, Head, KEYS, LEAF, VALUES as ITEMS};
 use super::wide_node::{allocate, copy, insert_word};
 use super::{COUNT, FREE, Heap, Keys, Program, ProgramFile, STEP, TOP, check_item_of, fault};
 use crate::workload::random::store_item;
-use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
+use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "btree",
@@ -35,7 +35,7 @@ struct BTree {
 }
 
 impl BTree {
-    fn insert(&self, memory: &mut dyn Memory, key: u64) {
+    fn insert(&self, memory: &mut dyn Bytes, key: u64) {
         let sound = "the program's own memory is sound";
         let mut at = memory.load_u64(TOP);
         memory.depend();
@@ -78,7 +78,7 @@ impl BTree {
         }
     }
 
-    fn insert_in_leaf(&self, memory: &mut dyn Memory, mut leaf: Head, index: usize, key: u64) {
+    fn insert_in_leaf(&self, memory: &mut dyn Bytes, mut leaf: Head, index: usize, key: u64) {
         let place = allocate(memory, self.spec.item_bytes);
         store_item(memory, place, self.spec.item_bytes, key);
         insert_word(memory, leaf.at + ITEMS, index, leaf.keys.len(), place);
@@ -89,7 +89,7 @@ impl BTree {
     }
 
     /// Splits the full `child`, which is child `index` of `above`, around its middle key.
-    fn split(&self, memory: &mut dyn Memory, above: &mut Head, index: usize, mut child: Head) {
+    fn split(&self, memory: &mut dyn Bytes, above: &mut Head, index: usize, mut child: Head) {
         let right = allocate(memory, NODE);
         let tail = DEGREE as u64 * 8;
         copy(memory, child.at + ITEMS + tail, right + ITEMS, DEGREE - 1);
@@ -120,7 +120,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn node(&mut self, memory: &mut dyn Memory, at: u64, depth: usize) -> Result<(), Fault> {
+    fn node(&mut self, memory: &mut dyn Bytes, at: u64, depth: usize) -> Result<(), Fault> {
         if !self.keys.hold(at, NODE) {
             return fault(at, "no node can lie here");
         }
@@ -146,7 +146,7 @@ impl Walk {
         Ok(())
     }
 
-    fn key(&mut self, memory: &mut dyn Memory, at: u64, i: u64, key: u64) -> Result<(), Fault> {
+    fn key(&mut self, memory: &mut dyn Bytes, at: u64, i: u64, key: u64) -> Result<(), Fault> {
         self.keys.next(key, at + KEYS + i * 8, at)?;
         let place = memory.load_u64(at + ITEMS + i * 8);
         if !self.keys.hold(place, self.item_bytes) {
@@ -157,7 +157,7 @@ impl Walk {
 }
 
 impl Program for BTree {
-    fn setup(&self, memory: &mut dyn Memory) {
+    fn setup(&self, memory: &mut dyn Bytes) {
         let top = self.heap.start;
         memory.store_u64(TOP, top);
         memory.store_u64(FREE, top + NODE);
@@ -167,11 +167,11 @@ impl Program for BTree {
         }
     }
 
-    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+    fn apply(&self, number: u64, memory: &mut dyn Bytes) {
         self.insert(memory, self.spec.key(number));
     }
 
-    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+    fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let mut walk = Walk {
             keys: Keys::new(memory, self.heap)?,
             item_bytes: self.spec.item_bytes,

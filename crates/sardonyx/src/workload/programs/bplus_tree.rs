@@ -7,7 +7,7 @@ use super::wide_node::{DEEPEST, DEGREE, Head, KEYS, LEAF, MOST, VALUES};
 use super::wide_node::{allocate, copy, insert_word};
 use super::{COUNT, FREE, Heap, Keys, Program, ProgramFile, STEP, TOP, check_item_of, fault};
 use crate::workload::random::store_item;
-use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
+use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "bplus-tree",
@@ -36,7 +36,7 @@ struct BPlusTree {
 }
 
 impl BPlusTree {
-    fn insert(&self, memory: &mut dyn Memory, key: u64) {
+    fn insert(&self, memory: &mut dyn Bytes, key: u64) {
         let sound = "the program's own memory is sound";
         let mut at = memory.load_u64(TOP);
         memory.depend();
@@ -73,7 +73,7 @@ impl BPlusTree {
         }
     }
 
-    fn insert_in_leaf(&self, memory: &mut dyn Memory, mut leaf: Head, key: u64) {
+    fn insert_in_leaf(&self, memory: &mut dyn Bytes, mut leaf: Head, key: u64) {
         let index = leaf.keys.partition_point(|k| *k < key);
         if leaf.keys.get(index) == Some(&key) {
             return; // a key drawn before
@@ -89,7 +89,7 @@ impl BPlusTree {
 
     /// Splits the full `child`, which is child `index` of `above`: an inner node around its middle key,
     /// a leaf before its ninth key, which guides.
-    fn split(&self, memory: &mut dyn Memory, above: &mut Head, index: usize, mut child: Head) {
+    fn split(&self, memory: &mut dyn Bytes, above: &mut Head, index: usize, mut child: Head) {
         let right = allocate(memory, NODE);
         let tail = DEGREE as u64 * 8;
         let words = MOST - DEGREE + usize::from(!child.leaf);
@@ -134,7 +134,7 @@ impl Walk {
     /// Checks what is below `at`; its least key.
     fn node(
         &mut self,
-        memory: &mut dyn Memory,
+        memory: &mut dyn Bytes,
         at: u64,
         depth: usize,
     ) -> Result<Option<u64>, Fault> {
@@ -164,7 +164,7 @@ impl Walk {
 
     fn leaf(
         &mut self,
-        memory: &mut dyn Memory,
+        memory: &mut dyn Bytes,
         leaf: &Head,
         depth: usize,
     ) -> Result<Option<u64>, Fault> {
@@ -189,7 +189,7 @@ impl Walk {
 }
 
 impl Program for BPlusTree {
-    fn setup(&self, memory: &mut dyn Memory) {
+    fn setup(&self, memory: &mut dyn Bytes) {
         let top = self.heap.start;
         memory.store_u64(TOP, top);
         memory.store_u64(FREE, top + NODE);
@@ -199,11 +199,11 @@ impl Program for BPlusTree {
         }
     }
 
-    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+    fn apply(&self, number: u64, memory: &mut dyn Bytes) {
         self.insert(memory, self.spec.key(number));
     }
 
-    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+    fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let mut walk = Walk {
             keys: Keys::new(memory, self.heap)?,
             item_bytes: self.spec.item_bytes,

@@ -3,7 +3,7 @@
 
 use super::{Heap, LINE, Program, ProgramFile, fault};
 use crate::workload::random::{Random, check_item, store_item};
-use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
+use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "chain-queue",
@@ -39,7 +39,7 @@ impl ChainQueue {
     }
 
     /// Puts the next item into the node that was freed last.
-    fn put(&self, memory: &mut dyn Memory) {
+    fn put(&self, memory: &mut dyn Bytes) {
         let node = memory.load_u64(FREE);
         let (first, count) = (memory.load_u64(FIRST), memory.load_u64(COUNT));
         memory.depend();
@@ -58,7 +58,7 @@ impl ChainQueue {
         memory.store_u64(COUNT, count + 1);
     }
 
-    fn take(&self, memory: &mut dyn Memory) {
+    fn take(&self, memory: &mut dyn Bytes) {
         let node = memory.load_u64(HEAD);
         memory.depend();
         let mut bytes = vec![0; self.spec.item_bytes as usize];
@@ -79,7 +79,7 @@ impl ChainQueue {
 
 impl Program for ChainQueue {
     /// Half full, after every node has been in the queue once.
-    fn setup(&self, memory: &mut dyn Memory) {
+    fn setup(&self, memory: &mut dyn Bytes) {
         let mut free = 0;
         for index in (0..self.nodes).rev() {
             let node = self.heap.start + index * self.node_bytes();
@@ -91,7 +91,7 @@ impl Program for ChainQueue {
         (0..self.nodes / 2).for_each(|_| self.take(memory));
     }
 
-    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+    fn apply(&self, number: u64, memory: &mut dyn Bytes) {
         let mut random = Random::new(self.spec.seed, number);
         let count = memory.load_u64(COUNT);
         memory.depend();
@@ -106,7 +106,7 @@ impl Program for ChainQueue {
         }
     }
 
-    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+    fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let (first, count) = (memory.load_u64(FIRST), memory.load_u64(COUNT));
         if count > self.nodes {
             return fault(COUNT, format!("{count:#x} items in {} nodes", self.nodes));

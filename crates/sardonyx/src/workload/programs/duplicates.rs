@@ -6,7 +6,7 @@
 use super::{Heap, LINE, Program, ProgramFile, fault};
 use crate::line::{LINE_BYTES, Line};
 use crate::workload::random::{Random, item};
-use crate::workload::{Fault, Memory, ProgramSpec};
+use crate::workload::{Bytes, Fault, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "duplicates",
@@ -98,7 +98,7 @@ impl Duplicates {
 }
 
 impl Program for Duplicates {
-    fn setup(&self, memory: &mut dyn Memory) {
+    fn setup(&self, memory: &mut dyn Bytes) {
         let hot = HOT.min(self.lines);
         let favourites = hot..hot + FAVOURITES.min(self.lines / 2);
         for index in 0..self.lines {
@@ -111,7 +111,7 @@ impl Program for Duplicates {
         }
     }
 
-    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+    fn apply(&self, number: u64, memory: &mut dyn Bytes) {
         let mut random = Random::new(self.spec.seed, number);
         for _ in 0..OVERWRITTEN * self.spec.item_bytes / LINE {
             let among = match random.below(4) {
@@ -127,7 +127,7 @@ impl Program for Duplicates {
         }
     }
 
-    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+    fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         for index in 0..self.lines {
             let at = self.place(index);
             let mut line = [0; LINE_BYTES];

@@ -3,7 +3,7 @@
 
 use super::{Heap, LINE, Program, ProgramFile, STEP, check_item_of, fault};
 use crate::workload::random::{mix, store_item};
-use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
+use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "hash",
@@ -52,7 +52,7 @@ impl HashTable {
         LINE + self.spec.item_bytes
     }
 
-    fn insert(&self, memory: &mut dyn Memory, key: u64) {
+    fn insert(&self, memory: &mut dyn Bytes, key: u64) {
         let bucket = self.bucket(key);
         let first = memory.load_u64(bucket);
         let mut at = first;
@@ -76,18 +76,18 @@ impl HashTable {
 }
 
 impl Program for HashTable {
-    fn setup(&self, memory: &mut dyn Memory) {
+    fn setup(&self, memory: &mut dyn Bytes) {
         memory.store_u64(FREE, self.nodes());
         for number in 0..self.filled {
             self.insert(memory, self.spec.key(u64::MAX - number));
         }
     }
 
-    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+    fn apply(&self, number: u64, memory: &mut dyn Bytes) {
         self.insert(memory, self.spec.key(number));
     }
 
-    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+    fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let count = memory.load_u64(COUNT);
         let free = memory.load_u64(FREE);
         let most = self.filled + self.spec.transactions;

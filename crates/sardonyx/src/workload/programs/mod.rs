@@ -5,7 +5,7 @@
 mod wide_node;
 
 use super::random::{Random, check_item};
-use super::{COUNTER_SPAN, Fault, Memory, MemoryExt, ProgramSpec};
+use super::{Bytes, COUNTER_SPAN, Fault, Numbers, ProgramSpec};
 use crate::line::LINE_BYTES;
 
 macro_rules! programs {
@@ -32,17 +32,17 @@ programs! {
 /// the first of its region, whose last eight bytes are left to the durability.
 pub trait Program: Send {
     /// Makes the structure, filled to the footprint, in a region of zeros.
-    fn setup(&self, memory: &mut dyn Memory);
+    fn setup(&self, memory: &mut dyn Bytes);
 
     /// Does what transaction `number` does, the first being 1: loads, stores and computes, as if
     /// power never failed.
-    fn apply(&self, number: u64, memory: &mut dyn Memory);
+    fn apply(&self, number: u64, memory: &mut dyn Bytes);
 
     /// Whether the structure's invariants hold, from the bytes alone; reads all of it.
     ///
     /// # Errors
     /// The first that does not.
-    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault>;
+    fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault>;
 }
 
 /// What a program's file says of it.
@@ -112,7 +112,7 @@ struct Keys {
 
 impl Keys {
     /// Of the tree whose root line is in `memory`.
-    fn new(memory: &mut dyn Memory, heap: Heap) -> Result<Keys, Fault> {
+    fn new(memory: &mut dyn Bytes, heap: Heap) -> Result<Keys, Fault> {
         let free = memory.load_u64(FREE);
         let count = memory.load_u64(COUNT);
         if !free.is_multiple_of(LINE) || free > heap.end {
@@ -157,7 +157,7 @@ impl Keys {
 /// The item at `place`, of `len` bytes, must be that of `key`, or `at` is at fault.
 fn check_item_of(
     key: u64,
-    memory: &mut dyn Memory,
+    memory: &mut dyn Bytes,
     place: u64,
     len: u64,
     at: u64,

@@ -3,7 +3,7 @@
 
 use super::{Heap, Program, ProgramFile, fault};
 use crate::workload::random::{Random, check_item, store_item};
-use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
+use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "queue",
@@ -36,12 +36,12 @@ impl Queue {
         self.heap.start + number % self.capacity * self.spec.item_bytes
     }
 
-    fn put(&self, memory: &mut dyn Memory, tail: u64) {
+    fn put(&self, memory: &mut dyn Bytes, tail: u64) {
         store_item(memory, self.place(tail), self.spec.item_bytes, tail);
         memory.store_u64(TAIL, tail + 1);
     }
 
-    fn take(&self, memory: &mut dyn Memory, head: u64) {
+    fn take(&self, memory: &mut dyn Bytes, head: u64) {
         let mut bytes = vec![0; self.spec.item_bytes as usize];
         memory.load(self.place(head), &mut bytes);
         memory.store_u64(HEAD, head + 1);
@@ -50,14 +50,14 @@ impl Queue {
 
 impl Program for Queue {
     /// Half full, at the end of a lap, so that the first lap touches what setup has written.
-    fn setup(&self, memory: &mut dyn Memory) {
+    fn setup(&self, memory: &mut dyn Bytes) {
         for number in 0..self.capacity {
             self.put(memory, number);
         }
         memory.store_u64(HEAD, self.capacity / 2);
     }
 
-    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+    fn apply(&self, number: u64, memory: &mut dyn Bytes) {
         let mut random = Random::new(self.spec.seed, number);
         let head = memory.load_u64(HEAD);
         let tail = memory.load_u64(TAIL);
@@ -73,7 +73,7 @@ impl Program for Queue {
         }
     }
 
-    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+    fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let head = memory.load_u64(HEAD);
         let tail = memory.load_u64(TAIL);
         if head > tail || tail - head > self.capacity {

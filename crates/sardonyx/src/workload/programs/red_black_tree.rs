@@ -5,7 +5,7 @@
 use super::{COUNT, FREE, Heap, Keys, LINE, Program, ProgramFile, STEP, TOP, check_item_of};
 use super::{fault, words};
 use crate::workload::random::store_item;
-use crate::workload::{Fault, Memory, MemoryExt, ProgramSpec};
+use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "rbtree",
@@ -34,7 +34,7 @@ struct RedBlackTree {
 }
 
 impl RedBlackTree {
-    fn insert(&self, memory: &mut dyn Memory, key: u64) {
+    fn insert(&self, memory: &mut dyn Bytes, key: u64) {
         let mut parent = 0;
         let mut side = 0;
         let mut at = memory.load_u64(TOP);
@@ -67,7 +67,7 @@ impl RedBlackTree {
     }
 
     /// Restores the colours above the new red node `at`.
-    fn rebalance(&self, memory: &mut dyn Memory, mut at: u64) {
+    fn rebalance(&self, memory: &mut dyn Bytes, mut at: u64) {
         loop {
             let mut parent = memory.load_u64(at + PARENT);
             memory.depend();
@@ -103,7 +103,7 @@ impl RedBlackTree {
     }
 
     /// Moves `at` down to `side` (0 is left), its other child up.
-    fn rotate(&self, memory: &mut dyn Memory, at: u64, side: usize) {
+    fn rotate(&self, memory: &mut dyn Bytes, at: u64, side: usize) {
         let up = memory.load_u64(at + CHILD[1 - side]);
         let moved = memory.load_u64(up + CHILD[side]);
         let parent = memory.load_u64(at + PARENT);
@@ -134,7 +134,7 @@ impl Walk {
     /// Black nodes on each way down from `at`.
     fn node(
         &mut self,
-        memory: &mut dyn Memory,
+        memory: &mut dyn Bytes,
         at: u64,
         above: (u64, bool),
         depth: usize,
@@ -169,18 +169,18 @@ impl Walk {
 }
 
 impl Program for RedBlackTree {
-    fn setup(&self, memory: &mut dyn Memory) {
+    fn setup(&self, memory: &mut dyn Bytes) {
         memory.store_u64(FREE, self.heap.start);
         for number in 0..self.filled {
             self.insert(memory, self.spec.key(u64::MAX - number));
         }
     }
 
-    fn apply(&self, number: u64, memory: &mut dyn Memory) {
+    fn apply(&self, number: u64, memory: &mut dyn Bytes) {
         self.insert(memory, self.spec.key(number));
     }
 
-    fn check(&self, memory: &mut dyn Memory) -> Result<(), Fault> {
+    fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let mut walk = Walk {
             keys: Keys::new(memory, self.heap)?,
             item_bytes: self.spec.item_bytes,

@@ -2,7 +2,7 @@
 //! it is a leaf, and the keys in order; behind them arrays of words.
 
 use super::{FREE, fault, to_bytes, words};
-use crate::workload::{Fault, Memory, MemoryExt};
+use crate::workload::{Bytes, Fault, Numbers};
 
 /// The minimum degree.
 pub const DEGREE: usize = 8;
@@ -26,7 +26,7 @@ pub struct Head {
 impl Head {
     /// # Errors
     /// There are more keys than a node has.
-    pub fn load(memory: &mut dyn Memory, at: u64) -> Result<Head, Fault> {
+    pub fn load(memory: &mut dyn Bytes, at: u64) -> Result<Head, Fault> {
         let mut bytes = [0; VALUES as usize];
         memory.load(at, &mut bytes);
         let [first, keys @ ..]: [u64; 1 + MOST] = words(&bytes);
@@ -40,7 +40,7 @@ impl Head {
     }
 
     /// Writes the count and the keys from `from` on.
-    pub fn store(&self, memory: &mut dyn Memory, from: usize) {
+    pub fn store(&self, memory: &mut dyn Bytes, from: usize) {
         let leaf = if self.leaf { LEAF } else { 0 };
         memory.store_u64(self.at, self.keys.len() as u64 | leaf);
         let at = self.at + KEYS + from as u64 * 8;
@@ -53,14 +53,14 @@ impl Head {
 }
 
 /// Takes `bytes` bytes from the free end of the heap.
-pub fn allocate(memory: &mut dyn Memory, bytes: u64) -> u64 {
+pub fn allocate(memory: &mut dyn Bytes, bytes: u64) -> u64 {
     let at = memory.load_u64(FREE);
     memory.store_u64(FREE, at + bytes);
     at
 }
 
 /// Puts `word` at index `index` of an array of `len` words at `at`.
-pub fn insert_word(memory: &mut dyn Memory, at: u64, index: usize, len: usize, word: u64) {
+pub fn insert_word(memory: &mut dyn Bytes, at: u64, index: usize, len: usize, word: u64) {
     let mut bytes = vec![0; (len - index) * 8];
     memory.load(at + index as u64 * 8, &mut bytes);
     let mut after = word.to_le_bytes().to_vec();
@@ -69,7 +69,7 @@ pub fn insert_word(memory: &mut dyn Memory, at: u64, index: usize, len: usize, w
 }
 
 /// Copies so many words.
-pub fn copy(memory: &mut dyn Memory, from: u64, to: u64, words: usize) {
+pub fn copy(memory: &mut dyn Bytes, from: u64, to: u64, words: usize) {
     let mut bytes = vec![0; words * 8];
     memory.load(from, &mut bytes);
     memory.store(to, &bytes);

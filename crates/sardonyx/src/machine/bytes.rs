@@ -15,7 +15,7 @@ pub const COUNTER_SPAN: u64 = 8 * LINE_BYTES as u64;
 /// Addresses are bytes from the start of the program's own region. An access may span lines. After
 /// a power cut any byte may be anything: a program that recovers must believe no length, no index
 /// and no pointer before it has checked it.
-pub trait Memory {
+pub trait Bytes {
     /// Reads `bytes.len()` bytes at `at`.
     fn load(&mut self, at: u64, bytes: &mut [u8]);
 
@@ -31,7 +31,7 @@ pub trait Memory {
 
 /// Memory that survives a power cut, as far as it has been told to: a store is persistent once its
 /// line is flushed and a fence has passed.
-pub trait PersistentMemory: Memory {
+pub trait PersistentMemory: Bytes {
     /// Writes `bytes` at `at`, a variable that decides what recovery sees (`CounterAtomic`): whatever writes
     /// the line back, now or later, writes it with its encryption counter or not at all.
     fn store_counter_atomic(&mut self, at: u64, bytes: &[u8]);
@@ -57,7 +57,7 @@ pub trait PersistentMemory: Memory {
 }
 
 /// Numbers in memory, little-endian.
-pub trait MemoryExt: Memory {
+pub trait Numbers: Bytes {
     /// The 8-byte number at `at`.
     fn load_u64(&mut self, at: u64) -> u64 {
         let mut bytes = [0; 8];
@@ -71,7 +71,7 @@ pub trait MemoryExt: Memory {
     }
 }
 
-impl<M: Memory + ?Sized> MemoryExt for M {}
+impl<M: Bytes + ?Sized> Numbers for M {}
 
 /// The pieces of `len` bytes at `at`, line by line: the line's address, where in it, and which
 /// of the bytes.

@@ -1,0 +1,300 @@
+//! A memory: a controller and the engine that times it, under one face. Whoever drives it hands requests
+//! in, moves time on and takes answers; that a layer's timers are told, that queued writes are forced out
+//! when nobody asks for anything any more, and that the end of the input empties the queues is the
+//! memory's own business.
+//! Left out: caches, page tables and cores, which stand on it (`machine`).
+
+use crate::config::Machine;
+use crate::controller::designs::{self, UnknownDesign};
+use crate::controller::{Class, Controller, Figures, Write};
+use crate::engine::log::Command;
+use crate::engine::{Acceptance, Answer, Engine, Request, Service};
+use crate::exhausted::Exhausted;
+use crate::line::{Line, Logical};
+use crate::medium::image::Image;
+use crate::medium::layout::Layout;
+use crate::plan::journal::Journal;
+use crate::plan::{At, Plan, Step, Stored};
+use crate::stats::{Kind, Ledger};
+use crate::units::Time;
+
+/// A memory of one design.
+pub struct Memory {
+    engine: Engine,
+    controller: Controller,
+    design: String,
+    /// Nobody will ask for anything any more.
+    ended: bool,
+}
+
+/// Requests, and what they bring.
+impl Memory {
+    /// Whether a request is taken now.
+    #[inline]
+    pub fn accepts(&self) -> bool {
+        self.engine.admits()
+    }
+
+    /// Reads `line` for `request`, which is presented at `now`: its bytes, which exist when the request is
+    /// answered, or `None` if it was never written.
+    pub fn read(
+        &mut self,
+        request: Request,
+        now: Time,
+        line: Logical,
+        class: Class,
+    ) -> At<Option<Line>> {
+        let controller = &mut self.controller;
+        let mut got = At::past(None);
+        self.engine.admit(request, now, |plan| {
+            got = controller.read(line, class, Step::PAST, plan);
+            Stored::at(got.at)
+        });
+        got
+    }
+
+    /// Writes a line for `request`, which is presented at `now`.
+    pub fn write(&mut self, request: Request, now: Time, write: Write<Logical>) {
+        let controller = &mut self.controller;
+        self.engine
+            .admit(request, now, |plan| controller.write(write, plan));
+    }
+
+    /// The same; that the write is accepted will be among [`Memory::acceptances`].
+    pub fn write_announced(&mut self, request: Request, now: Time, write: Write<Logical>) {
+        let controller = &mut self.controller;
+        self.engine.admit_announced(request, now, |plan| {
+            plan.handled(write.at, write.data.value, write.class, write.order);
+            controller.write(write, plan)
+        });
+    }
+
+    /// Writes the metadata of `line` back; announced likewise.
+    pub fn persist_metadata(&mut self, request: Request, now: Time, line: Logical) {
+        let controller = &mut self.controller;
+        self.engine.admit_announced(request, now, |plan| {
+            controller.persist_metadata(line, Step::PAST, plan)
+        });
+    }
+
+    /// `core` begins transaction `number` of the hardware's, at `now`.
+    pub fn begin(&mut self, core: u32, number: u64, now: Time) {
+        let controller = &mut self.controller;
+        self.engine
+            .background_at(now, |plan| controller.begin(core, number, plan));
+    }
+
+    /// `core` is about to change `line` for the first time in its transaction, at `now`: it was `old`.
+    pub fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, now: Time) {
+        let controller = &mut self.controller;
+        self.engine
+            .background_at(now, |plan| controller.log_old(core, line, old, plan));
+    }
+
+    /// The transaction of the request's core ends; announced as a write is.
+    pub fn commit(&mut self, request: Request, now: Time) {
+        let controller = &mut self.controller;
+        let commit = |plan: &mut Plan| controller.commit(request.core, plan);
+        self.engine.admit_announced(request, now, commit);
+    }
+
+    /// A request for `line` will come: what the host needs for it is fetched into the host's caches. No
+    /// effect on results.
+    pub fn hint(&self, line: Logical) {
+        self.engine.look(|plan| self.controller.hint(line, plan));
+    }
+
+    /// Requests answered since the last call.
+    pub fn answers(&mut self) -> std::vec::Drain<'_, Answer> {
+        self.engine.answers()
+    }
+
+    /// Whether there are any.
+    #[inline]
+    pub fn has_answers(&self) -> bool {
+        self.engine.has_answers()
+    }
+
+    /// Announced requests accepted since the last call, in order.
+    pub fn acceptances(&mut self) -> std::vec::Drain<'_, Acceptance> {
+        self.engine.acceptances()
+    }
+
+    /// Whether there are any.
+    #[inline]
+    pub fn has_acceptances(&self) -> bool {
+        self.engine.has_acceptances()
+    }
+}
+
+/// Time.
+impl Memory {
+    /// The present.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.engine.now()
+    }
+
+    /// When something happens next by itself; [`Time::NEVER`] if nothing does.
+    #[inline]
+    pub fn next_event(&self) -> Time {
+        self.engine.next_event()
+    }
+
+    /// Moves time on up to and at `limit`, at least by one event if there is one. Stops after the first that
+    /// whoever drives it must know of: a read's answer, an acceptance, a change of [`Memory::accepts`], a
+    /// layer's timer.
+    pub fn advance_until(&mut self, limit: Time) {
+        if let Some(timer) = self.engine.advance_until(limit) {
+            let (controller, now) = (&mut self.controller, self.engine.now());
+            self.engine
+                .background(|plan| controller.wake(timer, now, plan));
+        }
+    }
+
+    /// Nothing happens by itself and nobody asks for anything before something does: queued writes go.
+    /// With `last` nobody ever asks again. Whether anything is left to happen.
+    pub fn empty_queues(&mut self, last: bool) -> bool {
+        if last && !self.ended {
+            self.ended = true;
+            self.engine.end_of_input();
+            return true;
+        }
+        self.engine.force_drain()
+    }
+
+    /// Why it cannot go on, `None` while it can.
+    pub fn failure(&self) -> Option<Exhausted> {
+        self.engine.failure()
+    }
+
+    /// Checks that nothing is left undone.
+    ///
+    /// # Panics
+    /// As [`Engine::assert_at_rest`].
+    pub fn assert_at_rest(&self) {
+        self.engine.assert_at_rest();
+    }
+}
+
+/// Before a run, and after a power cut.
+impl Memory {
+    /// An empty medium under a fresh controller.
+    ///
+    /// # Errors
+    /// There is no such design.
+    pub fn new(machine: &Machine, design: &str) -> Result<Memory, UnknownDesign> {
+        let mut layout = Layout::new(machine.engine.medium.geometry.lines());
+        Ok(Memory {
+            engine: Engine::new(&machine.engine),
+            controller: designs::build(design, &machine.settings, &mut layout)?,
+            design: design.to_owned(),
+            ended: false,
+        })
+    }
+
+    /// What a power cut left, as `image`, under a fresh `controller` that recovers from it in time; a
+    /// journal is kept from then on, and some writes are held back, as `delays` draws.
+    pub fn recovering(
+        machine: &Machine,
+        design: &str,
+        mut controller: Controller,
+        image: Image,
+        delays: u64,
+    ) -> Memory {
+        let mut engine = Engine::with_image(&machine.engine, image);
+        engine.keep_journal();
+        engine.hold_back(delays);
+        engine.background(|plan| {
+            controller.recover(plan);
+            controller.undo(plan);
+        });
+        Memory {
+            engine,
+            controller,
+            design: design.to_owned(),
+            ended: false,
+        }
+    }
+
+    /// The design's name.
+    pub fn design(&self) -> &str {
+        &self.design
+    }
+
+    /// Has the controller write `data` to `line`, at no time and no cost.
+    pub fn write_at_once(&mut self, line: Logical, data: &Line) {
+        let controller = &mut self.controller;
+        self.engine
+            .at_once(|plan| controller.write(Write::new(line, At::past(data)), plan));
+    }
+
+    /// What the controller reads at `line`, at no time and no cost; `None` if it was never written.
+    pub fn read_at_once(&mut self, line: Logical) -> Option<Line> {
+        let controller = &mut self.controller;
+        let read = |plan: &mut Plan| controller.read(line, Class::Data, Step::PAST, plan).value;
+        self.engine.at_once(read)
+    }
+
+    /// Everything is in the medium, and nothing has been counted.
+    pub fn settle(&mut self) {
+        let controller = &mut self.controller;
+        self.engine.at_once(|plan| controller.flush(plan));
+        self.forget_figures();
+    }
+}
+
+/// What it has counted and kept.
+impl Memory {
+    /// Counts from zero again; state stays.
+    pub fn forget_figures(&mut self) {
+        self.engine.forget_figures();
+        self.controller.forget_figures();
+    }
+
+    /// The figures of all layers, from the top down.
+    pub fn figures(&self) -> Figures {
+        self.controller.figures()
+    }
+
+    /// Latency, energy and accesses by cause.
+    pub fn ledger(&self) -> &Ledger {
+        self.engine.ledger()
+    }
+
+    /// How the medium's queues have served reads or writes.
+    pub fn service(&self, kind: Kind) -> Service {
+        self.engine.service(kind)
+    }
+
+    /// The medium's bytes and wear, as of the last array write that is done.
+    pub fn image(&self) -> &Image {
+        self.engine.image()
+    }
+
+    /// Keeps a journal from now on.
+    pub fn keep_journal(&mut self) {
+        self.engine.keep_journal();
+    }
+
+    /// The journal being kept, for the program's marks.
+    #[inline]
+    pub fn journal(&mut self) -> Option<&mut Journal> {
+        self.engine.journal()
+    }
+
+    /// Ends the journal and returns it.
+    pub fn take_journal(&mut self) -> Option<Box<Journal>> {
+        self.engine.take_journal()
+    }
+
+    /// Keeps a log of all commands from now on.
+    pub fn keep_log(&mut self) {
+        self.engine.keep_log();
+    }
+
+    /// The log of all channels, one after the other.
+    pub fn take_log(&mut self) -> Vec<Command> {
+        self.engine.take_log()
+    }
+}
