@@ -18,6 +18,7 @@ mod crash_stages;
 mod crash_trial;
 mod engine_audit;
 mod engine_rules;
+mod guarded;
 mod hardware_log;
 mod merge_kernel;
 mod nvmain;

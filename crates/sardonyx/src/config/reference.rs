@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{Machine, keys, presets};
-use crate::controller::designs::{self, About, Design, Stack};
+use crate::controller::designs::{self, About, AnyLayer, Design, Stack};
 use crate::settings::{Origin, Row, Value};
 
 /// The machine whose values are the machine keys' examples: the first preset.
@@ -35,9 +35,16 @@ pub fn reference() -> String {
             "| `{name}` | `{stack}` | {line} | {source} | {promise} |"
         );
     }
-    layers(&mut out, "Loggings", designs::loggings().map(|l| &l.about));
-    layers(&mut out, "Mappings", designs::mappings().map(|m| &m.about));
-    layers(&mut out, "Policies", designs::policies().map(|p| &p.about));
+    let kinds: [(&str, fn(AnyLayer) -> bool); 4] = [
+        ("Loggings", |layer| matches!(layer, AnyLayer::Logging(_))),
+        ("Mappings", |layer| matches!(layer, AnyLayer::Mapping(_))),
+        ("Policies", |layer| matches!(layer, AnyLayer::Policy(_))),
+        ("Integrity", |layer| matches!(layer, AnyLayer::Integrity(_))),
+    ];
+    for (title, is) in kinds {
+        let of_kind = designs::built_in().filter(|layer| is(*layer));
+        layers(&mut out, title, of_kind.map(AnyLayer::about));
+    }
     keys_by_section(&mut out);
     out
 }

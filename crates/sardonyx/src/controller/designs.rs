@@ -1,16 +1,20 @@
-//! What a design is: a stack of layers, `LOGGING/MAPPING+POLICY` with the logging left out where there
-//! is none. Each layer is a value in its own file, which says all that anybody needs to know of it;
-//! `mapping`, `encryption` and `logging` list the files. A design is a name for such a stack.
-//! Left out: what a layer does, which its file says.
+//! What a design is: a stack of layers, `LOGGING/MAPPING+POLICY@INTEGRITY`, with the logging and the integrity
+//! left out where there is none. Each layer is a value in its own file, which says all that anybody needs to
+//! know of it; `mapping`, `encryption`, `logging` and `integrity` list the files. A design is a name for such
+//! a stack. Left out: what a layer does, which its file says.
+
+use std::sync::{PoisonError, RwLock};
 
 use super::encryption::{self, ENABLED, none};
 use super::mapping::amt::Entries;
-use super::{Controller, Encryption, Top, logging, mapping};
+use super::{Controller, Encryption, Top, integrity, logging, mapping};
+use crate::line::{Line, Place};
 use crate::mechanisms::Mechanism;
-use crate::medium::layout::Layout;
+use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::names::did_you_mean;
 use crate::plan::Plan;
+use crate::plan::guard::Guard;
 use crate::settings::{AnyKey, CacheKey, Settings};
 
 /// A named stack of layers.
@@ -22,7 +26,7 @@ pub struct Design {
     pub source: &'static str,
     /// What it is.
     pub line: &'static str,
-    /// `LOGGING/MAPPING+POLICY`.
+    /// `LOGGING/MAPPING+POLICY@INTEGRITY`.
     pub stack: &'static str,
 }
 
@@ -114,6 +118,14 @@ pub struct Mapping {
     pub placement: fn(&Settings, &Layout) -> Placement,
 }
 
+/// What refuses lines of the medium that are not what was last written there.
+pub struct Integrity {
+    /// What every layer says.
+    pub about: About,
+    /// Builds it when all other regions of the layout are reserved; an integrity that is none builds nothing.
+    pub build: fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>,
+}
+
 /// Where the lines of a mapping lie in a layout in which it has been built.
 #[derive(Clone, Debug)]
 pub enum Placement {
@@ -133,6 +145,45 @@ pub struct Policy {
     pub guarantee: Guarantee,
     /// Under which counters it encrypts.
     pub counters: Counters,
+    /// How they lie in a layout in which it has been built, if they have lines of their own.
+    pub counter_lines: fn(&Layout) -> Option<CounterLines>,
+}
+
+/// How encryption counters lie in the lines of a region of their own, for who reads them from the medium's
+/// bytes: the line of a place's counter is that of its number divided by `per_line`.
+#[derive(Clone, Debug)]
+pub struct CounterLines {
+    /// The region.
+    pub region: Region,
+    /// Places whose counters one line holds.
+    pub per_line: u64,
+    /// The 8-byte words of a line, a bit each, that counter number `0..per_line` of it is made of.
+    pub words: fn(u64) -> u8,
+    /// That counter.
+    pub counter: fn(&Line, u64) -> u64,
+}
+
+impl CounterLines {
+    /// The line that has the counter of `place`.
+    pub fn line_of(&self, place: Place) -> Place {
+        self.region.line(place.0 / self.per_line)
+    }
+
+    /// The counter of `place` in its line.
+    pub fn counter_in(&self, line: &Line, place: Place) -> u64 {
+        (self.counter)(line, place.0 % self.per_line)
+    }
+
+    /// The places whose counters hang on the words `words` of the line at `at`; none if that is not a line
+    /// of counters.
+    pub fn covered(&self, at: Place, words: u8) -> Vec<Place> {
+        if !self.region.contains(at) {
+            return Vec::new();
+        }
+        let first = (at.0 - self.region.first.0) * self.per_line;
+        let covered = (0..self.per_line).filter(|number| (self.words)(*number) & words != 0);
+        covered.map(|number| Place(first + number)).collect()
+    }
 }
 
 /// The counters of an encryption.
@@ -154,27 +205,85 @@ pub fn all() -> impl Iterator<Item = &'static Design> + Clone {
     mappings.chain(policies).chain(loggings).flatten()
 }
 
-/// All loggings.
-pub fn loggings() -> impl Iterator<Item = &'static Logging> + Clone {
-    logging::FILES.iter().flat_map(|file| file.layers)
+/// A layer of any kind.
+#[derive(Clone, Copy)]
+pub enum AnyLayer {
+    /// On top.
+    Logging(&'static Logging),
+    /// Below it.
+    Mapping(&'static Mapping),
+    /// Below that.
+    Policy(&'static Policy),
+    /// On the medium.
+    Integrity(&'static Integrity),
 }
 
-/// All mappings.
-pub fn mappings() -> impl Iterator<Item = &'static Mapping> + Clone {
-    mapping::FILES.iter().flat_map(|file| file.layers)
+impl AnyLayer {
+    /// What it says of itself.
+    pub fn about(self) -> &'static About {
+        match self {
+            AnyLayer::Logging(layer) => &layer.about,
+            AnyLayer::Mapping(layer) => &layer.about,
+            AnyLayer::Policy(layer) => &layer.about,
+            AnyLayer::Integrity(layer) => &layer.about,
+        }
+    }
 }
 
-/// All policies.
-pub fn policies() -> impl Iterator<Item = &'static Policy> + Clone {
-    encryption::FILES.iter().flat_map(|file| file.layers)
+/// Layers made known while the program runs.
+static REGISTERED: RwLock<Vec<AnyLayer>> = RwLock::new(Vec::new());
+
+/// Makes a layer known that no file of this crate has; its keys keep their defaults.
+pub fn register(layer: AnyLayer) {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    registered.push(layer);
+}
+
+/// The layers that the files of this crate have, those of one kind together: policies, mappings, loggings,
+/// integrities.
+pub fn built_in() -> impl Iterator<Item = AnyLayer> {
+    let policies = encryption::FILES.iter().flat_map(|file| file.layers);
+    let mappings = mapping::FILES.iter().flat_map(|file| file.layers);
+    let loggings = logging::FILES.iter().flat_map(|file| file.layers);
+    let integrities = integrity::FILES.iter().flat_map(|file| file.layers);
+    (policies.map(AnyLayer::Policy))
+        .chain(mappings.map(AnyLayer::Mapping))
+        .chain(loggings.map(AnyLayer::Logging))
+        .chain(integrities.map(AnyLayer::Integrity))
+}
+
+/// All layers: those, and what has been registered.
+pub fn layers() -> impl Iterator<Item = AnyLayer> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    built_in().chain(registered.clone())
+}
+
+/// Lists the layers of one kind.
+macro_rules! of_kind {
+    ($($(#[$doc:meta])* $name:ident: $kind:ident)*) => {
+        $($(#[$doc])*
+        pub fn $name() -> impl Iterator<Item = &'static $kind> {
+            layers().filter_map(|layer| match layer {
+                AnyLayer::$kind(layer) => Some(layer),
+                _ => None,
+            })
+        })*
+    };
+}
+
+of_kind! {
+    /// All loggings.
+    loggings: Logging
+    /// All mappings.
+    mappings: Mapping
+    /// All policies.
+    policies: Policy
+    /// All integrities.
+    integrities: Integrity
 }
 
 fn abouts() -> impl Iterator<Item = &'static About> {
-    let mappings = mappings().map(|layer| &layer.about);
-    let policies = policies().map(|layer| &layer.about);
-    policies
-        .chain(mappings)
-        .chain(loggings().map(|layer| &layer.about))
+    layers().map(AnyLayer::about)
 }
 
 /// The keys of all layers; one that layers share comes as often as they list it.
@@ -204,28 +313,45 @@ pub struct Stack {
     pub logging: &'static Logging,
     /// Below it.
     pub mapping: &'static Mapping,
-    /// On the medium.
+    /// Below that.
     pub policy: &'static Policy,
+    /// On the medium.
+    pub integrity: &'static Integrity,
 }
 
 impl Stack {
-    /// That of a design, or of a `LOGGING/MAPPING+POLICY`.
+    /// That of a design, or of a `LOGGING/MAPPING+POLICY@INTEGRITY`.
     ///
     /// # Errors
     /// There is no such design or layer.
     pub fn named(name: &str) -> Result<Stack, UnknownDesign> {
-        let design = all().find(|design| design.name == name);
         let layers = || {
-            let stack = design.map_or(name, |design| design.stack);
+            let (stack, integrity) = match name.split_once('@') {
+                Some((named, integrity)) => (named, integrity),
+                None => (name, integrity::DEFAULT),
+            };
+            let design = all().find(|design| design.name == stack);
+            let stack = design.map_or(stack, |design| design.stack);
             let (logging, rest) = stack.split_once('/').unwrap_or((logging::DEFAULT, stack));
             let (mapping, policy) = rest.split_once('+')?;
             Some(Stack {
                 logging: loggings().find(|known| known.about.name == logging)?,
                 mapping: mappings().find(|known| known.about.name == mapping)?,
                 policy: policies().find(|known| known.about.name == policy)?,
+                integrity: integrities().find(|known| known.about.name == integrity)?,
             })
         };
         layers().ok_or_else(|| unknown(name))
+    }
+
+    /// Its layers, from the top down.
+    pub fn layers(&self) -> [AnyLayer; 4] {
+        [
+            AnyLayer::Logging(self.logging),
+            AnyLayer::Mapping(self.mapping),
+            AnyLayer::Policy(self.policy),
+            AnyLayer::Integrity(self.integrity),
+        ]
     }
 
     /// A fresh controller over a fresh medium.
@@ -236,7 +362,9 @@ impl Stack {
             false => none::build(),
         };
         let mapping = (self.mapping.build)(settings, below, layout);
-        Controller::new((self.logging.build)(settings, mapping, layout))
+        let top = (self.logging.build)(settings, mapping, layout);
+        let guard = (self.integrity.build)(settings, layout);
+        Controller::new(top, guard)
     }
 
     /// Whether its hardware keeps a log, so that programs need none.
@@ -251,8 +379,8 @@ impl Stack {
 
     /// The mechanisms that its layers have, and not every stack.
     pub fn tries(&self) -> impl Iterator<Item = Mechanism> {
-        let own = [&self.logging.about, &self.mapping.about, &self.policy.about];
-        own.into_iter().flat_map(|about| about.tries).copied()
+        let own = self.layers().into_iter();
+        own.flat_map(|layer| layer.about().tries).copied()
     }
 
     /// Whether the parameter named `key` matters to it: one that a layer declares, or of a unit that a
@@ -263,8 +391,7 @@ impl Stack {
             let unit = |unit: &Unit| key.starts_with(&format!("units.{}.", unit.name()));
             declared().any(|row| row.name == key) || about.units.iter().any(unit)
         };
-        let own = [&self.logging.about, &self.mapping.about, &self.policy.about];
-        own.into_iter().any(names) || !abouts().any(names)
+        self.layers().into_iter().map(AnyLayer::about).any(names) || !abouts().any(names)
     }
 }
 
@@ -306,16 +433,21 @@ pub fn guarantee(name: &str) -> Result<Guarantee, UnknownDesign> {
 }
 
 fn unknown(name: &str) -> UnknownDesign {
-    let remedy = if name.contains(['+', '/']) {
-        let mappings: Vec<_> = mappings().map(|known| known.about.name).collect();
-        let policies: Vec<_> = policies().map(|known| known.about.name).collect();
-        let loggings: Vec<_> = loggings().map(|known| known.about.name).collect();
+    let remedy = if name.contains(['+', '/', '@']) {
+        let names = |of: fn(AnyLayer) -> bool| {
+            let of_kind = layers().filter(|layer| of(*layer));
+            of_kind
+                .map(|layer| layer.about().name)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         format!(
-            "it would be LOGGING/MAPPING+POLICY, or MAPPING+POLICY; the mappings are {}, the policies \
-             {}, the loggings {}",
-            mappings.join(", "),
-            policies.join(", "),
-            loggings.join(", "),
+            "it would be LOGGING/MAPPING+POLICY@INTEGRITY, or MAPPING+POLICY; the mappings are {}, the \
+             policies {}, the loggings {}, the integrities {}",
+            names(|layer| matches!(layer, AnyLayer::Mapping(_))),
+            names(|layer| matches!(layer, AnyLayer::Policy(_))),
+            names(|layer| matches!(layer, AnyLayer::Logging(_))),
+            names(|layer| matches!(layer, AnyLayer::Integrity(_))),
         )
     } else {
         let names: Vec<&str> = all().map(|design| design.name).collect();

@@ -1,4 +1,5 @@
-//! The controller: a stack of layers, logging over mapping over encryption over the medium. A layer
+//! The controller: a stack of layers, logging over mapping over encryption over the medium, which may have a
+//! guard before it (integrity). A layer
 //! speaks only to the one below, through [`Layer`]; what has no address goes through the whole stack
 //! ([`Controller`]), and a layer says of it only what concerns itself ([`Storey`]).
 //! A design is a named composition of layers (`designs`).
@@ -7,6 +8,7 @@ pub mod designs;
 pub mod encryption;
 #[cfg(test)]
 mod harness;
+pub mod integrity;
 pub mod logging;
 pub mod mapping;
 pub mod metadata_cache;
@@ -17,11 +19,10 @@ mod tests_sharing;
 
 pub use crate::line::{Class, Persist};
 use crate::line::{Line, Logical, Place};
+use crate::plan::guard::Guard;
+pub use crate::plan::storey::{Figures, Storey};
 use crate::plan::{At, Plan, Step, Stored, Timer};
 use crate::units::Time;
-
-/// Named figures of a layer, in the order in which a report shows them.
-pub type Figures = Vec<(&'static str, f64)>;
 
 /// A write of one line.
 #[derive(Clone, Copy, Debug)]
@@ -70,66 +71,6 @@ impl<'d, A> Write<'d, A> {
     }
 }
 
-impl Stored {
-    /// Both writes: accepted and done when this one and `other` are.
-    pub(crate) fn and(self, other: Stored, plan: &mut Plan) -> Stored {
-        Stored {
-            accepted: plan.both(self.accepted, other.accepted),
-            done: plan.both(self.done, other.done),
-        }
-    }
-}
-
-/// What of a layer has no address. Every method is about this layer alone, and does nothing unless
-/// the layer says otherwise.
-pub trait Storey: Send {
-    /// The layer below; none stands below an encryption.
-    fn below(&self) -> Option<&dyn Storey> {
-        None
-    }
-
-    /// The same, to be changed.
-    fn below_mut(&mut self) -> Option<&mut dyn Storey> {
-        None
-    }
-
-    /// Writes all dirty metadata back, as an orderly shutdown does.
-    fn flush(&mut self, _plan: &mut Plan) {}
-
-    /// Learns from the medium's bytes what a fresh layer has to know; called once, before the first
-    /// request, when the layers below have.
-    fn recover(&mut self, _plan: &mut Plan) {}
-
-    /// Puts back what a power cut has left half done; called once, when all layers have recovered.
-    /// Gives the lines that it has put back.
-    fn undo(&mut self, _plan: &mut Plan) -> Vec<Logical> {
-        Vec::new()
-    }
-
-    /// `core` begins a transaction of that number; only a hardware log listens to this.
-    fn begin(&mut self, _core: u32, _transaction: u64, _plan: &mut Plan) {}
-
-    /// `core` is about to store into `line` for the first time in its transaction, and as far as its L1
-    /// cache knows: the line is `old`.
-    fn log_old(&mut self, _core: u32, _line: Logical, _old: At<&Line>, _plan: &mut Plan) {}
-
-    /// All that the transaction of `core` has changed is accepted: what is logged of it is needed no more.
-    fn commit(&mut self, _core: u32, _plan: &mut Plan) -> Stored {
-        Stored::at(Step::PAST)
-    }
-
-    /// A timer has run out; true if it is one of this layer's.
-    fn wake(&mut self, _timer: Timer, _now: Time, _plan: &mut Plan) -> bool {
-        false
-    }
-
-    /// Forgets the figures counted so far (after a warm-up); state stays.
-    fn forget_figures(&mut self) {}
-
-    /// Hit rates, counts and footprints.
-    fn figures(&self, _out: &mut Figures) {}
-}
-
 /// One layer of the controller.
 pub trait Layer: Storey {
     /// Logical above a mapping, a place below it.
@@ -170,12 +111,26 @@ pub type Top = Box<dyn Layer<Addr = Logical>>;
 /// A whole controller.
 pub struct Controller {
     top: Top,
+    /// What stands between all layers and the medium; a plan has it while a layer is asked.
+    guard: Option<Box<dyn Guard>>,
 }
 
 impl Controller {
-    /// The stack under `top`.
-    pub fn new(top: Top) -> Controller {
-        Controller { top }
+    /// The stack under `top`, over `guard` if it has one.
+    pub fn new(top: Top, guard: Option<Box<dyn Guard>>) -> Controller {
+        Controller { top, guard }
+    }
+
+    /// Asks the layers for something; all that they read and write meanwhile goes through the guard.
+    #[inline]
+    fn guarded<T>(&mut self, plan: &mut Plan, ask: impl FnOnce(&mut Top, &mut Plan) -> T) -> T {
+        if self.guard.is_none() {
+            return ask(&mut self.top, plan);
+        }
+        plan.guard = self.guard.take();
+        let answer = ask(&mut self.top, plan);
+        self.guard = plan.guard.take();
+        answer
     }
 
     /// See [`Layer::read`].
@@ -186,17 +141,17 @@ impl Controller {
         after: Step,
         plan: &mut Plan,
     ) -> At<Option<Line>> {
-        self.top.read(line, class, after, plan)
+        self.guarded(plan, |top, plan| top.read(line, class, after, plan))
     }
 
     /// See [`Layer::write`].
     pub fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
-        self.top.write(write, plan)
+        self.guarded(plan, |top, plan| top.write(write, plan))
     }
 
     /// See [`Layer::persist_metadata`].
     pub fn persist_metadata(&mut self, line: Logical, after: Step, plan: &mut Plan) -> Stored {
-        self.top.persist_metadata(line, after, plan)
+        self.guarded(plan, |top, plan| top.persist_metadata(line, after, plan))
     }
 
     /// See [`Layer::hint`].
@@ -206,22 +161,27 @@ impl Controller {
 
     /// See [`Storey::begin`].
     pub fn begin(&mut self, core: u32, transaction: u64, plan: &mut Plan) {
-        self.top.begin(core, transaction, plan);
+        self.guarded(plan, |top, plan| top.begin(core, transaction, plan));
     }
 
     /// See [`Storey::log_old`].
     pub fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, plan: &mut Plan) {
-        self.top.log_old(core, line, old, plan);
+        self.guarded(plan, |top, plan| top.log_old(core, line, old, plan));
     }
 
     /// See [`Storey::commit`].
     pub fn commit(&mut self, core: u32, plan: &mut Plan) -> Stored {
-        self.top.commit(core, plan)
+        self.guarded(plan, |top, plan| top.commit(core, plan))
     }
 
     /// Writes all dirty metadata back, from the top down.
     pub fn flush(&mut self, plan: &mut Plan) {
-        self.each(|layer| layer.flush(plan));
+        self.guarded(plan, |top, plan| {
+            each(&mut **top, |layer| layer.flush(plan))
+        });
+        if let Some(guard) = &mut self.guard {
+            guard.flush(plan);
+        }
     }
 
     /// Learns from the medium's bytes what a fresh controller has to know, from the bottom up, so that a
@@ -233,25 +193,38 @@ impl Controller {
             }
             layer.recover(plan);
         }
-        up(&mut *self.top, plan);
+        if let Some(guard) = &mut self.guard {
+            guard.recover(plan);
+        }
+        self.guarded(plan, |top, plan| up(&mut **top, plan));
     }
 
     /// Puts back what a power cut has left half done, after [`Controller::recover`] and what reserve power
     /// has drained from the processor's caches. Gives the lines that were put back.
     pub fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
-        self.top.undo(plan)
+        self.guarded(plan, |top, plan| top.undo(plan))
     }
 
     /// Tells the layer whose timer has run out.
     pub fn wake(&mut self, timer: Timer, now: Time, plan: &mut Plan) {
         let mut known = false;
-        self.each(|layer| known = known || layer.wake(timer, now, plan));
+        self.guarded(plan, |top, plan| {
+            each(&mut **top, |layer| {
+                known = known || layer.wake(timer, now, plan)
+            });
+        });
+        if let Some(guard) = self.guard.as_mut().filter(|_| !known) {
+            known = guard.wake(timer, now, plan);
+        }
         debug_assert!(known, "{timer:?} is nobody's");
     }
 
     /// Forgets the figures counted so far (after a warm-up); state stays.
     pub fn forget_figures(&mut self) {
-        self.each(|layer| layer.forget_figures());
+        each(&mut *self.top, |layer| layer.forget_figures());
+        if let Some(guard) = &mut self.guard {
+            guard.forget_figures();
+        }
     }
 
     /// The figures of all layers, from the top down.
@@ -262,16 +235,19 @@ impl Controller {
             this.figures(&mut out);
             layer = this.below();
         }
+        if let Some(guard) = &self.guard {
+            guard.figures(&mut out);
+        }
         out
     }
+}
 
-    /// Calls `act` with every layer, from the top down.
-    fn each(&mut self, mut act: impl FnMut(&mut dyn Storey)) {
-        let mut layer: Option<&mut dyn Storey> = Some(&mut *self.top);
-        while let Some(this) = layer {
-            act(this);
-            layer = this.below_mut();
-        }
+/// Calls `act` with every layer, from the top down.
+fn each(top: &mut dyn Storey, mut act: impl FnMut(&mut dyn Storey)) {
+    let mut layer = Some(top);
+    while let Some(this) = layer {
+        act(this);
+        layer = this.below_mut();
     }
 }
 

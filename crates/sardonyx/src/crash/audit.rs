@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::history::{History, counter_in};
+use super::history::History;
 use super::platform::Platform;
 use super::violation::{Kind, Violation};
 use crate::line::{Line, Place, ZERO_LINE};
@@ -43,7 +43,7 @@ pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
     if platform != Platform::Eadr {
         for (at, write) in journal.accepted() {
             for place in history.covered(write.place, write.words) {
-                let counter = counter_in(&write.line, place);
+                let counter = history.counter_in(&write.line, place);
                 let line = lines.get(&(place, counter));
                 if line.is_some_and(|line| ready.get(line).is_none_or(|line| *line > at)) {
                     let what = format!("counter {counter} persists before its line");

@@ -24,6 +24,7 @@ use super::platform::{Changed, Platform, Survivors, Tear, Whole};
 use super::violation::{Kind, Violation};
 use crate::controller::Controller;
 use crate::controller::designs::Guarantee;
+use crate::line::Place;
 use crate::machine::UntimedMemory;
 use crate::plan::journal::{Event, Mark};
 use crate::splitmix::mix;
@@ -87,6 +88,8 @@ pub struct Checker<'h> {
     lost: BTreeSet<u64>,
     /// Secrets given away by recovery at the last state.
     secrets: Vec<Violation>,
+    /// Places that recovery or a reader after it could not believe at the last state.
+    refused: Vec<Place>,
     /// Write requests that the controller may have begun to carry out, and those of them that are
     /// not accepted.
     handled: usize,
@@ -137,6 +140,7 @@ impl<'h> Checker<'h> {
             seen: FxHashMap::default(),
             lost: BTreeSet::new(),
             secrets: Vec::new(),
+            refused: Vec::new(),
             handled: 0,
             pending: BTreeSet::new(),
             mapped,
@@ -285,6 +289,7 @@ impl<'h> Checker<'h> {
             self.ended = Some(what);
             self.lost.clear();
             self.secrets.clear();
+            self.refused.clear();
             for core in &mut self.cores {
                 core.fault = None;
                 core.wrong.clear();
@@ -334,6 +339,7 @@ impl<'h> Checker<'h> {
         self.overwritten(drained, &mut controller);
         self.secrets();
         self.ended = (self.survivors.untimed.failure()).map(|why| why.to_string());
+        self.refused = self.survivors.untimed.refused().to_vec();
     }
 
     /// Runs the recovery of one core's program and compares its lines.

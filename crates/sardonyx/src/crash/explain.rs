@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::history::{History, counter_in};
+use super::history::History;
 use super::violation::Violation;
 use crate::line::Place;
 use crate::plan::journal::{Event, Mark, Sealed, Write};
@@ -82,7 +82,7 @@ fn counters(history: &History, position: u64, line: u64) -> Option<String> {
     let place = newest.map_or(Place(line), |s| s.place);
     let counters = history.counter_place(place);
     let counters = counters.and_then(|at| history.image.read(at));
-    let mut beside = counters.map(|counters| counter_in(&counters, place));
+    let mut beside = counters.map(|counters| history.counter_in(&counters, place));
     let mut data = None;
     for write in accepted() {
         if write.place == place {
@@ -109,7 +109,7 @@ fn carried(history: &History, write: &Write, place: Place) -> Option<u64> {
     let covered = history.covered(write.place, write.words);
     covered
         .contains(&place)
-        .then(|| counter_in(&write.line, place))
+        .then(|| history.counter_in(&write.line, place))
 }
 
 /// What happened to `line`, and what the violation's core did.

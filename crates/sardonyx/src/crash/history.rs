@@ -9,15 +9,17 @@ use super::secrecy::{self, Before, Encrypted, Held, Pads};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::config::{ConfigError, Machine};
-use crate::controller::designs::{self, Counters, Guarantee, Placement, Stack, UnknownDesign};
+use crate::controller::designs::{
+    self, CounterLines, Counters, Guarantee, Placement, Stack, UnknownDesign,
+};
 use crate::controller::encryption::{ENABLED, pad::OTHER_KEY};
 use crate::controller::{Class, Controller, Write};
 use crate::exhausted::Exhausted;
-use crate::line::{LINE_BYTES, Line, Logical, Persist, Place, SPAN};
+use crate::line::{LINE_BYTES, Line, Logical, Persist, Place};
 use crate::machine::{Adversity, OpSource, RunError, System, Warmup, write_untimed};
 use crate::mechanisms::{Exercised, Mechanism};
 use crate::medium::image::Image;
-use crate::medium::layout::{Layout, Region};
+use crate::medium::layout::Layout;
 use crate::medium::params::CacheLevel;
 use crate::memory::Memory;
 use crate::plan::At;
@@ -96,7 +98,8 @@ pub struct History {
     stack: Stack,
     /// The machine's settings, with small caches on chip.
     small: Arc<Settings>,
-    counters: Option<Region>,
+    counters: Option<CounterLines>,
+    layout: Arc<Layout>,
     held: Held,
 }
 
@@ -144,7 +147,6 @@ impl History {
         let (image, encrypted) = set_up(&machine, &stack, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         let controller = stack.build(&machine.settings, &mut layout);
-        let region = |name| layout.regions().iter().find(|r| r.name == name).cloned();
         let nothing = History {
             design: design.to_owned(),
             guarantee: stack.guarantee(),
@@ -159,8 +161,9 @@ impl History {
             found: Vec::new(),
             stack,
             small: Arc::new(fresh(&machine.settings)),
-            counters: region("counters"),
+            counters: (stack.policy.counter_lines)(&layout),
             held: Held::of(&layout),
+            layout: Arc::new(layout),
             machine: Arc::new(machine),
         };
         let life = Life {
@@ -187,7 +190,7 @@ impl History {
         let sources = life.programs.iter_mut();
         let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
         let (copy, sources) = (life.image.copy(), sources.collect());
-        let named = (&*self.design, controller);
+        let named = (&*self.design, controller, Layout::clone(&self.layout));
         let journal = adverse(&self.machine, named, copy, sources, life.seed)?;
         let mut requests: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         for (index, handled) in journal.handled.iter().enumerate() {
@@ -216,6 +219,7 @@ impl History {
             stack: self.stack,
             small: self.small.clone(),
             counters: self.counters.clone(),
+            layout: self.layout.clone(),
             held: self.held.clone(),
         })
     }
@@ -264,19 +268,23 @@ impl History {
     /// a line of counters.
     pub fn covered(&self, place: Place, words: u8) -> Vec<Place> {
         let counters = self.counters.as_ref();
-        let region = counters.filter(|r| (r.first.0..r.first.0 + r.lines).contains(&place.0));
-        let Some(region) = region else {
-            return Vec::new();
-        };
-        let first = (place.0 - region.first.0) * 8;
-        let covered = (0..8).filter(|word| words >> word & 1 == 1);
-        covered.map(|word| Place(first + word)).collect()
+        counters.map_or(Vec::new(), |counters| counters.covered(place, words))
+    }
+
+    /// The counter of the line at `place` in its line of counters, which is `line`; nothing if it has none.
+    pub fn counter_in(&self, line: &Line, place: Place) -> u64 {
+        let counters = self.counters.as_ref();
+        counters.map_or(0, |counters| counters.counter_in(line, place))
+    }
+
+    /// Where everything lies in the medium.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     /// Where the counter of the line at `place` is kept, if it has a line of its own.
     pub fn counter_place(&self, place: Place) -> Option<Place> {
-        let region = self.counters.as_ref()?;
-        Some(Place(region.first.0 + place.0 / 8))
+        Some(self.counters.as_ref()?.line_of(place))
     }
 
     /// How often the run has used each mechanism, but for those that come after a cut.
@@ -285,17 +293,17 @@ impl History {
         let mut exercised = journal.exercised;
         let merged = journal.writes.iter().filter(|w| w.merged_into.is_some());
         exercised.add(Mechanism::Merge, merged.count() as u64);
-        if self.counters.is_none() {
+        let Some(counters) = &self.counters else {
             return exercised;
-        }
+        };
         // Of each line of counters: marked and relaxed writes, and cores, that it served.
-        let mut users: FxHashMap<u64, ([bool; 2], FxHashSet<usize>)> = FxHashMap::default();
+        let mut users: FxHashMap<Place, ([bool; 2], FxHashSet<usize>)> = FxHashMap::default();
         for sealed in &journal.sealed {
             let next = journal.handled.partition_point(|h| h.order <= sealed.order);
             let Some(request) = next.checked_sub(1).map(|index| &journal.handled[index]) else {
                 continue;
             };
-            let (orders, cores) = users.entry(sealed.place.0 / SPAN).or_default();
+            let (orders, cores) = users.entry(counters.line_of(sealed.place)).or_default();
             orders[usize::from(request.persist == Persist::CounterAtomic)] = true;
             cores.extend(self.core_of(request.line.0));
         }
@@ -371,7 +379,7 @@ impl History {
 /// allow: over `image`, under the fresh `controller`.
 pub(super) fn adverse<'s>(
     machine: &Machine,
-    (design, controller): (&str, Controller),
+    (design, controller, layout): (&str, Controller, Layout),
     image: Image,
     sources: Vec<Box<dyn OpSource + 's>>,
     seed: u64,
@@ -388,7 +396,7 @@ pub(super) fn adverse<'s>(
     machine.caches.l1 = level(lines / 4, 4);
     machine.caches.l2 = CacheLevel::default();
     machine.caches.llc = level(lines * sources.len(), 8);
-    let memory = Memory::recovering(&machine, design, controller, image, delays);
+    let memory = Memory::recovering(&machine, design, controller, layout, image, delays);
     let sources = sources.into_iter();
     let sources = sources.map(|source| adversity.pausing(source)).collect();
     let system = System::of_programs(&machine, memory, sources, Warmup::Requests(0))?;
@@ -401,12 +409,6 @@ pub(super) fn shrink(machine: &mut Machine, lines: u64) {
     let geometry = &mut machine.engine.medium.geometry;
     let row = geometry.lines() / geometry.rows;
     geometry.rows = geometry.rows.min(lines.div_ceil(row) + 1);
-}
-
-/// The counter of the line at `place` in its line of counters.
-pub fn counter_in(counters: &Line, place: Place) -> u64 {
-    let (words, _) = counters.as_chunks();
-    u64::from_le_bytes(words[place.0 as usize % 8])
 }
 
 /// The same settings with small caches.

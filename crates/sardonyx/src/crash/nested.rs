@@ -98,13 +98,23 @@ pub fn live(
     tally: &mut Tally,
 ) -> u64 {
     let position = survivors.position();
-    let life = caught(|| next(history, survivors, workloads).map_err(|why| why.to_string()));
-    let life = match life.and_then(|life| life) {
-        Ok(Some(life)) => life,
-        Ok(None) => return 0,
+    let ends = |kind, why: String| {
+        let what = format!("the life after this cut ends early: {why}");
+        Violation::new(kind, position, what)
+    };
+    let life = match caught(|| next(history, survivors, workloads)) {
+        Ok(Ok(Some(life))) => life,
+        Ok(Ok(None)) => return 0,
+        Ok(Err(why)) => {
+            let kind = match why {
+                RunError::NotAuthentic { .. } => Kind::NotAuthentic,
+                _ => Kind::RunEnded,
+            };
+            tally.add(ends(kind, why.to_string()));
+            return 0;
+        }
         Err(why) => {
-            let what = format!("the life after this cut ends early: {why}");
-            tally.add(Violation::new(Kind::RunEnded, position, what));
+            tally.add(ends(Kind::RunEnded, why));
             return 0;
         }
     };

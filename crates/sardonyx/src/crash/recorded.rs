@@ -64,10 +64,11 @@ pub fn readable(
         }
         untimed.settle();
         let image = untimed.into_image();
-        let controller = stack.build(&machine.settings, &mut Layout::new(data_lines));
+        let mut layout = Layout::new(data_lines);
+        let controller = stack.build(&machine.settings, &mut layout);
         let journal = adverse(
             &machine,
-            (design, controller),
+            (design, controller, layout),
             image.copy(),
             vec![source],
             seed,

@@ -15,6 +15,8 @@ crate::names::named! {
         Early = "early-transaction",
         /// After the program's recovery a line holds another content than it should.
         WrongLine = "wrong-line",
+        /// A line of the medium is not what was last written there, and is refused.
+        NotAuthentic = "not-authentic",
         /// A design that promises every line lost one: it reads as no accepted write of it.
         LineLost = "line-lost",
         /// After the program's recovery the structure's invariants do not hold.

@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::exhausted::Exhausted;
+use crate::line::Place;
 use crate::medium::image::Image;
 use crate::medium::params::{EngineParams, Unit};
 use crate::plan::delays::Delays;
@@ -168,6 +169,11 @@ impl Engine {
     pub fn failure(&self) -> Option<Exhausted> {
         let clock = self.heads.stopped.then_some(Exhausted::FIVE_HOURS);
         self.plan.failure.or(clock)
+    }
+
+    /// The first line of the medium that was refused as not authentic, if any was.
+    pub fn refused(&self) -> Option<Place> {
+        self.plan.refused.first().copied()
     }
 
     /// Admits a request at `now`. `handle` plans at once all that the controller does for the request,

@@ -49,6 +49,21 @@ pub enum RunError {
         /// How many were asked for.
         cores: usize,
     },
+    /// A line of the medium is not what was last written there.
+    #[error(
+        "{trace} on {design}: line {line} of {region} is not authentic: the medium returned what was not \
+         last written there"
+    )]
+    NotAuthentic {
+        /// The trace or program.
+        trace: String,
+        /// The design.
+        design: String,
+        /// The region of the medium.
+        region: String,
+        /// Which of its lines.
+        line: u64,
+    },
     /// The run needs more than there is: a place for a line, time that the clock can tell.
     #[error("{trace} on {design}: {why}")]
     Exhausted {

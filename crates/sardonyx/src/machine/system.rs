@@ -206,6 +206,14 @@ impl<'s> System<'s> {
                 let design = self.port.memory.design().to_owned();
                 return Err(RunError::Exhausted { trace, design, why });
             }
+            if let Some((region, line)) = self.port.memory.refused() {
+                return Err(RunError::NotAuthentic {
+                    trace: self.agents[0].name().to_owned(),
+                    design: self.port.memory.design().to_owned(),
+                    region: region.to_owned(),
+                    line,
+                });
+            }
             let event = self.port.memory.next_event();
             if self.port.holds_victims() && self.port.memory.accepts() {
                 if event <= self.port.memory.now() {

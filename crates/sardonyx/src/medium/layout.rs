@@ -19,6 +19,11 @@ pub struct Region {
 }
 
 impl Region {
+    /// Whether `place` is one of its lines.
+    pub fn contains(&self, place: Place) -> bool {
+        (self.first.0..self.first.0 + self.lines).contains(&place.0)
+    }
+
     /// The place of line `index` of this region.
     ///
     /// # Panics
@@ -87,6 +92,19 @@ impl Layout {
         };
         self.regions.push(region.clone());
         region
+    }
+
+    /// The region that `place` is in and which of its lines it is; data if it is in none.
+    pub fn name_of(&self, place: Place) -> (&'static str, u64) {
+        match self.regions.iter().find(|region| region.contains(place)) {
+            Some(region) => (region.name, place.0 - region.first.0),
+            None => ("data", place.0),
+        }
+    }
+
+    /// The region of that name.
+    pub fn region(&self, name: &str) -> Option<&Region> {
+        self.regions.iter().find(|region| region.name == name)
     }
 
     /// All regions, in the order in which they were reserved.

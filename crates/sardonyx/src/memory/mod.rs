@@ -23,6 +23,7 @@ pub struct Memory {
     engine: Engine,
     controller: Controller,
     design: String,
+    layout: Layout,
     /// Nobody will ask for anything any more.
     ended: bool,
 }
@@ -168,6 +169,13 @@ impl Memory {
         self.engine.failure()
     }
 
+    /// A line of the medium that was not what was last written there: the region that it is in, and which of
+    /// its lines.
+    pub fn refused(&self) -> Option<(&str, u64)> {
+        let place = self.engine.refused()?;
+        Some(self.layout.name_of(place))
+    }
+
     /// Checks that nothing is left undone.
     ///
     /// # Panics
@@ -189,6 +197,7 @@ impl Memory {
             engine: Engine::new(&machine.engine),
             controller: designs::build(design, &machine.settings, &mut layout)?,
             design: design.to_owned(),
+            layout,
             ended: false,
         })
     }
@@ -199,6 +208,7 @@ impl Memory {
         machine: &Machine,
         design: &str,
         mut controller: Controller,
+        layout: Layout,
         image: Image,
         delays: u64,
     ) -> Memory {
@@ -213,6 +223,7 @@ impl Memory {
             engine,
             controller,
             design: design.to_owned(),
+            layout,
             ended: false,
         }
     }

@@ -7,9 +7,11 @@
 
 pub(crate) mod contents;
 pub(crate) mod delays;
+pub mod guard;
 pub mod journal;
 pub(crate) mod overlay;
 pub mod steps;
+pub mod storey;
 pub mod untimed;
 
 use crate::planted::{Fault, planted};
@@ -27,6 +29,7 @@ use crate::stats::{Cause, Purpose};
 use crate::units::Time;
 use contents::Contents;
 use delays::Delays;
+use guard::Guard;
 use journal::{Domain, Event, Handled, Journal, Logged, OnChip, Sealed, Write};
 use overlay::Payload;
 pub use steps::Step;
@@ -63,6 +66,14 @@ pub struct Stored {
 }
 
 impl Stored {
+    /// Both writes: accepted and done when this one and `other` are.
+    pub(crate) fn and(self, other: Stored, plan: &mut Plan) -> Stored {
+        Stored {
+            accepted: plan.both(self.accepted, other.accepted),
+            done: plan.both(self.done, other.done),
+        }
+    }
+
     /// Nothing had to be written: both moments are `step`.
     pub fn at(step: Step) -> Stored {
         Stored {
@@ -115,6 +126,10 @@ pub struct Plan {
     pub(crate) delays: Option<Box<Delays>>,
     pub(crate) now: Time,
     purpose: Purpose,
+    /// Stands between the layers and the medium; away while it is asked itself.
+    pub(crate) guard: Option<Box<dyn Guard>>,
+    /// Lines that it has refused.
+    pub(crate) refused: Vec<Place>,
 }
 
 impl Plan {
@@ -131,6 +146,8 @@ impl Plan {
             delays: None,
             now: Time::ZERO,
             purpose: Purpose::of(Cause::Data),
+            guard: None,
+            refused: Vec::new(),
         }
     }
 
@@ -197,6 +214,36 @@ impl Plan {
     /// Reads a line of the medium after `after`; `None` if it has never been written. A read whose
     /// newest writer is not yet accepted waits for that, and is then forwarded.
     pub fn read(&mut self, place: Place, after: Step) -> At<Option<Line>> {
+        let got = self.read_bare(place, after);
+        self.past_guard(got, |guard, got, plan| guard.read(place, got, plan))
+    }
+
+    /// What a recovery finds at `place` in a medium at rest; it takes no time.
+    pub fn scan(&mut self, place: Place) -> Option<Line> {
+        let got = At::past(self.contents.newest(place));
+        let got = self.past_guard(got, |guard, got, plan| guard.read(place, got, plan));
+        got.value
+    }
+
+    /// The line at `place` is not what was last written there: whoever reads it gets a value that does no
+    /// harm, and whoever runs the plan asks what was refused.
+    #[cold]
+    pub fn refuse(&mut self, place: Place) {
+        self.refused.push(place);
+    }
+
+    /// `done` as the guard leaves it, if there is one.
+    #[inline]
+    fn past_guard<T>(&mut self, done: T, ask: impl FnOnce(&mut dyn Guard, T, &mut Plan) -> T) -> T {
+        let Some(mut guard) = self.guard.take() else {
+            return done;
+        };
+        let done = ask(&mut *guard, done, self);
+        self.guard = Some(guard);
+        done
+    }
+
+    fn read_bare(&mut self, place: Place, after: Step) -> At<Option<Line>> {
         if self.steps.at_once {
             return At::past(self.contents.newest(place));
         }
@@ -319,6 +366,22 @@ impl Plan {
         gate: Step,
         queue: Queue,
     ) -> Stored {
+        let stored = self.put_bare(place, data, words, sideband, gate, queue);
+        self.past_guard(stored, |guard, stored, plan| Stored {
+            done: guard.write(place, data.value, sideband, stored, plan),
+            ..stored
+        })
+    }
+
+    fn put_bare(
+        &mut self,
+        place: Place,
+        data: At<&Line>,
+        words: u8,
+        sideband: Option<[u8; 8]>,
+        gate: Step,
+        queue: Queue,
+    ) -> Stored {
         if self.steps.at_once {
             let image = &mut self.contents.image;
             image.write(place, data.value, words, sideband);
@@ -404,15 +467,19 @@ impl Plan {
         }
     }
 
-    /// Makes writes of this plan one group: all their slots at one instant or none.
-    ///
-    /// # Panics
-    /// If a write is in a group already.
+    /// Makes writes of this plan one group: all their slots at one instant or none. A write that is in a
+    /// group already brings that group along, so whoever writes below another joins its group.
     pub fn group(&mut self, writes: &[Stored]) {
         if self.steps.at_once {
             return;
         }
-        let members: Group = writes.iter().map(|stored| stored.accepted).collect();
+        let mut members = Group::new();
+        for stored in writes {
+            match self.steps.get_mut(stored.accepted).group {
+                0 => members.push(stored.accepted),
+                group => members.extend(std::mem::take(&mut self.groups[group as usize - 1])),
+            }
+        }
         let index = match self.groups.iter().position(Group::is_empty) {
             Some(free) => free,
             None => {
@@ -421,9 +488,7 @@ impl Plan {
             }
         };
         for member in &members {
-            let record = self.steps.get_mut(*member);
-            assert_eq!(record.group, 0, "a write is in one group at most");
-            record.group = index as u32 + 1;
+            self.steps.get_mut(*member).group = index as u32 + 1;
         }
         self.groups[index] = members;
     }

@@ -38,6 +38,11 @@ impl Untimed {
         self.plan.failure
     }
 
+    /// Lines that were refused as not authentic since they were last forgotten.
+    pub fn refused(&self) -> &[Place] {
+        &self.plan.refused
+    }
+
     /// The image below what has been written.
     pub fn image(&self) -> &Image {
         &self.plan.contents.image
@@ -86,6 +91,7 @@ impl Untimed {
         self.plan.groups.clear();
         self.plan.timers.clear();
         self.plan.failure = None;
+        self.plan.refused.clear();
         let journal = self.journal();
         journal.handled.clear();
         journal.logged.clear();

@@ -5,7 +5,7 @@
 use super::ENABLED;
 use super::global_counter::{GlobalCounter, MARK_STRIDE, SURVIVAL};
 use super::pad::Pads;
-use crate::controller::designs::{About, Counters, Design, File, Guarantee, Policy};
+use crate::controller::designs::{About, CounterLines, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::{MetadataCache, SETS};
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
@@ -90,7 +90,18 @@ pub(super) const fn global(
         build,
         guarantee,
         counters: Counters::Global,
+        counter_lines,
     }
+}
+
+/// Eight counters of eight bytes a line.
+fn counter_lines(layout: &Layout) -> Option<CounterLines> {
+    Some(CounterLines {
+        region: layout.region(REGION)?.clone(),
+        per_line: PER_LINE,
+        words: |number| 1 << number,
+        counter: |line, number| counter_of(line, Place(number)),
+    })
 }
 
 /// What this file has.
@@ -113,6 +124,7 @@ pub static FILE: File<Policy> = File {
             build: |settings, layout| Box::new(CounterMode::per_line(settings, layout)),
             guarantee: Guarantee::AfterProgramRecovery,
             counters: Counters::PerLine,
+            counter_lines,
         },
         global(
             "ideal",
@@ -171,7 +183,9 @@ pub static FILE: File<Policy> = File {
     ],
 };
 
-/// Counters in a line of the counter region.
+/// The region of the counters.
+const REGION: &str = "counters";
+/// Counters in a line of it.
 const PER_LINE: u64 = 8;
 
 /// Which writes are counter-atomic: one group of the line and its counter.
@@ -212,7 +226,7 @@ impl CounterMode {
         let lines = layout.data_lines().div_ceil(PER_LINE);
         CounterMode {
             pads: Pads::new(settings),
-            region: layout.reserve("counters", lines),
+            region: layout.reserve(REGION, lines),
             cache: MetadataCache::new(&COUNTER_CACHE, Unit::Counters, Queue::Counter, settings),
             numbers: Numbers::PerLine,
             atomicity: Atomicity::Marked,
@@ -271,7 +285,7 @@ impl Storey for CounterMode {
     fn recover(&mut self, plan: &mut Plan) {
         let (mut counted, mut greatest) = (0, 0);
         for place in plan.written(&self.region) {
-            let line = plan.peek(place).expect("it has been written");
+            let line = plan.scan(place).unwrap_or(ZERO_LINE);
             for counter in (0..PER_LINE).map(|word| counter_of(&line, Place(word))) {
                 counted += u64::from(counter != 0);
                 greatest = greatest.max(counter);

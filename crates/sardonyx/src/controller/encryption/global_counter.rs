@@ -97,11 +97,11 @@ impl GlobalCounter {
     }
 
     /// Starts anew after a power cut; `shown` is the greatest counter that the image shows.
-    pub fn recover(&mut self, shown: impl FnOnce(&Plan) -> u64, plan: &Plan) {
+    pub fn recover(&mut self, shown: impl FnOnce(&mut Plan) -> u64, plan: &mut Plan) {
         self.value = match self.survival {
             Survival::Paper => shown(plan),
             Survival::HighWater => {
-                let mark = plan.peek(self.region.line(0)).unwrap_or(ZERO_LINE);
+                let mark = plan.scan(self.region.line(0)).unwrap_or(ZERO_LINE);
                 u64::from_le_bytes(mark[..8].try_into().expect("8 bytes"))
             }
         };
@@ -154,10 +154,10 @@ mod tests {
             global.next(&mut plan);
         }
         let (mut fresh, _) = counter(Survival::HighWater);
-        fresh.recover(|_| unreachable!("the mark is enough"), &plan);
+        fresh.recover(|_| unreachable!("the mark is enough"), &mut plan);
         assert!(fresh.next(&mut plan).value > 20);
         let (mut naive, _) = counter(Survival::Paper);
-        naive.recover(|_| 15, &plan);
+        naive.recover(|_| 15, &mut plan);
         assert_eq!(naive.next(&mut plan).value, 16, "16 to 20 once more");
     }
 }

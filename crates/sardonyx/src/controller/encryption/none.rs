@@ -20,6 +20,7 @@ pub static FILE: File<Policy> = File {
         build: |_, _| build(),
         guarantee: Guarantee::EveryLine,
         counters: Counters::None,
+        counter_lines: |_| None,
     }],
     designs: &[Design {
         name: "no-encryption",

@@ -282,7 +282,7 @@ impl Sealing for Chained {
 
     fn recover(&mut self, plan: &mut Plan) {
         let nonce = |bucket| {
-            let line = plan.peek(self.bucket(bucket)).unwrap_or(ZERO_LINE);
+            let line = plan.scan(self.bucket(bucket)).unwrap_or(ZERO_LINE);
             u64::from_le_bytes(line.as_chunks().0[NONCE])
         };
         let greatest = (0..self.buckets as u16).map(nonce).max();

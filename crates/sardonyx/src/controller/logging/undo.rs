@@ -383,7 +383,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
         let (mut restored, mut cleared) = (Vec::new(), Step::PAST);
         for slot in 0..self.slots.len() as u64 {
             let place = self.registers.line(slot);
-            let dumped = plan.peek(place).unwrap_or(ZERO_LINE);
+            let dumped = plan.scan(place).unwrap_or(ZERO_LINE);
             let Some(found) = Found::of(&dumped, self.buckets, self.records) else {
                 continue;
             };

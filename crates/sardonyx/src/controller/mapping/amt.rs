@@ -6,7 +6,7 @@ use super::places::Paged;
 use crate::controller::designs::Placement;
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::controller::{Class, Encryption, Persist};
-use crate::line::{Line, Logical, Place, SPAN};
+use crate::line::{Line, Logical, Place, SPAN, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Step, Stored};
 use crate::planted::{Fault, planted};
@@ -261,11 +261,11 @@ impl Amt {
     }
 
     /// Reads the whole table from the medium's bytes; calls `each` with every mapping.
-    pub fn scan(&mut self, plan: &Plan, mut each: impl FnMut(Logical, Place)) {
+    pub fn scan(&mut self, plan: &mut Plan, mut each: impl FnMut(Logical, Place)) {
         self.mapped = 0;
         for place in plan.written(&self.region) {
             let index = place.0 - self.region.first.0;
-            let line = plan.peek(place).expect("it has been written");
+            let line = plan.scan(place).unwrap_or(ZERO_LINE);
             for number in 0..self.per_line - u64::from(planted(Fault::RecoveryForgetsEntry)) {
                 if let Some(place) = self.entry(&line, number as usize * self.entry_bytes) {
                     self.mapped += 1;
@@ -281,7 +281,7 @@ impl Amt {
             let index = place.0 - self.region.first.0;
             for number in 0..self.per_line {
                 let spot = Place(index * self.per_line + number);
-                let line = plan.peek(place).expect("it has been written");
+                let line = plan.scan(place).unwrap_or(ZERO_LINE);
                 let stored = line[number as usize * self.entry_bytes + ENTRY];
                 let true_count = lines_at.get(spot.0).min(u32::from(SATURATED)) as u8;
                 if stored != true_count {

@@ -280,12 +280,12 @@ impl Index {
         self.cache.set_bytes(cached, at, &[count], when.ripe, plan);
     }
 
-    /// The places that the newest bytes of a bucket speak of, with their counts.
-    pub fn peek(&self, bucket: u64, plan: &Plan) -> Vec<(Place, u8)> {
+    /// The places that the medium's bytes of a bucket speak of, with their counts.
+    pub fn scan(&self, bucket: u64, plan: &mut Plan) -> Vec<(Place, u8)> {
         if bucket >= self.region.lines {
             return Vec::new(); // torn by a power cut
         }
-        let line = plan.peek(self.region.line(bucket)).unwrap_or(ZERO_LINE);
+        let line = plan.scan(self.region.line(bucket)).unwrap_or(ZERO_LINE);
         let entry = |slot| {
             let place = number(&line, self.place(slot))?;
             Some((Place(place), line[self.count(slot)]))

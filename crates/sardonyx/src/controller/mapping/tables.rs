@@ -10,7 +10,7 @@ use super::places::Allocator;
 use crate::controller::Persist;
 use crate::controller::metadata_cache::MetadataCache;
 use crate::exhausted::Exhausted;
-use crate::line::Place;
+use crate::line::{Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
@@ -235,13 +235,13 @@ impl Tables {
         let mut entries = 0;
         for place in plan.written(&self.inverse) {
             let index = place.0 - self.inverse.first.0;
-            let line = plan.peek(place).expect("it has been written");
+            let line = plan.scan(place).unwrap_or(ZERO_LINE);
             for number_in in 0..PER_LINE {
                 let place = Place(index * PER_LINE + number_in);
                 let Some(bucket) = number(&line, number_in as usize * ENTRY) else {
                     continue;
                 };
-                let here = self.index.peek(bucket, plan);
+                let here = self.index.scan(bucket, plan);
                 let Some((_, count)) = here.iter().find(|(known, _)| *known == place) else {
                     continue; // of an owner long gone
                 };

@@ -1,10 +1,13 @@
 //! What is wrong at a cut, from what the last state has shown, and how it is counted.
 
+use std::collections::BTreeSet;
+
 use super::Checker;
 use crate::crash::caught::caught;
 use crate::crash::golden::Window;
 use crate::crash::secrecy::{self, Encrypted};
 use crate::crash::violation::{Kind, Violation};
+use crate::line::Place;
 
 impl Checker<'_> {
     /// What draining and recovery have written must not be covered by a pad that covers something else.
@@ -71,6 +74,15 @@ impl Checker<'_> {
         if let Some(what) = &self.ended {
             let what = format!("a recovery ends early: {what}");
             report(Kind::RunEnded, None, None, what);
+        }
+        if let Some(place) = self.refused.first() {
+            let (region, line) = self.history.layout().name_of(*place);
+            let places: BTreeSet<&Place> = self.refused.iter().collect();
+            let what = format!(
+                "recovery refuses line {line} of {region} as not authentic ({} places in all)",
+                places.len()
+            );
+            report(Kind::NotAuthentic, None, None, what);
         }
         if let Some(line) = self.lost.first().copied() {
             let what = format!("line {line} reads as no accepted write of it");

@@ -1,0 +1,27 @@
+//! The seam between the layers and the medium. Everything that a layer, a cache of its metadata, a log or a
+//! recovery reads or writes goes through the plan, and so past the guard if a stack has one: data, counters,
+//! tables and logs alike. A guard reads and writes the medium by the same plan, which has no guard meanwhile.
+//! Left out: any guard; integrity is what it is for.
+
+use super::storey::Storey;
+use super::{At, Plan, Step, Stored};
+use crate::line::{Line, Place};
+
+/// Stands between all layers and the medium.
+pub trait Guard: Storey {
+    /// The line at `place` was read from the medium, `None` if it was never written: what the layers get
+    /// of it, and when. A line that is not what was last written is refused ([`Plan::refuse`]).
+    fn read(&mut self, place: Place, got: At<Option<Line>>, plan: &mut Plan) -> At<Option<Line>>;
+
+    /// The line at `place` is written by `stored`, whole as it will then be, with `sideband` beside it if it
+    /// has one. What the guard writes and must not be accepted without the line joins its group
+    /// ([`Plan::group`]). Gives the step after which all of it is in the array.
+    fn write(
+        &mut self,
+        place: Place,
+        line: &Line,
+        sideband: Option<[u8; 8]>,
+        stored: Stored,
+        plan: &mut Plan,
+    ) -> Step;
+}
