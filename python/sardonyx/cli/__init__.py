@@ -15,7 +15,18 @@ from typing import Annotated, Any
 import typer
 
 from sardonyx import _core
-from sardonyx.cli import compare, crash, lists, merge, report, reproduce, store, sweep, trace
+from sardonyx.cli import (
+    compare,
+    crash,
+    crash_test,
+    lists,
+    merge,
+    report,
+    reproduce,
+    store,
+    sweep,
+    trace,
+)
 from sardonyx.cli.common import (
     BAD_INPUT,
     INTERRUPTED,
@@ -29,7 +40,7 @@ from sardonyx.cli.common import (
 )
 
 COMMANDS: tuple[Callable[..., Any], ...] = (
-    crash.crash,
+    crash_test.crash_test,
     compare.compare,
     reproduce.reproduce,
     sweep.sweep,
@@ -51,6 +62,7 @@ app = typer.Typer(
 app.add_typer(trace.app, name="trace")
 app.add_typer(store.app, name="store")
 app.add_typer(merge.app, name="merge")
+add_command(app, crash.crash, **crash.SETTINGS)
 for _command in COMMANDS:
     add_command(app, _command)
 

@@ -99,12 +99,12 @@ def record(
     pc: Annotated[
         bool,
         typer.Option(
-            "--pc", help="Where in the program each store, flush and fence is; for sardonyx crash."
+            "--pc", help="Where in the program each store, flush and fence is; for crash-test."
         ),
     ] = False,
     acks: Annotated[
         bool,
-        typer.Option("--acks", help="Keep what the program had printed when; for sardonyx crash."),
+        typer.Option("--acks", help="Keep what the program had printed when; for crash-test."),
     ] = False,
     acks_fd: Annotated[
         int | None,
