@@ -144,7 +144,8 @@ def test_nothing_printed_is_not_the_same_as_nothing_kept(tmp_path: Path) -> None
     program = built(tmp_path, "cells")
     recorded(tmp_path, program, "--pc", "--acks")
     sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check {{acks}}",
+        "crash-test", "r.parquet", "--pool", "pool",
+        "--recover", f"{program} {{pool}} check {{acks}}",
         "--json", "r.json", where=tmp_path,
     )  # fmt: skip
     notes = json.loads((tmp_path / "r.json").read_text())["notes"]
@@ -175,7 +176,8 @@ def test_what_was_promised_must_be_there(tmp_path: Path) -> None:
     recorded(tmp_path, program, "--pc", "--acks")
     crashed(tmp_path, program)
     sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check {{acks}}",
+        "crash-test", "r.parquet", "--pool", "pool",
+        "--recover", f"{program} {{pool}} check {{acks}}",
         "--json", "r.json", where=tmp_path, status=1,
     )  # fmt: skip
     found = json.loads((tmp_path / "r.json").read_text())
