@@ -23,8 +23,7 @@ from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli.forms import spread
-from sardonyx.files import is_special, write_text
-from sardonyx.runs.results import ResultsError
+from sardonyx.files import FileError, is_special, write_text
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -104,7 +103,7 @@ def _errors_as_lines() -> Iterator[None]:
     """Turn what users can cause into one line and an exit status; a bug keeps its traceback."""
     try:
         yield
-    except (SardonyxError, ResultsError) as error:
+    except (SardonyxError, FileError) as error:
         raise fail(str(error)) from error
     except Ended as error:
         raise fail(
