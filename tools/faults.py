@@ -119,7 +119,7 @@ def explore(program: str, edits: list[list[str]], budget: str, sizes: list[str])
         crashed = subprocess.run(
             [
                 SARDONYX,
-                "crash",
+                "crash-test",
                 folder / "r.parquet",
                 "--pool",
                 folder / "pool",

@@ -10,6 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+class FileError(ValueError):
+    """A file does not hold what it should: where the fault is, and what to do about it."""
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file, complete or not at all; a device or a pipe just gets the text."""
     if is_special(path):

@@ -72,7 +72,7 @@ def refused(*arguments: str | bytes, where: Path, words: str) -> None:
         (["compare", TRACE, *SHORT, "--json", "x" * 300], "File name too long"),
         (["compare", TRACE, *SHORT, "--json", "/proc/x"], "--json /proc/x: cannot be written"),
         (["show", "esd", "--set", "core.window=" + "9" * 50_000], "out of range"),
-        (["crash", "queue", "--designs", "sca", "--cut", "1", "--cuts", "2"], "--cuts 2"),
+        (["crash", "queue", "--designs", "sca", "--cut", "1", "--cuts", "2"], "--cuts: does"),
         (
             ["crash", "queue", "--designs", "sca", "--transactions", "2", "--cut", "99999999"],
             "the run has positions 0 to",

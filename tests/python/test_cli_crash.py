@@ -103,7 +103,7 @@ def test_a_cut_of_what_the_whole_run_shows_replays_too(tmp_path: Path) -> None:
         v["kind"] for v in replay(ended, tmp_path)["violations"]
     }
     halves = next(v for v in run["violations"] if v["kind"] == "half-a-pair")
-    words = (*naive, "--transactions", "60", "--cut", str(halves["cut"]), "--json", "-")
+    words = (*naive[:-1], "--transactions", "60", "--cut", str(halves["cut"]), "--json", "-")
     (again,) = runs(crash(*words, where=tmp_path, status=1).stdout)
     assert "half-a-pair" in {v["kind"] for v in again["violations"]}
 
@@ -156,10 +156,15 @@ def test_the_stages_of_a_transaction_are_counted(tmp_path: Path) -> None:
         (("btree", "--set", "encryption.siblings=no"), "encryption.siblings"),
         (("btree", "--json", "nowhere/x.json"), "--json"),
         (("btree", "--thorough", "soon"), "--thorough soon"),
-        (("btree", "--thorough", "1m", "--once"), "leave --once out"),
-        (("btree", "--sharing", "apart"), "add --once"),
+        (("btree", "--thorough", "1m", "--once"), "--thorough: does nothing with --once"),
+        (("btree", "--sharing", "apart"), "--sharing: does nothing without --once"),
         (("btree", "--once", "--sharing", "both"), "--sharing"),
         (("btree", "--footprint", "1G"), "GiB of memory"),
+        (("btree", "--cut", "3", "--cuts", "5", "--full", "2"), "--cuts, --full: do nothing with"),
+        (("btree", "--stages", "--recovery-cuts", "0"), "--recovery-cuts: does nothing with"),
+        (("btree", "--once", "--lint", "--html", "x"), "No such option: --lint"),
+        (("app.parquet",), "sardonyx crash-test app.parquet --pool FILE"),
+        (("app.parquet", "--pool", "app.pool", "--lint"), "sardonyx crash-test app.parquet"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:

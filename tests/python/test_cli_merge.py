@@ -251,7 +251,7 @@ def test_a_bad_image_is_one_line_with_the_remedy_and_leaves_nothing(tmp_path: Pa
         (("--designs", "pagforge"), 'did you mean "pageforge"'),
         (("--owner", "a=nobody*"), "no machine is called so; they are"),
         (("--owner", "a=*", "--owner", "b=a*"), "is a's already"),
-        (("--mapping", "heap"), "give --pid"),
+        (("--mapping", "heap"), "without --pid"),
     ],
 )
 def test_bad_options(arguments: tuple[str, ...], problem: str, tmp_path: Path) -> None:

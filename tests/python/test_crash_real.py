@@ -1,4 +1,4 @@
-"""``sardonyx crash RECORDING`` on real programs: what is found, how it is said, what is refused."""
+"""``sardonyx crash-test`` on real programs: what is found, how it is said, what is refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def recorded(where: Path, program: str, *options: str) -> None:
 
 def crashed(where: Path, program: str, *options: str, status: int = 0) -> dict[str, Any]:
     sardonyx(
-        "crash", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check",
+        "crash-test", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check",
         "--json", "r.json", *options, where=where, status=status,
     )  # fmt: skip
     found: dict[str, Any] = json.loads((where / "r.json").read_text())
@@ -54,7 +54,7 @@ def crashed(where: Path, program: str, *options: str, status: int = 0) -> dict[s
 
 def refused(where: Path, *options: str) -> str:
     before = sorted(where.rglob("*"))
-    ended = sardonyx("crash", *options, where=where, status=2)
+    ended = sardonyx("crash-test", *options, where=where, status=2)
     assert ended.stderr.startswith("error: ") and ended.stderr.count("\n") == 1, ended.stderr
     assert sorted(where.rglob("*")) == before
     return ended.stderr
@@ -144,7 +144,8 @@ def test_nothing_printed_is_not_the_same_as_nothing_kept(tmp_path: Path) -> None
     program = built(tmp_path, "cells")
     recorded(tmp_path, program, "--pc", "--acks")
     sardonyx(
-        "crash", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check {{acks}}",
+        "crash-test", "r.parquet", "--pool", "pool",
+        "--recover", f"{program} {{pool}} check {{acks}}",
         "--json", "r.json", where=tmp_path,
     )  # fmt: skip
     notes = json.loads((tmp_path / "r.json").read_text())["notes"]
@@ -175,7 +176,8 @@ def test_what_was_promised_must_be_there(tmp_path: Path) -> None:
     recorded(tmp_path, program, "--pc", "--acks")
     crashed(tmp_path, program)
     sardonyx(
-        "crash", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check {{acks}}",
+        "crash-test", "r.parquet", "--pool", "pool",
+        "--recover", f"{program} {{pool}} check {{acks}}",
         "--json", "r.json", where=tmp_path, status=1,
     )  # fmt: skip
     found = json.loads((tmp_path / "r.json").read_text())
@@ -226,7 +228,9 @@ def test_lint_needs_no_run(tmp_path: Path) -> None:
     )  # fmt: skip
     program = built(tmp_path, "cells", *edits)
     recorded(tmp_path, program, "--pc")
-    sardonyx("crash", "r.parquet", "--pool", "pool", "--lint", "--json", "l.json", where=tmp_path)
+    sardonyx(
+        "crash-test", "r.parquet", "--pool", "pool", "--lint", "--json", "l.json", where=tmp_path
+    )
     found = json.loads((tmp_path / "l.json").read_text())
     lines = (tmp_path / "cells.c").read_text().splitlines()
     by = {
@@ -238,6 +242,12 @@ def test_lint_needs_no_run(tmp_path: Path) -> None:
     assert by["never-flushed"][1] == "cell->more[0]++;"
     # What the simulated machine does for nothing may take no time there, and never less than none.
     assert found["took_ns"] > 0 and min(found["cost_ns"].values()) >= 0
+    pool = ("r.parquet", "--pool", "pool")
+    told = refused(tmp_path, *pool, "--lint", "--ok", "7", "--html", "x")
+    assert "--ok, --html: do nothing with --lint" in told
+    check = ("--recover", "./cells {pool} check", "--no-source")
+    assert "--start: does" in refused(tmp_path, *pool, *check, "--replay", "2", "--start", "ready")
+    assert "--machine: does" in refused(tmp_path, *pool, *check, "--machine", "esd")
 
 
 def test_bad_input_is_one_line_before_any_work(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import sardonyx
-from sardonyx import _core
+from sardonyx import _core, cli
 from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Job
 from sardonyx.runs.sources import ProgramSource, SynthSource, TraceSource, named
@@ -37,6 +39,15 @@ def test_no_room_imports_a_later_one(room: str) -> None:
 
 def test_the_public_functions_import_no_paper() -> None:
     assert not imported(PACKAGE / "api.py") & {"papers", "report", "cli"}
+
+
+def test_a_command_is_imported_when_it_is_called() -> None:
+    said = "import sys; from sardonyx import cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True).stdout
+    assert "sardonyx.cli.common" in loaded.split()
+    slow = {"pydantic", "pandas", "pyarrow", "plotly", "jinja2"}
+    slow |= {f"sardonyx.cli.{module}" for module in cli.COMMANDS.values()}
+    assert not slow & set(loaded.split())
 
 
 def test_sources_are_values_that_survive_the_border() -> None:

@@ -80,7 +80,7 @@ def test_a_block_trace_brings_digests(tmp_path: Path) -> None:
         (("--width", "0"), "--width 0"),
         (("--capacity", "1M"), "the store is full"),
         (("--tree", "no/such/place"), "no/such/place"),
-        (("--by-content",), "give a directory tree"),
+        (("--by-content",), "--by-content: does nothing"),
         (("--dir", "no/such/place"), "make it first"),
         (("--compared-bit", "much"), "--compared-bit much: give femtojoules"),
         (("--block", "3K", "--width", "1000"), "give whole rows"),

@@ -1,7 +1,8 @@
 """The command line: ``sardonyx`` and its commands, one file each, each a thin call of the library.
 
 Standard output carries results, standard error progress and errors. A new command is a file here
-and a line in ``COMMANDS``. Left out: everything that computes.
+and a line in ``COMMANDS``; its module is imported when it is called. Left out: everything that
+computes.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
 from sardonyx import _core
-from sardonyx.cli import compare, crash, lists, merge, report, reproduce, store, sweep, trace
 from sardonyx.cli.common import (
     BAD_INPUT,
     INTERRUPTED,
@@ -28,31 +30,63 @@ from sardonyx.cli.common import (
     out,
 )
 
-COMMANDS: tuple[Callable[..., Any], ...] = (
-    crash.crash,
-    compare.compare,
-    reproduce.reproduce,
-    sweep.sweep,
-    report.report,
-    lists.designs,
-    lists.programs,
-    lists.machines,
-    lists.show,
-)
+#: The commands in the order of the help, and the modules here that have them: the function of the
+#: name, called as its ``SETTINGS`` say, or the commands below it as ``app``.
+COMMANDS = {
+    "crash": "crash",
+    "crash-test": "crash_test",
+    "compare": "compare",
+    "reproduce": "reproduce",
+    "sweep": "sweep",
+    "report": "report",
+    "designs": "lists",
+    "programs": "lists",
+    "machines": "lists",
+    "show": "lists",
+    "trace": "trace",
+    "store": "store",
+    "merge": "merge",
+}
+#: What all of them share.
+SHARED: dict[str, Any] = {
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "rich",
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+class Commands(TyperGroup):
+    """The commands of the table, each made when it is asked for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: dict[str, Any] = dict.fromkeys(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in self.commands and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = _made(cmd_name)
+        return self.commands.get(cmd_name)
+
+
+def _made(name: str) -> Any:
+    module = import_module(f"sardonyx.cli.{COMMANDS[name]}")
+    if hasattr(module, "app"):
+        made: Any = get_group(module.app)
+        made.name = name
+        return made
+    alone = typer.Typer(add_completion=False, **SHARED)
+    settings = getattr(module, "SETTINGS", {})
+    add_command(alone, getattr(module, name.replace("-", "_")), name=name, **settings)
+    return get_command(alone)
+
 
 app = typer.Typer(
     name="sardonyx",
+    cls=Commands,
     help="Simulate persistent, encrypted, deduplicated main memory, with every byte real.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **SHARED,
 )
-app.add_typer(trace.app, name="trace")
-app.add_typer(store.app, name="store")
-app.add_typer(merge.app, name="merge")
-for _command in COMMANDS:
-    add_command(app, _command)
 
 
 def _version(asked: bool) -> None:

@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.text import Text
 
 from sardonyx._core import SardonyxError
-from sardonyx.files import is_special, write_text
-from sardonyx.runs.results import ResultsError
+from sardonyx.cli.forms import spread
+from sardonyx.files import FileError, is_special, write_text
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -36,6 +36,8 @@ MOST = 2**63 - 1
 LONGEST = 1000
 #: What may follow the number of a size.
 SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+#: What follows the number of a time.
+UNITS = {"s": 1, "m": 60, "h": 3600}
 T = TypeVar("T")
 
 
@@ -101,7 +103,7 @@ def _errors_as_lines() -> Iterator[None]:
     """Turn what users can cause into one line and an exit status; a bug keeps its traceback."""
     try:
         yield
-    except (SardonyxError, ResultsError) as error:
+    except (SardonyxError, FileError) as error:
         raise fail(str(error)) from error
     except Ended as error:
         raise fail(
@@ -119,9 +121,9 @@ def _errors_as_lines() -> Iterator[None]:
         ) from error
 
 
-def add_command(app: typer.Typer, command: Callable[..., None], **settings: Any) -> None:
-    """Offer the function as a command whose errors are one line."""
-    app.command(**settings)(_errors_as_lines()(command))
+def add_command(app: typer.Typer, command: Callable[..., Any], **settings: Any) -> None:
+    """Offer the function as a command whose errors are one line, and whose options all count."""
+    app.command(**settings)(_errors_as_lines()(spread(command)))
 
 
 def path_given(text: str) -> Path:
@@ -153,6 +155,14 @@ def output_directory(path: Path) -> Iterator[None]:
             for place in made:
                 place.rmdir()
         raise
+
+
+def seconds_in(option: str, text: str) -> float:
+    """Seconds from ``90s``, ``10m`` or ``2h``."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in UNITS or not number.isascii() or not number.isdigit() or len(number) > 6:
+        raise SardonyxError(f"{option} {text}: is no time; give 90s, 10m or 2h")
+    return float(int(number) * UNITS[unit])
 
 
 def size_in_bytes(option: str, text: str, least: int = 0, most: int = 2**62) -> int:

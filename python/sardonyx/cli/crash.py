@@ -2,13 +2,15 @@
 
 Without ``--once`` each design is tried by a plan of passes (``docs/crash.md``). Exit status 1 if a
 design breaks its promise, or if the plan has not exercised what the verdict has to rest on.
-Left out: everything that computes.
+Left out: recordings of real programs (``crash-test``), and everything that computes.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,21 +18,23 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer.core import TyperCommand
 
 from sardonyx import _core
 from sardonyx.cli.common import (
     CHECK_FAILED,
     MOST,
-    PATH,
     check_json_target,
     err,
+    fail,
     for_people,
+    seconds_in,
     size_in_bytes,
     write_json,
 )
+from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine, Set
 from sardonyx.cli.progress import Watcher
-from sardonyx.cli.recovery import Asked, crash_recording, is_recording
 from sardonyx.runs.crashes import CrashQuestion, TrialQuestion, explore, trials
 from sardonyx.runs.jobs import check_designs, parse_settings
 from sardonyx.runs.sources import ProgramSource, known_programs, unknown
@@ -42,89 +46,105 @@ LEGEND = "nested: cuts after a recovery; lost, secrets: cuts at which data or a 
 PLATFORMS = ("adr", "eadr", "none")
 TEARS = ("lines", "words")
 SHARINGS = ("apart", "packed", "interleaved")
-#: What one run is asked as a plan is.
-SHARED = set(TrialQuestion.model_fields) & set(CrashQuestion.model_fields) - {"program", "cores"}
 #: Bytes of memory that are worth a word.
 NOTABLE = 2**30
-UNITS = {"s": 1, "m": 60, "h": 3600}
-#: The help's heading of what is for a RECORDING.
-REAL = "Real programs: crash RECORDING (docs/crash-real.md)"
 VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercised": "red"}
+RECORDING = ".parquet"
 
 
-def crash(
-    ctx: typer.Context,
-    workloads: Annotated[
+class NoRecordings(TyperCommand):
+    """Says what a recording is for, whatever options stand beside it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for word in args:
+            if word.endswith(RECORDING) or (word == args[0] and Path(word).is_file()):
+                raise fail(
+                    f"{word}: is a file, and crash takes programs (see sardonyx programs); for a "
+                    f"recording of a real program: sardonyx crash-test {shlex.quote(word)} "
+                    "--pool FILE --recover 'CMD {pool}'"
+                )
+        return super().parse_args(ctx, args)
+
+
+#: How the command line calls it.
+SETTINGS: dict[str, Any] = {"cls": NoRecordings}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crash(Options):
+    """The options of ``sardonyx crash``."""
+
+    programs: Annotated[
         list[str],
         typer.Argument(
-            metavar="WORKLOAD..",
-            help="Programs (see sardonyx programs), or all of them: all. Or one RECORDING.",
+            metavar="PROGRAM..",
+            help="Programs (see sardonyx programs), or all of them: all.",
         ),
-    ],
+    ]
     designs: Annotated[
         str,
         typer.Option("--designs", "-d", help="Designs, or MAPPING+POLICY, separated by commas."),
-    ] = DESIGNS,
+    ] = DESIGNS
     platform: Annotated[
         str, typer.Option(help="What reserve power drains at a cut: adr, eadr or none.")
-    ] = "adr",
+    ] = "adr"
     tear: Annotated[
         str, typer.Option(help="What adr accepts of a line whole: all (lines) or 8 bytes (words).")
-    ] = "lines",
+    ] = "lines"
     thorough: Annotated[
         str | None,
         typer.Option(
             metavar="TIME", help="Go on with further seeds for so long a design: 90s, 10m or 2h."
         ),
-    ] = None,
+    ] = None
     once: Annotated[
         bool, typer.Option("--once", help="One run with the settings given, not the plan.")
-    ] = False,
+    ] = False
     cuts: Annotated[
         str, typer.Option(help="How many cuts: all, or a number of positions drawn from the seed.")
-    ] = "all",
+    ] = "all"
     cut: Annotated[
         int | None, typer.Option(min=0, max=MOST, help="Replay one run's cut at this position.")
-    ] = None,
+    ] = None
     stages: Annotated[
         bool,
         typer.Option(
             "--stages", help="Count one run's cuts by the stage of the transaction (SCA Table 1)."
         ),
-    ] = False,
+    ] = False
     cores: Annotated[
         int | None,
         typer.Option(min=1, max=64, help="Cores, each with a structure of its own: 2 in a plan."),
-    ] = None,
+    ] = None
     sharing: Annotated[
         str | None,
         typer.Option(
             help="Lines of counters: apart, packed (log and data share), interleaved (cores too)."
         ),
-    ] = None,
+    ] = None
     transactions: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, help="Transactions of each core.")
-    ] = None,
+    ] = None
     transaction_size: Annotated[
         str | None,
         typer.Option(metavar="BYTES", help="Size of a transaction's item: 64 to 4K."),
-    ] = None,
+    ] = None
     footprint: Annotated[
         str | None,
         typer.Option(metavar="BYTES", help="Size of each structure after setup: 4K to 1G."),
-    ] = None,
+    ] = None
     mutant: Annotated[
         str | None, typer.Option(help="Plant this mistake in the program's transactions.")
-    ] = None,
+    ] = None
     seed: Annotated[
         int, typer.Option(min=0, max=2**50, help="Of keys, evictions, delays and samples.")
-    ] = 1,
+    ] = 1
     recovery_cuts: Annotated[
         int,
         typer.Option(
             min=0, max=MOST, help="Go on after one cut in so many and cut again; 0: none."
         ),
-    ] = 64,
+    ] = 64
     full: Annotated[
         int,
         typer.Option(
@@ -133,78 +153,16 @@ def crash(
             max=MOST,
             help="Look at one cut in so many in full, at the rest at what it changed; 1: at all.",
         ),
-    ] = 509,
-    pool: Annotated[
-        Path | None,
-        typer.Option(help="RECORDING: the mapped file to cut.", rich_help_panel=REAL, **PATH),
-    ] = None,
-    recover: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CMD",
-            help="The program's recovery and check, with {pool} for the file and {acks} for what "
-            "had been printed.",
-            rich_help_panel=REAL,
-        ),
-    ] = None,
-    ok: Annotated[
-        str, typer.Option(help="Exit statuses that are no violation.", rich_help_panel=REAL)
-    ] = "0",
-    start: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MARK|ROW",
-            help="First cut; by default where the recovery first copes with what was fenced.",
-            rich_help_panel=REAL,
-        ),
-    ] = None,
-    budget: Annotated[
-        str, typer.Option(metavar="TIME", help="For all of it.", rich_help_panel=REAL)
-    ] = "50s",
-    time_limit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="For one recovery; by default 50 of its own.", rich_help_panel=REAL
-        ),
-    ] = None,
-    memory_limit: Annotated[
-        str, typer.Option(metavar="BYTES", help="For one recovery.", rich_help_panel=REAL)
-    ] = "4G",
-    replay: Annotated[
-        str | None,
-        typer.Option(metavar="IMAGE", help="Try one image of a report.", rich_help_panel=REAL),
-    ] = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(
-            help="Leave each cause's two images here, one that fails and one that passes.",
-            rich_help_panel=REAL,
-            **PATH,
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(help="A page with a timeline of each cause.", rich_help_panel=REAL, **PATH),
-    ] = None,
-    lint: Annotated[
-        bool,
-        typer.Option(
-            "--lint",
-            help="Say, without any run, what is never flushed or flushed for nothing.",
-            rich_help_panel=REAL,
-        ),
-    ] = False,
-    no_source: Annotated[
-        bool,
-        typer.Option("--no-source", help="Go on without lines of code.", rich_help_panel=REAL),
-    ] = False,
-    machine: Machine = "sca",
-    settings: Set = None,
+    ] = 509
+    machine: Machine = "sca"
+    settings: Set = None
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=0, max=1024, help="Threads; 0 for one a processor.")
-    ] = 0,
-    json_to: JsonTo = None,
-) -> None:
+    ] = 0
+    json_to: JsonTo = None
+
+
+def crash(asked: Crash) -> Work:
     """Cut the power at every position of a run, recover, and look at what is left.
 
     Each design is tried by a plan: runs with several seeds, tiny caches and queues, one core and
@@ -219,129 +177,128 @@ def crash(
     sardonyx crash queue --designs sca --cores 4 --mutant no-fence-after-log
 
     sardonyx crash btree --designs sca --set encryption.global_counter=paper --json crash.json
-
-    sardonyx crash app.parquet --pool app.pool --recover 'app-check {pool}'
     """
-    if is_recording(workloads):
-        crash_recording(
-            Asked(
-                recording=workloads[0],
-                pool=pool,
-                recover=recover,
-                ok=ok,
-                platform=platform,
-                tear=tear,
-                start=start,
-                budget=_seconds("--budget", budget),
-                time_limit=None if time_limit is None else _seconds("--time-limit", time_limit),
-                memory_limit=size_in_bytes("--memory-limit", memory_limit, 1 << 20),
-                replay=replay,
-                keep=keep,
-                seed=seed,
-                jobs=jobs,
-                source=not no_source,
-                json_to=json_to,
-                designs=_given(ctx, designs),
-                html=html,
-                lint=lint,
-                machine=machine,
-            )
+    questions: Sequence[CrashQuestion] | Sequence[TrialQuestion]
+    ask: Callable[[Watcher], list[dict[str, Any]]]
+    stages = asked.stages
+    if stages:
+        form, questions = "with --stages", _runs(asked)
+        ask = partial(explore, questions, stages=True)
+    elif asked.cut is not None:
+        form, questions = "with --cut", _runs(asked, cut=asked.cut, **_looked(asked))
+        ask = partial(explore, questions)
+    elif asked.once:
+        form, questions = "with --once", _runs(asked, **_every(asked), **_looked(asked))
+        ask = partial(explore, questions)
+    else:
+        form, questions = "without --once, --cut or --stages", _plan(asked)
+        ask = partial(trials, questions)
+    json_to, machine, settings = asked.json_to, asked.machine, asked.settings or ()
+    check_json_target(json_to)
+    memory = max(question.memory() for question in questions)
+
+    def work() -> None:
+        _say_cost(memory)
+        with Watcher(err, unit="") as watch:
+            runs = ask(watch)
+        people = for_people(json_to)
+        if stages:
+            _show_stages(people, runs)
+        else:
+            _show(people, runs, machine, settings)
+        write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
+        if any(run.get("fails") for run in runs):
+            raise typer.Exit(CHECK_FAILED)
+
+    return Work(work, form)
+
+
+def _plan(asked: Crash) -> list[TrialQuestion]:
+    """A trial of each program and design."""
+    thorough = asked.thorough
+    return [
+        TrialQuestion(
+            program=program,
+            design=design,
+            seed=asked.seed,
+            cores=asked.cores,
+            transactions=asked.transactions,
+            item_bytes=_item(asked),
+            footprint=_region(asked),
+            thorough_seconds=None if thorough is None else seconds_in("--thorough", thorough),
+            **_below(asked),
+            **_every(asked),
+            **_looked(asked),
         )
-        return
-    for option, value in (("--pool", pool), ("--recover", recover), ("--replay", replay)):
-        if value is not None:
-            raise _core.SardonyxError(
-                f"{option}: is for a recording, and {workloads[0]} is no file; record the program "
-                "first: sardonyx trace record --level cpu --pc -o REC.parquet -- PROGRAM"
-            )
-    chosen = check_designs([name.strip() for name in designs.split(",") if name.strip()])
-    if platform not in PLATFORMS:
-        raise _core.SardonyxError(f"--platform: {unknown('platform', platform, PLATFORMS)}")
+        for program, design in _pairs(asked)
+    ]
+
+
+def _runs(asked: Crash, **how: Any) -> list[CrashQuestion]:
+    """One run of each program and design."""
+    sharing = asked.sharing or "apart"
+    if sharing not in SHARINGS:
+        raise _core.SardonyxError(f"--sharing: {unknown('sharing', sharing, SHARINGS)}")
+    return [
+        CrashQuestion(
+            program=ProgramSource(
+                name=program,
+                item_bytes=_item(asked) or 64,
+                footprint=_region(asked) or 16_384,
+                transactions=asked.transactions or 200,
+                seed=asked.seed,
+            ),
+            design=design,
+            cores=asked.cores or 1,
+            sharing=sharing,
+            **_below(asked),
+            **how,
+        )
+        for program, design in _pairs(asked)
+    ]
+
+
+def _pairs(asked: Crash) -> list[tuple[str, str]]:
+    designs = check_designs([name.strip() for name in asked.designs.split(",") if name.strip()])
+    programs = known_programs() if asked.programs == ["all"] else asked.programs
+    return [(program, design) for program in programs for design in designs]
+
+
+def _below(asked: Crash) -> dict[str, Any]:
+    """What every form asks of the machine below, and of the program's log."""
+    if asked.platform not in PLATFORMS:
+        raise _core.SardonyxError(f"--platform: {unknown('platform', asked.platform, PLATFORMS)}")
+    return {
+        "machine": asked.machine,
+        "overrides": parse_settings(asked.settings or ()),
+        "mutant": asked.mutant,
+        "platform": asked.platform,
+    }
+
+
+def _every(asked: Crash) -> dict[str, Any]:
+    """Which cuts are made, where it is more than one."""
+    return {"cuts": _count(asked.cuts), "full_one_in": asked.full}
+
+
+def _looked(asked: Crash) -> dict[str, Any]:
+    """How a cut is made, and what comes after it."""
+    tear, platform = asked.tear, asked.platform
     if tear not in TEARS:
         raise _core.SardonyxError(f"--tear: {unknown('tear', tear, TEARS)}")
     if tear != "lines" and platform != "adr":
         raise _core.SardonyxError(f"--tear {tear}: is for --platform adr; {platform} says its own")
-    if tear != "lines" and stages:
-        raise _core.SardonyxError(f"--tear {tear}: --stages counts what whole lines leave")
-    if sharing is not None and sharing not in SHARINGS:
-        raise _core.SardonyxError(f"--sharing: {unknown('sharing', sharing, SHARINGS)}")
-    count = _count(cuts)
-    if cut is not None and count is not None:
-        raise _core.SardonyxError(f"--cut {cut}: is one cut, and --cuts {cuts} asks for others")
-    one_run = once or cut is not None or stages
-    if sharing is not None and not one_run:
-        raise _core.SardonyxError(f"--sharing {sharing}: is a run's own; add --once")
-    if thorough is not None and one_run:
-        raise _core.SardonyxError(f"--thorough {thorough}: is for the plan; leave --once out")
-    seconds = None if thorough is None else _seconds("--thorough", thorough)
-    item_bytes = None
-    if transaction_size is not None:
-        item_bytes = size_in_bytes("--transaction-size", transaction_size, 64, 4096)
-    region = None if footprint is None else size_in_bytes("--footprint", footprint, 4096, 2**30)
-    overrides = parse_settings(settings or ())
-    programs = known_programs() if workloads == ["all"] else workloads
-    check_json_target(json_to)
-    plan = [
-        TrialQuestion(
-            program=program,
-            design=design,
-            machine=machine,
-            overrides=overrides,
-            seed=seed,
-            cores=cores,
-            transactions=transactions,
-            item_bytes=item_bytes,
-            footprint=region,
-            mutant=mutant,
-            platform=platform,
-            tear=tear,
-            cuts=count,
-            recovery_cuts=recovery_cuts,
-            full_one_in=full,
-            threads=jobs,
-            thorough_seconds=seconds,
-        )
-        for program in programs
-        for design in chosen
-    ]
-    if one_run:
-        single = [
-            CrashQuestion(
-                program=ProgramSource(
-                    name=asked.program,
-                    item_bytes=asked.item_bytes or 64,
-                    footprint=asked.footprint or 16_384,
-                    transactions=asked.transactions or 200,
-                    seed=seed,
-                ),
-                cut=cut,
-                cores=asked.cores or 1,
-                sharing=sharing or "apart",
-                **asked.model_dump(include=SHARED),
-            )
-            for asked in plan
-        ]
-        _say_cost(max(_core.crash_memory(q.model_dump_json()) for q in single))
-    else:
-        _say_cost(max(_core.crash_trial_memory(q.model_dump_json()) for q in plan))
-    with Watcher(err, unit="") as watch:
-        runs = explore(single, watch, stages=stages) if one_run else trials(plan, watch)
-    people = for_people(json_to)
-    if stages:
-        _show_stages(people, runs)
-    else:
-        _show(people, runs, machine, settings or ())
-    write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
-    if any(run.get("fails") for run in runs):
-        raise typer.Exit(CHECK_FAILED)
+    return {"tear": tear, "recovery_cuts": asked.recovery_cuts, "threads": asked.jobs}
 
 
-def _given(ctx: typer.Context, designs: str) -> tuple[str, ...]:
-    """The designs of a recording: none, unless they are asked for."""
-    source = ctx.get_parameter_source("designs")
-    if source is None or source.name == "DEFAULT":
-        return ()
-    return tuple(check_designs([name.strip() for name in designs.split(",") if name.strip()]))
+def _item(asked: Crash) -> int | None:
+    text = asked.transaction_size
+    return None if text is None else size_in_bytes("--transaction-size", text, 64, 4096)
+
+
+def _region(asked: Crash) -> int | None:
+    text = asked.footprint
+    return None if text is None else size_in_bytes("--footprint", text, 4096, 2**30)
 
 
 def _say_cost(memory: int) -> None:
@@ -359,14 +316,6 @@ def _count(cuts: str) -> int | None:
     if cuts.isascii() and cuts.isdigit() and 0 < int(cuts) <= MOST:
         return int(cuts)
     raise _core.SardonyxError(f'--cuts {cuts}: give "all" or a number of cuts')
-
-
-def _seconds(option: str, text: str) -> float:
-    """Seconds from ``90s``, ``10m`` or ``2h``."""
-    number, unit = text[:-1], text[-1:]
-    if unit not in UNITS or not number.isascii() or not number.isdigit() or len(number) > 6:
-        raise _core.SardonyxError(f"{option} {text}: is no time; give 90s, 10m or 2h")
-    return float(int(number) * UNITS[unit])
 
 
 def _plain(title: str = "") -> Table:
@@ -468,7 +417,7 @@ def _replay(
     words = ["sardonyx", "crash", own["program"], "--designs", own["design"]]
     for option, value in (
         ("--platform", run["platform"]),
-        ("--tear", run["tear"]),
+        ("--tear", run["tear"] if run["platform"] == "adr" else None),
         ("--cores", own["cores"]),
         ("--sharing", own["sharing"]),
         ("--transactions", own["transactions"]),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,6 +31,7 @@ from sardonyx.cli.common import (
     output_directory,
     write_json,
 )
+from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.places import check_replaced
 from sardonyx.cli.progress import Watcher
@@ -58,7 +61,10 @@ app = typer.Typer(
 )
 
 
-def run(
+@dataclass(frozen=True, kw_only=True)
+class Run(Options):
+    """The options of ``sardonyx merge``."""
+
     machines: Annotated[
         list[str] | None,
         typer.Argument(
@@ -66,53 +72,53 @@ def run(
             help="Images (raw dumps, ELF cores), or folders of snapshots: the k-th is what pass k "
             "sees, the last one stays.",
         ),
-    ] = None,
-    pid: Annotated[
-        list[int] | None, typer.Option(min=1, help="A live process; repeatable.")
-    ] = None,
+    ] = None
+    pid: Annotated[list[int] | None, typer.Option(min=1, help="A live process; repeatable.")] = None
     mapping: Annotated[
         list[str] | None,
         typer.Option(help="Of live processes, only mappings whose name contains this; repeatable."),
-    ] = None,
+    ] = None
     snapshots: Annotated[
         int, typer.Option(min=1, max=1000, help="Of live processes, how many snapshots.")
-    ] = 2,
-    every: Annotated[
-        float, typer.Option(min=0, max=86400, help="Seconds between two of them.")
-    ] = 1.0,
+    ] = 2
+    every: Annotated[float, typer.Option(min=0, max=86400, help="Seconds between two of them.")] = (
+        1.0
+    )
     designs: Annotated[
         str, typer.Option("--designs", "-d", help="none, ksm, pageforge, separated by commas.")
-    ] = "ksm",
+    ] = "ksm"
     kernel: Annotated[
         str, typer.Option(help="The kernel whose KSM it is: linux-6, linux-4.4 or paper.")
-    ] = "linux-6",
+    ] = "linux-6"
     passes: Annotated[
         int | None,
         typer.Option(
             min=1, max=1_000_000, help="Passes; else until the savings stay the same for ten."
         ),
-    ] = None,
+    ] = None
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set", "-s", metavar="KEY=VALUE", help="Set a key of the merge; repeatable."
         ),
-    ] = None,
+    ] = None
     owner: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=GLOB",
             help="Machines of one owner, who may merge with each other only; repeatable.",
         ),
-    ] = None,
-    what_if: Annotated[bool, typer.Option(help="Try each knob at another value.")] = True,
-    why: Annotated[bool, typer.Option(help="Say why pages did not merge.")] = True,
+    ] = None
+    what_if: Annotated[bool, typer.Option(help="Try each knob at another value.")] = True
+    why: Annotated[bool, typer.Option(help="Say why pages did not merge.")] = True
     out_dir: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Directory for report.html and merge.json.", **PATH),
-    ] = None,
-    json_to: JsonTo = None,
-) -> None:
+    ] = None
+    json_to: JsonTo = None
+
+
+def run(asked: Run) -> Work:
     """Say what same-page merging saves on page images, pass by pass, and why not more.
 
     [bold]Examples[/bold]
@@ -125,30 +131,38 @@ def run(
 
     sardonyx merge validate --mixes 20 (as root: the kernel that runs, beside the model)
     """
-    paths, pids = machines or [], pid or []
+    paths, pids = asked.machines or [], asked.pid or []
     if not paths and not pids:
         raise _core.SardonyxError("no machine: give images, folders of snapshots, or --pid N")
-    if mapping and not pids:
-        raise _core.SardonyxError("--mapping: is for live processes; give --pid N")
+    live: dict[str, Any] = {"mappings": (), "snapshots": Run.snapshots, "every_ms": 0}
+    form = "for images, without --pid"
+    if pids:
+        form = "with one snapshot"
+        live = {"mappings": tuple(asked.mapping or ()), "snapshots": asked.snapshots}
+        live["every_ms"] = round(asked.every * 1000) if live["snapshots"] > 1 else 0
     sources: list[dict[str, str | int]] = [{"path": path} for path in paths]
     sources += [{"pid": number} for number in pids]
     names = [*paths, *(f"pid {number} ({_command(number)})" for number in pids)]
     question = MergeQuestion(
         machines=tuple(sources),
-        mappings=tuple(mapping or ()),
-        snapshots=snapshots,
-        every_ms=round(every * 1000),
-        designs=tuple(dict.fromkeys(name.strip() for name in designs.split(",") if name.strip())),
-        kernel=kernel,
-        passes=passes,
-        sets=parse_settings(settings or ()),
-        owners=merging.owned(owner or (), names),
-        what_if=what_if,
-        why=why,
+        designs=tuple(
+            dict.fromkeys(name.strip() for name in asked.designs.split(",") if name.strip())
+        ),
+        kernel=asked.kernel,
+        passes=asked.passes,
+        sets=parse_settings(asked.settings or ()),
+        owners=merging.owned(asked.owner or (), names),
+        what_if=asked.what_if,
+        why=asked.why,
+        **live,
     )
     if not question.designs:
         raise _core.SardonyxError("--designs: none given; they are none, ksm, pageforge")
-    check_json_target(json_to, [path for path in paths if Path(path).is_file()])
+    check_json_target(asked.json_to, [path for path in paths if Path(path).is_file()])
+    return Work(partial(_run, question, asked.out_dir, asked.json_to), form)
+
+
+def _run(question: MergeQuestion, out_dir: Path | None, json_to: str | None) -> None:
     if out_dir is None:
         answer = _asked(question)
     else:

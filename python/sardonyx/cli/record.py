@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +32,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
+from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo
 
 PLUGIN = Path(__file__).parents[1] / "libsardonyx_recorder.so"
@@ -46,75 +49,80 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def record(
+@dataclass(frozen=True, kw_only=True)
+class Record(Options):
+    """The options of ``sardonyx trace record``."""
+
     program: Annotated[
         list[str], typer.Argument(metavar="-- PROGRAM ARGS...", help="What to run, after --.")
-    ],
+    ]
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The trace; by default PROGRAM.parquet, here.", **PATH),
-    ] = None,
+    ] = None
     level: Annotated[
         str | None,
         typer.Option(
             help="memory: below the last-level cache. cpu: every load and store. By default "
             "memory, and cpu with --pc or --acks."
         ),
-    ] = None,
-    l1: Annotated[str, typer.Option(help="Each core's first level, SIZE:WAYS.")] = "32K:8",
-    l2: Annotated[str, typer.Option(help="Each core's second level, SIZE:WAYS.")] = "256K:8",
-    llc: Annotated[str, typer.Option(help="The shared last level, SIZE:WAYS, or none.")] = "16M:16",
+    ] = None
+    l1: Annotated[str, typer.Option(help="Each core's first level, SIZE:WAYS.")] = "32K:8"
+    l2: Annotated[str, typer.Option(help="Each core's second level, SIZE:WAYS.")] = "256K:8"
+    llc: Annotated[str, typer.Option(help="The shared last level, SIZE:WAYS, or none.")] = "16M:16"
     non_inclusive: Annotated[
         bool, typer.Option("--non-inclusive", help="The last level does not include the others.")
-    ] = False,
-    cores: Annotated[int, typer.Option(min=0, help="Cores; threads take turns on them.")] = 4,
+    ] = False
+    cores: Annotated[int, typer.Option(min=0, help="Cores; threads take turns on them.")] = 4
     pages: Annotated[
         str,
         typer.Option(
             help="Where pages lie: virtual (the program's addresses), sequential (frames in order "
             "of first touch), random[:SEED], or pagemap (the kernel's; needs root)."
         ),
-    ] = "virtual",
-    memory: Annotated[str, typer.Option(help="Memory that random frames are of.")] = "16G",
-    skip: Annotated[int, typer.Option(min=0, max=MOST, help="Records left out first.")] = 0,
+    ] = "virtual"
+    memory: Annotated[str, typer.Option(help="Memory that random frames are of.")] = "16G"
+    skip: Annotated[int, typer.Option(min=0, max=MOST, help="Records left out first.")] = 0
     limit: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="Records kept; then the program is ended.")
-    ] = None,
+    ] = None
     skip_instructions: Annotated[
         int, typer.Option(min=0, max=MOST, help="Instructions before the first record.")
-    ] = 0,
+    ] = 0
     limit_instructions: Annotated[
         int | None,
         typer.Option(min=1, max=MOST, help="Instructions kept; then the program is ended."),
-    ] = None,
+    ] = None
     follow_fork: Annotated[
         bool,
         typer.Option(
             "--follow-fork", help="Record forked children too, in NAME.1.parquet and so on."
         ),
-    ] = False,
+    ] = False
     read_data: Annotated[
         bool, typer.Option("--read-data", help="The first read of a line has its contents.")
-    ] = False,
+    ] = False
     pc: Annotated[
         bool,
         typer.Option(
-            "--pc", help="Where in the program each store, flush and fence is; for sardonyx crash."
+            "--pc", help="Where in the program each store, flush and fence is; for crash-test."
         ),
-    ] = False,
+    ] = False
     acks: Annotated[
         bool,
-        typer.Option("--acks", help="Keep what the program had printed when; for sardonyx crash."),
-    ] = False,
+        typer.Option("--acks", help="Keep what the program had printed when; for crash-test."),
+    ] = False
     acks_fd: Annotated[
         int | None,
         typer.Option(min=0, max=2**20, help="As --acks, of this descriptor instead of 1."),
-    ] = None,
+    ] = None
     qemu: Annotated[
         Path | None, typer.Option(help="QEMU, if it is not qemu-x86_64 in PATH.", **PATH)
-    ] = None,
-    json_to: JsonTo = None,
-) -> None:
+    ] = None
+    json_to: JsonTo = None
+
+
+def record(asked: Record) -> Work:
     """Run a program and write down what it asks of memory, with the bytes.
 
     Any x86-64 Linux program, unmodified; needs Debian's qemu-user. What it becomes by exec is
@@ -123,33 +131,41 @@ def record(
 
     [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
     """
-    check_json_target(json_to)
-    if program and program[0] == "--":
-        program = program[1:]
-    target = output or Path(f"{Path(program[0]).name if program else 'trace'}.parquet")
-    writable(target, json_to)
-    wanted = {
+    check_json_target(asked.json_to)
+    program = asked.program[1:] if asked.program[:1] == ["--"] else asked.program
+    target = asked.output or Path(f"{Path(program[0]).name if program else 'trace'}.parquet")
+    writable(target, asked.json_to)
+    acks = asked.acks_fd if asked.acks_fd is not None else 1 if asked.acks else None
+    level = asked.level or ("cpu" if asked.pc or acks is not None else "memory")
+    caches: dict[str, Any]
+    caches = {"l1": Record.l1, "l2": Record.l2, "llc": Record.llc, "non_inclusive": False}
+    if level == "memory":
+        caches = {"l1": asked.l1, "l2": asked.l2, "llc": asked.llc}
+        caches["non_inclusive"] = asked.non_inclusive
+    pages = asked.pages
+    memory = asked.memory if pages.startswith("random") else Record.memory
+    wanted = caches | {
         "program": program,
         "output": str(target),
         "plugin": str(PLUGIN),
-        "qemu": str(qemu) if qemu else None,
-        "l1": l1,
-        "l2": l2,
-        "llc": llc,
-        "non_inclusive": non_inclusive,
-        "cores": cores,
-        "level": level or ("cpu" if pc or acks or acks_fd is not None else "memory"),
+        "qemu": str(asked.qemu) if asked.qemu else None,
+        "cores": asked.cores,
+        "level": level,
         "pages": pages,
         "memory": memory,
-        "skip": skip,
-        "limit": limit,
-        "skip_instructions": skip_instructions,
-        "limit_instructions": limit_instructions,
-        "follow_fork": follow_fork,
-        "read_data": read_data,
-        "pc": pc,
-        "acks": acks_fd if acks_fd is not None else 1 if acks else None,
+        "skip": asked.skip,
+        "limit": asked.limit,
+        "skip_instructions": asked.skip_instructions,
+        "limit_instructions": asked.limit_instructions,
+        "follow_fork": asked.follow_fork,
+        "read_data": asked.read_data,
+        "pc": asked.pc,
+        "acks": acks,
     }
+    return Work(partial(_record, wanted, asked.json_to), f"with --level {level} --pages {pages}")
+
+
+def _record(wanted: dict[str, Any], json_to: str | None) -> None:
     outcome = run_recorded(wanted, err)
     for trace in outcome["traces"]:
         said = {key: trace[key] for key in ("records", "instructions", "complete")}

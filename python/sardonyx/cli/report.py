@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +13,7 @@ from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import PATH, note, out
+from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.tables import best_table, claims_table, compare_table, exhibit_table
 from sardonyx.files import replaced_together
 from sardonyx.papers.reproduction import NAME as BESIDE_PAPER
@@ -22,25 +25,32 @@ from sardonyx.runs.results import Results
 from sardonyx.sweeps.table import is_swept, load
 
 
-def report(
+@dataclass(frozen=True, kw_only=True)
+class Report(Options):
+    """The options of ``sardonyx report``."""
+
     directory: Annotated[
         Path, typer.Argument(help="A directory that compare, reproduce or sweep wrote.", **PATH)
-    ],
+    ]
     goal: Annotated[
         list[str] | None,
         typer.Option(help='Of a sweep: a figure, as in "max ipc"; two make a front; repeatable.'),
-    ] = None,
-) -> None:
+    ] = None
+
+
+def report(asked: Report) -> Work:
     """Print the table of saved results again and write their report.html anew.
 
     Of a sweep, whatever shards are there: its best points, and a report of small multiples,
     parallel coordinates and the Pareto front of its figures.
     """
+    directory = asked.directory
     if directory.is_dir() and not (directory / "results.json").exists() and is_swept(directory):
-        _sweep(directory, goal or [])
-        return
-    if goal:
-        raise SardonyxError(f"--goal {goal[0]}: is for sweeps, and {directory} holds none")
+        return Work(partial(_sweep, directory, asked.goal or []), "for a sweep")
+    return Work(partial(_again, directory), f"for {directory}, which holds no sweep")
+
+
+def _again(directory: Path) -> None:
     comparison = Comparison(Results.load(directory))
     target = directory if directory.is_dir() else directory.parent
     path = target / "report.html"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +16,6 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sardonyx._core import SardonyxError
 from sardonyx.cli.common import (
     CHECK_FAILED,
     PATH,
@@ -25,6 +27,7 @@ from sardonyx.cli.common import (
     path_given,
     write_json,
 )
+from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.files import write_text
 from sardonyx.sweeps import reading
@@ -40,27 +43,30 @@ from sardonyx.sweeps.slurm import script
 FEW = 20
 
 
-def sweep(
-    file: Annotated[Path, typer.Argument(help="The sweep's TOML file.", **PATH)],
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(Options):
+    """The options of ``sardonyx sweep``."""
+
+    file: Annotated[Path, typer.Argument(help="The sweep's TOML file.", **PATH)]
     directory: Annotated[
         Path | None,
         typer.Option(
             "--out", "-o", help="Directory of the results; default: results/FILE's name.", **PATH
         ),
-    ] = None,
-    workers: Workers = None,
+    ] = None
+    workers: Workers = None
     shard: Annotated[
         str | None,
         typer.Option(
             metavar="i/N", help="Only the i-th of N shares of the points, for job arrays."
         ),
-    ] = None,
+    ] = None
     only_plan: Annotated[
         bool,
         typer.Option(
             "--plan", help="Say how many points, how many are done, and what the rest would take."
         ),
-    ] = False,
+    ] = False
     hq: Annotated[
         Path | None,
         typer.Option(
@@ -68,15 +74,17 @@ def sweep(
             help="Run on the workers of this HyperQueue server.",
             parser=path_given,
         ),
-    ] = None,
+    ] = None
     slurm: Annotated[
         int | None,
         typer.Option(
             metavar="N", min=1, max=100_000, help="Write DIR/sweep.sbatch, a job array of N shares."
         ),
-    ] = None,
-    json_to: JsonTo = None,
-) -> None:
+    ] = None
+    json_to: JsonTo = None
+
+
+def sweep(asked: SweepOptions) -> Work:
     """Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.
 
     The same command goes on where a sweep was broken off. Several may work into one folder.
@@ -91,52 +99,77 @@ def sweep(
 
     sardonyx sweep efit.toml --out efit --slurm 64 && sbatch efit/sweep.sbatch
     """
-    target = directory or Path("results") / file.stem
-    share = None if shard is None else read_shard(shard)
-    chosen = [
-        option
-        for option, given in (
-            ("--plan", only_plan),
-            ("--hq", hq),
-            ("--slurm", slurm),
-            ("--shard", shard),
-        )
-        if given
-    ]
-    if len(chosen) > 1:
-        raise SardonyxError(f"{chosen[0]} and {chosen[1]}: give one of them")
-    if hq is not None and workers is not None:
-        raise SardonyxError("--jobs and --hq: HyperQueue's own workers say how many run at once")
-    folder = Folder(target)
-    plan = reading.read(file, folder.before)
-    check_json_target(json_to, [str(file)])
-    folder.check()
-    plan.check()
+    file, json_to = asked.file, asked.json_to
+    target = asked.directory or Path("results") / file.stem
     people = for_people(json_to)
-    if only_plan or slurm is not None:
-        with err.status("trying a few points") if err.is_terminal else nullcontext():
-            expected = estimate(plan, folder, workers)
-        tell_plan(people, expected)
-        if slurm is not None:
-            with output_directory(target):
-                folder.begin(plan)
-                folder.end()
-                write_text(target / SCRIPT, script(plan, target, slurm, expected))
-            people.print(f"script: {target / SCRIPT}", soft_wrap=True)
-        write_json(json_to, expected.to_document())
-        return
+    folder = Folder(target)
+    then: Callable[[Plan, Folder], Estimate | Outcome]
+    if asked.only_plan:
+        form, then = "with --plan", partial(_estimate, people, asked.workers)
+    elif asked.slurm is not None:
+        form, then = "with --slurm", partial(_script, people, asked.workers, asked.slurm, target)
+    elif asked.hq is not None:
+        form, then = "with --hq", partial(_run, people, target, partial(_on_hq, asked.hq))
+    else:
+        share = None if asked.shard is None else read_shard(asked.shard)
+        form = "without --plan, --slurm or --hq"
+        then = partial(_run, people, target, partial(_here, asked.workers, share))
+
+    def work() -> None:
+        plan = reading.read(file, folder.before)
+        check_json_target(json_to, [str(file)])
+        folder.check()
+        plan.check()
+        done = then(plan, folder)
+        write_json(json_to, done.to_document())
+        if isinstance(done, Outcome) and done.failures:
+            raise typer.Exit(CHECK_FAILED)
+
+    return Work(work, form)
+
+
+def _estimate(people: Console, workers: int | None, plan: Plan, folder: Folder) -> Estimate:
+    with err.status("trying a few points") if err.is_terminal else nullcontext():
+        expected = estimate(plan, folder, workers)
+    tell_plan(people, expected)
+    return expected
+
+
+def _script(
+    people: Console, workers: int | None, shares: int, target: Path, plan: Plan, folder: Folder
+) -> Estimate:
+    expected = _estimate(people, workers, plan, folder)
+    with output_directory(target):
+        folder.begin(plan)
+        folder.end()
+        write_text(target / SCRIPT, script(plan, target, shares, expected))
+    people.print(f"script: {target / SCRIPT}", soft_wrap=True)
+    return expected
+
+
+def _run(
+    people: Console,
+    target: Path,
+    run: Callable[[Plan, Folder, View], Outcome],
+    plan: Plan,
+    folder: Folder,
+) -> Outcome:
     if (target / RESULTS).is_file() and plan_of(target / RESULTS) not in (None, plan.id):
         note(f"{target / RESULTS}: is of another plan and will be replaced; its points are kept")
     with output_directory(target), View(err, plan) as view:
-        outcome = (
-            Sweep(plan, folder, workers, share, view).run()
-            if hq is None
-            else run_on_hq(plan, folder, hq, view)
-        )
+        outcome = run(plan, folder, view)
     tell(people, outcome, target)
-    write_json(json_to, outcome.to_document())
-    if outcome.failures:
-        raise typer.Exit(CHECK_FAILED)
+    return outcome
+
+
+def _here(
+    workers: int | None, share: tuple[int, int] | None, plan: Plan, folder: Folder, view: View
+) -> Outcome:
+    return Sweep(plan, folder, workers, share, view).run()
+
+
+def _on_hq(server: Path, plan: Plan, folder: Folder, view: View) -> Outcome:
+    return run_on_hq(plan, folder, server, view)
 
 
 def tell_plan(people: Console, expected: Estimate) -> None:

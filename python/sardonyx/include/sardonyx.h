@@ -1,6 +1,6 @@
 /* sardonyx.h: marks for crash tests of persistent-memory programs (docs/crash-real.md).
  *
- * SARDONYX_MARK("text") names the moment. `sardonyx trace record --level cpu --pc` keeps it, the reports of `sardonyx crash` say
+ * SARDONYX_MARK("text") names the moment. `sardonyx trace record --level cpu --pc` keeps it, the reports of `sardonyx crash-test` say
  * after which mark a cut is, and `--start text` begins there. The text must be a C string that is there when the mark is passed.
  *
  * It is one instruction that does nothing (a NOP with the displacement "SDNX" whose register holds the text), so it costs a

@@ -43,6 +43,10 @@ class CrashQuestion(Value):
         planted = f", {self.mutant}" if self.mutant else ""
         return f"{self.program.name} {self.design}{planted}"
 
+    def memory(self) -> int:
+        """Bytes of memory that it needs, about; an error if it cannot be asked."""
+        return _core.crash_memory(self.model_dump_json())
+
 
 class TrialQuestion(Value):
     """A design under a program, tried by the explorer's plan of passes.
@@ -76,6 +80,10 @@ class TrialQuestion(Value):
         """The question in a few words."""
         planted = f", {self.mutant}" if self.mutant else ""
         return f"{self.program} {self.design}{planted}"
+
+    def memory(self) -> int:
+        """Bytes of memory that its largest run needs, about; an error if it cannot be asked."""
+        return _core.crash_trial_memory(self.model_dump_json())
 
 
 _Call = Callable[[str, _core.Progress | None], str]

@@ -27,7 +27,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from sardonyx.files import is_special, replacing, write_text
+from sardonyx.files import FileError, is_special, replacing, write_text
 
 if TYPE_CHECKING:
     import pandas
@@ -59,7 +59,7 @@ def in_order(causes: Iterable[str]) -> list[str]:
 REMEDY = "write it again with `sardonyx compare ... --out DIR`"
 
 
-class ResultsError(ValueError):
+class ResultsError(FileError):
     """A results document that cannot be read: where the fault is, and what to do about it."""
 
     def __init__(self, place: str, problem: str, remedy: str = REMEDY) -> None:

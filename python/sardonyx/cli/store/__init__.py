@@ -6,13 +6,14 @@ A new command is a file here and a line in ``COMMANDS``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import typer
 
 from sardonyx.cli.common import add_command
 from sardonyx.cli.store import check, compare, estimate, serve
 
-COMMANDS: tuple[Callable[..., None], ...] = (
+COMMANDS: tuple[Callable[..., Any], ...] = (
     compare.compare,
     serve.serve,
     check.check,

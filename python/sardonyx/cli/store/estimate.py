@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +29,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
+from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.report import write_savings_report
@@ -35,65 +37,90 @@ from sardonyx.report.savings import times_of
 
 TRACES = ("fiu", "destor")
 NONE = "none"
+BLOCKS = ("1K", "2K", "4K", "8K")
 #: Seconds that the state may take to be written after Ctrl-C.
 LONGEST_WRITE = 60.0
 
 
-def estimate(
+@dataclass(frozen=True, kw_only=True)
+class Estimate(Options):
+    """The options of ``sardonyx store estimate``."""
+
     path: Annotated[
         str, typer.Argument(help="A directory, a file, a device, or - for standard input.")
-    ],
+    ]
     block: Annotated[
         list[str] | None,
         typer.Option(help="Size of fixed blocks; repeatable. Default: 1K, 2K, 4K and 8K."),
-    ] = None,
+    ] = None
     content_defined: Annotated[
         str, typer.Option(help="Average size of chunks cut where the content says; none: not.")
-    ] = "8K",
+    ] = "8K"
     trace: Annotated[
         str | None,
         typer.Option(help="PATH is a trace with digests for contents: fiu or destor."),
-    ] = None,
+    ] = None
     memory: Annotated[str, typer.Option(help="Memory at most; beyond it counts are sampled.")] = (
         "1G"
-    ),
+    )
     state: Annotated[
         Path | None,
         typer.Option(
             help="Keep what is found here each minute and at Ctrl-C, and go on from it.", **PATH
         ),
-    ] = None,
+    ] = None
     plot: Annotated[
         Path | None, typer.Option(help="Draw ratios, references and costs as HTML.", **PATH)
-    ] = None,
-    json_to: JsonTo = None,
-) -> None:
+    ] = None
+    json_to: JsonTo = None
+
+
+def estimate(asked: Estimate) -> Work:
     """Tell what deduplication would save: distinct chunks, how often each comes, and the ratio.
 
     [bold]Example[/bold]: sardonyx store estimate /usr/share --block 4K
     """
-    check_json_target(json_to, [path])
+    path, trace, state, plot = asked.path, asked.trace, asked.state, asked.plot
+    check_json_target(asked.json_to, [path])
     if trace is not None and trace not in TRACES:
         raise _core.SardonyxError(f"--trace {trace}: give {' or '.join(TRACES)}")
     if state is not None:
         check_target(state, [path], "--state ")
     if plot is not None:
         check_target(plot, [path], "--plot ")
-    sizes = {size_in_bytes("--block", size) for size in block or ("1K", "2K", "4K", "8K")}
+    sizes = {size_in_bytes("--block", size) for size in BLOCKS}
     average = None
-    if content_defined != NONE:
-        average = size_in_bytes("--content-defined", content_defined)
+    if trace is None:
+        sizes = {size_in_bytes("--block", size) for size in asked.block or BLOCKS}
+        if asked.content_defined != NONE:
+            average = size_in_bytes("--content-defined", asked.content_defined)
     question = json.dumps(
         {
             "path": path,
             "trace": trace,
             "blocks": sorted(sizes),
             "content_defined": average,
-            "memory": size_in_bytes("--memory", memory),
+            "memory": size_in_bytes("--memory", asked.memory),
             "state": str(state.absolute()) if state else None,
         }
     )
     plan = json.loads(_core.store_plan(question))
+    traced = trace is not None
+    return Work(
+        partial(_estimate, path, question, plan, state, plot, traced, asked.json_to),
+        f"with --trace {trace}, whose chunks are as recorded" if traced else "without --trace",
+    )
+
+
+def _estimate(
+    path: str,
+    question: str,
+    plan: dict[str, Any],
+    state: Path | None,
+    plot: Path | None,
+    traced: bool,
+    json_to: str | None,
+) -> None:
     _announce(plan)
     started = time.monotonic()
     try:
@@ -128,7 +155,7 @@ def estimate(
         err.print(f"note: {found['unreadable']:,} files could not be read, among them:")
         for reason in found["unreadable_named"]:
             err.print(f"  {reason}", soft_wrap=True)
-    read = plan["bytes"] if trace else found["bytes"]
+    read = plan["bytes"] if traced else found["bytes"]
     err.print(f"{(read or 0) / 1e6:,.0f} MB in {seconds:.1f} s", style="dim")
     write_json(json_to, {"path": path} | found | {"designs": designs})
 

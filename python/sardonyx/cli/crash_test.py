@@ -1,0 +1,427 @@
+"""``sardonyx crash-test``: a real program's own recovery, run on what each cut could leave.
+
+A thin call of ``crates/persist``; docs/crash-real.md explains it. Left out: everything that
+computes.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx import _core
+from sardonyx.cli.common import (
+    CHECK_FAILED,
+    PATH,
+    check_json_target,
+    check_target,
+    err,
+    for_people,
+    note,
+    seconds_in,
+    size_in_bytes,
+    write_json,
+)
+from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.options import JsonTo, Machine
+from sardonyx.cli.progress import watched
+from sardonyx.files import write_text
+from sardonyx.report.recovery import render
+from sardonyx.runs.jobs import check_designs
+from sardonyx.runs.recoveries import Question, crash_real, lint, words
+from sardonyx.runs.sources import unknown
+
+#: Suspects and causes that people are shown; the JSON has all.
+SHOWN = 3
+#: Cuts below each design, and after one in how many the recovery is run.
+CUTS = 200
+EVERY = 4
+PLATFORMS = ("adr", "eadr")
+TEARS = ("lines", "words")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrashTest(Options):
+    """The options of ``sardonyx crash-test``."""
+
+    recording: Annotated[
+        str,
+        typer.Argument(help="From sardonyx trace record --level cpu --pc."),
+    ]
+    pool: Annotated[Path, typer.Option(help="The mapped file to cut.", **PATH)]
+    recover: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD",
+            help="The program's recovery and check, with {pool} for the file and {acks} for what "
+            "had been printed.",
+        ),
+    ] = None
+    ok: Annotated[str, typer.Option(help="Exit statuses that are no violation.")] = "0"
+    lint: Annotated[
+        bool,
+        typer.Option(
+            "--lint", help="Say, without any run, what is never flushed or flushed for nothing."
+        ),
+    ] = False
+    replay: Annotated[
+        str | None, typer.Option(metavar="IMAGE", help="Try one image of a report.")
+    ] = None
+    platform: Annotated[
+        str, typer.Option(help="What reserve power drains at a cut: adr or eadr.")
+    ] = "adr"
+    tear: Annotated[
+        str, typer.Option(help="What is accepted of a line whole: all (lines) or 8 bytes (words).")
+    ] = "lines"
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK|ROW",
+            help="First cut; by default where the recovery first copes with what was fenced.",
+        ),
+    ] = None
+    budget: Annotated[str, typer.Option(metavar="TIME", help="For all of it.")] = "50s"
+    time_limit: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="For one recovery; by default 50 of its own."),
+    ] = None
+    memory_limit: Annotated[str, typer.Option(metavar="BYTES", help="For one recovery.")] = "4G"
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="Leave each cause's two images here, one that fails and one that passes.", **PATH
+        ),
+    ] = None
+    html: Annotated[
+        Path | None, typer.Option(help="A page with a timeline of each cause.", **PATH)
+    ] = None
+    designs: Annotated[
+        str | None,
+        typer.Option("--designs", "-d", help="What a cut leaves below these designs too."),
+    ] = None
+    machine: Machine = "sca"
+    no_source: Annotated[bool, typer.Option("--no-source", help="Go on without lines of code.")] = (
+        False
+    )
+    seed: Annotated[int, typer.Option(min=0, max=2**50, help="Of the images drawn.")] = 1
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=0, max=1024, help="Threads; 0 for one a processor.")
+    ] = 0
+    json_to: JsonTo = None
+
+
+def crash_test(asked: CrashTest) -> Work:
+    """Cut a recorded program at every fence, and run its own recovery on what could be left.
+
+    What fails is brought down to the stores that matter, and those to lines of code.
+
+    [bold]Examples[/bold]
+
+    sardonyx crash-test app.parquet --pool data.pool --recover 'app-check {pool}'
+
+    sardonyx crash-test app.parquet --pool data.pool --recover 'app-check {pool}' --html app.html
+
+    sardonyx crash-test app.parquet --pool data.pool --lint
+    """
+    check_json_target(asked.json_to, [asked.recording])
+    if asked.lint:
+        return Work(
+            partial(
+                _lint,
+                asked.recording,
+                str(asked.pool),
+                source=not asked.no_source,
+                machine=asked.machine,
+                json_to=asked.json_to,
+            ),
+            "with --lint",
+        )
+    if asked.replay is not None:
+        question = Question(replay=asked.replay, **_shared(asked))
+        return Work(partial(_replay, question, asked.json_to), "with --replay")
+    if asked.tear not in TEARS:
+        raise _core.SardonyxError(f"--tear: {unknown('tear', asked.tear, TEARS)}")
+    question = Question(
+        tear=asked.tear == "words",
+        start=asked.start,
+        seed=asked.seed,
+        threads=asked.jobs,
+        **_shared(asked),
+    )
+    designs: Sequence[str] = ()
+    machine = ""
+    form = "without --designs"
+    if asked.designs is not None:
+        form, machine = "with --designs", asked.machine
+        designs = check_designs([name.strip() for name in asked.designs.split(",") if name.strip()])
+    if asked.html is not None:
+        check_target(asked.html, [asked.recording], "--html ")
+    again = _command(asked)
+    return Work(
+        partial(_search, question, again, designs, machine, asked.html, asked.json_to), form
+    )
+
+
+def _shared(asked: CrashTest) -> dict[str, Any]:
+    """What the search and the replay of an image ask."""
+    if asked.recover is None:
+        raise _core.SardonyxError(
+            f"{asked.recording}: say also --recover 'CMD {{pool}}': the command that opens a copy "
+            "of the pool and checks what it finds; or --lint"
+        )
+    if asked.platform not in PLATFORMS:
+        raise _core.SardonyxError(f"--platform: {unknown('platform', asked.platform, PLATFORMS)}")
+    if asked.keep is not None and asked.keep.exists() and any(asked.keep.iterdir()):
+        raise _core.SardonyxError(f"--keep {asked.keep}: is not empty; name another folder")
+    limit = asked.time_limit
+    return {
+        "recording": asked.recording,
+        "pool": str(asked.pool),
+        "recover": words(asked.recover),
+        "ok": statuses(asked.ok),
+        "time_limit": None if limit is None else seconds_in("--time-limit", limit),
+        "memory_limit": size_in_bytes("--memory-limit", asked.memory_limit, 1 << 20),
+        "platform": asked.platform,
+        "budget": seconds_in("--budget", asked.budget),
+        "keep": str(asked.keep) if asked.keep else None,
+        "source": not asked.no_source,
+    }
+
+
+def statuses(text: str) -> tuple[int, ...]:
+    """Exit statuses from ``0,3``; 0 is always one."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
+        raise _core.SardonyxError(f"--ok {text}: give exit statuses, as in 0,3")
+    return tuple(sorted({0, *map(int, parts)}))
+
+
+def _command(asked: CrashTest) -> list[str]:
+    """The command that runs the recovery on one image, but for the image's name."""
+    parts = ["sardonyx", "crash-test", asked.recording, "--pool", str(asked.pool)]
+    parts += ["--recover", str(asked.recover)]
+    if asked.ok != "0":
+        parts += ["--ok", asked.ok]
+    if asked.platform != "adr":
+        parts += ["--platform", asked.platform]
+    return [*parts, "--replay"]
+
+
+def _found(question: Question) -> dict[str, Any]:
+    return watched(
+        err, Path(question.recording).name, lambda p: crash_real(question, p), unit="recoveries"
+    )
+
+
+def _replay(question: Question, json_to: str | None) -> None:
+    """Run the recovery on one image."""
+    found = _found(question)
+    _show_replayed(for_people(json_to), found)
+    _end(found, json_to)
+
+
+def _search(
+    question: Question,
+    again: Sequence[str],
+    designs: Sequence[str],
+    machine: str,
+    html: Path | None,
+    json_to: str | None,
+) -> None:
+    """Run the recovery on every image that a cut of the recording could leave."""
+    found = _found(question)
+    for cause in found["causes"]:
+        cause["replay"] = shlex.join([*again, cause["image"]])
+    people = for_people(json_to)
+    _show(people, found)
+    if designs:
+        found["below"] = below(question, found, machine, designs)
+        _show_designs(people, found["below"], machine)
+    if html is not None:
+        write_text(html, render(found, _core.VERSION))
+    _end(found, json_to)
+
+
+def _end(found: dict[str, Any], json_to: str | None) -> None:
+    write_json(json_to, {"sardonyx": _core.VERSION} | found)
+    if found["fails"]:
+        raise typer.Exit(CHECK_FAILED)
+
+
+def below(
+    question: Question, found: dict[str, Any], machine: str, designs: Sequence[str]
+) -> list[dict[str, Any]]:
+    """What of the pool can be read after a cut below each design, and what the recovery does."""
+    told: dict[str, list[dict[str, Any]]] = json.loads(
+        _core.crash_designs(
+            question.model_dump_json(),
+            (found["start"]["row"], found["time_limit_s"]),
+            machine,
+            list(designs),
+            (CUTS, EVERY),
+        )
+    )
+    return told["designs"]
+
+
+def _show_designs(people: Console, designs: list[dict[str, Any]], machine: str) -> None:
+    first = designs[0]
+    tried = first["recovered"][0][0]
+    people.print(
+        f"\nThe pool below a design of {machine}, the program knowing nothing of counters, and "
+        f"with its {first['marks']:,} commit stores marked: of {first['plain']['cuts']} cuts "
+        f"those with unreadable lines, how many of {first['plain']['lines']:,} lines at most, and "
+        f"after how many of {tried} cuts the recovery copes"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("design", "cuts", "lines", "copes", "marked: cuts", "lines", "copes",
+                   "writes", "time"):  # fmt: skip
+        table.add_column(column, justify="left" if column == "design" else "right")
+    for one in designs:
+        cells = []
+        for run, (_, coped) in zip((one["plain"], one["marked"]), one["recovered"], strict=True):
+            cells += [run["cuts_with_unreadable"], run["most_unreadable"], coped]
+        for key in ("writes", "nanoseconds"):
+            plain = one["plain"][key]
+            cells.append(f"{one['marked'][key] / plain - 1:+.1%}" if plain else "")
+        table.add_row(one["design"], *map(str, cells))
+    people.print(table)
+
+
+def _lint(recording: str, pool: str, source: bool, machine: str, json_to: str | None) -> None:
+    """What the recording shows without running anything."""
+    found = lint(recording, pool, source, machine)
+    people = for_people(json_to)
+    for line in found["notes"]:
+        note(line)
+    people.print(
+        f"{found['stores']:,} stores, {found['flushes']:,} flushes and {found['fences']:,} fences "
+        f"of {found['pool']}"
+    )
+    if not found["findings"]:
+        people.print(Text("nothing to find fault with", style="green"))
+    else:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("what")
+        table.add_column("times", justify="right")
+        table.add_column("where")
+        table.add_column("in")
+        for finding in found["findings"]:
+            through = f" (in {finding['through']})" if finding["through"] else ""
+            table.add_row(
+                finding["meaning"],
+                f"{finding['count']:,}",
+                finding["place"],
+                ((finding["frame"] or {}).get("function") or "") + through,
+            )
+        people.print(table)
+    for name, cost in found.get("cost_ns", {}).items():
+        if found["idle"][name]:
+            people.print(
+                f"{found['idle'][name]:,} {name} that do nothing cost {cost / 1e3:,.1f} of "
+                f"{found['took_ns'] / 1e3:,.1f} us on {machine} without encryption"
+            )
+    if not found["has_places"]:
+        note("the recording has no places in the program; record with --pc to see lines of code")
+    write_json(json_to, {"sardonyx": _core.VERSION} | found)
+
+
+def _show_replayed(people: Console, found: dict[str, Any]) -> None:
+    people.print(
+        Text.assemble(
+            ("fails" if found["fails"] else "passes", "red" if found["fails"] else "green"),
+            f": {found['ended']} at cut {found['cut']['number']} (row {found['cut']['row']:,})",
+        ),
+        soft_wrap=True,
+    )
+    if found["said"]:
+        people.print(found["said"], soft_wrap=True)
+
+
+def _show(people: Console, found: dict[str, Any]) -> None:
+    for line in found["notes"]:
+        note(line)
+    start = found["start"]
+    where = f"mark {start['mark']}" if start["mark"] else f"row {start['row']:,}"
+    people.print(
+        f"{found['images']:,} images at {found['cuts_tried']:,} of {found['cuts']:,} cuts from "
+        f"{where} on, {found['recoveries']:,} recoveries in {found['seconds']:.1f} s "
+        f"({found['recoveries_per_second']:.0f} a second, {found['undisturbed_s'] * 1e3:.0f} ms "
+        "alone)",
+        soft_wrap=True,
+    )
+    if not found["finished"]:
+        left = ", ".join(found["passes_left"])
+        people.print(f"not all was tried: of the plan there is left: {left}", soft_wrap=True)
+    if found["unreduced"]:
+        kinds = f"{found['unreduced']} kind{'s' if found['unreduced'] > 1 else ''}"
+        people.print(f"{kinds} of violations not brought down to few lines: --budget ended first")
+    if not found["violations"]:
+        people.print(Text("no violation", style="green"))
+        return
+    count = found["violations"]
+    people.print(
+        Text.assemble(
+            (f"{count:,} violation{'s' if count > 1 else ''}", "red"),
+            f", the first after {found['first_violation_s']:.1f} s",
+        ),
+    )
+    if found["has_places"] and found["suspects"]:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("look here first", "in", "because it was"):
+            table.add_column(column)
+        for suspect in found["suspects"][:SHOWN]:
+            frame = suspect["frame"]
+            function = (frame or {}).get("function") or ""
+            through = f", in {suspect['through']}" if suspect["through"] else ""
+            table.add_row(suspect["place"], function + through, suspect["role"])
+        people.print(table)
+    elif not found["has_places"]:
+        note("the recording has no places in the program; record with --pc to see lines of code")
+    for number, cause in enumerate(found["causes"][:SHOWN], 1):
+        people.print()
+        _show_cause(people, number, cause)
+    more = len(found["causes"]) - SHOWN
+    if more > 0:
+        people.print(f"\nand {more} more; --json has all")
+
+
+def _show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
+    people.print(
+        Text.assemble(
+            (f"{number}. ", "bold"), cause["summary"], f" ({cause['violations']} violations)"
+        ),
+        soft_wrap=True,
+    )
+    for role in ("early", "late"):
+        for store in cause[role][:SHOWN]:
+            calls = " < ".join(
+                f"{frame['function'] or '?'}"
+                + (f" {Path(frame['file']).name}:{frame['line']}" if frame["line"] else "")
+                for frame in store["stack"][:6]
+            )
+            people.print(
+                f"   {role}: {store['bytes']} bytes at pool offset {store['offset']:#x}, "
+                f"row {store['row']:,}{': ' + calls if calls else ''}",
+                soft_wrap=True,
+            )
+    cut = cause["cut"]
+    said = cause["said"].splitlines()
+    people.print(
+        f"   cut {cut['number']} at row {cut['row']:,}"
+        + (f" after mark {cut['mark']}" if cut["mark"] else "")
+        + f": {cause['ended']}"
+        + (f": {said[0]}" if said else ""),
+        soft_wrap=True,
+    )
+    people.print(f"   {cause['replay']}", soft_wrap=True)

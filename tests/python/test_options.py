@@ -1,0 +1,261 @@
+"""Every option of every command, beside every form of it: it changes what is asked, or is refused.
+
+What is asked is what the native module is given, or the engine of sweeps; nothing is run. A command
+that is added needs a line in ``FORMS``, an option with words of its own one in ``SAMPLES``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from sardonyx import _core, cli
+from sardonyx.cli import common, sweep
+from sardonyx.cli.forms import Options, refuse
+from sardonyx.cli.store import serve
+from sardonyx.runs import scheduler, stores
+
+pytestmark = pytest.mark.native
+TRACES = Path(__file__).resolve().parents[2] / "traces"
+
+#: The least of each form, in a folder that :func:`folder` makes.
+FORMS = {
+    "compare": ["redis.parquet btree --copies 2"],
+    "crash": ["btree", "btree --once", "btree --cut 3", "btree --stages"],
+    "crash-test": [
+        "redis.parquet --pool p --recover 'c {pool}'",
+        "redis.parquet --pool p --recover 'c {pool}' --replay 2",
+        "redis.parquet --pool p --lint",
+    ],
+    "designs": [""],
+    "machines": [""],
+    "merge generate": ["cow images"],
+    "merge run": ["v.raw", "--pid 1", "--pid 1 --snapshots 1"],
+    "merge validate": [""],
+    "programs": [""],
+    "report": ["d"],
+    "reproduce": ["esd redis.parquet"],
+    "show": ["esd"],
+    "store check": ["d"],
+    "store compare": [
+        "",
+        "--designs recam",
+        "--designs conventional",
+        "--designs conventional --no-deduplicate",
+        "--tree d",
+        "--tree d --designs recam",
+    ],
+    "store estimate": ["d", "d/a --trace fiu"],
+    "store serve": ["--socket s --dir disk"],
+    "sweep": ["s.toml", "s.toml --plan", "s.toml --slurm 2", "s.toml --hq d"],
+    "trace check": ["redis.parquet"],
+    "trace convert": ["redis.parquet t.nvt --to nvmain"],
+    "trace cut": ["redis.parquet t.parquet"],
+    "trace info": ["redis.parquet"],
+    "trace mix": ["redis.parquet x264.parquet -o t.parquet"],
+    "trace record": ["true", "--level cpu true", "--pages random true"],
+    "trace synth": ["rung-60 t.parquet"],
+}
+#: What is given, where neither 7 nor a word will do: of one command, or of all.
+SAMPLES: dict[str, str] = {
+    "--block": "8K",
+    "--budget": "9s",
+    "--bytes": "1M",
+    "--capacity": "1G",
+    "--compared-bit": "3",
+    "--content-defined": "16K",
+    "--design": "conventional",
+    "--designs": "sca",
+    "--duplicates": "0.5",
+    "--footprint": "8K",
+    "--from": "sardonyx",
+    "--l1": "64K:8",
+    "--l2": "512K:8",
+    "--llc": "32M:16",
+    "--machine": "esd",
+    "--match-line": "3",
+    "--memory": "2G",
+    "--memory-limit": "2G",
+    "--mutant": "no-fence-after-log",
+    "--ok": "3",
+    "--owner": "a=*",
+    "--pages": "sequential",
+    "--pid": "1",
+    "--platform": "eadr",
+    "--reads": "0.5",
+    "--recover": "d {pool}",
+    "--set": "encryption.global_counter=paper",
+    "--sharing": "packed",
+    "--shard": "1/2",
+    "--size": "1G",
+    "--tear": "words",
+    "--thorough": "1m",
+    "--time-limit": "5s",
+    "--trace": "redis.parquet",
+    "--transaction-size": "128",
+    "--tree": "d",
+    "--width": "64",
+    "--warmup": "7",
+    "--written": "1M",
+    "--written-bit": "3",
+    "compare --designs": "baseline,esd",
+    "compare --machine": "sca",
+    "merge generate --pages": "16",
+    "merge run --designs": "pageforge",
+    "merge run --kernel": "linux-4.4",
+    "merge run --set": "ksm.use_zero_pages=true",
+    "reproduce --machine": "sca",
+    "reproduce --set": "esd.efit_bytes=65536",
+    "show --set": "esd.efit_bytes=65536",
+    "store compare --designs": "recam",
+    "store estimate --trace": "destor",
+    "trace convert --from": "dramsim3",
+    "trace convert --to": "sardonyx",
+    "trace record --level": "cpu",
+}
+#: Where answers go, and how many threads make them: no part of a question.
+PLACES = {"--json", "--out", "--html", "--plot", "--jobs", "--socket", "--output"}
+#: And what is asked when there is a first answer.
+PLACES |= {"crash-test --designs"}
+#: What answers at once and does no work.
+LOOKED_UP = {
+    "check_job", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",
+    "designs", "guarantee", "ladder", "machine", "machines", "merge_available", "merge_mixes",
+    "programs", "store_plan", "trace_info",
+}  # fmt: skip
+
+
+#: What is called in a loop that goes on.
+GOES_ON = {"merge_snapshot"}
+
+
+class Asked(Exception):
+    """The work would begin."""
+
+
+def commands() -> dict[str, Any]:
+    """Every command by the words that call it."""
+
+    def below(group: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+        for name in group.list_commands(None):
+            found = group.get_command(None, name)
+            if hasattr(found, "list_commands"):
+                yield from below(found, (*words, name))
+            else:
+                yield " ".join((*words, name)), found
+
+    return dict(below(typer.main.get_command(cli.app), ()))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the tests run is what the forms name."""
+    for name in ("redis", "x264"):
+        (tmp_path / f"{name}.parquet").symlink_to(TRACES / f"{name}.parquet")
+    (tmp_path / "v.raw").write_bytes(bytes(8192))
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").write_text("a")
+    (tmp_path / "s.toml").write_text('[sweep]\ntraces = ["synth:rung-60"]\ndesigns = ["esd"]\n')
+    monkeypatch.chdir(tmp_path)
+
+
+def asked(line: str) -> tuple[list[str], str]:
+    """What a command line comes to: what would be asked, and the error if there is one."""
+    questions: list[str] = []
+
+    def keep(*values: Any, **named: Any) -> None:
+        plain = [value for value in values if not isinstance(value, _core.Progress)]
+        text = json.dumps([plain, named], default=str, sort_keys=True)
+        questions.append(re.sub(r" at 0x\w+|sardonyx\.\w+", "", text))  # names of the moment
+
+    def kept(*values: Any, **named: Any) -> Any:
+        keep(*values, **named)
+        raise Asked
+
+    def known(name: str) -> Any:
+        return lambda *values: kept(name, *values)
+
+    def each(tasks: Any, *_: Any) -> Any:
+        for task in tasks:
+            if isinstance(task.call, partial):
+                keep(*task.call.args)
+            else:
+                with pytest.raises(Asked):
+                    task.run()
+        raise Asked
+
+    with pytest.MonkeyPatch.context() as patch, StringIO() as said:
+        for name in set(dir(_core)) - LOOKED_UP:
+            if callable(getattr(_core, name)) and name.islower() and not name.startswith("_"):
+                patch.setattr(_core, name, keep if name in GOES_ON else kept)
+        patch.setattr(scheduler, "run", each)
+        for name in ("Sweep", "run_on_hq", "estimate"):
+            patch.setattr(sweep, name, known(name))
+        patch.setattr(serve, "served", kept)
+        patch.setattr(stores, "run", lambda points, *_: kept(points))  # one design after the other
+        patch.setattr(shutil, "which", lambda name: name)
+        patch.setattr(common.err, "_file", said)
+        patch.setattr("pathlib.Path.write_bytes", lambda *_: 0)
+        try:
+            with redirect_stdout(StringIO()) as out:
+                cli.app(shlex.split(line), prog_name="sardonyx", standalone_mode=False)
+        except (Asked, typer.Exit):
+            pass
+        shutil.rmtree("images", ignore_errors=True)
+        return [*questions, out.getvalue()], said.getvalue()
+
+
+@pytest.mark.parametrize("command", FORMS)
+def test_an_option_changes_what_is_asked_or_is_refused(command: str) -> None:
+    for form in FORMS[command]:
+        line = f"{command} {form}"
+        plain, error = asked(line)
+        assert "nothing" not in error
+        for each in commands()[command].params:
+            option = max(each.opts, key=len)
+            if each.param_type_name != "option" or {*each.opts, *each.secondary_opts} & {
+                "--help",
+                *form.split(),
+            }:
+                continue
+            if each.is_flag:
+                option = (each.secondary_opts or each.opts)[0] if each.default else option
+                words = option
+            else:
+                sample = SAMPLES.get(f"{command} {option}", SAMPLES.get(option, "7"))
+                words = f"{option} {shlex.quote(sample)}"
+            questions, error = asked(f"{command} {words} {form}")
+            refused = error.startswith("error: ") and option in error
+            assert refused or questions != plain or {option, f"{command} {option}"} & PLACES, (
+                f"{line} {words}: {error}"
+            )
+            if refused:
+                assert len(questions) == 1 and not any(questions), f"{line} {words}: {questions}"
+
+
+def test_the_commands_are_those_of_the_forms() -> None:
+    assert set(commands()) == set(FORMS)
+
+
+def test_what_is_given_and_not_read_is_named_as_it_was_given() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Two(Options):
+        one: int = 1
+        other: int = 2
+
+    two = Two(one=3)
+    assert two.one == 3 and two.unread() == ["other"]
+    refuse({"one": "--one"}, two.unread(), "here")
+    with pytest.raises(_core.SardonyxError, match="--no-other: does nothing here; leave it out"):
+        refuse({"one": "--one", "other": "--no-other"}, two.unread(), "here")
