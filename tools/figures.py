@@ -44,12 +44,16 @@ def pages(wanted: Sequence[str]) -> tuple[list[Page], list[str]]:
 
 
 def answer(
-    commands: Sequence[Command], answers: Answers, fresh: bool, jobs: int, wrong: list[str]
+    commands: Sequence[Command], answers: Answers, given: argparse.Namespace, wrong: list[str]
 ) -> None:
     """Ask all commands, or take what was kept; the longest first."""
-    todo = [c for c in commands if not answers.has(c) and (fresh or not answers.recall(c))]
+    todo = [command for command in commands if not answers.has(command)]
+    if not given.fresh:
+        todo = [command for command in todo if not answers.recall(command, given.stale)]
     todo.sort(key=lambda command: -command.minutes)
-    with ThreadPoolExecutor(jobs) as pool:
+    if given.kept:
+        return
+    with ThreadPoolExecutor(given.jobs) as pool:
         asked = {pool.submit(answers.ask, command): command for command in todo}
         for done, future in enumerate(as_completed(asked), 1):
             try:
@@ -132,6 +136,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--kept", action="store_true", help="run nothing: only answers that are kept or given"
     )
+    parser.add_argument(
+        "--stale", action="store_true", help="take what is kept of an older program as well"
+    )
     parser.add_argument("--fresh", action="store_true", help="run also what is kept")
     parser.add_argument("--list", action="store_true", help="what is tied, and what is not checked")
     parser.add_argument("--jobs", type=int, default=2, help="commands at once; default 2")
@@ -142,6 +149,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def take_given(given: Sequence[str], commands: Sequence[Command], answers: Answers) -> None:
+    """Take answers from files; an error where no page that could be read has the command."""
     for text in given:
         wanted, _, path = text.rpartition("=")
         fitting = [c for c in commands if " ".join(wanted.split()) in (c.run, c.shown)]
@@ -161,16 +169,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         listed(found)
         print("\n".join(wrong))
         raise SystemExit(2 if wrong else 0)
-    outcome = Outcome(wrong=wrong)
+    for line in wrong:
+        print(line)
+    outcome, unread = Outcome(wrong=wrong), len(wrong)
     answers = Answers(given.sardonyx.absolute())
     unique = {command.key: command for page in found for command in page.needed()}
     take_given(given.given, list(unique.values()), answers)
     todo = [command for command in unique.values() if command.quick or not given.quick]
-    if given.kept:
-        for command in todo:
-            answers.has(command) or answers.recall(command)
-    else:
-        answer(todo, answers, given.fresh, given.jobs, outcome.wrong)
+    answer(todo, answers, given, outcome.wrong)
     for page in found:
         try:
             anew = compared(page, answers, outcome)
@@ -179,7 +185,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             continue
         if given.write and anew:
             page.path.write_text(page.replaced(anew))
-    print("\n".join([*outcome.differ, *outcome.wrong]))
+    for line in [*outcome.differ, *outcome.wrong[unread:]]:
+        print(line)
     counts = outcome.counts
     done = "written" if given.write else "differ"
     print(

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import isfinite, prod
+from math import exp, isfinite, prod
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from figures_pages import ROOT, Command, Figure, Page, Wrong
 KEPT = ROOT / "target" / "figures"
 #: Commands that would leave results in the folder where they run.
 LEAVE_RESULTS = ("compare", "reproduce")
+#: Files of the program that decide what it says.
+DECIDE = (".py", ".so", ".toml", ".parquet", ".csv")
 #: Prefixes of figures with three digits.
 PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
@@ -135,19 +138,16 @@ def prefixed(value: float) -> str:
     return f"{three(value / size)} {prefix}".rstrip()
 
 
+def found(pattern: str, text: str) -> str:
+    """What the pattern's first group has in a text that an answer holds; not there: an error."""
+    match = re.search(pattern, text)
+    if not match:
+        raise LookupError(f"no {pattern} in: {text}")
+    return match[1]
+
+
 def parts(text: str, separator: str = ",") -> list[str]:
     return [part.strip() for part in text.split(separator)]
-
-
-WORDS: dict[str, Any] = {
-    "every": every,
-    "one": one,
-    "mean": mean,
-    "geomean": geomean,
-    "three": three,
-    "prefixed": prefixed,
-    "parts": parts,
-}
 
 
 def written(value: Any, spec: str) -> str:
@@ -158,6 +158,20 @@ def written(value: Any, spec: str) -> str:
     if not text:
         raise LookupError("its expression gives nothing")
     return text[1:] if text.startswith("-") and not text.strip("-0.,") else text
+
+
+WORDS: dict[str, Any] = {
+    "every": every,
+    "one": one,
+    "exp": exp,
+    "mean": mean,
+    "geomean": geomean,
+    "three": three,
+    "prefixed": prefixed,
+    "parts": parts,
+    "found": found,
+    "written": written,
+}
 
 
 class Answers:
@@ -187,29 +201,35 @@ class Answers:
             digest = hashlib.sha256()
             folders = [ROOT / name for name in ("python/sardonyx", "traces", "papers")]
             for path in sorted(path for folder in folders for path in folder.rglob("*")):
-                if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".md":
+                if path.is_file() and path.suffix in DECIDE:
                     digest.update(str(path.relative_to(ROOT)).encode())
                     digest.update(hashlib.sha256(path.read_bytes()).digest())
             self._version = digest.hexdigest()
         return self._version
 
-    def kept(self, command: Command) -> Path:
-        key = hashlib.sha256(json.dumps([*command.key, self.version()]).encode())
-        return KEPT / f"{key.hexdigest()[:32]}.json"
+    def kept(self, command: Command, version: str) -> Path:
+        key = hashlib.sha256(json.dumps(command.key).encode())
+        return KEPT / f"{key.hexdigest()[:16]}-{version[:16]}.json"
 
-    def recall(self, command: Command) -> bool:
-        """Take the answer that was kept; whether there is one."""
-        try:
-            self.put(command, answer_of(json.loads(self.kept(command).read_text())))
-        except FileNotFoundError:
-            return False
-        return True
+    def recall(self, command: Command, stale: bool = False) -> bool:
+        """Take the answer that was kept, an older program's too if ``stale``; whether there is
+        one.
+        """
+        paths = [self.kept(command, self.version())]
+        if stale:
+            pattern = self.kept(command, "*").name
+            paths += sorted(KEPT.glob(pattern), key=lambda p: -p.stat().st_mtime)
+        for path in paths:
+            if path.exists():
+                self.put(command, answer_of(json.loads(path.read_text())))
+                return True
+        return False
 
     def ask(self, command: Command) -> None:
         """Run the command, in a folder that vanishes, and keep what it says."""
         given = run(command, self.program)
         KEPT.mkdir(parents=True, exist_ok=True)
-        path = self.kept(command)
+        path = self.kept(command, self.version())
         partial = path.with_suffix(f".{os.getpid()}")
         partial.write_text(json.dumps(given))
         partial.replace(path)

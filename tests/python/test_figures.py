@@ -158,6 +158,8 @@ def test_another_program_is_asked_anew(docs: Docs) -> None:
     (docs.root / "python/sardonyx").mkdir(parents=True)
     docs.check()
     (docs.root / "python/sardonyx/_core.so").write_text("another")
+    docs.check("--stale")
+    assert docs.calls == 1
     docs.check()
     assert docs.calls == 2
 
