@@ -172,6 +172,8 @@ def find(
     """
     parts = list(pieces(template))
     pattern = ""
+    if whole and len(parts) == 1 and isinstance(parts[0], Slot) and parts[0].kind != "bound":
+        return [(start, end, parts[0])]
     for part in parts:
         if isinstance(part, Slot):
             pattern += part.pattern
