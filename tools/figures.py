@@ -111,7 +111,8 @@ def listed(found: Sequence[Page]) -> None:
             if figure.slot.kind != "bound":
                 shown = page.commands[figure.command].shown if figure.command else ""
                 why = "; ".join(text for text in (figure.why, shown) if text)
-                print(f"  {figure.slot.kind:>9}  line {page.line(figure)}: {figure.said}: {why}")
+                said = figure.said.partition("\n")[0]
+                print(f"  {figure.slot.kind:>9}  line {page.line(figure)}: {said}: {why}")
     print(f"figures: {words(totals)}")
 
 

@@ -27,7 +27,7 @@ KEYS = {
     "commands": {"run", "quick", "minutes", "width", "before", "hidden"},
     "text": {"says", "under", "command", "why"},
     "table": {"head", "under", "cells", "rows", "command", "why"},
-    "output": {"command", "head"},
+    "output": {"command", "head", "why"},
 }
 
 
@@ -271,8 +271,9 @@ def output_figure(text: str, tie: Mapping[str, Any]) -> Figure:
     found = re.search(rf"^{re.escape(tie['head'])}.*?(?=\n```)", text, re.MULTILINE | re.DOTALL)
     if not found:
         raise Wrong(f"no line of a block begins with: {tie['head']}")
-    slot = Slot("output", "")
-    return Figure(*found.span(), found[0], slot, tie["command"], head=tie["head"])
+    why = tie.get("why", "")
+    slot = Slot(UNBOUND if why else "output", "")
+    return Figure(*found.span(), found[0], slot, tie["command"], why, head=tie["head"])
 
 
 def figures_of(
