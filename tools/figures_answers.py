@@ -66,9 +66,12 @@ def every(rows: Iterable[Any], **wanted: Any) -> list[Any]:
 
 def one(rows: Iterable[Any], **wanted: Any) -> Any:
     """The row with these members; an error unless it is one."""
+    rows = list(rows)
     found = every(rows, **wanted)
     if len(found) != 1:
-        raise LookupError(f"{len(found)} rows have {wanted}")
+        name = next(iter(wanted))
+        there = ", ".join(sorted({str(row.get(name)) for row in rows}))
+        raise LookupError(f"{len(found)} rows have {wanted}; of {name} there are {there}")
     return found[0]
 
 
