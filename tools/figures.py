@@ -186,6 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             continue
         if given.write and anew:
             page.path.write_text(page.replaced(anew))
+            outcome.wrong += pages([str(page.path.relative_to(ROOT))])[1]
     for line in [*outcome.differ, *outcome.wrong[unread:]]:
         print(line)
     counts = outcome.counts

@@ -333,6 +333,8 @@ class Values:
             raise Wrong(f"{self._page.place(figure)}: {words}") from error
 
     def _shown(self, terminal: str, figure: Figure) -> str:
+        if not terminal:
+            raise NotRun(f"{figure.command}: only its JSON is given")
         lines = [line.rstrip() for line in terminal.splitlines()]
         begins = [n for n, line in enumerate(lines) if line.startswith(figure.head)]
         if not begins:

@@ -129,8 +129,9 @@ def sidecars() -> list[Path]:
 
 
 def page_of(sidecar: Path) -> Path:
-    name = f"{sidecar.stem}.md"
-    return ROOT / name if sidecar.stem == "README" else ROOT / "docs" / name
+    """The page that a file of ties is for: it says which, or is named as a page of docs."""
+    named = re.search(r'^page = "(.*)"$', sidecar.read_text(), re.MULTILINE)
+    return ROOT / (named[1] if named else f"docs/{sidecar.stem}.md")
 
 
 def pieces(template: str) -> Iterator[str | Slot]:
@@ -353,7 +354,7 @@ def read(sidecar: Path, page: Path | None = None) -> Page:
     try:
         ties = tomllib.loads(sidecar.read_text())
         text = path.read_text()
-        if unknown := set(ties) - {"commands", "short", "names", "text", "table", "output"}:
+        if unknown := set(ties) - {"page", "commands", "short", "names", "text", "table", "output"}:
             raise Wrong(f"no such part: {unknown.pop()}")
         commands = commands_of(ties, text)
         figures = tied(text, ties, commands)

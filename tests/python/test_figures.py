@@ -173,6 +173,25 @@ def test_an_answer_can_be_given(docs: Docs, capsys: pytest.CaptureFixture[str]) 
     assert "found 15.6" in capsys.readouterr().out
 
 
+def test_an_answer_can_be_a_folder_of_results(
+    docs: Docs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (docs.root / "results").mkdir()
+    (docs.root / "results/results.json").write_text(json.dumps(answer(15.6)))
+    assert docs.check("--from", f"sardonyx compare a --designs x={docs.root}/results") == 1
+    said = capsys.readouterr().out
+    assert "found 15.6" in said
+    assert "3 of 6 differ; 1 not compared" in said  # the folder has no lines of a terminal
+
+
+def test_a_page_elsewhere_is_named(docs: Docs, capsys: pytest.CaptureFixture[str]) -> None:
+    docs.page.rename(docs.root / "SPEED.md")
+    docs.ties.write_text('page = "SPEED.md"\n' + TIES)
+    docs.says(15.6)
+    assert docs.check("--page", "SPEED.md") == 1
+    assert "SPEED.md:3: said 12.5" in capsys.readouterr().out
+
+
 def test_a_long_command_is_not_run_quickly(docs: Docs, capsys: pytest.CaptureFixture[str]) -> None:
     docs.ties.write_text(TIES.replace("quick = true", "minutes = 5"))
     assert docs.check("--quick") == 0
