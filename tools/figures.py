@@ -168,7 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found, wrong = pages([path.removeprefix("./") for path in given.page or ()])
     if given.list:
         listed(found)
-        print("\n".join(wrong))
+        for line in wrong:
+            print(line)
         raise SystemExit(2 if wrong else 0)
     for line in wrong:
         print(line)
