@@ -13,7 +13,7 @@ PYTHON_CODE := python tests/python tools
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build run test test-rust test-checked test-python golden lint fmt bench browser qemu store-tools corpus clean
+.PHONY: build run test test-rust test-checked test-python golden figures lint fmt bench browser qemu store-tools corpus clean
 
 build: $(BUILT)
 
@@ -48,10 +48,15 @@ test-checked:
 test-python: build browser qemu store-tools
 	$(BIN)/python -m pytest
 	$(BIN)/python tools/golden.py --quick
+	$(BIN)/python tools/figures.py --quick
 
 # All that the golden files hold; `make test` checks what is marked quick.
 golden: build
 	$(BIN)/python tools/golden.py
+
+# All figures of the docs against their commands, which takes hours; `make test` checks those whose commands are quick.
+figures: build
+	$(BIN)/python tools/figures.py
 
 lint: $(INSTALLED)
 	git ls-files '*.rs' | xargs rustfmt --check --edition 2024

@@ -114,6 +114,11 @@ def test_the_reading_nearest_to_all_claims_is_found_and_named() -> None:
     readings, swept = sca.tables(found, sca.QUICK)
     assert readings.facts["nearest"] == wanted
     assert readings.facts["apart"][wanted] < readings.facts["apart"][sca_causes.TABLE_2]
+    assert readings.facts["ours"][wanted]["co-located / sca"] == pytest.approx(2.02 / 1.117)
+    assert readings.facts["ours"][sca_causes.TABLE_2]["co-located / sca"] == 1.0
+    curve = swept.facts["runtimes"]["share of reads"]
+    assert curve["values"] == [0, 2, 4, 8, 16, 64]
+    assert curve["sca"] == pytest.approx([1, 1, 1, 1, 1.117, 1])
     row = {row.claim.key: row for row in sca.claims(found, sca.QUICK)}
     far = row["sca Fig. 12 runtime_over_sca co-located mean"]
     assert far.ours == 1.0

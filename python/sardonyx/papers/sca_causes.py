@@ -208,6 +208,12 @@ def _paper_cell(row: ClaimRow | None, written: Callable[[ClaimRow, bool], str]) 
     return NOT_RUN if row is None else Cell(None, written(row, False), "", {}, {})
 
 
+def _ours(read: Read) -> dict[str, float | None]:
+    """Our figure in each column of the table of readings."""
+    rows = {column: read.named(*claim) for column, claim in COLUMNS.items()}
+    return {column: None if row is None else row.ours for column, row in rows.items()}
+
+
 def reading_table(reads: Sequence[Read], written: Callable[[ClaimRow, bool], str]) -> Exhibit:
     """The readings beside the paper; ``written`` says a row's value, ours or the paper's."""
     papers = {name: _paper_cell(reads[0].named(*claim), written) for name, claim in COLUMNS.items()}
@@ -238,6 +244,7 @@ def reading_table(reads: Sequence[Read], written: Callable[[ClaimRow, bool], str
         "nearest": None if best is None else best.name,
         "settings": {name: dict(settings) for name, settings in READINGS.items()},
         "apart": {read.name: read.distance for read in reads},
+        "ours": {read.name: _ours(read) for read in reads},
     }
     return Exhibit("readings", "Readings", "reading", rows, note, facts)
 
@@ -293,7 +300,9 @@ def swept(programs: Programs) -> list[tuple[Sweep, dict[str, list[float | None]]
 def sweep_table(programs: Programs) -> Exhibit | None:
     """Each sweep's range and crossovers; ``None`` where none was run."""
     rows: dict[str, dict[str, Cell]] = {}
+    curves = {}
     for sweep, found in swept(programs):
+        curves[sweep.name] = {"values": list(sweep.values), **found}
         cells = {}
         for name, where in crossings(sweep, found).items():
             design = name.split()[0]
@@ -306,6 +315,5 @@ def sweep_table(programs: Programs) -> Exhibit | None:
         "curves are in the report."
     )
     settings = {sweep.name: sweep.key for sweep in SWEEPS if sweep.name in rows}
-    return (
-        Exhibit("causes", "Causes", "cause", rows, note, {"settings": settings}) if rows else None
-    )
+    facts = {"settings": settings, "runtimes": curves}
+    return Exhibit("causes", "Causes", "cause", rows, note, facts) if rows else None
