@@ -239,9 +239,9 @@ def _keys(costs: Costs, _: Claim) -> Found:
         return of_known(lambda a, b: a - b, ecc, costs.metric(app, "ksm", "key_matches", variant))
 
     note = (
-        "keys that match of PageForge less those of KSM, which hashes whole pages, over all comparisons of two passes, "
-        "between which vms.churn_permille of the pages that stand once are written; real guests "
-        "change as little (docs/reproduce-pageforge.md)"
+        "keys that match of PageForge less those of KSM, which hashes whole pages, over all "
+        "comparisons of two passes, between which vms.churn_permille of the pages that stand once "
+        "are written; real guests change as little (docs/reproduce-pageforge.md)"
     )
     return Found(
         {app: more(app) for app in costs.applications},
@@ -460,7 +460,8 @@ def note(scale: Scale, images: Sequence[str], results_of: Sequence[str]) -> str:
         "everything else about them is assumed. An application from which fewer than 40 queries "
         "would come in the window is made of shorter queries that come more often, by one factor "
         f"(metric `factor`). The window is {scale.window_ms} ms ({LONGER * scale.window_ms} for "
-        f"{SLOWEST}) after {scale.warmup_ms} ms of warm-up, in the middle of a pass. Area and power are quoted, not computed: {quoted}."
+        f"{SLOWEST}) after {scale.warmup_ms} ms of warm-up, in the middle of a pass. Area and "
+        f"power are quoted, not computed: {quoted}."
     )
 
 

@@ -26,12 +26,12 @@ use serde_json::Value;
 
 use crate::config::Machine;
 use crate::machine::RunError;
-use crate::merge::{Checksum, PAGE_BYTES};
 use crate::merge::images::{self, ImageError, Images, View};
 use crate::merge::ksm::Software;
 use crate::merge::ksm::settings::{self as ksm_settings, Knobs, Preset};
 use crate::merge::pageforge::PageForge;
 use crate::merge::question;
+use crate::merge::{Checksum, PAGE_BYTES};
 use crate::settings::{Row, Settings};
 use applications::{Application, Demand};
 use live::Live;

@@ -395,10 +395,7 @@ impl<'i> Run<'i> {
         ] {
             put(
                 &format!("thread_{name}_cycles_a_page"),
-                share(
-                    cycles(parts[part as usize]),
-                    figures.pages_in_window as f64,
-                ),
+                share(cycles(parts[part as usize]), figures.pages_in_window as f64),
             );
         }
         put("thread_moves", json!(kernel.moves()));

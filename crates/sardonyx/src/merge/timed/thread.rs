@@ -259,13 +259,7 @@ impl Thread {
     }
 
     /// Whether it wants `core` and has it.
-    pub fn has(
-        &mut self,
-        core: usize,
-        now: Time,
-        costs: &Costs,
-        guests: &impl Guests,
-    ) -> bool {
+    pub fn has(&mut self, core: usize, now: Time, costs: &Costs, guests: &impl Guests) -> bool {
         if let Some(until) = self.asleep {
             if now < until {
                 return false;
@@ -291,7 +285,9 @@ impl Thread {
         }
         let after = costs.preempted_after.map(|after| self.since + after);
         let woken = guests.woken(self.core, now);
-        after.zip(woken).is_some_and(|(after, woken)| woken >= after)
+        after
+            .zip(woken)
+            .is_some_and(|(after, woken)| woken >= after)
     }
 
     /// Goes to another core, or stays.
