@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sardonyx import _core
@@ -15,7 +16,14 @@ from sardonyx.report import tailbench as figures
 from sardonyx.report import write_report
 from sardonyx.report.figure import Figure
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.tailbench import APPLICATIONS, DESIGNS, TimedPoint, TimedRuns
+from sardonyx.runs.tailbench import (
+    APPLICATIONS,
+    DESIGNS,
+    MERGING,
+    TimedPoint,
+    TimedRuns,
+    _add_busiest_phase,
+)
 
 SMALL = replace(pageforge.QUICK, window_ms=2, warmup_ms=0, vm_mib=1)
 SETS = (*SMALL.sets, ("window.sample_us", "200"), ("cores", "4"), ("ksm.sleep_millisecs", "0"))
@@ -23,7 +31,8 @@ SETS = (*SMALL.sets, ("window.sample_us", "200"), ("cores", "4"), ("ksm.sleep_mi
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
-    runs = TimedRuns(pageforge.points(APPLICATIONS, SMALL), sets=SETS)
+    own = {name: SMALL.own(name) for name in APPLICATIONS}
+    runs = TimedRuns(pageforge.points(APPLICATIONS, SMALL), sets=SETS, own=own)
     runs.check()
     return Comparison(runs.run())
 
@@ -53,7 +62,8 @@ def test_every_claim_has_a_figure_and_says_what_it_rests_on(rows: list[ClaimRow]
     assert {"thread.placement", "silo.instructions", "ksm.compare_line_instructions"} <= set(
         mean.assumed
     )
-    assert "silo, queries preempt KSM" in mean.readings
+    assert "silo, no query preempts KSM" in mean.readings
+    assert {pageforge.IN_SWING, pageforge.STAYS} <= set(mean.readings)
 
 
 def test_both_designs_save_the_same_and_the_thread_takes_what_it_does(
@@ -68,10 +78,50 @@ def test_both_designs_save_the_same_and_the_thread_takes_what_it_does(
             whole = costs.metric(app, design, "mean_sojourn_ns")
             assert sum(known) == pytest.approx(whole, rel=1e-9)
     sphinx = costs.metric("sphinx", "none", "factor")
-    assert sphinx is not None and sphinx > 1000  # 200 queries in 2 ms
+    assert sphinx == 2500  # 40 queries in 4 ms of 4 cores; the others have 2 ms
+    assert costs.metric("moses", "none", "factor") == 50
     sentences = pageforge.verdict(comparison, rows)
-    assert len(sentences) == 3
+    assert len(sentences) == 5
     assert "exactly the pages that KSM saves" in sentences[0]
+
+
+def test_the_split_of_the_threads_time_adds_up_to_its_share(comparison: Comparison) -> None:
+    costs = Costs(comparison.results)
+    for app in costs.applications:
+        known = {
+            part: costs.metric(app, "ksm", f"thread_{part}_cycles_a_page", pageforge.MERGING) or 0
+            for part in ("compare", "hash", "other")
+        }
+        for part in ("compare", "hash"):
+            share = costs.metric(app, "ksm", f"thread_{part}_share", pageforge.MERGING)
+            assert share == pytest.approx(known[part] / sum(known.values()))
+
+
+def test_each_phase_stands_beside_the_paper(comparison: Comparison) -> None:
+    table = pageforge.phases(comparison)
+    row = table.rows["mean sojourn latency vs baseline, ksm"]
+    assert row["the paper"].ours == "1.68×"
+    assert all(cell.ours != "–" for cell in row.values())
+    assert "ksm compare cycles a page, ksm" in table.rows
+
+
+def test_the_busiest_phase_is_merging_own_and_without_merging_ksms() -> None:
+    def answer(bandwidths: list[float], lines: list[int]) -> dict[str, Any]:
+        return {"bandwidths_gb_s": bandwidths, "merging_lines": lines, "metrics": {}}
+
+    ksm = answer([9.0, 3.0, 4.0], [1, 7, 2])
+    merging = answer([8.0, 5.0, 6.0], [1, 2, 9])
+    none = answer([7.0, 1.0, 2.0], [0, 0, 0])
+    _add_busiest_phase(
+        [
+            (TimedPoint("silo", "none"), none),
+            (TimedPoint("silo", "ksm"), ksm),
+            (TimedPoint("silo", "ksm", MERGING), merging),
+        ]
+    )
+    found = [of["metrics"]["bandwidth_in_phase_gb_s"] for of in (none, ksm, merging)]
+    assert found == [1.0, 3.0, 6.0]
+    assert none["metrics"]["bandwidth_in_merging_phase_gb_s"] == 2.0
 
 
 def test_the_report_has_every_figure(comparison: Comparison, tmp_path: Path) -> None:

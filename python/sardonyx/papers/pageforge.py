@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sardonyx import _core
-from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows
-from sardonyx.papers.reproduction import Asked, Plan, Reproduction
+from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
+from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.measures import arithmetic_mean, divide, of_known
 from sardonyx.runs.results import Results, Run, Scalar
 from sardonyx.runs.sources import unknown
-from sardonyx.runs.tailbench import APPLICATIONS, DESIGNS, TimedPoint, TimedRuns
+from sardonyx.runs.tailbench import APPLICATIONS, DESIGNS, MERGING, TimedPoint, TimedRuns
 
 #: Quoted from the paper's McPAT (Table 5, 6.4.2): square millimetres and watts.
 QUOTED: dict[str, tuple[float, float]] = {
@@ -31,6 +31,8 @@ QUOTED: dict[str, tuple[float, float]] = {
 }
 #: Applications whose variants and loads are run: short queries, and long ones.
 SHORT, LONG = "silo", "img_dnn"
+#: Its queries take about a second.
+SLOWEST = "sphinx"
 #: Queries a second beside those of Table 3, as shares of them (6.3).
 LOADS = (0.5, 1.4)
 #: What Secs. 3.5, 4.1 and 4.3 speak of, by design and in a few words.
@@ -41,24 +43,38 @@ VARIANTS: dict[str, tuple[str, dict[str, Scalar]]] = {
     "KSM on an in-order core": ("ksm", {"ksm.core": "in-order"}),
     "KSM past the caches": ("ksm", {"ksm.access": "uncacheable"}),
 }
-#: The window while pages still merge, in place of after that.
-MERGING: dict[str, Scalar] = {"window.phase": "merging"}
+#: A core for a whole interval of 400 pages, whoever waits for it.
+KEPT: dict[str, Scalar] = {"thread.slice_us": 20_000, "thread.preempted": False}
 #: Pages that begin alike for many lines, in few families.
 FAR: dict[str, Scalar] = {"vms.families": 4, "vms.alike_lines": 60}
 #: One assumption at a time: what of a gap hangs on it.
 CAUSES: dict[str, tuple[str, dict[str, Scalar]]] = {
     "KSM compares whole words": ("ksm", {"ksm.compare_line_instructions": 40}),
-    "KSM hashes whole pages": ("ksm", {"ksm.checksum": "jhash2"}),
+    "KSM hashes 1 KB": ("ksm", {"ksm.checksum": "jhash2-1k"}),
+    "KSM's nodes cost an eighth": ("ksm", {"ksm.node_instructions": 100}),
     "KSM moves to a core drawn": ("ksm", {"thread.placement": "drawn"}),
     "KSM moves to the next core": ("ksm", {"thread.placement": "next"}),
-    "queries preempt KSM": ("ksm", {"thread.preempted": True}),
-    "while pages merge, KSM keeps a core for 12 ms": (
-        "ksm",
-        MERGING | {"thread.slice_us": 12_000},
-    ),
+    "each query that wakes a guest preempts KSM": ("ksm", {"thread.preempted_after_us": 0}),
+    "no query preempts KSM": ("ksm", {"thread.preempted": False}),
+    "KSM keeps a core for an interval": ("ksm", KEPT),
+    "while pages merge, no query preempts KSM": ("ksm", MERGING | {"thread.preempted": False}),
     "while pages merge, comparisons read far, KSM": ("ksm", MERGING | FAR),
     "while pages merge, comparisons read far, PageForge": ("pageforge", MERGING | FAR),
 }
+#: Load and stay together, for every application: pages merge, and KSM's thread keeps a core for an
+#: interval.
+BOTH = "while pages merge, KSM keeps a core for an interval"
+#: Where the window lies and how long the thread stays, beside the paper; the first two under each
+#: design.
+PHASES: dict[str, dict[str, Scalar]] = {
+    "settled": {},
+    "while pages merge": MERGING,
+    "and a core is kept for an interval": MERGING | KEPT,
+}
+#: Causes that are run for long queries too.
+OF_LONG = ("no query preempts KSM", "KSM keeps a core for an interval")
+#: How much longer than the others' the window of the application with second-long queries is.
+LONGER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,11 @@ class Scale:
             ("vms.mib", str(self.vm_mib)),
         )
 
+    def own(self, application: str) -> tuple[Setting, ...]:
+        """What is set for an application alone."""
+        longer = (("window.ms", str(LONGER * self.window_ms)),)
+        return longer if application == SLOWEST else ()
+
 
 FULL = Scale(360, 30, 64, (SHORT, LONG))
 QUICK = Scale(40, 8, 24, (SHORT,))
@@ -87,15 +108,16 @@ def points(applications: Sequence[str], scale: Scale) -> list[TimedPoint]:
     """All runs that the figures need."""
     found = [TimedPoint(name, design) for name in applications for design in DESIGNS]
     for name in (name for name in scale.varied if name in applications):
-        for design, variant in (*VARIANTS.values(), *CAUSES.values()):
+        of_long = {words: CAUSES[words] for words in OF_LONG}
+        for design, variant in (VARIANTS | CAUSES if name == SHORT else of_long).values():
             found.append(TimedPoint(name, design, variant))
     found += [TimedPoint(name, d, MERGING) for name in applications for d in ("ksm", "pageforge")]
+    found += [TimedPoint(name, "ksm", MERGING | KEPT) for name in applications]
     return found + [
-        TimedPoint(name, design, load)
-        for name in scale.varied
-        if name in applications
-        for load in loads(name)
+        TimedPoint(SHORT, design, load)
+        for load in loads(SHORT)
         for design in DESIGNS
+        if SHORT in applications and SHORT in scale.varied
     ]
 
 
@@ -157,6 +179,8 @@ Finder = Callable[[Costs, Claim], Found]
 SOJOURN, TAIL = "geomean_sojourn_ns", "p95_sojourn_ns"
 #: The reading of a claim whose window lies while pages still merge.
 IN_SWING = "while pages merge"
+#: The same, and the thread keeps a core for an interval.
+STAYS = "while pages merge and a core is kept"
 NEEDS = "a run of the application under the design"
 
 
@@ -167,7 +191,8 @@ def _plain(name: str, unit: Unit, note: str, design: str = "") -> Finder:
         chosen = design or claim.design
         values = {app: costs.metric(app, chosen, name) for app in costs.applications}
         readings = {
-            IN_SWING: {app: costs.metric(app, chosen, name, MERGING) for app in costs.applications}
+            words: {app: costs.metric(app, chosen, name, variant) for app in costs.applications}
+            for words, variant in ((IN_SWING, MERGING), (STAYS, MERGING | KEPT))
         }
         return Found(values, unit, note, NEEDS, readings, runs=costs.runs(chosen))
 
@@ -179,7 +204,8 @@ def _ratio(name: str, note: str, only: str = "") -> Finder:
         chosen = [only] if only else costs.applications
         values = {app: costs.over_none(app, claim.design, name) for app in chosen}
         readings: dict[str, Mapping[str, float | None] | float | None] = {
-            IN_SWING: {app: costs.over_none(app, claim.design, name, MERGING) for app in chosen}
+            words: {app: costs.over_none(app, claim.design, name, variant) for app in chosen}
+            for words, variant in ((IN_SWING, MERGING), (STAYS, MERGING | KEPT))
         }
         for words, (design, variant) in (CAUSES | VARIANTS).items():
             for app in chosen:
@@ -207,17 +233,25 @@ def _keys(costs: Costs, _: Claim) -> Found:
         ecc, jhash = (costs.metric(app, d, "key_matches") for d in ("pageforge", "ksm"))
         return of_known(lambda a, b: a - b, ecc, jhash)
 
+    def over_a_kilobyte(app: str) -> float | None:
+        variant = CAUSES["KSM hashes 1 KB"][1]
+        ecc = costs.metric(app, "pageforge", "key_matches")
+        return of_known(lambda a, b: a - b, ecc, costs.metric(app, "ksm", "key_matches", variant))
+
     note = (
-        "keys that match of PageForge less those of KSM, over all comparisons of two passes, "
-        "between which vms.churn_permille of the pages that stand once are written; real guests "
-        "change as little (docs/reproduce-pageforge.md)"
+        "keys that match of PageForge less those of KSM, which hashes whole pages, over all "
+        "comparisons of two passes, between which vms.churn_permille of the pages that stand once "
+        "are written; real guests change as little (docs/reproduce-pageforge.md)"
     )
     return Found(
         {app: more(app) for app in costs.applications},
         "%",
         note,
         NEEDS,
-        {"false matches of ECC keys": costs_mean(costs, "pageforge", "key_false_matches")},
+        {
+            "false matches of ECC keys": costs_mean(costs, "pageforge", "key_false_matches"),
+            "beside jhash2 over 1 KB": {app: over_a_kilobyte(app) for app in costs.applications},
+        },
         "counts",
         costs.runs("ksm", "pageforge"),
     )
@@ -254,7 +288,10 @@ TABLE_4: dict[str, tuple[str, str]] = {
         "of the core that runs the thread most; the scheduler's moves are assumed",
     ),
     "page_compare_share_of_ksm": ("thread_compare_share", "of the thread's time"),
-    "hash_share_of_ksm": ("thread_hash_share", "of the thread's time; jhash2 over 1 KB"),
+    "hash_share_of_ksm": (
+        "thread_hash_share",
+        "of the thread's time; jhash2 over the page, as the kernel of the paper's host has it",
+    ),
     "l3_miss_rate": (
         "llc_miss_rate",
         "accesses that the last-level cache does not answer; without merging it is an input: the "
@@ -281,8 +318,18 @@ METRICS: dict[str, Finder] = {
     "memory_bandwidth_GBps_most_intensive_phase": _plain(
         "bandwidth_in_phase_gb_s",
         "",
-        "the busiest window.sample_us of the design; without merging the same time as KSM's",
+        "the window.sample_us in which merging asks for most lines; without merging the same time "
+        "as KSM's",
     ),
+    **{
+        f"ksm_{part}_cycles_a_page": _plain(
+            f"thread_{part}_cycles_a_page",
+            "",
+            "the paper's follows from Table 4's shares: with 5 ms of sleep between intervals of "
+            "400 pages, 6.8 % of ten cores are 53,100 cycles a page",
+        )
+        for part in ("compare", "hash", "other")
+    },
     "scan_table_cycles": _plain("scan_table_cycles", "", "a filling of the Scan Table, 2 GHz"),
     "os_check_period_cycles": _plain("check_period_cycles", "", "an input"),
     "scan_table_cycles_std_dev_over_applications": _deviation,
@@ -315,7 +362,6 @@ def verdict(comparison: Comparison, _: Sequence[ClaimRow]) -> tuple[str, ...]:
     saved = "–" if savings[1] is None else f"{100 * savings[1]:.1f} %"
     ksm, forge = mean("ksm", SOJOURN), mean("pageforge", SOJOURN)
     tails = mean("ksm", TAIL), mean("pageforge", TAIL)
-    order = ksm is not None and forge is not None and forge < ksm
     swing = {
         (design, name): arithmetic_mean(
             costs.over_none(app, design, name, MERGING) for app in costs.applications
@@ -323,6 +369,12 @@ def verdict(comparison: Comparison, _: Sequence[ClaimRow]) -> tuple[str, ...]:
         for design in ("ksm", "pageforge")
         for name in (SOJOURN, TAIL)
     }
+    kept = [
+        arithmetic_mean(
+            costs.over_none(app, "ksm", name, MERGING | KEPT) for app in costs.applications
+        )
+        for name in (SOJOURN, TAIL)
+    ]
     which = "exactly the pages that KSM saves" if same else "other pages than KSM"
     return (
         f"PageForge saves {which}, {saved} of the generated machines' frames (the paper: 48 % of "
@@ -330,12 +382,65 @@ def verdict(comparison: Comparison, _: Sequence[ClaimRow]) -> tuple[str, ...]:
         f"Once merging has settled, the mean sojourn is {_more(ksm)} under KSM and "
         f"{_more(forge)} under PageForge, the 95th percentile {_more(tails[0])} and "
         f"{_more(tails[1])} (the paper: +68 % and +10 %, +136 % and +11 %), so PageForge is "
-        f"{'the cheaper of the two here as well' if order else 'not cheaper here'}.",
-        "It hangs above all on how much still merges in the window, which the paper does not say: "
-        f"in full swing the mean is {_more(swing['ksm', SOJOURN])} and "
+        f"{_cheaper(ksm, forge)} here.",
+        f"While pages still merge, the mean is {_more(swing['ksm', SOJOURN])} and "
         f"{_more(swing['pageforge', SOJOURN])}, the 95th percentile {_more(swing['ksm', TAIL])} "
-        f"and {_more(swing['pageforge', TAIL])}; next to that, on how long the thread keeps a "
-        "core, and on how far comparisons read.",
+        f"and {_more(swing['pageforge', TAIL])}: PageForge is "
+        f"{_cheaper(swing['ksm', SOJOURN], swing['pageforge', SOJOURN])}. The paper does not say "
+        "in which phase it measures.",
+        "KSM's figures hang on that load and on how long its thread keeps a core for which "
+        "queries wait, and on both together: if pages merge and nothing takes a core from it for "
+        f"an interval of 400 pages, its mean is {_more(kept[0])} and its 95th percentile "
+        f"{_more(kept[1])}.",
+        f"A page costs its thread {_split(costs, {})} cycles once settled (comparing, hashing, the "
+        f"rest) and {_split(costs, MERGING)} while pages merge; the paper's Table 4 means 27,500, "
+        "7,900 and 17,700.",
+    )
+
+
+def _cheaper(ksm: float | None, forge: float | None) -> str:
+    if ksm is None or forge is None:
+        return "not compared"
+    return "the cheaper of the two" if forge < ksm else "not cheaper than KSM"
+
+
+def _split(costs: Costs, variant: Mapping[str, Scalar]) -> str:
+    """Cycles a page of KSM's thread: comparing, hashing, the rest."""
+
+    def mean(part: str) -> float | None:
+        name = f"thread_{part}_cycles_a_page"
+        of = (costs.metric(app, "ksm", name, variant) for app in costs.applications)
+        return arithmetic_mean(of)
+
+    first, second, third = (written_claim(mean(part), "") for part in ("compare", "hash", "other"))
+    return f"{first}, {second} and {third}"
+
+
+def phases(comparison: Comparison) -> Exhibit:
+    """What merging costs in each phase, beside the paper."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for row in claims(comparison):
+        if row.claim.stat != "mean" or IN_SWING not in row.readings:
+            continue
+        figures = {
+            "the paper": row.claim.value,
+            "settled": row.ours,
+            "while pages merge": row.readings.get(IN_SWING),
+            "and a core is kept": row.readings.get(STAYS),
+        }
+        rows[f"{row.claim.metric.replace('_', ' ')}, {row.claim.design}"] = {
+            column: Cell(None, written_claim(value, row.unit), "", {}, {})
+            for column, value in figures.items()
+        }
+    return Exhibit(
+        "phases",
+        "What merging costs by phase",
+        "figure",
+        rows,
+        "Means over the applications. The paper does not say how much is merged when it measures; "
+        "the last column is KSM's alone: pages merge, and its thread keeps a core for an interval "
+        "of 400 pages, whoever waits for it.",
+        {},
     )
 
 
@@ -352,10 +457,11 @@ def note(scale: Scale, images: Sequence[str], results_of: Sequence[str]) -> str:
         f"{machines}TailBench is replaced by streams of our own ({', '.join(results_of)}): Poisson "
         "arrivals at the rates of Table 3, log-normal demands that keep a core about half busy, "
         "cold accesses so that the last-level cache misses as in Table 4 without merging; "
-        "everything else about them is assumed. An application from which fewer than 200 queries "
+        "everything else about them is assumed. An application from which fewer than 40 queries "
         "would come in the window is made of shorter queries that come more often, by one factor "
-        f"(metric `factor`). The window is {scale.window_ms} ms after {scale.warmup_ms} ms of "
-        f"warm-up, in the middle of a pass. Area and power are quoted, not computed: {quoted}."
+        f"(metric `factor`). The window is {scale.window_ms} ms ({LONGER * scale.window_ms} for "
+        f"{SLOWEST}) after {scale.warmup_ms} ms of warm-up, in the middle of a pass. Area and "
+        f"power are quoted, not computed: {quoted}."
     )
 
 
@@ -393,9 +499,17 @@ class PageForge:
             (*scale.sets, *asked.overrides),
             images,
             asked.seed,
+            {name: scale.own(name) for name in chosen if "window.ms" not in dict(asked.overrides)},
         )
         facts = {"quoted_area_mm2_and_power_w": {name: list(pair) for name, pair in QUOTED.items()}}
-        return Plan(runs, note(scale, images, chosen), claims, verdict=verdict, facts=facts)
+        return Plan(
+            runs,
+            note(scale, images, chosen),
+            claims,
+            lambda comparison, _: (phases(comparison),),
+            verdict=verdict,
+            facts=facts,
+        )
 
 
 REPRODUCTION: Reproduction = PageForge()

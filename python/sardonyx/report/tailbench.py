@@ -7,7 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sardonyx.papers.pageforge import CAUSES, MERGING, SOJOURN, TAIL, VARIANTS, Costs
+from sardonyx.papers.claims import load_claims
+from sardonyx.papers.pageforge import (
+    BOTH,
+    CAUSES,
+    KEPT,
+    SOJOURN,
+    TAIL,
+    VARIANTS,
+    Costs,
+)
 from sardonyx.report.figure import (
     LINE_COLOURS,
     Cell,
@@ -23,10 +32,11 @@ from sardonyx.report.figure import (
 )
 from sardonyx.runs.measures import assumed_by
 from sardonyx.runs.results import Results, Scalar
-from sardonyx.runs.tailbench import DESIGNS
+from sardonyx.runs.tailbench import DESIGNS, MERGING
 
 COLOURS = dict(zip(DESIGNS, ("#8a8f98", "#d55e00", "#009e73"), strict=True))
 MERGES = ("ksm", "pageforge")
+PHASES: dict[str, dict[str, Scalar]] = {"settled": {}, "while pages merge": MERGING}
 
 
 def is_tailbench(results: Results) -> bool:
@@ -44,6 +54,7 @@ def figures(results: Results) -> list[Figure | Missing]:
         _latency(costs, "tailbench-p95", "95th percentile latency", "PageForge Fig. 10", TAIL),
         bandwidth(costs),
         thread(costs),
+        cycles(costs),
         table(costs),
         parts(costs),
         _variants(
@@ -147,6 +158,9 @@ def _latency(costs: Costs, key: str, title: str, cf: str, name: str) -> Figure |
         series[f"{design}, while pages merge"] = [
             costs.over_none(app, design, name, MERGING) for app in costs.applications
         ]
+    series[f"ksm, {BOTH}"] = [
+        costs.over_none(app, "ksm", name, MERGING | KEPT) for app in costs.applications
+    ]
     return _bars(
         costs,
         Head(key, title, cf),
@@ -174,12 +188,15 @@ def bandwidth(costs: Costs) -> Figure | Missing:
         series[f"{design}, while pages merge"] = [
             costs.metric(app, design, name, MERGING) for app in costs.applications
         ]
+    series["none, in that time of KSM"] = [
+        costs.metric(app, "none", "bandwidth_in_merging_phase_gb_s") for app in costs.applications
+    ]
     return _bars(
         costs,
         Head("tailbench-bandwidth", "Memory bandwidth", "PageForge Fig. 11"),
         (
-            "Gigabytes a second in the busiest time of the design; without merging at the same "
-            "time as KSM's.",
+            "Gigabytes a second in the time in which merging asks for most lines; without merging "
+            "at the same time as KSM's.",
             "One thread that compares byte by byte, or one module that asks for two lines at a "
             "time, cannot ask for more than one or two gigabytes a second.",
         ),
@@ -193,41 +210,84 @@ def bandwidth(costs: Costs) -> Figure | Missing:
 
 def thread(costs: Costs) -> Figure | Missing:
     columns = {
-        "cycles, mean core": "thread_share_mean",
-        "cycles, most": "thread_share_most",
-        "comparing": "thread_compare_share",
-        "hashing": "thread_hash_share",
-        "L3 misses": "llc_miss_rate",
+        "cycles, mean core": ("ksm_cycles_share_avg_core", "thread_share_mean"),
+        "cycles, most": ("ksm_cycles_share_max_core", "thread_share_most"),
+        "comparing": ("page_compare_share_of_ksm", "thread_compare_share"),
+        "hashing": ("hash_share_of_ksm", "thread_hash_share"),
+        "L3 misses": ("l3_miss_rate", "llc_miss_rate"),
     }
+    paper = {(claim.metric, claim.design): claim.value for claim in load_claims("pageforge")}
+
+    def row(app: str, name: str, claim: str) -> list[float | None]:
+        measured = [costs.metric(app, "ksm", name, variant) for variant in PHASES.values()]
+        return [*measured, paper.get((f"{claim}_{app}", "ksm"))]
+
     series = {
-        words: [costs.metric(app, "ksm", name) for app in costs.applications]
-        for words, name in columns.items()
+        words: [value for app in costs.applications for value in row(app, name, claim)]
+        for words, (claim, name) in columns.items()
     }
     series["L3 misses without merging"] = [
-        costs.metric(app, "none", "llc_miss_rate") for app in costs.applications
+        value
+        for app in costs.applications
+        for value in (
+            *(costs.metric(app, "none", "llc_miss_rate") for _ in PHASES),
+            paper.get((f"l3_miss_rate_{app}", "none")),
+        )
     ]
     return _bars(
         costs,
         Head("tailbench-thread", "KSM's thread", "PageForge Table 4"),
         (
             "Its share of the cores' cycles, what it does with them, and how often the last-level "
-            "cache misses.",
+            "cache misses, settled and while pages merge, beside the paper's.",
             "Comparing and hashing are shares of the thread's own time.",
         ),
         "share",
-        costs.applications,
+        [f"{app}, {phase}" for app in costs.applications for phase in (*PHASES, "the paper")],
         series,
         "%",
         yaxis={"tickformat": ".0%"},
     )
 
 
+def cycles(costs: Costs) -> Figure | Missing:
+    parts = {"comparing": "compare", "hashing": "hash", "the rest": "other"}
+    paper = {
+        claim.metric: claim.value
+        for claim in load_claims("pageforge")
+        if claim.metric.endswith("_cycles_a_page")
+    }
+    names = [f"{app}, {phase}" for app in costs.applications for phase in PHASES]
+    series = {
+        words: [
+            *(
+                costs.metric(app, "ksm", f"thread_{part}_cycles_a_page", variant)
+                for app in costs.applications
+                for variant in PHASES.values()
+            ),
+            paper.get(f"ksm_{part}_cycles_a_page"),
+        ]
+        for words, part in parts.items()
+    }
+    return _bars(
+        costs,
+        Head("tailbench-cycles", "What a page costs KSM's thread", "PageForge Table 4"),
+        (
+            "Cycles of the cores' clock for each page scanned, by what they go to.",
+            "The paper's follow from the shares of Table 4 and Table 2's 400 pages each 5 ms.",
+        ),
+        "cycles a page",
+        [*names, "the paper's mean"],
+        series,
+        barmode="stack",
+    )
+
+
 def table(costs: Costs) -> Figure | Missing:
-    phases: dict[str, dict[str, Scalar]] = {"settled": {}, "while pages merge": MERGING}
     name = "scan_table_cycles"
     series = {
         words: [costs.metric(app, "pageforge", name, variant) for app in costs.applications]
-        for words, variant in phases.items()
+        for words, variant in PHASES.items()
     }
     return _bars(
         costs,

@@ -59,6 +59,8 @@ class TimedRuns:
     sets: Sequence[Setting] = ()
     images: Sequence[str] = ()
     seed: int = 0
+    #: What is set for one application alone.
+    own: Mapping[str, Sequence[Setting]] = field(default_factory=dict)
 
     def question(self, point: TimedPoint) -> TimedQuestion:
         """What is asked for a point; what the user sets comes last but for the variant."""
@@ -66,7 +68,7 @@ class TimedRuns:
             application=point.application,
             design=point.design,
             machine=self.machine,
-            sets=(*self.sets, *texts(point.variant)),
+            sets=(*self.sets, *self.own.get(point.application, ()), *texts(point.variant)),
             images=tuple(self.images),
             seed=self.seed,
         )
@@ -114,18 +116,28 @@ def _answer(question: TimedQuestion, progress: _core.Progress) -> dict[str, Any]
     return answer
 
 
+#: Where the window lies while pages still merge.
+MERGING: dict[str, Scalar] = {"window.phase": "merging"}
+
+
 def _add_busiest_phase(pairs: Sequence[tuple[TimedPoint, dict[str, Any]]]) -> None:
-    """The bandwidth in the busiest phase of merging; without merging, in the same phase of KSM."""
-    series = {
-        (point.application, point.design): answer["bandwidths_gb_s"]
+    """The bandwidth in the phase in which merging itself asks for most lines (Fig. 11); without
+    merging, in the same phase of KSM, settled and while pages merge.
+    """
+    lines = {
+        (point.application, point.design, *point.variant.items()): answer["merging_lines"]
         for point, answer in pairs
-        if not point.variant
     }
     for point, answer in pairs:
-        own: list[float] = answer["bandwidths_gb_s"]
-        phase: list[float] = own
-        if point.design == "none" and not point.variant:
-            phase = series.get((point.application, "ksm"), own)
-        if own and phase:
-            at = min(phase.index(max(phase)), len(own) - 1)
-            answer["metrics"]["bandwidth_in_phase_gb_s"] = own[at]
+        phases = {"bandwidth_in_phase_gb_s": answer["merging_lines"]}
+        if point.design == "none":
+            settled = (point.application, "ksm", *point.variant.items())
+            merging = (*settled, *MERGING.items())
+            phases = {
+                "bandwidth_in_phase_gb_s": lines.get(settled, []),
+                "bandwidth_in_merging_phase_gb_s": lines.get(merging, []),
+            }
+        bandwidths: list[float] = answer["bandwidths_gb_s"]
+        for name, asked in phases.items():
+            if any(asked) and len(asked) <= len(bandwidths):
+                answer["metrics"][name] = bandwidths[asked.index(max(asked))]

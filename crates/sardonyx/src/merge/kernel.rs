@@ -1,14 +1,16 @@
 //! The KSM of the kernel that is running, driven over seeded random mixes and compared with the model pass by
-//! pass: eleven counters and the page frames. Needs root, and that nobody else uses KSM meanwhile. The knobs are
-//! restored however it ends, short of SIGKILL, which `sardonyx merge validate` has a guard against.
+//! pass: eleven counters and the page frames. The pages belong to a few processes, some of which exit between two
+//! passes. Needs root, and that nobody else uses KSM meanwhile. The knobs are restored however it ends, short of
+//! SIGKILL, which `sardonyx merge validate` has a guard against.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, BufRead, BufReader, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use memmap2::{Advice, MmapMut};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -139,10 +141,123 @@ pub fn available() -> Result<()> {
     Ok(())
 }
 
-/// A random mix: knobs, and before each pass which pages are written with what.
+/// What a process runs that holds pages: it maps as many as its argument says, then writes the pages that it is
+/// told, each a number and its bytes, and answers the number [`FLUSH`] with the address of the first.
+const HOLDER: &str = "
+import ctypes, mmap, sys
+held = mmap.mmap(-1, int(sys.argv[1]) * 4096, mmap.MAP_PRIVATE)
+held.madvise(mmap.MADV_NOHUGEPAGE)
+while number := sys.stdin.buffer.read(4):
+    page = int.from_bytes(number, sys.byteorder)
+    if page < 0xffffffff:
+        held.seek(page * 4096)
+        held.write(sys.stdin.buffer.read(4096))
+        continue
+    held.madvise(mmap.MADV_MERGEABLE)
+    print(ctypes.addressof(ctypes.c_char.from_buffer(held)), flush=True)
+";
+/// In place of a page's number: all that was told is to be written now, and may be merged.
+const FLUSH: u32 = u32::MAX;
+
+/// A process that holds pages. It exits when it is dropped.
+struct Holder {
+    process: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    address: u64,
+    pages: Range<Page>,
+}
+
+impl Holder {
+    /// Begins to hold `pages`, and is the last that KSM scans.
+    fn new(pages: Range<Page>, bytes: &[Bytes]) -> Result<Holder> {
+        let python = std::env::current_exe().map_err(error)?;
+        let mut process = Command::new(python)
+            .args(["-c", HOLDER, &pages.len().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(error)?;
+        let from = process.stdout.take().expect("it is piped");
+        let mut holder = Holder {
+            to: process.stdin.take(),
+            from: BufReader::new(from),
+            process,
+            address: 0,
+            pages: pages.clone(),
+        };
+        for page in pages {
+            holder.write(page, &bytes[page as usize])?;
+        }
+        holder.flush()?;
+        Ok(holder)
+    }
+
+    fn tell(&mut self, bytes: &[u8]) -> Result<()> {
+        let to = self.to.as_mut().expect("it lives");
+        to.write_all(bytes).map_err(error)
+    }
+
+    fn write(&mut self, page: Page, bytes: &Bytes) -> Result<()> {
+        self.tell(&(page - self.pages.start).to_ne_bytes())?;
+        self.tell(bytes)
+    }
+
+    /// Waits until all is written.
+    fn flush(&mut self) -> Result<()> {
+        self.tell(&FLUSH.to_ne_bytes())?;
+        let mut line = String::new();
+        self.from.read_line(&mut line).map_err(error)?;
+        let address = line.trim().parse();
+        self.address = address.map_err(|_| error("a process that holds pages has died"))?;
+        Ok(())
+    }
+
+    /// Items that the kernel keeps for it.
+    fn items(&self) -> Result<u64> {
+        let path = format!("/proc/{}/ksm_stat", self.process.id());
+        let stat =
+            fs::read_to_string(&path).map_err(|problem| error(format!("{path}: {problem}")))?;
+        let mut lines = stat.lines();
+        let items = lines.find_map(|line| line.strip_prefix("ksm_rmap_items "));
+        let items = items.and_then(|items| items.trim().parse().ok());
+        items.ok_or_else(|| {
+            error(format!(
+                "{path}: has no ksm_rmap_items; the model is of Linux 6.18"
+            ))
+        })
+    }
+
+    /// Frames behind its pages.
+    fn frames(&self) -> Result<Vec<u64>> {
+        let path = format!("/proc/{}/pagemap", self.process.id());
+        let pagemap = File::open(&path).map_err(error)?;
+        let mut entries = vec![0; self.pages.len() * 8];
+        let offset = self.address / PAGE_BYTES as u64 * 8;
+        pagemap.read_exact_at(&mut entries, offset).map_err(error)?;
+        let entries = entries.as_chunks::<8>().0.iter();
+        let frames = entries.map(|entry| u64::from_ne_bytes(*entry) & ((1 << 55) - 1));
+        let frames: Vec<u64> = frames.collect();
+        if frames.contains(&0) {
+            return Err(error(format!("{path} shows no frames; run as root")));
+        }
+        Ok(frames)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.to = None;
+        let _ = self.process.wait();
+    }
+}
+
+/// A random mix: knobs, which process has which pages and exits before which pass, and before each pass which
+/// pages are written with what.
 struct RandomMix {
     pages: usize,
     passes: usize,
+    processes: Vec<(Range<Page>, Option<usize>)>,
     sets: Vec<(&'static str, &'static str, String)>,
     rng: ChaCha8Rng,
     pool: u64,
@@ -163,9 +278,24 @@ impl RandomMix {
             ),
         ];
         let pages = rng.random_range(64..3000);
+        let passes = rng.random_range(4..26);
+        let mut cuts: Vec<usize> = (0..rng.random_range(0..4))
+            .map(|_| rng.random_range(1..pages))
+            .collect();
+        cuts.extend([0, pages]);
+        cuts.sort_unstable();
+        cuts.dedup();
+        let stays = rng.random_range(1..cuts.len());
+        let ranges = (1..).zip(cuts.windows(2));
+        let processes = ranges.map(|(number, cut)| {
+            let exits = number != stays && rng.random_bool(0.7);
+            let before = exits.then(|| rng.random_range(2..=passes));
+            (cut[0] as Page..cut[1] as Page, before)
+        });
         RandomMix {
+            processes: processes.collect(),
             pages,
-            passes: rng.random_range(4..26),
+            passes,
             pool: rng.random_range(1..pages as u64),
             fresh: 10_000_000 + number * 1_000_000,
             sets,
@@ -221,7 +351,7 @@ impl RandomMix {
 }
 
 /// The kernel's counters that stand in sysfs; those that only grow are counted from `start`.
-fn counters(start: &Counters) -> Result<Counters> {
+fn counters(start: &Counters, holders: &[Holder]) -> Result<Counters> {
     let count = |name| number(name).map(|value| value as u64);
     let [shared, sharing, unshared, volatile] = [
         count("pages_shared")?,
@@ -240,22 +370,7 @@ fn counters(start: &Counters) -> Result<Counters> {
         stable_node_chains: count("stable_node_chains")?,
         stable_node_dups: count("stable_node_dups")?,
         general_profit: number("general_profit")?,
-        rmap_items: own_items()?,
-    })
-}
-
-/// Items that the kernel keeps for this process.
-fn own_items() -> Result<u64> {
-    let path = "/proc/self/ksm_stat";
-    let stat = fs::read_to_string(path).map_err(|problem| error(format!("{path}: {problem}")))?;
-    let items = stat
-        .lines()
-        .find_map(|line| line.strip_prefix("ksm_rmap_items "));
-    let items = items.and_then(|items| items.trim().parse().ok());
-    items.ok_or_else(|| {
-        error(format!(
-            "{path}: has no ksm_rmap_items; the model is of Linux 6.18"
-        ))
+        rmap_items: holders.iter().map(Holder::items).sum::<Result<u64>>()?,
     })
 }
 
@@ -284,19 +399,13 @@ fn one_pass(pass: usize, sleep_ms: u64, tell: &mut dyn FnMut(u64, u64) -> bool) 
     Ok(true)
 }
 
-/// Frames behind a mapping.
-fn frames(map: &MmapMut) -> Result<u64> {
-    let pagemap = File::open("/proc/self/pagemap").map_err(error)?;
-    let mut entries = vec![0; map.len() / PAGE_BYTES * 8];
-    let offset = map.as_ptr() as u64 / PAGE_BYTES as u64 * 8;
-    pagemap.read_exact_at(&mut entries, offset).map_err(error)?;
-    let entries = entries.as_chunks::<8>().0.iter();
-    let frames = entries.map(|entry| u64::from_ne_bytes(*entry) & ((1 << 55) - 1));
-    let frames: HashSet<u64> = frames.collect();
-    if frames.contains(&0) {
-        return Err(error("/proc/self/pagemap shows no frames; run as root"));
+/// Frames behind the pages of all processes.
+fn frames(holders: &[Holder]) -> Result<u64> {
+    let mut all = HashSet::new();
+    for holder in holders {
+        all.extend(holder.frames()?);
     }
-    Ok(frames.len() as u64)
+    Ok(all.len() as u64)
 }
 
 /// Processor time of the kernel's thread, if it can be seen.
@@ -345,12 +454,10 @@ pub fn validate(
             ..Counters::default()
         };
         let first = mix.start();
-        let mut map = MmapMut::map_anon(mix.pages * PAGE_BYTES).map_err(error)?;
-        map.advise(Advice::NoHugePage).map_err(error)?;
-        for (bytes, page) in map.as_chunks_mut::<PAGE_BYTES>().0.iter_mut().zip(&first) {
-            *bytes = *page;
-        }
-        map.advise(Advice::Mergeable).map_err(error)?;
+        let ranges = mix.processes.iter().map(|(pages, _)| pages.clone());
+        let mut holders = ranges
+            .map(|pages| Holder::new(pages, &first))
+            .collect::<Result<Vec<Holder>>>()?;
         let knobs = Knobs::of(&settings);
         let search = Software::new(knobs.checksum);
         let mut model = Ksm::new(Memory::new(first), search, knobs, mix.pages);
@@ -362,16 +469,31 @@ pub fn validate(
             } else {
                 mix.writes(&model.contents.own)
             };
-            for (page, bytes) in writes {
-                model.write(page);
-                model.contents.own[page as usize] = bytes;
-                map.as_chunks_mut::<PAGE_BYTES>().0[page as usize] = bytes;
+            for (pages, before) in &mix.processes {
+                if *before == Some(pass) {
+                    model.exit(pages.clone());
+                    holders.retain(|holder| holder.pages != *pages);
+                }
             }
+            for (page, bytes) in writes {
+                let holder = holders
+                    .iter_mut()
+                    .find(|holder| holder.pages.contains(&page));
+                if let Some(holder) = holder {
+                    holder.write(page, &bytes)?;
+                    model.write(page);
+                    model.contents.own[page as usize] = bytes;
+                }
+            }
+            holders.iter_mut().try_for_each(Holder::flush)?;
             if !one_pass(pass, sleep_ms, &mut tell)? {
                 return Ok(None);
             }
             model.pass(&mut |_| true);
-            let of_kernel = json!({"counters": counters(&start)?, "frames": frames(&map)?});
+            let of_kernel = json!({
+                "counters": counters(&start, &holders)?,
+                "frames": frames(&holders)?,
+            });
             let of_model = json!({"counters": model.counters(), "frames": model.frames()});
             values += 12;
             if of_kernel != of_model {
@@ -388,6 +510,8 @@ pub fn validate(
             "mix": index,
             "pages": mix.pages,
             "passes": mix.passes,
+            "processes": mix.processes.len(),
+            "exits": mix.processes.iter().filter(|(_, before)| before.is_some()).count(),
             "set": mix.sets.iter().map(|(_, key, value)| [*key, value]).collect::<Vec<_>>(),
             "pages_scanned": scanned,
             "ksmd_ns_a_page": cpu.map(|ns| ns as f64 / scanned.max(1) as f64),
@@ -395,7 +519,6 @@ pub fn validate(
         }));
         write("run", 2)?;
         write("run", 0)?;
-        drop(map);
     }
     Ok(Some(json!({
         "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),

@@ -58,8 +58,8 @@ pub trait Contents {
     /// The hash of a page's own frame.
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32;
 
-    /// Whether the page is known to hold what it held when its key was last taken, by
-    /// [`Contents::checksum`] or otherwise. `None`: nobody knows.
+    /// Whether the page holds the bytes that it held when its key was last taken, by
+    /// [`Contents::checksum`] or otherwise, whatever it held meanwhile. `None`: nobody knows.
     fn unchanged(&self, page: Page) -> Option<bool>;
 
     /// The page's key has been taken.

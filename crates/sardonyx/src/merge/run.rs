@@ -67,6 +67,9 @@ impl<S: Search> Runner for Run<'_, S> {
                 Change::Went => self.ksm.unmap(page),
             }
         }
+        for pages in self.ksm.contents.exited() {
+            self.ksm.exit(pages);
+        }
         self.ksm.pass(&mut tell)
     }
 

@@ -348,3 +348,45 @@ fn last_refill_or_a_duplicate_completes_the_key_and_nothing_else_does() {
         "byte 700 is in another word of the line"
     );
 }
+
+#[test]
+fn what_a_process_held_that_has_exited_makes_room_before_the_others_are_scanned() {
+    // Five equal pages, of which a frame takes three: the last two are of a process of their own.
+    let knobs = knobs(
+        Preset::Linux6,
+        &[("ksm.max_page_sharing", "3"), ("ksm.smart_scan", "false")],
+    );
+    let counted = |exits: bool| {
+        let search = Software::new(knobs.checksum);
+        let mut ksm = Ksm::new(
+            Shared::new(&[6, 6, 6, 6, 6], false),
+            search,
+            knobs.clone(),
+            5,
+        );
+        for page in [0, 3, 4] {
+            ksm.map(page);
+        }
+        (0..2).for_each(|_| assert!(ksm.pass(&mut |_| true)));
+        (1..3).for_each(|page| ksm.map(page));
+        (0..1).for_each(|_| assert!(ksm.pass(&mut |_| true)));
+        match exits {
+            true => ksm.exit(3..5),
+            false => (3..5).for_each(|page| ksm.unmap(page)),
+        }
+        assert!(ksm.pass(&mut |_| true));
+        let c = ksm.counters();
+        [
+            c.pages_shared,
+            c.pages_sharing,
+            c.pages_volatile,
+            c.stable_node_dups,
+        ]
+    };
+    assert_eq!(counted(true), [1, 2, 0, 0]);
+    assert_ne!(
+        counted(false),
+        counted(true),
+        "the two differ, so the order counts"
+    );
+}

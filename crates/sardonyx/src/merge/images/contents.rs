@@ -3,6 +3,7 @@
 //! numbered in the order of their bytes, so that comparing two pages is comparing two numbers.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -297,8 +298,8 @@ pub struct View<'i> {
     /// Machines whose pages are there.
     chosen: Vec<bool>,
     page: Vec<u32>,
-    /// Pages whose key has not been taken since they changed.
-    fresh: Vec<u64>,
+    /// What each page held when its key was last taken.
+    keyed: Vec<u32>,
     pass: usize,
 }
 
@@ -309,7 +310,7 @@ impl<'i> View<'i> {
             images,
             chosen,
             page: vec![NONE; images.pages()],
-            fresh: vec![0; images.pages().div_ceil(64)],
+            keyed: vec![NONE; images.pages()],
             pass: 0,
         }
     }
@@ -327,7 +328,6 @@ impl<'i> View<'i> {
                 if old == *new {
                     continue;
                 }
-                self.fresh[page as usize / 64] |= 1 << (page % 64);
                 let change = match (old, *new) {
                     (NONE, _) => Change::Came,
                     (_, NONE) => Change::Went,
@@ -340,15 +340,24 @@ impl<'i> View<'i> {
         changes
     }
 
+    /// The pages of processes that have exited since the last pass, the last one first.
+    pub fn exited(&self) -> Vec<Range<Page>> {
+        let machines = self.images.machines.iter().zip(&self.chosen).rev();
+        let now = machines.filter(|(machine, chosen)| {
+            **chosen && machine.ended.is_some_and(|pass| pass as usize == self.pass)
+        });
+        now.map(|(machine, _)| machine.space.first..machine.space.end)
+            .collect()
+    }
+
     /// The page holds that content from now on.
     pub fn put(&mut self, page: Page, content: u32) {
         self.page[page as usize] = content;
-        self.touch(page);
     }
 
-    /// The page's bytes may be others than those of which its key was taken.
-    pub fn touch(&mut self, page: Page) {
-        self.fresh[page as usize / 64] |= 1 << (page % 64);
+    /// What the page held when its key was last taken.
+    pub fn keyed_content(&self, page: Page) -> Option<u32> {
+        Some(self.keyed[page as usize]).filter(|content| *content != NONE)
     }
 
     /// All machines' bytes.
@@ -379,11 +388,11 @@ impl Contents for View<'_> {
     }
 
     fn unchanged(&self, page: Page) -> Option<bool> {
-        Some(self.fresh[page as usize / 64] >> (page % 64) & 1 == 0)
+        Some(self.keyed[page as usize] == self.page[page as usize])
     }
 
     fn keyed(&mut self, page: Page) {
-        self.fresh[page as usize / 64] &= !(1 << (page % 64));
+        self.keyed[page as usize] = self.page[page as usize];
     }
 
     fn is_zero(&mut self, page: Page) -> bool {

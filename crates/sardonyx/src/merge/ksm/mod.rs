@@ -9,6 +9,8 @@ mod search;
 pub mod settings;
 mod stable;
 
+use std::ops::Range;
+
 use super::images::checksum;
 use super::rb::{Links, Node, Side, Tree};
 use super::{Contents, Frame, PAGE_BYTES, Page};
@@ -243,6 +245,26 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.item(page).maps = Maps::Nothing;
     }
 
+    /// A process has exited, which had these pages. The thread comes to it first in its next pass, wherever
+    /// its turn would have been (`__ksm_exit` in the kernel), and drops all that it keeps for the pages.
+    pub fn exit(&mut self, pages: Range<Page>) {
+        for page in pages {
+            self.unmap(page);
+            self.forget(page);
+        }
+    }
+
+    /// Drops what the kernel keeps for a page that it will find no more.
+    fn forget(&mut self, page: Page) {
+        if self.item(page).hangs == Hangs::Unknown {
+            return;
+        }
+        self.leave_tree(page);
+        let item = self.item(page);
+        (item.hangs, item.checksum, item.age, item.skips) = (Hangs::Unknown, 0, 0, 0);
+        self.known -= 1;
+    }
+
     fn leave_frame(&mut self, page: Page) {
         let Item { maps, on, .. } = *self.item(page);
         match maps {
@@ -302,12 +324,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
     fn scan(&mut self, page: Page) {
         let Item { maps, hangs, .. } = *self.item(page);
         if matches!(maps, Maps::Nothing | Maps::Zero) {
-            if hangs != Hangs::Unknown {
-                self.leave_tree(page);
-                let item = self.item(page);
-                (item.hangs, item.checksum, item.age, item.skips) = (Hangs::Unknown, 0, 0, 0);
-                self.known -= 1;
-            }
+            self.forget(page);
             return;
         }
         if hangs == Hangs::Unknown {

@@ -135,7 +135,7 @@ macro_rules! application {
                 COLD: u64 = int(concat!($name, ".cold_kib"), (4, 1 << 22), $cold),
                     Assumed("no source; none fits in the last-level cache"), "memory used now and then, in KiB";
                 SHARE: u64 = int(concat!($name, ".cold_permille"), (0, 1_000), $share),
-                    Assumed("so that the last-level cache without merging misses about as often as in Table 4"),
+                    Assumed("so that the last-level cache without merging misses about as often as in Table 4, once it is full"),
                     "of 1,000 accesses, those to memory used now and then";
                 MERGEABLE: u64 = int(concat!($name, ".mergeable_percent"), (0, 100), $mergeable),
                     Assumed("the paper: most merged pages are the operating system's"),
@@ -168,14 +168,14 @@ macro_rules! listed {
 }
 
 application!(img_dnn, "img_dnn": 500 queries, 1_600_000 instructions, spread 20,
-    1_200 accesses, 20 stores, 10 depend, 2_048 hot, 12_288 cold, 430 cold of 1000, 20 mergeable);
+    1_200 accesses, 20 stores, 10 depend, 2_048 hot, 12_288 cold, 345 cold of 1000, 20 mergeable);
 application!(masstree, "masstree": 500 queries, 1_600_000 instructions, spread 50,
-    1_200 accesses, 35 stores, 60 depend, 2_048 hot, 12_288 cold, 255 cold of 1000, 20 mergeable);
+    1_200 accesses, 35 stores, 60 depend, 2_048 hot, 12_288 cold, 197 cold of 1000, 20 mergeable);
 application!(moses, "moses": 100 queries, 8_000_000 instructions, spread 80,
-    1_200 accesses, 20 stores, 40 depend, 2_048 hot, 12_288 cold, 295 cold of 1000, 20 mergeable);
+    1_200 accesses, 20 stores, 40 depend, 2_048 hot, 12_288 cold, 280 cold of 1000, 20 mergeable);
 application!(silo, "silo": 2_000 queries, 400_000 instructions, spread 80,
-    1_200 accesses, 40 stores, 50 depend, 2_048 hot, 12_288 cold, 250 cold of 1000, 20 mergeable);
+    1_200 accesses, 40 stores, 50 depend, 2_048 hot, 12_288 cold, 195 cold of 1000, 20 mergeable);
 application!(sphinx, "sphinx": 1 queries, 800_000_000 instructions, spread 60,
-    1_200 accesses, 15 stores, 30 depend, 2_048 hot, 12_288 cold, 395 cold of 1000, 20 mergeable);
+    1_200 accesses, 15 stores, 30 depend, 2_048 hot, 12_288 cold, 405 cold of 1000, 20 mergeable);
 
 listed!(img_dnn "img_dnn", masstree "masstree", moses "moses", silo "silo", sphinx "sphinx");

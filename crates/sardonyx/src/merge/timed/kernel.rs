@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::live::{Event, Live};
 use super::module::Job;
 use super::queries::{Draw, Queries};
-use super::thread::{Costs, Piece, Thread, thread_ops};
+use super::thread::{Costs, Guests, Piece, Thread, thread_ops};
 use crate::line::{LINE_BYTES, Virtual};
 use crate::machine::{Batch, DIRECT, Mapped, OpKind, PAGE_LINES};
 use crate::merge::ksm::{Ksm, Maps, Search};
@@ -90,6 +90,19 @@ impl<'i, S: Search + Send> Merging<'i> for Ksm<Live<'i>, S> {
     }
 }
 
+/// The virtual machines as the scheduler sees them.
+struct Vms<'v>(&'v [Queries]);
+
+impl Guests for Vms<'_> {
+    fn is_busy(&self, core: usize, at: Time) -> bool {
+        self.0.get(core).is_some_and(|vm| vm.is_busy(at))
+    }
+
+    fn woken(&self, core: usize, now: Time) -> Option<Time> {
+        self.0.get(core).and_then(|vm| vm.woken(now))
+    }
+}
+
 /// Where frames lie in memory.
 #[derive(Debug)]
 struct Frames {
@@ -110,6 +123,10 @@ struct Frames {
 pub struct Figures {
     /// Pages that the thread has come to.
     pub pages: u64,
+    /// Of them, those in the window.
+    pub pages_in_window: u64,
+    /// Lines of pages that the thread or a module has asked for.
+    pub merging_lines: u64,
     /// Intervals that are over, and how long they took with their sleep.
     pub intervals: Vec<Time>,
     /// How long the module took for each filling of the Scan Table.
@@ -342,8 +359,7 @@ impl<'i> Kernel<'i> {
     fn thread_turn(&mut self, core: usize, now: Time, batch: &mut Batch) -> Option<Part> {
         self.merging.as_ref()?;
         let Kernel { vms, thread, .. } = self;
-        let busy = |core: usize| vms.get(core).is_some_and(|vm| vm.is_busy(now));
-        if !thread.has(core, now, &self.costs, busy) {
+        if !thread.has(core, now, &self.costs, &Vms(vms)) {
             return None;
         }
         if !self.cores[core].doing.is_thread() {
@@ -361,6 +377,8 @@ impl<'i> Kernel<'i> {
             }
             if self.thread.scanned < self.costs.pages_to_scan {
                 self.next_page(lane);
+                let counts = (self.window.0..self.window.1).contains(&now);
+                self.figures.pages_in_window += u64::from(counts);
                 continue;
             }
             self.thread.lanes[lane].idle = true;
@@ -377,6 +395,7 @@ impl<'i> Kernel<'i> {
     /// Gives a piece to a core.
     fn give(&mut self, lane: usize, piece: Piece, now: Time, batch: &mut Batch) -> Part {
         let part = piece.part();
+        self.figures.merging_lines += piece.lines();
         match piece {
             Piece::Table { calls, job } => {
                 batch.compute(calls * (self.costs.call + self.costs.entry));

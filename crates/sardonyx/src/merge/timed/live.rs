@@ -36,6 +36,8 @@ pub struct Live<'i> {
     view: View<'i>,
     /// Own frames whose bytes are no longer an image's.
     written: FxHashMap<Page, Box<Bytes>>,
+    /// Of pages whose key was taken when they were so, what they held then.
+    keyed: FxHashMap<Page, Box<Bytes>>,
     /// Merged frames that were made of such.
     frozen: FxHashMap<u32, Box<Bytes>>,
     next_frozen: u32,
@@ -53,6 +55,7 @@ impl<'i> Live<'i> {
             next_frozen: view.images().contents() as u32,
             view,
             written: FxHashMap::default(),
+            keyed: FxHashMap::default(),
             frozen: FxHashMap::default(),
             log: None,
         }
@@ -85,7 +88,6 @@ impl<'i> Live<'i> {
             Box::new(*image.images().bytes(content))
         });
         own[from..from + bytes.len()].copy_from_slice(bytes);
-        self.view.touch(page);
     }
 
     /// The page has a frame of its own again, a copy of a merged one.
@@ -98,7 +100,6 @@ impl<'i> Live<'i> {
             from => {
                 let bytes = Box::new(*self.bytes(from));
                 self.written.insert(page, bytes);
-                self.view.touch(page);
             }
         }
     }
@@ -106,7 +107,6 @@ impl<'i> Live<'i> {
     /// The page has a frame of its own again, full of zeros.
     pub fn copy_zero(&mut self, page: Page) {
         self.written.insert(page, Box::new([0; PAGE_BYTES]));
-        self.view.touch(page);
     }
 
     /// The image's content of a frame that holds one.
@@ -160,11 +160,25 @@ impl Contents for Live<'_> {
     }
 
     fn unchanged(&self, page: Page) -> Option<bool> {
-        self.view.unchanged(page)
+        if !self.written.contains_key(&page) && !self.keyed.contains_key(&page) {
+            return self.view.unchanged(page);
+        }
+        let then = self.keyed.get(&page).map(|bytes| &**bytes);
+        let image = |content| self.view.images().bytes(content);
+        let then = then.or_else(|| self.view.keyed_content(page).map(image));
+        Some(then == Some(self.bytes(Frame::Own(page))))
     }
 
     fn keyed(&mut self, page: Page) {
-        self.view.keyed(page);
+        match self.written.get(&page) {
+            Some(bytes) => {
+                self.keyed.insert(page, bytes.clone());
+            }
+            None => {
+                self.keyed.remove(&page);
+                self.view.keyed(page);
+            }
+        }
     }
 
     fn is_zero(&mut self, page: Page) -> bool {

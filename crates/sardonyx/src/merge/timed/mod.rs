@@ -26,12 +26,12 @@ use serde_json::Value;
 
 use crate::config::Machine;
 use crate::machine::RunError;
-use crate::merge::PAGE_BYTES;
 use crate::merge::images::{self, ImageError, Images, View};
 use crate::merge::ksm::Software;
 use crate::merge::ksm::settings::{self as ksm_settings, Knobs, Preset};
 use crate::merge::pageforge::PageForge;
 use crate::merge::question;
+use crate::merge::{Checksum, PAGE_BYTES};
 use crate::settings::{Row, Settings};
 use applications::{Application, Demand};
 use live::Live;
@@ -125,6 +125,8 @@ impl Question {
         }
         let rows = rows();
         let mut settings = Preset::Paper.settings();
+        // The host is Ubuntu 16.04 (Table 2), whose kernel hashes whole pages.
+        settings.set(&ksm_settings::CHECKSUM, Checksum::Jhash2);
         let mut overrides = Vec::new();
         for (key, value) in &self.sets {
             let section = key.split('.').next().unwrap_or_default();

@@ -157,6 +157,9 @@ impl Agent for Module<'_> {
                 first: true,
                 since: 0,
             };
+            let mut kernel = self.kernel.lock().expect("no panic");
+            kernel.figures.merging_lines += 1;
+            drop(kernel);
             if port.probe(waiter, Logical(line), now) {
                 work.here = work.here.max(now);
             } else {
@@ -225,6 +228,8 @@ pub struct Sample {
     pub traffic: [u64; 2],
     /// Accesses that the last-level cache has answered until then, and that it has not.
     pub llc: [u64; 2],
+    /// Lines of pages that the kernel's thread and PageForge's modules have asked for until then.
+    pub merging: u64,
 }
 
 /// An agent that takes samples.
@@ -267,13 +272,15 @@ impl Agent for Sampler<'_> {
     }
 
     fn run(&mut self, port: &mut Port, _limit: Time) -> Result<(), RunError> {
+        let kernel = self.kernel.lock().expect("no panic");
         self.samples.lock().expect("no panic").push(Sample {
             at: self.next,
+            merging: kernel.figures.merging_lines,
             traffic: port.traffic(),
             llc: port.caches().llc_accesses(),
         });
         self.next += self.every;
-        self.over = self.kernel.lock().expect("no panic").is_over();
+        self.over = kernel.is_over();
         Ok(())
     }
 

@@ -136,6 +136,12 @@ impl Queries {
         self.current.is_some() || self.next_arrival().is_some_and(|at| at <= now)
     }
 
+    /// When the query came that waits for a core on which nothing is worked on.
+    pub fn woken(&self, now: Time) -> Option<Time> {
+        let waits = self.current.is_none();
+        self.next_arrival().filter(|at| waits && *at <= now)
+    }
+
     /// When the next comes.
     pub fn next_arrival(&self) -> Option<Time> {
         self.arrivals.front().map(|(at, _)| *at)

@@ -231,6 +231,10 @@ impl<'i> Run<'i> {
         let in_window = |sample: &&Sample| (self.window.0..=self.window.1).contains(&sample.at);
         let counted: Vec<Sample> = samples.iter().filter(in_window).copied().collect();
         let bandwidths = bandwidths(&counted);
+        let merging_lines: Vec<u64> = counted
+            .windows(2)
+            .map(|pair| pair[1].merging - pair[0].merging)
+            .collect();
         if let [first, .., last] = &counted[..] {
             let [hits, misses] = [0, 1].map(|at| last.llc[at] - first.llc[at]);
             put("llc_accesses", json!(hits + misses));
@@ -304,6 +308,7 @@ impl<'i> Run<'i> {
             "machine": plan.machine.name,
             "metrics": metrics,
             "bandwidths_gb_s": bandwidths,
+            "merging_lines": merging_lines,
             "settings": rows().iter().map(|row| question::said(settings, row)).collect::<Map<_, _>>(),
             "parameters": plan.machine.parameters(),
             "assumed": assumed,
@@ -383,6 +388,17 @@ impl<'i> Run<'i> {
             share(parts[Part::Hash as usize].ns(), thread.ns()),
         );
         let figures = &kernel.figures;
+        let cycles = |time: Time| time.ps() as f64 / kernel.cycle().ps() as f64;
+        for (name, part) in [
+            ("compare", Part::Compare),
+            ("hash", Part::Hash),
+            ("other", Part::Other),
+        ] {
+            put(
+                &format!("thread_{name}_cycles_a_page"),
+                share(cycles(parts[part as usize]), figures.pages_in_window as f64),
+            );
+        }
         put("thread_moves", json!(kernel.moves()));
         put("intervals", json!(figures.intervals.len()));
         let sum: Time = figures.intervals.iter().copied().sum();

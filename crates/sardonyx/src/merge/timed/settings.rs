@@ -67,26 +67,32 @@ keys! {
         Assumed("the paper: the scheduler keeps migrating it. Linux prefers the last core, then an idle one"),
         "where the kernel's thread goes when it wakes up or its slice is over";
     SLICE_US: u64 = int("thread.slice_us", (1, MANY), 3_000),
-        Assumed("Linux 4.4's sched_min_granularity for eight cores and more: 0.75 ms x 4"),
-        "microseconds that it keeps a core for which others wait";
-    PREEMPTED: bool = flag("thread.preempted", false),
-        Assumed("the paper: queries queue until it migrates away"),
-        "a query that arrives takes the core from it at the next page line";
+        Assumed("Linux 4.4's sched_min_granularity for eight cores and more, 0.75 ms x 4; the paper: queries queue until the thread migrates away, not when that is"),
+        "microseconds that it keeps a core for which others wait, and on until the next tick";
+    TICK_US: u64 = int("thread.tick_us", (1, MANY), 4_000),
+        Assumed("Ubuntu 16.04's kernel has HZ=250"),
+        "microseconds between two ticks, at which the scheduler looks at the slice";
+    PREEMPTED: bool = flag("thread.preempted", true),
+        Assumed("Linux 4.4: ksmd has nice 5, so a guest that wakes preempts it once it is far enough ahead"),
+        "a query that arrives at an idle guest takes the core from it at the next page line";
+    PREEMPTED_AFTER_US: u64 = int("thread.preempted_after_us", (0, MANY), 1_300),
+        Assumed("Linux 4.4's sched_wakeup_granularity for eight cores and more, 1 ms x 4, which a thread of nice 5 runs through three times as fast (weight 335 of 1024)"),
+        "microseconds that it has had the core for at least when a query preempts it";
     SWITCH: u32 = int("thread.switch_instructions", (0, MANY), 2_000),
         Assumed("no source: a microsecond for the scheduler and the switch there and back"),
         "instructions each time that it gets a core";
     COMPARE_LINE: u32 = int("ksm.compare_line_instructions", (1, MANY), 384),
-        Assumed("Linux 4.4 compares byte by byte (lib/string.c), about six instructions each"),
+        Assumed("Linux 4.4 compares byte by byte (lib/string.c); gcc -O2 makes 7 instructions of the loop, 5 where compare and branch are one"),
         "instructions that compare a line with a line";
-    HASH_LINE: u32 = int("ksm.hash_line_instructions", (1, MANY), 170),
-        Assumed("jhash2 takes three words a round, about 32 instructions each"),
+    HASH_LINE: u32 = int("ksm.hash_line_instructions", (1, MANY), 208),
+        Assumed("jhash2 takes three words a round (include/linux/jhash.h), of which gcc -O2 makes 39 instructions"),
         "instructions that hash a line";
     VISIT: u32 = int("ksm.visit_instructions", (0, MANY), 800),
         Assumed("ksm.visit_ns, 400 ns, at 2 GHz"),
         "instructions that find a page and look at its state";
-    NODE: u32 = int("ksm.node_instructions", (0, MANY), 100),
-        Assumed("no source: finding and mapping the page of a tree's node"),
-        "instructions a node on the way down a tree";
+    NODE: u32 = int("ksm.node_instructions", (0, MANY), 800),
+        Assumed("ksm.compare_ns, 400 ns, at 2 GHz, of pages that differ in their first line: locks, the look-up of the mapping, a walk of the page table"),
+        "instructions a node on the way down a tree, without the lines compared";
     MERGE: u32 = int("ksm.merge_instructions", (0, MANY), 4_000),
         Assumed("ksm.merge_ns, 2,000 ns, at 2 GHz"),
         "instructions that protect and remap a page";
@@ -144,8 +150,8 @@ keys! {
     SAMPLE_US: u64 = int("window.sample_us", (10, 1_000_000), 1_000),
         Assumed("the paper does not say how long its most memory-intensive phase is"),
         "microseconds over which bandwidth is taken";
-    LEAST_QUERIES: u64 = int("window.queries", (1, MANY), 200),
-        Assumed("enough for a 95th percentile"),
+    LEAST_QUERIES: u64 = int("window.queries", (1, MANY), 40),
+        Assumed("all designs have the same queries, so that few are enough to compare; more would shorten long ones, which tolerate the thread best"),
         "queries that should arrive in all; an application that is too slow is shortened and asked more often, by one factor";
     TICK_NS: u64 = int("window.tick_ns", (100, MANY), 5_000),
         Assumed("no effect but on how soon an idle core notices the thread"),
@@ -157,7 +163,9 @@ pub fn rows() -> Vec<&'static Row> {
     vec![
         &PLACEMENT.row,
         &SLICE_US.row,
+        &TICK_US.row,
         &PREEMPTED.row,
+        &PREEMPTED_AFTER_US.row,
         &SWITCH.row,
         &COMPARE_LINE.row,
         &HASH_LINE.row,

@@ -271,3 +271,76 @@ fn unknown_names_are_refused_with_the_nearest() {
     asked.application = "moose".to_owned();
     assert!(asked.check().unwrap_err().to_string().contains("moses"));
 }
+
+#[test]
+fn a_page_that_holds_what_it_held_has_not_changed_whatever_it_held_meanwhile() {
+    use crate::merge::Contents;
+    let asked = question("ksm", &[]);
+    let plan = asked.plan().unwrap();
+    let images = images(&plan, asked.seed);
+    let mut live = Live::new(View::new(&images, vec![true; images.machines.len()]));
+    let page = 3;
+    assert_eq!(live.unchanged(page), Some(false), "nobody has looked at it");
+    live.keyed(page);
+    let before = live.bytes(crate::merge::Frame::Own(page))[..8].to_vec();
+    live.store(page, 0, &[1; 8]);
+    assert_eq!(live.unchanged(page), Some(false));
+    live.store(page, 0, &before);
+    assert_eq!(live.unchanged(page), Some(true), "an image's bytes again");
+    live.store(page, 0, &[1; 8]);
+    live.keyed(page);
+    live.store(page, 0, &before);
+    assert_eq!(live.unchanged(page), Some(false));
+    live.store(page, 0, &[1; 8]);
+    assert_eq!(live.unchanged(page), Some(true), "bytes of no image again");
+}
+
+#[test]
+fn a_guest_gets_its_core_when_the_scheduler_says() {
+    use super::thread::{Costs, Guests, Thread};
+    /// On core 0 a query waits from a time on, which its guest has not begun or has; core 1 is idle.
+    struct Guest {
+        from: Time,
+        woken: bool,
+    }
+    impl Guests for Guest {
+        fn is_busy(&self, core: usize, at: Time) -> bool {
+            core == 0 && self.from <= at
+        }
+        fn woken(&self, core: usize, now: Time) -> Option<Time> {
+            (self.woken && self.is_busy(core, now)).then_some(self.from)
+        }
+    }
+    let us = |us: u64| Time::from_ps(us * 1_000_000);
+    // When a query came, in microseconds, whether it woke its guest, and from when on the thread is elsewhere.
+    for (sets, from, woken, leaves) in [
+        (&[][..], 2_000, true, 2_000),
+        (&[], 1_000, true, 4_000),
+        (&[], 2_000, false, 4_000),
+        (&[("thread.preempted", "false")], 2_000, true, 4_000),
+        (&[("thread.preempted_after_us", "0")], 1_000, true, 1_000),
+        (
+            &[("thread.preempted", "false"), ("thread.slice_us", "5000")],
+            2_000,
+            true,
+            8_000,
+        ),
+        (
+            &[("thread.preempted", "false"), ("thread.tick_us", "1000")],
+            2_000,
+            true,
+            3_000,
+        ),
+    ] {
+        let plan = question("ksm", sets).plan().unwrap();
+        let costs = Costs::of(&plan.machine, &plan.settings);
+        let guest = Guest {
+            from: us(from),
+            woken,
+        };
+        let mut thread = Thread::new(&costs, 2, queries::Draw::new(0, 3));
+        let stays = |at: &u64| thread.has(0, us(*at), &costs, &guest);
+        let left = (0..20_000).step_by(100).skip_while(stays).next();
+        assert_eq!(left, Some(leaves), "{sets:?} from {from}");
+    }
+}

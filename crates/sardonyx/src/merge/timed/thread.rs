@@ -52,7 +52,9 @@ pub struct Costs {
     pub pages_to_scan: u64,
     placement: Placement,
     slice: Time,
-    preempted: bool,
+    tick: Time,
+    /// How long the thread has had a core at least when a query preempts it; `None`: none does.
+    preempted_after: Option<Time>,
 }
 
 impl Costs {
@@ -61,6 +63,7 @@ impl Costs {
         let clock = machine.core.clock;
         let width = machine.core.width.max(1);
         let ns = |ns: u64| (ns * 1_000 * width / clock.ps()) as u32;
+        let us = |key| Time::from_ps(settings.get(key) * 1_000_000);
         Costs {
             clock,
             width,
@@ -84,8 +87,11 @@ impl Costs {
             sleep: Time::from_ps(settings.get(&ksm::SLEEP_MILLISECS) * 1_000_000_000),
             pages_to_scan: settings.get(&ksm::PAGES_TO_SCAN),
             placement: settings.get(&keys::PLACEMENT),
-            slice: Time::from_ps(settings.get(&keys::SLICE_US) * 1_000_000),
-            preempted: settings.get(&keys::PREEMPTED),
+            slice: us(&keys::SLICE_US),
+            tick: us(&keys::TICK_US),
+            preempted_after: settings
+                .get(&keys::PREEMPTED)
+                .then(|| us(&keys::PREEMPTED_AFTER_US)),
         }
     }
 }
@@ -137,6 +143,15 @@ pub enum Piece {
 }
 
 impl Piece {
+    /// Lines of pages that it reads.
+    pub fn lines(&self) -> u64 {
+        match self {
+            Piece::Compare { lines, .. } => 2 * u64::from(*lines),
+            Piece::Hash { lines, .. } => u64::from(*lines),
+            Piece::Compute(_) | Piece::Node { .. } | Piece::Table { .. } => 0,
+        }
+    }
+
     /// Under what its time is booked.
     pub fn part(&self) -> Part {
         match self {
@@ -198,6 +213,14 @@ pub struct Lane {
     pub idle: bool,
 }
 
+/// Who else wants the cores.
+pub trait Guests {
+    /// Whether a core's guest has something to do at that time, which is not later than the present.
+    fn is_busy(&self, core: usize, at: Time) -> bool;
+    /// When a core's guest, which had nothing to do, was woken by the query that it has not begun.
+    fn woken(&self, core: usize, now: Time) -> Option<Time>;
+}
+
 /// The thread.
 #[derive(Debug)]
 pub struct Thread {
@@ -236,32 +259,39 @@ impl Thread {
     }
 
     /// Whether it wants `core` and has it.
-    pub fn has(
-        &mut self,
-        core: usize,
-        now: Time,
-        costs: &Costs,
-        busy: impl Fn(usize) -> bool,
-    ) -> bool {
+    pub fn has(&mut self, core: usize, now: Time, costs: &Costs, guests: &impl Guests) -> bool {
         if let Some(until) = self.asleep {
             if now < until {
                 return false;
             }
             self.asleep = None;
-            self.go(now, costs, &busy);
+            self.go(now, costs, guests);
         }
         if self.core != core || self.ready_lane(now).is_none() {
             return false;
         }
-        let used_up = costs.preempted || now.since(self.since) >= costs.slice;
-        if busy(core) && used_up && !costs.own_core {
-            self.go(now, costs, &busy);
+        if !costs.own_core && self.must_leave(now, costs, guests) {
+            self.go(now, costs, guests);
         }
         self.core == core
     }
 
+    /// Whether the scheduler has given the core to its guest: at a tick when the slice is used up, or at once
+    /// when the guest wakes.
+    fn must_leave(&self, now: Time, costs: &Costs, guests: &impl Guests) -> bool {
+        let tick = Time::from_ps(now.ps() - now.ps() % costs.tick.ps());
+        if tick >= self.since + costs.slice && guests.is_busy(self.core, tick) {
+            return true;
+        }
+        let after = costs.preempted_after.map(|after| self.since + after);
+        let woken = guests.woken(self.core, now);
+        after
+            .zip(woken)
+            .is_some_and(|(after, woken)| woken >= after)
+    }
+
     /// Goes to another core, or stays.
-    fn go(&mut self, now: Time, costs: &Costs, busy: &impl Fn(usize) -> bool) {
+    fn go(&mut self, now: Time, costs: &Costs, guests: &impl Guests) {
         self.since = now;
         if costs.own_core {
             return;
@@ -271,7 +301,8 @@ impl Thread {
         self.core = match costs.placement {
             Placement::Idle => {
                 let all = (0..self.cores).map(|at| (before + at) % self.cores);
-                all.clone().find(|core| !busy(*core)).unwrap_or(next)
+                let mut idle = all.filter(|core| !guests.is_busy(*core, now));
+                idle.next().unwrap_or(next)
             }
             Placement::Next => next,
             Placement::Drawn => self.draw.below(self.cores as u64) as usize,
