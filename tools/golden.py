@@ -128,7 +128,7 @@ def said(sardonyx: str, command: str) -> Lines:
         return verdicts(sardonyx, words)
     if words[0] not in ("compare", "reproduce"):
         return {"names": " ".join(row["name"] for row in ask(sardonyx, words))}
-    words += ["--jobs", "1"] + ["--no-sensitivity"] * (words[0] == "compare")
+    words += ["--jobs", "1"]
     with tempfile.TemporaryDirectory() as scratch:
         document = ask(sardonyx, [*words, "--out", scratch])
     return compared(document) if words[0] == "compare" else reproduced(document)

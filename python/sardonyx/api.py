@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from sardonyx import _core
@@ -22,6 +24,7 @@ from sardonyx.runs.sources import ProgramSource, named
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps import hq as hyperqueue
 from sardonyx.sweeps import reading
+from sardonyx.sweeps import sensitivity as vary
 from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.run import Sweep, View, read_shard
 
@@ -45,6 +48,9 @@ def compare(
     distinct: bool = False,
     program: ProgramSource | None = None,
     sensitivity: bool = False,
+    draws: int = vary.DRAWS,
+    folder: str | os.PathLike[str] | None = None,
+    cache_sizes: bool = False,
     jobs: int | None = None,
     watch: Watch | None = None,
 ) -> Results:
@@ -55,16 +61,53 @@ def compare(
     TOML file's path; ``overrides`` sets its keys; ``limit`` ends each trace after so many records;
     ``warmup`` requests (of programs: transactions) change state and count nowhere, as does
     ``warmup_share`` of the run; ``copies`` cores run the trace at once,
-    each in its own address space, with contents of its own if ``distinct``; ``sensitivity`` adds
-    ESD's sweep over cache sizes and policies on traces, not on programs; ``jobs`` run at once
+    each in its own address space, with contents of its own if ``distinct``; ``jobs`` run at once
     (default: one a core).
+
+    ``sensitivity`` also runs each assumed key at the ends of its range, and ``draws`` of all keys
+    together: ``Results.sensitivity`` says which conclusions flip. Its runs are kept in ``folder``,
+    where the same call finds them again; without one they are not kept. ``cache_sizes`` adds ESD's
+    sweep over cache sizes and policies (Fig. 18) on traces, not on programs.
     """
     settings = texts(overrides or {})
     shared = Settings(os.fspath(machine), settings, warmup, copies, distinct, warmup_share)
     names = [os.fspath(trace) for trace in traces]
-    planned = points(names, designs, limit, program or ProgramSource(), sensitivity=sensitivity)
+    sizes = program or ProgramSource()
+    planned = points(names, designs, limit, sizes, cache_sizes=cache_sizes)
     check(planned, shared)
-    return run(planned, shared, jobs, watch)
+    if not sensitivity:
+        return run(planned, shared, jobs, watch)
+    check_sensitivity(planned, draws)
+    results = run(planned, shared, jobs, watch)
+    with TemporaryDirectory(prefix="sardonyx.") as scratch:
+        kept = Path(scratch if folder is None else folder)
+        return varied(planned, shared, results, kept, workers=jobs, draws=draws)
+
+
+def check_sensitivity(planned: Sequence[Point], draws: int) -> None:
+    """An error unless there are conclusions that could flip."""
+    if draws < 0:
+        raise _core.SardonyxError(f"draws = {draws}: give 0 or more")
+    if len({point.design for point in planned}) < 2:
+        raise _core.SardonyxError(
+            "--sensitivity: there are no two designs to compare; give two, as in --designs "
+            "baseline,esd"
+        )
+
+
+def varied(
+    planned: Sequence[Point], shared: Settings, results: Results, folder: Path, **options: Any
+) -> Results:
+    """The results with what their conclusions hang on; runs are kept in ``folder``."""
+    plain = [
+        (point, each)
+        for point, each in zip(planned, results.runs, strict=True)
+        if not point.variant
+    ]
+    points_, runs = zip(*plain, strict=True)
+    return replace(
+        results, sensitivity=vary.of_comparison(points_, shared, runs, folder, **options)
+    )
 
 
 def points(
@@ -73,13 +116,21 @@ def points(
     limit: int | None,
     program: ProgramSource,
     *,
-    sensitivity: bool,
+    cache_sizes: bool,
 ) -> list[Point]:
-    """The runs of a comparison; nothing but names has been checked."""
+    """The runs of a comparison; nothing but names has been checked.
+
+    ``cache_sizes`` adds those of ESD's Fig. 18; an error if no design or no trace has it.
+    """
     chosen = check_designs(designs)
     sources = named(traces, limit, program)
     planned = [Point(name, source, d) for name, source in sources.items() for d in chosen]
-    if sensitivity and "esd" in chosen:
+    if cache_sizes:
+        if "esd" not in chosen or all(isinstance(s, ProgramSource) for s in sources.values()):
+            raise _core.SardonyxError(
+                "--cache-sizes: sweeps the caches of esd on traces, and there are none; leave it "
+                "out, or add esd to --designs and a trace"
+            )
         planned += [
             Point(name, source, "esd", variant)
             for name, source in sources.items()

@@ -72,7 +72,7 @@ def test_help_of_every_command_has_no_error(sardonyx: Program) -> None:
 def test_compare_writes_its_files_and_prints_the_table(
     sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
 ) -> None:
-    ended = sardonyx("compare", trace, "--no-sensitivity", "--out", "there")
+    ended = sardonyx("compare", trace, "--out", "there")
     assert ended.status == 0, ended.err
     assert {path.name for path in (tmp_path / "there").iterdir()} == {
         "origin.json",
@@ -87,7 +87,7 @@ def test_compare_writes_its_files_and_prints_the_table(
 
 
 def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace: str) -> None:
-    options = "--designs esd --limit 9 --warmup 3 --copies 2 --distinct --no-sensitivity --jobs 1"
+    options = "--designs esd --limit 9 --warmup 3 --copies 2 --distinct --jobs 1"
     ended = sardonyx(
         "compare", trace, *options.split(), "--set", "esd.efit_bytes=65536", "--machine", "sca"
     )
@@ -108,9 +108,7 @@ def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace:
 
 def test_compare_takes_programs_by_name(sardonyx: Program, core: FakeCore) -> None:
     options = "--designs esd --cores 4 --transactions 70 --transaction-size 1K --footprint 2M"
-    ended = sardonyx(
-        "compare", "btree", *options.split(), "--seed", "5", "--no-sensitivity", "--machine", "sca"
-    )
+    ended = sardonyx("compare", "btree", *options.split(), "--seed", "5", "--machine", "sca")
     assert ended.status == 0, ended.err
     sizes: dict[str, object] = {"item_bytes": 1024, "footprint": 2 << 20, "transactions": 70}
     sizes |= {"seed": 5, "software_log": True}
@@ -141,7 +139,7 @@ def test_compare_sweeps_esd_by_default(sardonyx: Program, core: FakeCore, trace:
 def test_compare_gives_the_same_numbers_as_json(
     sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
 ) -> None:
-    ended = sardonyx("compare", trace, "--no-sensitivity", "--json", "-")
+    ended = sardonyx("compare", trace, "--json", "-")
     document = json.loads(ended.out)
     assert document == json.loads((tmp_path / "results/latest/results.json").read_text())
     assert document["sardonyx"] == _core.VERSION
@@ -153,8 +151,7 @@ def test_a_limit_beyond_a_rungs_length_is_said(
     sardonyx: Program, core: FakeCore, trace: str
 ) -> None:
     def said(command: str, source: str, limit: int) -> str:
-        options = ["--no-sensitivity"] if command == "compare" else []
-        ended = sardonyx(*command.split(), source, *options, "--limit", str(limit))
+        ended = sardonyx(*command.split(), source, "--limit", str(limit))
         assert ended.status == 0, ended.err
         return ended.err
 
@@ -209,7 +206,7 @@ def test_a_broken_trace_is_found_before_any_run(
 def test_a_failing_run_leaves_earlier_results_alone(
     sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
 ) -> None:
-    options = ("--no-sensitivity", "--out", "results")
+    options = ("--out", "results")
     assert sardonyx("compare", trace, *options).status == 0
     before = {path: path.read_bytes() for path in (tmp_path / "results").iterdir()}
     core.failure = _core.SardonyxError("app.parquet, row 3: op 9 is not one of 0-7")
@@ -227,14 +224,14 @@ def test_results_are_never_replaced_silently(
 
     (tmp_path / "results").mkdir()
     for count in (1, 2, 3):
-        ended = sardonyx("compare", trace, "--no-sensitivity", "--json", "-")
+        ended = sardonyx("compare", trace, "--json", "-")
         assert (ended.status, ended.err) == (0, "")
         assert len(made()) == count
     latest = tmp_path / "results/latest"
     assert latest.resolve() in made()
     assert re.fullmatch(r"\d{8}-\d{6}-app(-\d)?", latest.resolve().name)
 
-    there = ("compare", trace, "--no-sensitivity", "--out", "there")
+    there = ("compare", trace, "--out", "there")
     assert sardonyx(*there).err == ""
     origin = json.loads((tmp_path / "there/origin.json").read_text())
     assert origin["sardonyx"] == _core.VERSION
@@ -251,11 +248,11 @@ def test_results_are_never_replaced_silently(
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.tex"]
     latest.unlink()
     latest.mkdir()
-    bad_input(sardonyx("compare", trace, "--no-sensitivity"), "results/latest", "no link")
+    bad_input(sardonyx("compare", trace), "results/latest", "no link")
 
 
 def test_report_prints_saved_results(sardonyx: Program, core: FakeCore, trace: str) -> None:
-    sardonyx("compare", trace, "--no-sensitivity")
+    sardonyx("compare", trace)
     ended = sardonyx("report", "results/latest")
     assert ended.status == 0
     assert "app" in ended.out

@@ -23,7 +23,7 @@ from sardonyx.runs.results import Results, ResultsError
 pytestmark = pytest.mark.native
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 TRACE = str(TRACES / "redis.parquet")
-SHORT = ("--designs", "esd", "--limit", "300", "--no-sensitivity")
+SHORT = ("--designs", "esd", "--limit", "300")
 PROGRAM = [sys.executable, "-m", "sardonyx"]
 
 
@@ -153,7 +153,7 @@ def test_names_are_only_names(tmp_path: Path, name: str) -> None:
     checked = run("trace", "check", "--", name, where=tmp_path)
     assert checked.stdout == f"{name}: 50 records, sound\n"
     assert run("trace", "info", "--", name, where=tmp_path).returncode == 0
-    compared = run("compare", "--designs", "esd", "--no-sensitivity", "--", name, where=tmp_path)
+    compared = run("compare", "--designs", "esd", "--", name, where=tmp_path)
     assert compared.returncode == 0, compared.stderr
 
 
@@ -235,7 +235,7 @@ def test_what_was_asked_for_is_done_though_nobody_reads(tmp_path: Path) -> None:
     ("arguments", "sign"),
     [
         (["trace", "synth", "rung-60", "x.parquet", "--records", "2000000000"], ".sardonyx-*.tmp"),
-        (["compare", "synth:rung-60:2000000000", *SHORT[:2], "--no-sensitivity"], "results"),
+        (["compare", "synth:rung-60:2000000000", *SHORT[:2]], "results"),
     ],
 )
 def test_a_signal_ends_it_and_leaves_nothing(

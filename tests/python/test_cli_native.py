@@ -17,7 +17,7 @@ from sardonyx import _core
 
 pytestmark = pytest.mark.native
 TRACES = Path(__file__).resolve().parents[2] / "traces"
-SHORT = ("--limit", "3000", "--no-sensitivity")
+SHORT = ("--limit", "3000")
 
 
 def sardonyx(*arguments: str, where: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -166,7 +166,7 @@ def test_a_broken_trace_is_an_error(
 )
 def test_a_bad_option_is_an_error(tmp_path: Path, options: str, words: str) -> None:
     trace = str(TRACES / "redis.parquet")
-    given = ("compare", trace, "--designs", "esd", "--no-sensitivity", "--limit", "300")
+    given = ("compare", trace, "--designs", "esd", "--limit", "300")
     refused(*given, *options.split(), where=tmp_path, words=words)
 
 
@@ -228,5 +228,5 @@ def test_a_cancelled_call_is_an_error_and_leaves_nothing(tmp_path: Path) -> None
 def test_every_preset_simulates(tmp_path: Path) -> None:
     trace = str(TRACES / "sqlite3.parquet")
     for machine in json.loads(_core.machines()):
-        arguments = ("--machine", machine["name"], "--limit", "500", "--no-sensitivity")
+        arguments = ("--machine", machine["name"], "--limit", "500")
         sardonyx("compare", trace, *arguments, where=tmp_path)

@@ -53,7 +53,7 @@ def test_a_recording_compares_and_says_where_it_comes_from(tmp_path: Path) -> No
     assert found["program"] == "sqlite3" and found["level"] == "memory"
     assert found["records"] == said["traces"][0]["records"]
     sardonyx("trace", "check", "t.parquet", where=tmp_path)
-    options = ("--designs", "baseline,esd", "--limit", "2000", "--no-sensitivity", "--json", "-")
+    options = ("--designs", "baseline,esd", "--limit", "2000", "--json", "-")
     compared = sardonyx("compare", "t.parquet", *options, where=tmp_path)
     assert len(json.loads(compared.stdout)["runs"]) == 2
 

@@ -20,7 +20,12 @@ pub fn machines() -> String {
 pub fn machine(name_or_path: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
     let machine = config::Machine::load(name_or_path, &overrides).map_err(bad)?;
     let assumed = machine.assumed.iter().map(|assumed| {
-        json!({"parameter": assumed.parameter, "value": assumed.value, "why": assumed.why})
+        json!({
+            "parameter": assumed.parameter,
+            "value": assumed.value,
+            "why": assumed.why,
+            "range": assumed.range.as_ref().map(config::Range::document),
+        })
     });
     Ok(json!({
         "name": machine.name,

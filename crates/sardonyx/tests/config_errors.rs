@@ -294,3 +294,45 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_range_that_cannot_be_one_is_an_error() {
+    let assumed = |entry: &str| file(&format!("extends = \"esd\"\n[assumed]\n{entry}\n"));
+    for (entry, problem) in [
+        (
+            "\"core.width\" = { low = 1, high = 8, range = \"x\" }",
+            "without a why",
+        ),
+        ("\"core.width\" = { why = \"x\", low = 1 }", "half a range"),
+        (
+            "\"core.width\" = { why = \"x\", low = 1, high = 8 }",
+            "half a range",
+        ),
+        (
+            "\"core.width\" = { why = \"x\", low = 1, high = 8, range = \"x\", inert = \"x\" }",
+            "half a range",
+        ),
+        ("\"core.width\" = { why = \"x\", least = 1 }", "\"least\""),
+        (
+            "\"core.width\" = { why = \"x\", low = 5, high = 8, range = \"x\" }",
+            "4, is not between 5 and 8",
+        ),
+        (
+            "\"core.width\" = { why = \"x\", low = 0, high = 8, range = \"x\" }",
+            "its low: 0 is out of range",
+        ),
+        (
+            "\"core.width\" = { why = \"x\", low = \"a\", high = 8, range = \"x\" }",
+            "its low",
+        ),
+        (
+            "\"places.reuse\" = { why = \"x\", low = \"fifo\", high = \"lifo\", range = \"x\" }",
+            "takes words",
+        ),
+    ] {
+        let error = assumed(entry);
+        assert!(error.to_string().contains(problem), "{entry}: {error}");
+        assert!(error.to_string().contains("mine.toml"), "{error}");
+        assert_eq!(error.line, Some(3), "{error}");
+    }
+}

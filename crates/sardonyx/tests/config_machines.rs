@@ -1,6 +1,6 @@
 //! The machines that come with the program: each is valid, says where its values come from,
 //! survives a round trip and has the capacity that its source states.
-use sardonyx::config::{Machine, keys, presets};
+use sardonyx::config::{Machine, Range, keys, presets};
 use sardonyx::controller::encryption::ENABLED;
 use sardonyx::controller::mapping::efit::{EFIT, POLICY};
 use sardonyx::controller::mapping::esd::{
@@ -216,4 +216,75 @@ fn the_flat_map_has_every_key() {
     assert_eq!(parameters["units.aes.latency_ns"], 40.0);
     assert_eq!(parameters["esd.collision"], "keep");
     assert_eq!(parameters["cores"], 1);
+}
+
+/// What may be tried beside an assumed value.
+fn ends(range: &Range) -> Vec<&str> {
+    match range {
+        Range::Between { low, high, .. } => vec![low, high],
+        Range::Others(words) => words.iter().map(String::as_str).collect(),
+        Range::Inert(_) => Vec::new(),
+    }
+}
+
+#[test]
+fn every_assumed_value_says_what_else_it_may_be_or_why_that_cannot_matter() {
+    for preset in presets() {
+        for assumed in load(preset.name).assumed {
+            let place = format!("{} {}", preset.name, assumed.parameter);
+            let range = assumed.range.unwrap_or_else(|| {
+                panic!(
+                    "{place}: give it a range where its value is assumed, or say why it is inert"
+                )
+            });
+            if let Range::Between { low, high, why, .. } = &range {
+                let [low, value, high] =
+                    [low, &assumed.value, high].map(|text| text.parse::<f64>().unwrap());
+                assert!(low <= value && value <= high && low < high, "{place}");
+                assert!(!why.is_empty(), "{place}");
+            }
+            for end in ends(&range) {
+                Machine::load(preset.name, &[(&assumed.parameter, end)])
+                    .unwrap_or_else(|error| panic!("{place}: {error}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_papers_machines_have_ranges_of_their_own_for_what_decides_their_figures() {
+    for (name, at_least) in [("esd", 12), ("sca", 10), ("easy-pm", 10), ("pageforge", 8)] {
+        let machine = load(name);
+        let varied = machine.assumed.iter().filter(|assumed| {
+            matches!(
+                &assumed.range,
+                Some(Range::Between { .. } | Range::Others(_))
+            )
+        });
+        assert!(varied.count() >= at_least, "{name}");
+    }
+}
+
+#[test]
+fn a_range_belongs_to_a_value_as_its_mark_does() {
+    let range = |machine: &Machine, key: &str| {
+        let mut assumed = machine.assumed.iter();
+        let found = assumed.find(|assumed| assumed.parameter == key);
+        found.and_then(|assumed| assumed.range.clone())
+    };
+    let machine = load("esd");
+    assert_eq!(
+        range(&machine, "places.reuse"),
+        Some(Range::Others(vec!["lifo".to_owned(), "nearest".to_owned()]))
+    );
+    let set = Machine::load("esd", &[("core.width", "2")]).unwrap();
+    assert_eq!(range(&set, "core.width"), None);
+    let text = "extends = \"esd\"\n[core]\nwidth = 6\n[assumed]\n\
+                \"core.width\" = { why = \"ours\", low = 5, high = 7, range = \"near\" }\n";
+    let own = Machine::parse(text, "mine.toml").unwrap();
+    let Some(Range::Between { low, high, why, .. }) = range(&own, "core.width") else {
+        panic!("no range");
+    };
+    assert_eq!((&*low, &*high, &*why), ("5", "7", "near"));
+    assert_eq!(Machine::parse(&own.to_toml(), "mine.toml").unwrap(), own);
 }

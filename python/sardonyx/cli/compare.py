@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sardonyx import api
+from sardonyx._core import SardonyxError
 from sardonyx.cli.common import (
     MOST,
     PATH,
@@ -19,10 +21,22 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
-from sardonyx.cli.options import JsonTo, Limit, Machine, Set, Warmup, Workers
-from sardonyx.cli.places import check_replaced, fresh, point_latest
+from sardonyx.cli.options import (
+    Draws,
+    JsonTo,
+    Limit,
+    Machine,
+    Sensitivity,
+    Set,
+    Warmup,
+    Workers,
+    check_draws,
+)
+from sardonyx.cli.places import check_replaced, fresh, kept_runs, point_latest
 from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import save
+from sardonyx.cli.sensitivity import sensitivity_table
+from sardonyx.cli.sweep import View
 from sardonyx.cli.tables import compare_table
 from sardonyx.runs import jobs, origin
 from sardonyx.runs.comparison import Comparison
@@ -69,9 +83,15 @@ def compare(
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="Seed of the programs' keys and choices.")
     ] = 0,
-    sensitivity: Annotated[
-        bool, typer.Option(help="Also sweep ESD's cache sizes and policies on traces (Fig. 18).")
-    ] = True,
+    sensitivity: Sensitivity = False,
+    draws: Draws = None,
+    cache_sizes: Annotated[
+        bool,
+        typer.Option(
+            "--cache-sizes", help="Also sweep ESD's cache sizes and policies on traces (Fig. 18)."
+        ),
+    ] = False,
+    gone: Annotated[bool, typer.Option("--no-sensitivity", hidden=True)] = False,
     workers: Workers = None,
     directory: Annotated[
         Path | None,
@@ -93,12 +113,20 @@ def compare(
 
     sardonyx compare traces/redis.parquet --designs baseline,esd --set esd.efit_bytes=65536
 
-    sardonyx compare synth:rung-60 --limit 100000 --no-sensitivity --json -
+    sardonyx compare synth:rung-60 --limit 100000 --json -
 
     sardonyx compare traces/redis.parquet --cores 8 --distinct --warmup 50%
 
     sardonyx compare btree queue --machine sca --designs no-encryption,fca,sca --cores 4
+
+    sardonyx compare traces/*.parquet --sensitivity --out results/all
     """
+    if gone:
+        raise SardonyxError(
+            "--no-sensitivity: is gone, for nothing is swept unless asked; leave it out "
+            "(--cache-sizes sweeps ESD's caches, --sensitivity varies assumed keys)"
+        )
+    checked_draws = check_draws(sensitivity, draws)
     count, share = parse_warmup(warmup or "0")
     overrides = parse_settings(settings or ())
     shared = Settings(machine, overrides, count, copies, distinct, share)
@@ -109,7 +137,9 @@ def compare(
         seed=seed,
     )
     chosen = [name.strip() for name in designs.split(",") if name.strip()]
-    points = api.points(traces, chosen, limit, program, sensitivity=sensitivity)
+    points = api.points(traces, chosen, limit, program, cache_sizes=cache_sizes)
+    if sensitivity:
+        api.check_sensitivity(points, checked_draws)
     jobs.check(points, shared)
     check_json_target(json_to, traces)
     for line in beyond(point.source for point in points):
@@ -119,11 +149,26 @@ def compare(
     with output_directory(target):
         known = origin.origin(point.source for point in points)
         with Watcher(err) as watch:
-            comparison = Comparison(jobs.run(points, shared, workers, watch))
+            results = jobs.run(points, shared, workers, watch)
+        if sensitivity:
+            results = api.varied(
+                points,
+                shared,
+                results,
+                kept_runs(directory),
+                workers=workers,
+                draws=checked_draws,
+                seed=seed,
+                shown=partial(View, err),
+                say=note,
+            )
+        comparison = Comparison(results)
         report = save(comparison, target, known)
         if directory is None:
             point_latest(target)
     people = for_people(json_to)
     people.print(compare_table(comparison, people.width))
+    if results.sensitivity:
+        people.print(sensitivity_table(results.sensitivity, people.width))
     write_json(json_to, comparison.results.to_document())
     people.print(f"report: {report}", soft_wrap=True)

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from sardonyx._core import SardonyxError
 from sardonyx.cli.common import MOST
+from sardonyx.sweeps.sensitivity import DRAWS
 
 Machine = Annotated[
     str, typer.Option("--machine", "-m", help="A machine's name, or the path of its TOML file.")
@@ -40,3 +42,27 @@ JsonTo = Annotated[
         help="Write the same numbers as JSON to this file, or to standard output for -.",
     ),
 ]
+Sensitivity = Annotated[
+    bool,
+    typer.Option(
+        "--sensitivity",
+        help="Also run each assumed key at the ends of its range and all of them together, and say "
+        "which conclusions flip.",
+    ),
+]
+Draws = Annotated[
+    int | None,
+    typer.Option(
+        "--draws",
+        min=0,
+        max=10_000,
+        help=f"With --sensitivity: draws of all assumed keys together; default: {DRAWS}.",
+    ),
+]
+
+
+def check_draws(sensitivity: bool, draws: int | None) -> int:
+    """How many draws there are; an error if there is nothing that they could be of."""
+    if draws is not None and not sensitivity:
+        raise SardonyxError("--draws: are of --sensitivity; give both, or neither")
+    return DRAWS if draws is None else draws

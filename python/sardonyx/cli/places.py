@@ -29,6 +29,11 @@ def fresh(first: str) -> Path:
     return place
 
 
+def kept_runs(directory: Path | None) -> Path:
+    """Where the runs of a sensitivity are kept: with the results, or with those of all commands."""
+    return (RESULTS if directory is None else directory) / "sensitivity"
+
+
 def point_latest(place: Path) -> None:
     """``results/latest`` leads to this folder, and never to none between."""
     with tempfile.TemporaryDirectory(prefix=".sardonyx.", dir=RESULTS) as scratch:

@@ -7,6 +7,7 @@ more rows, never cut-off ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -27,6 +28,7 @@ from sardonyx.runs.measures import (
 )
 from sardonyx.runs.programs import per_transaction
 from sardonyx.runs.results import Results, Run
+from sardonyx.runs.sensitivity import MEAN, Sensitivity
 from sardonyx.sweeps.table import Goal, Swept, ranked
 
 WIDE = 108
@@ -59,7 +61,7 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
             style="dim",
         )
     )
-    parts += _assumed_note(assumed_by(comparison.runs(), "energy"))
+    parts += _assumed_note(assumed_by(comparison.runs(), "energy"), results.sensitivity)
     return Group(*parts)
 
 
@@ -104,7 +106,7 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
             relative,
         )
     assumed = sorted({name for row in rows if row.hangs for name in row.assumed})
-    return Group(table, *_assumed_note(assumed))
+    return Group(table, *_assumed_note(assumed, None))
 
 
 def exhibit_table(exhibit: Exhibit) -> RenderableType:
@@ -126,6 +128,7 @@ def exhibit_table(exhibit: Exhibit) -> RenderableType:
 
 def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> Table:
     designs = comparison.beside_baseline
+    mark = _Marks(comparison.results.sensitivity)
     wide = width >= WIDE
     gap = 2 if wide else 1
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
@@ -146,42 +149,61 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
         cells = {}
         base = comparison.run(workload, BASELINE)
         if base:
-            cells[BASELINE] = [_absolute([base], m) for m in measures]
+            cells[BASELINE] = [_absolute([base], m, mark) for m in measures]
         for design in designs:
             if run := comparison.run(workload, design):
                 runs = [run, base] if base else [run]
                 values = [comparison.value(m.of, workload, design, BASELINE) for m in measures]
-                cells[design] = [_cell(v, m, runs) for v, m in zip(values, measures, strict=True)]
+                cells[design] = [
+                    written(v, m.unit) + mark(v, m, runs, design, workload)
+                    for v, m in zip(values, measures, strict=True)
+                ]
         rows(workload, cells)
     if len(comparison.workloads) > 1:
         table.add_section()
-        means = {BASELINE: [_absolute(comparison.runs(BASELINE), m) for m in measures]} | {
-            d: [_cell(comparison.mean(m, d), m, comparison.runs(BASELINE, d)) for m in measures]
-            for d in designs
-        }
+        means = {BASELINE: [_absolute(comparison.runs(BASELINE), m, mark) for m in measures]}
+        for design in designs:
+            runs = comparison.runs(BASELINE, design)
+            means[design] = [
+                written(v := comparison.mean(m, design), m.unit) + mark(v, m, runs, design)
+                for m in measures
+            ]
         rows(f"mean of {len(comparison.workloads)}", means)
     return table
 
 
-def _cell(value: float | None, measure: Measure, runs: Sequence[Run]) -> str:
-    return written(value, measure.unit) + _mark(value, measure, runs)
-
-
-def _absolute(runs: Sequence[Run], measure: Measure) -> str:
+def _absolute(runs: Sequence[Run], measure: Measure, mark: _Marks) -> str:
     """The baseline's own figure, over runs their geometric mean."""
     value = geometric_mean(run.metric(measure.base) for run in runs) if measure.base else None
     text = written(value, measure.base_unit) if measure.base_unit else _plain(value)
-    return text + _mark(value, measure, runs)
+    return text + mark(value, measure, runs, BASELINE)
 
 
 def _plain(value: float | None) -> str:
     return "–" if value is None else f"{value:#.3g}".rstrip(".")
 
 
-def _mark(value: float | None, measure: Measure, runs: Sequence[Run]) -> str:
-    """A dagger at a figure of time or energy that rests on something assumed."""
-    hangs = value is not None and measure.aspect in HANGING and assumed_by(runs, measure.aspect)
-    return DAGGER if hangs else " "
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """Which figures have a dagger: those whose conclusion flips with an assumed key, or, as long
+    as nobody has tried, those of time or energy that rest on something assumed.
+    """
+
+    sensitivity: Sensitivity | None
+
+    def __call__(
+        self,
+        value: float | None,
+        measure: Measure,
+        runs: Sequence[Run],
+        design: str,
+        workload: str = MEAN,
+    ) -> str:
+        if value is None or measure.aspect not in HANGING:
+            return " "
+        if self.sensitivity is None:
+            return DAGGER if assumed_by(runs, measure.aspect) else " "
+        return DAGGER if self.sensitivity.flipped(measure.key, design, BASELINE, workload) else " "
 
 
 def _plain_figures(results: Results) -> RenderableType:
@@ -236,16 +258,26 @@ def _programs(results: Results) -> RenderableType:
         "transaction; look-ups in the counter cache that hit.",
         style="dim",
     )
-    return Group(table, note, *_assumed_note(assumed_by(results.runs, "time")))
+    return Group(table, note, *_assumed_note(assumed_by(results.runs, "time"), results.sensitivity))
 
 
-def _assumed_note(names: Sequence[str]) -> list[Text]:
+def _assumed_note(names: Sequence[str], sensitivity: Sensitivity | None) -> list[Text]:
     """On what figures rest, if on anything assumed."""
     if not names:
         return []
+    if sensitivity is not None:
+        return [
+            Text(
+                f"{DAGGER} what this says beside the baseline (better or worse, and by 5 %) flips "
+                f"with an assumed key in its range, or with all drawn together; of "
+                f"{len(sensitivity.keys)} keys {len(sensitivity.flipping)} flip something.",
+                style="dim",
+            )
+        ]
     number = f"{len(names)} assumed {'parameter' if len(names) == 1 else 'parameters'}"
     where = "results.json lists them by run, report.html with value and reason"
-    return [Text(f"{DAGGER} time or energy, rests on {number}; {where}.", style="dim")]
+    tried = "no sensitivity was run (--sensitivity says what flips)"
+    return [Text(f"{DAGGER} time or energy, rests on {number}; {tried}; {where}.", style="dim")]
 
 
 def _claim_name(row: ClaimRow) -> Text:

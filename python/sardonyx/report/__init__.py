@@ -22,6 +22,7 @@ from sardonyx.report import (
     performance,
     persistence,
     savings,
+    sensitivity,
     stores,
     sweeps,
     tailbench,
@@ -68,6 +69,10 @@ def write_report(
         drawn, table = claims.figures(beside.claims), page.claims(beside.claims)
         groups.insert(0, Group("claims", "Beside the paper", drawn, table))
     groups += _groups(comparison)
+    if found := comparison.results.sensitivity:
+        swings = [sensitivity.tornado(found)]
+        inner = sensitivity.tables(found)
+        groups.append(Group("sensitivity", "Sensitivity to assumed keys", swings, inner))
     write_text(path, page.render(comparison, groups, beside))
 
 

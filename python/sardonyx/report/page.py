@@ -37,6 +37,7 @@ from sardonyx.runs.measures import (
 )
 from sardonyx.runs.programs import ACCESSES, BYTES, runtime_ratio, traffic_ratio
 from sardonyx.runs.results import Machine, Results, Trace
+from sardonyx.runs.sensitivity import MEAN
 
 #: What programs stand beside.
 PLAIN = "no-encryption"
@@ -283,9 +284,11 @@ def _summary(comparison: Comparison) -> Group:
     measures = list(MEASURES.values())
     heads = [_heading(m) for m in measures]
     means = {d: [comparison.mean(m, d) for m in measures] for d in designs}
+    found = comparison.results.sensitivity
+    several = MEAN if len(comparison.workloads) > 1 else comparison.workloads[0]
     rests = {
         (d, m.key): assumed_by(comparison.runs(BASELINE, d), m.aspect)
-        if m.aspect in HANGING
+        if m.aspect in HANGING and (found is None or found.flipped(m.key, d, BASELINE, several))
         else []
         for d in designs
         for m in measures
@@ -307,8 +310,13 @@ def _summary(comparison: Comparison) -> Group:
         f"Over {count} {'workload' if count == 1 else 'workloads'}, each beside the baseline on "
         "the same trace. "
         "Speed-ups, IPC, energy and p99 are geometric means, shares arithmetic ones; IPC and "
-        "energy are ratios to the baseline. Best in bold. † is a time or an energy that rests on "
-        "assumed parameters."
+        "energy are ratios to the baseline. Best in bold. "
+    ) + (
+        "† is a time or an energy that rests on assumed parameters; no sensitivity was run, which "
+        "would say what flips with them."
+        if found is None
+        else "† is a figure whose conclusion (better or worse, and by 5 %) flips with an assumed "
+        "parameter in its range, or with all drawn together."
     )
     per_trace = [
         _row(

@@ -28,6 +28,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from sardonyx.files import FileError, is_special, replacing, write_text
+from sardonyx.runs.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
     import pandas
@@ -286,6 +287,8 @@ class Results:
     machine: Machine
     traces: tuple[Trace, ...] = ()
     runs: tuple[Run, ...] = field(kw_only=True)
+    #: What hangs on assumed keys, if that was asked.
+    sensitivity: Sensitivity | None = field(default=None, kw_only=True)
 
     @property
     def designs(self) -> list[str]:
@@ -347,6 +350,8 @@ class Results:
     def to_document(self) -> dict[str, Any]:
         """The JSON document: what ``from_document`` reads back to an equal value."""
         document: dict[str, Any] = _ADAPTER.dump_python(self, by_alias=True)
+        if self.sensitivity is None:
+            del document["sensitivity"]
         return document
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -311,7 +311,7 @@ class Simulate(Kind):
             words += [] if value == default else [option, str(value)]
         if options.middle or not options.software_log:
             return ()  # `compare` has no such option
-        return (*words, *(["--distinct"] if options.distinct else []), "--no-sensitivity")
+        return (*words, *(["--distinct"] if options.distinct else []))
 
 
 @lru_cache

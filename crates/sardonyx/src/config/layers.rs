@@ -11,6 +11,7 @@ use crate::units::{Energy, Time};
 use super::error::{ConfigError, Place};
 use super::keys;
 use super::presets::{self, Preset};
+use super::ranges::{self, Written};
 use super::read::{self, Document, Raw, Setting};
 use super::{Assumed, Machine, check, write};
 
@@ -24,7 +25,7 @@ pub(super) struct Layers {
     name: String,
     source: String,
     settings: BTreeMap<&'static str, Setting>,
-    assumed: BTreeMap<&'static str, String>,
+    assumed: BTreeMap<&'static str, (String, Option<Written>, Place)>,
 }
 
 impl Layers {
@@ -55,7 +56,7 @@ impl Layers {
             layers.assumed.remove(key.name);
             layers.settings.insert(key.name, setting);
         }
-        for (key, why, place) in document.assumed {
+        for (key, why, range, place) in document.assumed {
             if !layers.settings.contains_key(key.name) && key.default.is_none() {
                 return Err(ConfigError::key(
                     &place,
@@ -64,7 +65,7 @@ impl Layers {
                     "give it a value or remove the mark",
                 ));
             }
-            layers.assumed.insert(key.name, why);
+            layers.assumed.insert(key.name, (why, range, place));
         }
         Ok(layers)
     }
@@ -114,20 +115,9 @@ impl Layers {
         if !has_starvation(&settings) {
             settings.remove(STARVATION);
         }
-        let assumed = keys::all().filter_map(|key| {
-            let default = match (self.settings.contains_key(key.name), key.default) {
-                (false, Some((_, Origin::Assumed(why)))) => Some(why),
-                _ => None,
-            };
-            let why = self.assumed.get(key.name).map(String::as_str);
-            Some(Assumed {
-                parameter: key.name.to_owned(),
-                value: write::literal(settings.find(key.name)?),
-                why: why.or(default)?.to_owned(),
-            })
-        });
+        let assumed = keys::all().filter_map(|key| self.doubted(key, &settings));
         let machine = Machine {
-            assumed: assumed.collect(),
+            assumed: assumed.collect::<Result<_, _>>()?,
             engine: EngineParams::of(&settings),
             core: CoreParams::of(&settings),
             cores: settings.get(&keys::CORES),
@@ -138,6 +128,35 @@ impl Layers {
         };
         check::consistent(&machine, &self)?;
         Ok(machine)
+    }
+
+    /// What is assumed of `key`, if anything is.
+    fn doubted(
+        &self,
+        key: &'static Row,
+        settings: &Settings,
+    ) -> Option<Result<Assumed, ConfigError>> {
+        let default = match (self.settings.contains_key(key.name), key.default) {
+            (false, Some((_, Origin::Assumed(why)))) => Some(why),
+            _ => None,
+        };
+        let value = settings.find(key.name)?;
+        let (why, range) = match (self.assumed.get(key.name), default) {
+            (Some((why, Some(range), place)), _) => {
+                match ranges::of_file(key, value, range, place, settings) {
+                    Ok(range) => (why.as_str(), Some(range)),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+            (Some((why, None, _)), _) => (why.as_str(), ranges::declared(key, value)),
+            (None, default) => (default?, ranges::declared(key, value)),
+        };
+        Some(Ok(Assumed {
+            parameter: key.name.to_owned(),
+            value: write::literal(value),
+            why: why.to_owned(),
+            range,
+        }))
     }
 
     /// A fault of the values of `keys` together, told of the one that the user wrote: the first of
@@ -198,7 +217,7 @@ fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value, Con
 }
 
 /// The same, or what is wrong with it.
-fn value(kind: Kind, setting: &Setting, before: &Settings) -> Result<Value, String> {
+pub(super) fn value(kind: Kind, setting: &Setting, before: &Settings) -> Result<Value, String> {
     let raw = &setting.raw;
     let fault_if = |bad: bool, fault: &str| match bad {
         true => Err(format!("{raw} {fault}")),

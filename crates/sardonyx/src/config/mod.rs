@@ -9,6 +9,7 @@ mod keys;
 mod layers;
 mod names;
 mod presets;
+mod ranges;
 mod read;
 mod reference;
 mod write;
@@ -20,6 +21,7 @@ use crate::settings::{Setting, Settings};
 pub use error::ConfigError;
 pub use keys::all as keys;
 pub use presets::{Preset, all as presets};
+
 pub use reference::reference;
 
 /// A value that no source gives, so that a report can mark what depends on it.
@@ -31,6 +33,28 @@ pub struct Assumed {
     pub value: String,
     /// Why this value.
     pub why: String,
+    /// What it may plausibly be instead; none where a machine's file does not say.
+    pub range: Option<Range>,
+}
+
+/// What an assumed value may plausibly be instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// Anything between two values, as a machine's file would write them, and the value itself.
+    Between {
+        /// The least.
+        low: String,
+        /// The most.
+        high: String,
+        /// Whether only whole numbers will do.
+        whole: bool,
+        /// Why these, and the source where there is one.
+        why: String,
+    },
+    /// The key's other words: each, as `--set` takes it.
+    Others(Vec<String>),
+    /// Another value can change no figure that a comparison gives; why.
+    Inert(String),
 }
 
 /// A validated machine.

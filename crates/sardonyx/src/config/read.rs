@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, Place};
 use super::names;
+use super::ranges::Written;
 use crate::settings::Row;
 
 /// A value as somebody wrote it.
@@ -64,8 +65,8 @@ pub(super) struct Document {
     pub extends: Option<(String, Place)>,
     /// Keys and values.
     pub settings: Vec<(&'static Row, Setting)>,
-    /// The `[assumed]` table: key, why, place.
-    pub assumed: Vec<(&'static Row, String, Place)>,
+    /// The `[assumed]` table: key, why, what else it may be, place.
+    pub assumed: Vec<(&'static Row, String, Option<Written>, Place)>,
 }
 
 /// Reads one file's text; `file` is its name in errors.
@@ -144,15 +145,7 @@ impl Reader<'_> {
                 "keep exactly one of the two",
             ));
         }
-        let raw = match value {
-            DeValue::Integer(digits) => Raw::Integer(digits.as_str().into(), digits.radix()),
-            DeValue::Float(text) => Raw::Float(text.as_str().into()),
-            DeValue::Boolean(value) => Raw::Bool(*value),
-            DeValue::String(text) => Raw::Text(text.to_string()),
-            DeValue::Array(_) => Raw::Other("array"),
-            DeValue::Datetime(_) => Raw::Other("date"),
-            DeValue::Table(_) => Raw::Other("table"),
-        };
+        let raw = raw(value);
         self.out.settings.push((key, Setting { raw, in_ns, place }));
         Ok(())
     }
@@ -160,16 +153,61 @@ impl Reader<'_> {
     fn assumed(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
         for (key, value) in table {
             let path = joined(section, key.get_ref());
-            if let DeValue::Table(inner) = value.get_ref() {
-                self.assumed(&path, inner)?;
-                continue;
-            }
             let place = self.place(key.span().start);
+            let (why, range) = match value.get_ref() {
+                DeValue::Table(inner) if names::find(&path).is_some() => {
+                    self.doubted(&path, inner, &place)?
+                }
+                DeValue::Table(inner) => {
+                    self.assumed(&path, inner)?;
+                    continue;
+                }
+                value => {
+                    find(&path, &place)?;
+                    (self.text_of(&path, value, &place)?, None)
+                }
+            };
             let (key, _) = find(&path, &place)?;
-            let why = self.text_of(&path, value.get_ref(), &place)?;
-            self.out.assumed.push((key, why, place));
+            self.out.assumed.push((key, why, range, place));
         }
         Ok(())
+    }
+
+    /// An assumption with what the value may be instead: `why`, and `low`, `high` and `range` or `inert`.
+    fn doubted(
+        &self,
+        path: &str,
+        table: &DeTable<'_>,
+        place: &Place,
+    ) -> Result<(String, Option<Written>), ConfigError> {
+        let form = "write { why = \"..\", low = .., high = .., range = \"why these\" } or \
+                    { why = \"..\", inert = \"why it cannot matter\" }";
+        let bad = |problem: String| Err(ConfigError::key(place, path, problem, form));
+        let known = ["why", "low", "high", "range", "inert"];
+        let mut given: [Option<&DeValue<'_>>; 5] = [None; 5];
+        for (key, value) in table {
+            let Some(at) = known.iter().position(|known| known == key.get_ref()) else {
+                return bad(format!(
+                    "has \"{}\", which no assumption has",
+                    key.get_ref()
+                ));
+            };
+            given[at] = Some(value.get_ref());
+        }
+        let text = |value: &DeValue<'_>| self.text_of(path, value, place);
+        let [why, low, high, range, inert] = given;
+        let Some(why) = why else {
+            return bad("is assumed without a why".to_owned());
+        };
+        let range = match (low, high, range, inert) {
+            (Some(low), Some(high), Some(range), None) => {
+                Some(Written::Between(raw(low), raw(high), text(range)?))
+            }
+            (None, None, None, Some(inert)) => Some(Written::Inert(text(inert)?)),
+            (None, None, None, None) => None,
+            _ => return bad("has half a range".to_owned()),
+        };
+        Ok((text(why)?, range))
     }
 
     fn text_of(&self, path: &str, value: &DeValue<'_>, at: &Place) -> Result<String, ConfigError> {
@@ -183,6 +221,18 @@ impl Reader<'_> {
                 "write it in quotes",
             )),
         }
+    }
+}
+
+fn raw(value: &DeValue<'_>) -> Raw {
+    match value {
+        DeValue::Integer(digits) => Raw::Integer(digits.as_str().into(), digits.radix()),
+        DeValue::Float(text) => Raw::Float(text.as_str().into()),
+        DeValue::Boolean(value) => Raw::Bool(*value),
+        DeValue::String(text) => Raw::Text(text.to_string()),
+        DeValue::Array(_) => Raw::Other("array"),
+        DeValue::Datetime(_) => Raw::Other("date"),
+        DeValue::Table(_) => Raw::Other("table"),
     }
 }
 

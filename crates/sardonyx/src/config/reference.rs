@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Machine, keys, presets};
+use super::{Machine, Range, keys, presets};
 use crate::controller::designs::{self, About, AnyLayer, Design, Stack};
 use crate::settings::{Origin, Row, Value};
 
@@ -84,7 +84,13 @@ fn keys_by_section(out: &mut String) {
         };
         let assumed = machine.assumed.iter().find(|a| a.parameter == key.name);
         let source = match (assumed, key.default) {
-            (Some(assumed), _) => format!("assumed: {}", assumed.why),
+            (Some(assumed), _) => {
+                format!(
+                    "assumed: {}{}",
+                    assumed.why,
+                    otherwise(assumed.range.as_ref())
+                )
+            }
             (None, Some((_, Origin::Source(source)))) => source.to_owned(),
             _ => comment(text, key).to_owned(),
         };
@@ -93,6 +99,16 @@ fn keys_by_section(out: &mut String) {
             out,
             "| `{name}` | {meaning} | {range} | {value} | {source} |"
         );
+    }
+}
+
+/// What an assumed value may be instead.
+fn otherwise(range: Option<&Range>) -> String {
+    match range {
+        Some(Range::Between { low, high, why, .. }) => format!(". From {low} to {high}: {why}"),
+        Some(Range::Others(words)) => format!(". Or {}", words.join(", ")),
+        Some(Range::Inert(why)) => format!(". Changes no figure: {why}"),
+        None => String::new(),
     }
 }
 

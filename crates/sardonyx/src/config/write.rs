@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use serde_json::{Map, Number};
 
-use super::Machine;
 use super::keys;
+use super::{Machine, Range};
 use crate::settings::{Kind, Value};
 
 /// A value as TOML writes it.
@@ -61,7 +61,24 @@ pub(super) fn toml(machine: &Machine) -> String {
         out.push_str("\n[assumed]\n");
         for assumed in &machine.assumed {
             let (parameter, why) = (quoted(&assumed.parameter), quoted(&assumed.why));
-            let _ = writeln!(out, "{parameter} = {why}");
+            let written = match &assumed.range {
+                Some(Range::Between {
+                    low,
+                    high,
+                    why: range,
+                    ..
+                }) => {
+                    format!(
+                        "{{ why = {why}, low = {low}, high = {high}, range = {} }}",
+                        quoted(range)
+                    )
+                }
+                Some(Range::Inert(inert)) => {
+                    format!("{{ why = {why}, inert = {} }}", quoted(inert))
+                }
+                Some(Range::Others(_)) | None => why,
+            };
+            let _ = writeln!(out, "{parameter} = {written}");
         }
     }
     out

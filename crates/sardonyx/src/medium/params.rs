@@ -6,7 +6,7 @@
 
 use crate::line::LINE_BYTES;
 use crate::settings::{
-    AnyKey, Kind, Origin, Row, Setting, Settings, Value, Word, clock, keys, latency, rows, section,
+    AnyKey, Doubt, Kind, Origin, Row, Setting, Settings, Value, Word, clock, keys, latency, rows, section,
     words,
 };
 use crate::units::{Energy, Time};
@@ -231,7 +231,8 @@ macro_rules! units {
                     concat!($what, ": energy of one use"),
                 ),
                 Row {
-                    default: Some($number),
+                    default: Some($number.0),
+                    doubt: $number.1,
                     ..Row::required(
                         concat!("units.", $name, ".number"),
                         int(0, 4_096),
@@ -243,15 +244,28 @@ macro_rules! units {
     };
 }
 
+/// How many units there are, who says so, and what else it may be.
+type Number = ((Value, Origin), Option<Doubt>);
+
 /// One unit, whose interval says how much it does.
-const ONE: (Value, Origin) = (Value::Int(1), Origin::Source("its interval speaks for it"));
+const ONE: Number = (
+    (Value::Int(1), Origin::Source("its interval speaks for it")),
+    None,
+);
 /// A unit a core: what computes a line's hash.
-const A_CORE: (Value, Origin) = (
-    Value::Int(0),
-    Origin::Assumed(
-        "one a core: ESD Sec. IV-E has the core compute hashes, and the 80 % of write latency in Fig. 17 \
-         leave no room for a queue before 321 ns of SHA-1",
+const A_CORE: Number = (
+    (
+        Value::Int(0),
+        Origin::Assumed(
+            "one a core: ESD Sec. IV-E has the core compute hashes, and the 80 % of write latency in Fig. 17 \
+             leave no room for a queue before 321 ns of SHA-1",
+        ),
     ),
+    Some(Doubt::Between(
+        "0",
+        "1",
+        "one a core, or one for all: ESD Sec. III-C's cascade blocking may mean a single unit",
+    )),
 );
 
 units! {

@@ -21,6 +21,16 @@ pub enum Origin {
     Assumed(&'static str),
 }
 
+/// What else an assumed value may plausibly be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Anything between two values, written as a machine's file has them; why these, and the source
+    /// where there is one.
+    Between(&'static str, &'static str, &'static str),
+    /// Another value can change no figure that a comparison gives; why.
+    Inert(&'static str),
+}
+
 /// A parameter, without its type.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -32,6 +42,9 @@ pub struct Row {
     pub meaning: &'static str,
     /// What it is unless a machine says otherwise; without one every machine must say.
     pub default: Option<(Value, Origin)>,
+    /// What an assumed default may be instead. A key of words or a flag needs none: its other words
+    /// are what it may be.
+    pub doubt: Option<Doubt>,
 }
 
 impl Row {
@@ -42,6 +55,7 @@ impl Row {
             kind,
             meaning,
             default: None,
+            doubt: None,
         }
     }
 
@@ -71,6 +85,13 @@ impl<T> Key<T> {
             row: Row::required(name, kind, meaning),
             of: PhantomData,
         }
+    }
+
+    /// The key, whose assumed default may be something else.
+    #[must_use]
+    pub const fn doubted(mut self, doubt: Doubt) -> Key<T> {
+        self.row.doubt = Some(doubt);
+        self
     }
 
     const fn with(
@@ -147,7 +168,17 @@ pub struct CacheKey {
 /// Largest on-chip cache; larger ones would only fill the host's memory.
 const MAX_CACHE_BYTES: u64 = 1 << 28;
 
+/// Of a number of ways that nobody gives.
+const WAYS: Doubt = Doubt::Between("4", "16", "from 4 ways to the 16 of SCA's counter cache");
+
 impl CacheKey {
+    /// The cache, whose assumed size may be another.
+    #[must_use]
+    pub const fn doubted(mut self, doubt: Doubt) -> CacheKey {
+        self.bytes.row.doubt = Some(doubt);
+        self
+    }
+
     /// A cache of `bytes` bytes and eight ways, with the names and the meanings of both.
     pub const fn new(
         entry_bytes: u64,
@@ -160,7 +191,7 @@ impl CacheKey {
         let assumed = Origin::Assumed("no source");
         CacheKey {
             bytes: Key::int(names[0], range, bytes, origin, meanings[0]),
-            ways: Key::int(names[1], (1, 1024), 8, assumed, meanings[1]),
+            ways: Key::int(names[1], (1, 1024), 8, assumed, meanings[1]).doubted(WAYS),
             entry_bytes,
         }
     }
@@ -267,22 +298,25 @@ pub(crate) use words;
 
 /// The parameters of a layer: how each is made ([`Key`] says of what), where its default comes from and
 /// what it means. For a cache: what both names begin with, bytes of an entry and in all, where those
-/// come from, and the two meanings.
+/// come from, and the two meanings. `in Between(low, high, why)` says what an assumed number may be
+/// instead, `in Inert(why)` why that cannot matter.
 macro_rules! keys {
     ($(
         $name:ident: $type:ty = $make:ident($($what:expr),*),
-        $origin:ident($why:literal), $meaning:literal;
+        $origin:ident($why:literal), $meaning:literal
+        $(in $doubt:ident($($than:literal),+))?;
     )*) => {
         $(#[doc = $meaning]
         pub static $name: $crate::settings::Key<$type> = $crate::settings::Key::$make(
             $($what,)*
             $crate::settings::Origin::$origin($why),
             $meaning,
-        );)*
+        )$(.doubted($crate::settings::Doubt::$doubt($($than),+)))?;)*
     };
     ($(
         $name:ident = cache($prefix:literal, $entry:expr, $bytes:literal),
-        $origin:ident($why:literal), $meaning:literal, $ways:literal;
+        $origin:ident($why:literal), $meaning:literal, $ways:literal
+        $(in $doubt:ident($($than:literal),+))?;
     )*) => {
         $(#[doc = $meaning]
         pub static $name: $crate::settings::CacheKey = $crate::settings::CacheKey::new(
@@ -291,7 +325,7 @@ macro_rules! keys {
             $crate::settings::Origin::$origin($why),
             [concat!($prefix, "bytes"), concat!($prefix, "ways")],
             [$meaning, $ways],
-        );)*
+        )$(.doubted($crate::settings::Doubt::$doubt($($than),+)))?;)*
     };
 }
 pub(crate) use keys;

@@ -40,7 +40,8 @@ keys! {
 keys! {
     COUNTER_CACHE = cache("encryption.counter_cache.", LINE_BYTES, 524_288),
         Assumed("ESD states no counter cache; EASY-PM's Table I has 512 KB"),
-        "Counter cache", "Ways of the counter cache";
+        "Counter cache", "Ways of the counter cache"
+        in Between("131072", "2097152", "from the least to the middle of what SCA Fig. 15 sweeps (128 KB to 8 MB); SCA's own is 1 MB a core");
 }
 
 const ON_DEMAND: &str =

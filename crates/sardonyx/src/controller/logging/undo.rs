@@ -33,13 +33,16 @@ keys! {
         "Transactions that the log manager has registers for at one time";
     RECORDS: u64 = int("log.records", (1, 1024), 64),
         Assumed("no source; a bucket of 32 KiB"),
-        "Records of a bucket, each of seven old lines and a header";
+        "Records of a bucket, each of seven old lines and a header"
+        in Between("16", "256", "a quarter of the default and four times: buckets of 8 to 128 KiB");
     BUCKETS: u64 = int("log.buckets", (1, 32_768), 128),
         Assumed("no source; four for each of 32 transactions"),
-        "Buckets of the log";
+        "Buckets of the log"
+        in Between("64", "512", "two to sixteen for each of 32 transactions");
     TIMEOUT: u64 = int("log.timeout_ns", (1, 1 << 40), 2048),
         Assumed("no source; 4096 cycles at 2 GHz"),
-        "Nanoseconds after which a record that is not full gets its header";
+        "Nanoseconds after which a record that is not full gets its header"
+        in Between("512", "8192", "a quarter of the default and four times");
 }
 
 /// The log manager's keys.

@@ -27,10 +27,12 @@ keys! {
 keys! {
     FINGERPRINT_CACHE = cache("dedup_sha1.fingerprint_cache.", LINE_BYTES, 524_288),
         Assumed("ESD does not state the rivals' caches: as ESD's own"),
-        "Cache of the fingerprint index", "Its ways";
+        "Cache of the fingerprint index", "Its ways"
+        in Between("262144", "1048576", "half and twice ESD's own; the rivals' entries are larger than ESD's");
     MAPPING_CACHE = cache("dedup_sha1.mapping_cache.", LINE_BYTES, 524_288),
         Assumed("ESD does not state the rivals' caches: as ESD's own"),
-        "Cache of mapping, inverse and counts", "Its ways";
+        "Cache of mapping, inverse and counts", "Its ways"
+        in Between("262144", "1048576", "half and twice ESD's own; the rivals' entries are larger than ESD's");
 }
 
 /// What this file has.

@@ -24,10 +24,12 @@ keys! {
 keys! {
     FINGERPRINT_CACHE = cache("dewrite.fingerprint_cache.", LINE_BYTES, 524_288),
         Assumed("ESD does not state the rivals' caches: as ESD's own"),
-        "Cache of the hash table", "Its ways";
+        "Cache of the hash table", "Its ways"
+        in Between("262144", "1048576", "half and twice ESD's own; the rivals' entries are larger than ESD's");
     MAPPING_CACHE = cache("dewrite.mapping_cache.", LINE_BYTES, 524_288),
         Assumed("ESD does not state the rivals' caches: as ESD's own"),
-        "Cache of mapping, inverse and free map", "Its ways";
+        "Cache of mapping, inverse and free map", "Its ways"
+        in Between("262144", "1048576", "half and twice ESD's own; the rivals' entries are larger than ESD's");
 }
 
 /// What this file has.

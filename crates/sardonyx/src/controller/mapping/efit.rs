@@ -19,9 +19,11 @@ keys! {
         Source("ESD Sec. III-D"), "Which entry a full EFIT set gives up";
     REFRESH_EVERY: u64 = int("esd.refresh_every", (0, 1 << 60), 1_048_576),
         Assumed("ESD Sec. III-D gives no period"),
-        "EFIT look-ups between two refreshes; 0 for none";
+        "EFIT look-ups between two refreshes; 0 for none"
+        in Between("65536", "16777216", "from twice the 37,449 entries of Table I's EFIT, so that each is seen, to one refresh in a recording of 16 million writes");
     REFRESH_BY: u8 = int("esd.refresh_by", (0, 255), 1),
-        Assumed("ESD Sec. III-D gives no amount"), "What a refresh subtracts from every referH";
+        Assumed("ESD Sec. III-D gives no amount"), "What a refresh subtracts from every referH"
+        in Between("1", "16", "referH is one byte (ESD Fig. 9): 16 forget its largest in 16 refreshes");
 }
 
 /// Bytes of an entry: check bits 8, place 4 + 1, count 1 (ESD Fig. 9).

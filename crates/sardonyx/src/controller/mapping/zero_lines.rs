@@ -34,7 +34,8 @@ keys! {
 
 keys! {
     CACHE = cache("zero_lines.cache.", LINE_BYTES, 65_536),
-        Assumed("no source; bits of 32 MiB"), "Cache of the bits", "Its ways";
+        Assumed("no source; bits of 32 MiB"), "Cache of the bits", "Its ways"
+        in Between("16384", "262144", "a quarter and four times: bits of 8 to 128 MiB");
 }
 
 /// What this file has.

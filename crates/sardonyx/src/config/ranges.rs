@@ -1,0 +1,142 @@
+//! What assumed values may plausibly be instead. A range stands where the value does: beside a default
+//! in the code, or in the `[assumed]` table of a machine's file. A key of words, or a flag, needs none.
+//! Left out: what the other values do to figures, which Python's `sensitivity` runs.
+
+use serde_json::json;
+
+use crate::settings::{Doubt, Kind, Row, Settings, Value};
+
+use super::Range;
+use super::error::{ConfigError, Place};
+use super::layers::value;
+use super::read::{Raw, Setting};
+use super::write::literal;
+
+impl Range {
+    /// `{"low", "high", "whole", "why"}`, values as `--set` takes them and whether only whole numbers
+    /// will do; `{"others"}`; or `{"inert"}`.
+    pub fn document(&self) -> serde_json::Value {
+        match self {
+            Range::Between {
+                low,
+                high,
+                whole,
+                why,
+            } => json!({"low": low, "high": high, "whole": whole, "why": why}),
+            Range::Others(words) => json!({"others": words}),
+            Range::Inert(why) => json!({"inert": why}),
+        }
+    }
+}
+
+/// A range as a machine's file writes it.
+#[derive(Clone, Debug)]
+pub(super) enum Written {
+    /// `low`, `high`, `range`.
+    Between(Raw, Raw, String),
+    /// `inert`.
+    Inert(String),
+}
+
+/// What the key's own declaration says of `value`; nothing if that lies outside.
+pub(super) fn declared(key: &Row, value: Value) -> Option<Range> {
+    match key.doubt {
+        Some(Doubt::Inert(why)) => Some(Range::Inert(why.to_owned())),
+        Some(Doubt::Between(low, high, why)) => {
+            let bare = |text: &str| Raw::Bare(text.to_owned());
+            between(
+                key,
+                value,
+                [&bare(low), &bare(high)],
+                why,
+                &Settings::default(),
+            )
+            .ok()
+        }
+        None => others(key.kind, value),
+    }
+}
+
+/// The range that a machine's file gives.
+pub(super) fn of_file(
+    key: &'static Row,
+    current: Value,
+    written: &Written,
+    place: &Place,
+    settings: &Settings,
+) -> Result<Range, ConfigError> {
+    match written {
+        Written::Inert(why) => Ok(Range::Inert(why.clone())),
+        Written::Between(low, high, why) => between(key, current, [low, high], why, settings)
+            .map_err(|(problem, remedy)| ConfigError::key(place, key.name, problem, remedy)),
+    }
+}
+
+/// The words of a key, or of a flag, but for the current one.
+fn others(kind: Kind, current: Value) -> Option<Range> {
+    let words: Vec<String> = match (kind, current) {
+        (Kind::Bool, Value::Bool(flag)) => vec![(!flag).to_string()],
+        (Kind::Word(words), Value::Word(word)) => {
+            let others = words.iter().filter(|other| **other != word);
+            others.map(|other| (*other).to_owned()).collect()
+        }
+        _ => return None,
+    };
+    Some(Range::Others(words))
+}
+
+fn between(
+    key: &Row,
+    current: Value,
+    [low, high]: [&Raw; 2],
+    why: &str,
+    settings: &Settings,
+) -> Result<Range, (String, String)> {
+    let number = |raw: &Raw, what: &str| {
+        let setting = Setting {
+            raw: raw.clone(),
+            in_ns: false,
+            place: Place {
+                file: "".into(),
+                line: None,
+            },
+        };
+        let remedy = || format!("allowed: {}", key.kind.range());
+        let value = value(key.kind, &setting, settings)
+            .map_err(|problem| (format!("its {what}: {problem}"), remedy()))?;
+        match size(value) {
+            Some(size) => Ok((size, literal(value))),
+            None => Err((
+                format!("its {what} is {raw}, but the key takes words"),
+                "leave low and high out: its other words are its range".to_owned(),
+            )),
+        }
+    };
+    let (least, low) = number(low, "low")?;
+    let (most, high) = number(high, "high")?;
+    let own = size(current);
+    if least >= most || own.is_none_or(|own| own < least || own > most) {
+        let problem = format!(
+            "its value, {}, is not between {low} and {high}",
+            literal(current)
+        );
+        let remedy = "give a low below and a high above it; one of them may be the value";
+        return Err((problem, remedy.to_owned()));
+    }
+    Ok(Range::Between {
+        low,
+        high,
+        whole: matches!(current, Value::Int(_)),
+        why: why.to_owned(),
+    })
+}
+
+/// A number's size; nothing of a word.
+fn size(value: Value) -> Option<u128> {
+    match value {
+        Value::Int(n) => Some(n.into()),
+        Value::Time(time) => Some(time.ps().into()),
+        Value::Energy(energy) => Some(energy.fj().into()),
+        Value::Bool(_) | Value::Word(_) => None,
+    }
+}
