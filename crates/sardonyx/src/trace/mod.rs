@@ -3,6 +3,8 @@
 //! `docs/trace-format.md` describes the file.
 
 mod check;
+mod checksums;
+mod chunks;
 mod columns;
 mod convert;
 mod cut;
@@ -21,6 +23,7 @@ mod temporary;
 mod writer;
 
 pub use check::{CheckReport, Problem, check};
+pub use checksums::Checksums;
 pub use convert::{Exported, Fill, Format, ImportOptions, export_nvmain, import};
 pub use cut::cut;
 pub use error::TraceError;
