@@ -145,9 +145,19 @@ def test_hyperqueue_gives_the_same_bytes(tmp_path: Path) -> None:
     assert len(frame) == 20 and frame["error"].isna().all()
     table = (tmp_path / "on-hq/results.parquet").read_bytes()
     assert table == undisturbed(file, tmp_path / "undisturbed")
+
+
+def test_a_folder_without_a_hyperqueue_server_is_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("hyperqueue")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(_core.SardonyxError, match="no HyperQueue server answers"):
-        sardonyx.sweep(written(tmp_path, 22), out=tmp_path / "on-hq", hq=tmp_path / "empty")
+    command = [*COMMAND, str(written(tmp_path, 4)), "--out", "out", "--hq", "empty"]
+    traced = os.environ | {"RUST_BACKTRACE": "1"}
+    ended = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=traced, check=False
+    )
+    assert ended.returncode == 2
+    assert "no HyperQueue server answers" in ended.stderr
+    assert ended.stderr.count("\n") == 1 and len(ended.stderr) < 500, ended.stderr
 
 
 SERVER = """

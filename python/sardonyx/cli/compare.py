@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sardonyx import api
+from sardonyx._core import SardonyxError
 from sardonyx.cli.common import (
     MOST,
     PATH,
@@ -120,10 +121,15 @@ def compare(
         known = origin.origin(point.source for point in points)
         with Watcher(err) as watch:
             comparison = Comparison(jobs.run(points, shared, workers, watch))
-        report = save(comparison, target, known)
+        people = for_people(json_to)
+        table = compare_table(comparison, people.width)
+        try:
+            report = save(comparison, target, known)
+        except (OSError, SardonyxError):  # the runs took longer than it takes to make room
+            people.print(table)
+            raise
         if directory is None:
             point_latest(target)
-    people = for_people(json_to)
-    people.print(compare_table(comparison, people.width))
+    people.print(table)
     write_json(json_to, comparison.results.to_document())
     people.print(f"report: {report}", soft_wrap=True)

@@ -45,6 +45,12 @@ app = typer.Typer(
 
 OWN_FORMAT = "sardonyx"
 FORMATS = (OWN_FORMAT, "nvmain", "ramulator-load-store", "ramulator-read-write", "dramsim3")
+#: What is said of a sound trace, by what of the file is under checksums.
+SOUND = {
+    "all": "sound",
+    "pages": "sound as far as can be seen; its pages have checksums, its headers have none",
+    "none": "sound as far as can be seen; no checksums",
+}
 FILLS = ("zero", "random", "unique")
 #: Formats that count cycles, and the one whose addresses are positions in a device.
 CLOCKED = ("nvmain", "dramsim3")
@@ -113,7 +119,7 @@ def check(
             people.print(f"{trace}, row {problem['row']}: {problem['problem']}", soft_wrap=True)
         bad = report.get("bad", len(report["problems"]))
         broken = broken or bad > 0
-        verdict = f"{bad:,} bad" if bad else "sound"
+        verdict = f"{bad:,} bad" if bad else SOUND[report["checksums"]]
         people.print(f"{trace}: {report['records']:,} records, {verdict}", soft_wrap=True)
     write_json(json_to, reports)
     if unreadable is not None:

@@ -23,7 +23,8 @@ from sardonyx.runs import origin, stores
 from sardonyx.runs.crashes import TrialQuestion
 from sardonyx.runs.jobs import Job, Setting, parse_warmup, texts
 from sardonyx.runs.merging import MergeQuestion
-from sardonyx.runs.results import Cause, Scalar
+from sardonyx.runs.metrics import NAMES
+from sardonyx.runs.results import CAUSES, Cause, Scalar
 from sardonyx.runs.sources import SYNTH, ProgramSource, Source, TraceSource, Value, parse, unknown
 from sardonyx.runs.stores import Conventional, Recam, StoreQuestion, Stream
 from sardonyx.sweeps.inputs import Inputs
@@ -109,6 +110,8 @@ class Kind:
     listed: ClassVar[tuple[str, ...]]
     options: ClassVar[type[Options]]
     goals: ClassVar[tuple[str, ...]]
+    #: Names of numbers that its answers may have: what a goal can be.
+    figures: ClassVar[frozenset[str]]
     #: Other names of options, as the command line has them.
     aliases: ClassVar[Mapping[str, str]] = {}
     seeded: ClassVar[bool] = True
@@ -200,6 +203,9 @@ class Simulate(Kind):
     aliases: ClassVar[Mapping[str, str]] = {"cores": "copies"}
     #: What a run says of the host, which differs from run to run.
     HOST = ("requests_per_second",)
+    figures = frozenset(NAMES.difference(HOST)).union(
+        f"cause.{cause}.{name}" for cause in CAUSES for name in BOOKED
+    )
 
     def check_subject(self, subject: Subject, listed: str) -> None:
         assert isinstance(subject, str)
@@ -364,6 +370,10 @@ class Crash(Kind):
     listed = ("crash",)
     options = CrashOptions
     goals = ("min violations", "max cuts")
+    figures = frozenset(
+        ("checked_in_full", "cuts", "distinct_states", "lost_cuts", "positions", "recovery_cuts")
+        + ("runs", "secret_cuts", "violations", "exercised.collisions", "exercised.duplicates")
+    )
     #: What an answer repeats of its question, and the host's speed.
     ASKED = ("program", "design", "platform", "tear", "seed", "mutant", "seconds")
 
@@ -450,6 +460,13 @@ class MergeOptions(Options):
     passes: int | None = None
 
 
+#: What PageForge's module counts, and what a merge counts pages as.
+HARDWARE = ("calls", "compared_lines", "comparisons", "key_lines", "tables")
+PAGES = (
+    "frames", "merged", "merged_frames", "merged_zero", "pages", "unmerged", "zero_frames",
+)  # fmt: skip
+
+
 class Merge(Kind):
     """Same-page merging over page images."""
 
@@ -458,6 +475,13 @@ class Merge(Kind):
     listed = ("merge",)
     options = MergeOptions
     goals = ("max saving", "min settled_cpu_seconds")
+    figures = frozenset(
+        ("cpu_seconds", "cpu_share", "frames_saving", "machines", "saved_bytes", "saved_pages")
+        + ("saved_zero_pages", "saving", "settled_after_passes", "settled_after_seconds")
+        + ("settled_cpu_seconds", "keys.false_matches", "keys.matches", "keys.mismatches")
+        + tuple(f"hardware.{name}" for name in HARDWARE)
+        + tuple(f"pages.{name}" for name in PAGES)
+    )
     seeded = False
 
     def inputs(self, subject: Subject) -> tuple[str, ...]:
@@ -528,6 +552,10 @@ class StoreOptions(Options):
     _bytes = field_validator("block", "bytes", "span", mode="before")(in_bytes)
 
 
+#: What the resistive CAM does.
+STEPS = ("erase", "free", "read", "search", "store", "translate")
+
+
 class Store(Kind):
     """Deduplicating stores: the resistive CAM, and its rival, which is executed."""
 
@@ -536,6 +564,22 @@ class Store(Kind):
     listed = ("store",)
     options = StoreOptions
     goals = ("max writes_per_second", "min energy_nj")
+    figures = frozenset(
+        # of both
+        ("bytes", "duplicate_writes", "elapsed_seconds", "energy_nj", "operations_per_second")
+        + ("reads", "stored_blocks", "writes", "writes_per_second")
+        # of the resistive CAM
+        + tuple(f"{step}_cycles" for step in STEPS)
+        + tuple(f"{step}_energy_nj" for step in STEPS)
+        + ("active_rows", "compared_bits", "cycles", "energy_nj_high", "energy_nj_low")
+        + ("mean_writes_of_a_row", "most_writes_of_a_row", "rows", "rows_of_a_block")
+        + ("search_active_rows", "slots_used", "written_bits")
+        # of its rival
+        + ("bloom_answers", "cache_answers", "collisions", "drive_bytes_read")
+        + ("drive_bytes_written", "drive_energy_nj", "engine_lookups", "hash_seconds")
+        + ("memory_energy_nj", "processor_energy_nj", "share_of_time_in_line", "sync_seconds")
+        + ("writes_per_second_alone",)
+    )
     #: The generated stream; every other subject is a folder or a block trace.
     STREAM = "stream"
 
