@@ -8,7 +8,6 @@ metrics from ``sardonyx.runs.metrics``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from sardonyx.runs.measures import MEASURES, Measure

@@ -110,7 +110,7 @@ def save(
 
 
 class ResultsKept:
-    """Files beside results.json: one for which there is no room does not take the others with it."""
+    """Files beside results.json: one without room does not take the others with it."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

@@ -102,6 +102,10 @@ def in_bytes(value: object) -> object:
     return int(number) * SUFFIXES.get(unit, 1)
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 class Kind:
     """One kind of subject. ``listed`` are the lists of a sweep's file that name its subjects."""
 
@@ -370,9 +374,9 @@ class Crash(Kind):
     listed = ("crash",)
     options = CrashOptions
     goals = ("min violations", "max cuts")
-    figures = frozenset(
-        ("checked_in_full", "cuts", "distinct_states", "lost_cuts", "positions", "recovery_cuts")
-        + ("runs", "secret_cuts", "violations", "exercised.collisions", "exercised.duplicates")
+    figures = _names(
+        "checked_in_full cuts distinct_states exercised.collisions exercised.duplicates lost_cuts "
+        "positions recovery_cuts runs secret_cuts violations"
     )
     #: What an answer repeats of its question, and the host's speed.
     ASKED = ("program", "design", "platform", "tear", "seed", "mutant", "seconds")
@@ -460,13 +464,6 @@ class MergeOptions(Options):
     passes: int | None = None
 
 
-#: What PageForge's module counts, and what a merge counts pages as.
-HARDWARE = ("calls", "compared_lines", "comparisons", "key_lines", "tables")
-PAGES = (
-    "frames", "merged", "merged_frames", "merged_zero", "pages", "unmerged", "zero_frames",
-)  # fmt: skip
-
-
 class Merge(Kind):
     """Same-page merging over page images."""
 
@@ -475,12 +472,12 @@ class Merge(Kind):
     listed = ("merge",)
     options = MergeOptions
     goals = ("max saving", "min settled_cpu_seconds")
-    figures = frozenset(
-        ("cpu_seconds", "cpu_share", "frames_saving", "machines", "saved_bytes", "saved_pages")
-        + ("saved_zero_pages", "saving", "settled_after_passes", "settled_after_seconds")
-        + ("settled_cpu_seconds", "keys.false_matches", "keys.matches", "keys.mismatches")
-        + tuple(f"hardware.{name}" for name in HARDWARE)
-        + tuple(f"pages.{name}" for name in PAGES)
+    figures = _names(
+        "cpu_seconds cpu_share frames_saving hardware.calls hardware.compared_lines "
+        "hardware.comparisons hardware.key_lines hardware.tables keys.false_matches keys.matches "
+        "keys.mismatches machines pages.frames pages.merged pages.merged_frames pages.merged_zero "
+        "pages.pages pages.unmerged pages.zero_frames saved_bytes saved_pages saved_zero_pages "
+        "saving settled_after_passes settled_after_seconds settled_cpu_seconds"
     )
     seeded = False
 
@@ -552,10 +549,6 @@ class StoreOptions(Options):
     _bytes = field_validator("block", "bytes", "span", mode="before")(in_bytes)
 
 
-#: What the resistive CAM does.
-STEPS = ("erase", "free", "read", "search", "store", "translate")
-
-
 class Store(Kind):
     """Deduplicating stores: the resistive CAM, and its rival, which is executed."""
 
@@ -564,21 +557,16 @@ class Store(Kind):
     listed = ("store",)
     options = StoreOptions
     goals = ("max writes_per_second", "min energy_nj")
-    figures = frozenset(
-        # of both
-        ("bytes", "duplicate_writes", "elapsed_seconds", "energy_nj", "operations_per_second")
-        + ("reads", "stored_blocks", "writes", "writes_per_second")
-        # of the resistive CAM
-        + tuple(f"{step}_cycles" for step in STEPS)
-        + tuple(f"{step}_energy_nj" for step in STEPS)
-        + ("active_rows", "compared_bits", "cycles", "energy_nj_high", "energy_nj_low")
-        + ("mean_writes_of_a_row", "most_writes_of_a_row", "rows", "rows_of_a_block")
-        + ("search_active_rows", "slots_used", "written_bits")
-        # of its rival
-        + ("bloom_answers", "cache_answers", "collisions", "drive_bytes_read")
-        + ("drive_bytes_written", "drive_energy_nj", "engine_lookups", "hash_seconds")
-        + ("memory_energy_nj", "processor_energy_nj", "share_of_time_in_line", "sync_seconds")
-        + ("writes_per_second_alone",)
+    figures = _names(
+        "active_rows bloom_answers bytes cache_answers collisions compared_bits cycles "
+        "drive_bytes_read drive_bytes_written drive_energy_nj duplicate_writes elapsed_seconds "
+        "energy_nj energy_nj_high energy_nj_low engine_lookups erase_cycles erase_energy_nj "
+        "free_cycles free_energy_nj hash_seconds mean_writes_of_a_row memory_energy_nj "
+        "most_writes_of_a_row operations_per_second processor_energy_nj read_cycles "
+        "read_energy_nj reads rows rows_of_a_block search_active_rows search_cycles "
+        "search_energy_nj share_of_time_in_line slots_used store_cycles store_energy_nj "
+        "stored_blocks sync_seconds translate_cycles translate_energy_nj writes "
+        "writes_per_second writes_per_second_alone written_bits"
     )
     #: The generated stream; every other subject is a folder or a block trace.
     STREAM = "stream"
