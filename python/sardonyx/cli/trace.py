@@ -31,6 +31,7 @@ from sardonyx.cli.common import (
 from sardonyx.cli.facts import facts_of, writable
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
+from sardonyx.cli.tables import worth_warnings
 from sardonyx.files import is_special
 from sardonyx.report import write_trace_report
 from sardonyx.runs import sources
@@ -87,6 +88,8 @@ def info(
     facts_of(trace, facts, json_to)
     known = Trace(name, Info.model_validate(facts))
     people.print(trace_bars(known, people.width))
+    for warning in worth_warnings([known]):
+        people.print(warning, soft_wrap=True)
     if plot is not None:
         write_trace_report([known], plot, _core.VERSION)
         people.print(f"plots: {plot}", soft_wrap=True)
@@ -163,7 +166,8 @@ def convert(
 ) -> None:
     """Convert another simulator's trace to ours, or ours to NVMain's.
 
-    Files that end in .parquet are taken to be ours.
+    Files that end in .parquet are taken to be ours. Ours to ours writes the same records again,
+    with checksums.
 
     [bold]Example[/bold]: sardonyx trace convert app.nvt app.parquet --from nvmain
     """

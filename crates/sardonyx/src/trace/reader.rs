@@ -10,6 +10,7 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
+use arrow_array::RecordBatchReader;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
@@ -83,6 +84,12 @@ impl TraceReader {
     /// Where the trace comes from.
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
+    }
+
+    /// Whether the trace says where in the program its records came from.
+    pub fn has_sites(&self) -> bool {
+        let schema = self.batches.as_ref().map(RecordBatchReader::schema);
+        schema.is_some_and(|schema| schema.field_with_name(SITE).is_ok())
     }
 
     /// Records in the whole file.
