@@ -169,7 +169,7 @@ def sweep(
         raise _core.SardonyxError("sweep: give a file, or what it would hold, and not both")
     folder = Folder(Path(out))
     plan = reading.read(given if file is None else file, folder.before)
-    folder.check()
+    folder.check(plan)
     plan.check()
     if hq is not None:
         hyperqueue.run(plan, folder, Path(hq), view)

@@ -41,7 +41,8 @@ def replaced_together(directory: Path) -> Iterator[Path]:
         try:
             yield scratch
         except OSError as error:
-            if error.filename is not None and Path(error.filename).parent == scratch:
+            said = error.filename
+            if said is not None and Path(said).parent.resolve() == scratch.resolve():
                 error.filename = str(directory / Path(error.filename).name)
             raise
         written = sorted(scratch.iterdir())

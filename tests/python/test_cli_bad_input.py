@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -291,3 +292,35 @@ def test_an_early_interrupt_shows_no_traceback(tmp_path: Path) -> None:
             running.send_signal(signal.SIGINT)
             said = running.communicate(timeout=60)[1]
         assert "sardonyx/cli" not in said, delay
+
+
+@pytest.mark.parametrize(("room", "missing"), [(100_000, "report.html"), (60_000, "results.json")])
+def test_what_fits_on_a_full_disk_stays(room: int, missing: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("results.json", "report.html"):
+        (out / name).write_text("old")
+
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    command = [*PROGRAM, "compare", "synth:rung-60", "--limit", "300", "--no-sensitivity"]
+    ended = subprocess.run(
+        [*command, "--out", str(out)],
+        preexec_fn=little_room, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    said = ended.stderr.splitlines()[-1]
+    assert "Writes saved" in ended.stdout and "make room" in said
+    if missing == "results.json":
+        assert said.startswith(f"error: {out / missing}: File too large")
+        assert {path.name: path.read_text() for path in out.iterdir()} == {
+            "results.json": "old", "report.html": "old",
+        }  # fmt: skip
+    else:
+        assert f"{out}: report.html could not be written" in said
+        assert sorted(path.name for path in out.iterdir()) == [
+            "origin.json", "results.json", "results.parquet",
+        ]  # fmt: skip
+        again = subprocess.run([*PROGRAM, "report", str(out)], capture_output=True, check=False)
+        assert again.returncode == 0 and (out / "report.html").stat().st_size > room

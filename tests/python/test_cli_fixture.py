@@ -45,7 +45,8 @@ class FakeCore:
     def trace_check(self, path: str, max_problems: int, progress: Any) -> str:
         problems = [{"row": 812, "problem": "op 9 is not one of 0-7"}]
         bad = Path(path).read_bytes() == b"broken"
-        return json.dumps({"records": 1000, "bad": int(bad), "problems": problems if bad else []})
+        found = problems if bad else []
+        return json.dumps({"records": 1000, "bad": int(bad), "problems": found, "checksums": "all"})
 
     def trace_convert(self, conversion_json: str, progress: Any) -> str:
         self.calls.append(json.loads(conversion_json))

@@ -169,6 +169,13 @@ GONE = '[sweep]\ntraces = ["gone.parquet"]\ndesigns = ["sca"]\n'
         (f"{TREE}[[zip]]\nseed = [1, 2]\ncopies = [1]\n", "as long: seed has 2, copies has 1"),
         (f'{TREE}where = "ways > 3"\n', 'there is no axis "ways"'),
         (f'{TREE}goals = ["ipc"]\n', 'is no goal; write as in "max ipc"'),
+        (f'{TREE}goals = ["max ipcc"]\n', 'goals: a simulate has no figure "ipcc"; did you mean'),
+        (f'{TREE}goals = ["min requests_per_second"]\n', 'no figure "requests_per_second"'),
+        (f'{TREE}goals = ["min cause.dat.energy_nj"]\n', "did you mean cause.data.energy_nj or"),
+        (
+            TREE.replace("programs", "crash") + 'goals = ["min violation"]\n',
+            'a crash has no figure "violation"; did you mean violations',
+        ),
         (GONE, "line 2, [sweep] traces: gone.parquet: there is no such file"),
         (TREE.replace("sweep", "swep"), 'there is no table "swep"; did you mean "sweep"?'),
         (f"{TREE}copies = 0\n", "copies = 0: give a whole number of at least 1"),
@@ -225,12 +232,31 @@ def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:
     assert swept(written(tmp_path), tmp_path / "a", share="1/2").finished == 4
     again = swept(written(tmp_path), tmp_path / "a")
     assert (again.found, again.finished) == (4, 4)
-    # A larger plan in the same folder runs what is new only, and has the bytes of its own.
-    larger = written(tmp_path, SMALL.replace("[4, 8]", "[4, 8, 16]").replace('"baseline", ', ""))
-    assert swept(larger, tmp_path / "a").finished == 2
-    swept(larger, tmp_path / "fresh")
-    results = [(tmp_path / name / "results.parquet").read_bytes() for name in ("a", "fresh")]
-    assert results[0] == results[1]
+
+
+def test_a_folder_has_one_sweep(tmp_path: Path) -> None:
+    swept(written(tmp_path), tmp_path / "a", share="1/2")
+    before = {path: path.read_bytes() for path in (tmp_path / "a").rglob("*.*")}
+    larger = written(tmp_path, SMALL.replace("[4, 8]", "[4, 8, 16]"))
+    for more in ((), ("--plan",), ("--slurm", "2"), ("--shard", "1/2")):
+        ended = sardonyx("sweep", str(larger), "--out", "a", *more, where=tmp_path, status=2)
+        assert "--out a: holds another sweep, of 8 points" in ended.stderr
+        assert ended.stderr.count("\n") == 1
+    with pytest.raises(_core.SardonyxError, match="holds another sweep"):
+        swept(larger, tmp_path / "a")
+    assert {path: path.read_bytes() for path in (tmp_path / "a").rglob("*.*")} == before
+    assert not list((tmp_path / "a/running").iterdir())
+
+
+def test_a_sweep_corrected_before_its_first_point_may_have_the_folder(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "a")
+    folder.begin(reading.read(written(tmp_path)))
+    other = written(tmp_path, SMALL.replace("[4, 8]", "[4, 16]"))
+    with pytest.raises(_core.SardonyxError, match="holds another sweep"):
+        swept(other, tmp_path / "a")  # the first still runs
+    folder.end()
+    assert swept(other, tmp_path / "a").finished == 8
+    assert len(folder.plans()) == 1
 
 
 def test_a_trace_that_changed_is_an_error_that_loses_nothing(tmp_path: Path) -> None:
@@ -250,9 +276,17 @@ def test_a_trace_that_changed_is_an_error_that_loses_nothing(tmp_path: Path) -> 
     assert "own.parquet: has changed since this sweep began" in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert sorted((tmp_path / "a/shards").iterdir()) == shards
-    # A copy is found by its content.
+    # Copies of the old one do not hide that another file has its name.
     (tmp_path / "traces").mkdir()
-    (tmp_path / "traces/copy.parquet").write_bytes(before)
+    for copy in ("copy.parquet", "traces/copy.parquet", "traces/own.parquet"):
+        (tmp_path / copy).write_bytes(before)
+    for more in ((), ("--plan",)):
+        ended = sardonyx("sweep", str(file), "--out", "a", *more, where=tmp_path, status=2)
+        assert "own.parquet: has changed since this sweep began" in ended.stderr
+    assert sorted((tmp_path / "a/shards").iterdir()) == shards
+    # Where no file has its name, a copy is found by its content.
+    trace.unlink()
+    (tmp_path / "copy.parquet").unlink()
     again = swept(file, tmp_path / "a")
     assert (again.found, again.finished) == (4, 4)
 
@@ -311,7 +345,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a/thesis.tex").write_text("x")
     with pytest.raises(_core.SardonyxError, match="holds thesis.tex and no sweep"):
-        Folder(tmp_path / "a").check()
+        Folder(tmp_path / "a").check(reading.read(written(tmp_path)))
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["thesis.tex"]
 
 
@@ -356,3 +390,10 @@ def test_every_kind_of_subject(
     for name, values in rows.items():
         assert table.column(name).to_pylist() == values
     assert figures <= set(table.column_names)
+    settings = {"point", "error", *plan.columns}
+    numbers = {
+        field.name
+        for field in table.schema
+        if field.name not in settings and field.type == "double" and " " not in field.name
+    }
+    assert numbers <= plan.kind.figures

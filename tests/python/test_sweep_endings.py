@@ -145,9 +145,19 @@ def test_hyperqueue_gives_the_same_bytes(tmp_path: Path) -> None:
     assert len(frame) == 20 and frame["error"].isna().all()
     table = (tmp_path / "on-hq/results.parquet").read_bytes()
     assert table == undisturbed(file, tmp_path / "undisturbed")
+
+
+def test_a_folder_without_a_hyperqueue_server_is_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("hyperqueue")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(_core.SardonyxError, match="no HyperQueue server answers"):
-        sardonyx.sweep(written(tmp_path, 22), out=tmp_path / "on-hq", hq=tmp_path / "empty")
+    command = [*COMMAND, str(written(tmp_path, 4)), "--out", "out", "--hq", "empty"]
+    traced = os.environ | {"RUST_BACKTRACE": "1"}
+    ended = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=traced, check=False
+    )
+    assert ended.returncode == 2
+    assert "no HyperQueue server answers" in ended.stderr
+    assert ended.stderr.count("\n") == 1 and len(ended.stderr) < 500, ended.stderr
 
 
 SERVER = """
@@ -254,7 +264,7 @@ def test_the_examples_of_the_page_run(
     pytest.importorskip("duckdb")
     page = (ROOT / "docs/sweeps.md").read_text()
     first, second = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "efit.toml").write_text(first.replace("20_000", "500"))
+    (tmp_path / "efit.toml").write_text(first)
     (tmp_path / "second.toml").write_text(second)
     (tmp_path / "traces").symlink_to(ROOT / "traces")
     monkeypatch.chdir(tmp_path)
@@ -264,6 +274,8 @@ def test_the_examples_of_the_page_run(
         exec(compile(example, "docs/sweeps.md", "exec"), {})
     shown = capsys.readouterr().out
     assert "seconds_a_point" in shown and "efit_hit_rate" in shown
+    (printed,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    assert printed in shown, "quote in docs/sweeps.md what the example prints"
 
 
 def test_the_index_stays_on_disk_and_the_plan_in_numbers(tmp_path: Path) -> None:

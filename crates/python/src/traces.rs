@@ -87,7 +87,7 @@ struct Conversion {
     levels: Option<Vec<u64>>,
 }
 
-/// Another simulator's trace to ours, or ours to NVMain's.
+/// Another simulator's trace to ours, ours to NVMain's, or ours written again.
 #[pyfunction]
 pub fn trace_convert(
     py: Python<'_>,
@@ -115,6 +115,10 @@ pub fn trace_convert(
             options.levels = asked.levels.unwrap_or(options.levels);
             let import = |tell: Tell<'_>| trace::import(src, dst, format, &options, tell);
             Ok(json!({"records": detached(py, progress, import)?}).to_string())
+        }
+        (OWN_FORMAT, OWN_FORMAT) => {
+            let copy = |tell: Tell<'_>| trace::copy(src, dst, tell);
+            Ok(json!({"records": detached(py, progress, copy)?}).to_string())
         }
         (from, to) => Err(bad(format!(
             "{src}: {from} cannot become {to}; one of the two must be {OWN_FORMAT}, and it can \

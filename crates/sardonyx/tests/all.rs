@@ -27,6 +27,7 @@ mod rooms;
 mod sca_timelines;
 mod sim_programs;
 mod sim_run;
+mod trace_checksums;
 mod trace_convert;
 mod trace_file;
 mod trace_hostile;

@@ -213,3 +213,73 @@ const RECORDINGS: [(&str, u64, u64, f64); 6] = [
     ("stockfish", 900_000, 315_303, 76.7),
     ("pmdk-tx", 555_609, 103_237, 86.0),
 ];
+
+fn write(gap: u32, line: u64) -> Record {
+    Record {
+        gap,
+        thread: 0,
+        op: Op::DirtyEviction,
+        line: Virtual(line),
+        data: Some([line as u8; 64]),
+    }
+}
+
+fn passing(op: Op, gap: u32) -> Record {
+    Record {
+        op,
+        data: op.has_data().then_some([0; 64]),
+        ..write(gap, 0)
+    }
+}
+
+/// A write after a gap and `n - 1` at the same instant.
+fn run(n: u64) -> Vec<Record> {
+    (0..n).map(|i| write(u32::from(i == 0) * 9, i)).collect()
+}
+
+#[test]
+fn bursts_are_runs_of_64_and_more_writes_without_an_instruction_between() {
+    let bursts = |records: &[Record]| {
+        let info = survey(records);
+        (info.burst_writes.unwrap(), info.longest_burst.unwrap())
+    };
+    assert_eq!(bursts(&run(63)), (0, 0));
+    assert_eq!(bursts(&run(64)), (64, 64));
+    assert_eq!(bursts(&[run(64), run(63), run(70)].concat()), (134, 70));
+    for op in [Op::ReadMiss, Op::Fence, Op::Clwb] {
+        let broken = [run(40), vec![passing(op, 0)], run(40)[1..].to_vec()].concat();
+        assert_eq!(bursts(&broken), (0, 0), "{op:?}");
+    }
+    // Records without traffic only carry their gaps.
+    for op in [Op::Changed, Op::FinalDirty] {
+        let rest = run(40)[1..].to_vec();
+        let whole = [run(40), vec![passing(op, 0)], rest.clone()].concat();
+        assert_eq!(bursts(&whole), (79, 79), "{op:?}");
+        let apart = [run(40), vec![passing(op, 1)], rest].concat();
+        assert_eq!(bursts(&apart), (0, 0), "{op:?}");
+    }
+}
+
+#[test]
+fn what_makes_a_mean_doubtful_is_said() {
+    let scattered = |n: u64| (0..n).map(|i| write(9, i)).collect::<Vec<_>>();
+    let warnings = |records: &[Record]| survey(records).warnings;
+    assert!(warnings(&scattered(1000)).is_empty());
+    assert!(warnings(&scattered(999))[0].starts_with("999 writes are too few for a mean"));
+    assert!(warnings(&[scattered(1330), run(70)].concat()).is_empty());
+    let said = warnings(&[scattered(1300), run(70)].concat());
+    assert!(
+        said[0].starts_with("5.1 % of the writes come in bursts"),
+        "{said:?}"
+    );
+    assert!(said[0].contains("the longest has 70"), "{said:?}");
+    assert_eq!(said.len(), 1);
+}
+
+#[test]
+fn the_last_cache_of_a_recording_is_that_of_its_provenance() {
+    let redis = Source::open(recording("redis")).unwrap();
+    let about = info(redis.limit(10), &mut |_, _| ()).unwrap();
+    assert_eq!(about.recorded_cache_bytes, Some(16 << 20));
+    assert_eq!(survey(&run(3)).recorded_cache_bytes, None);
+}

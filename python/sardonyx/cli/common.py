@@ -116,9 +116,9 @@ def _errors_as_lines() -> Iterator[None]:
         raise typer.Exit(0) from error
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        raise fail(
-            f"{place}{error.strerror or error}; check the path and its permissions"
-        ) from error
+        full = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+        remedy = "make room there" if full else "check the path and its permissions"
+        raise fail(f"{place}{error.strerror or error}; {remedy}") from error
 
 
 def add_command(app: typer.Typer, command: Callable[..., Any], **settings: Any) -> None:

@@ -163,11 +163,16 @@ def compare(
                 say=note,
             )
         comparison = Comparison(results)
-        report = save(comparison, target, known)
+        people = for_people(json_to)
+        table = compare_table(comparison, people.width)
+        try:
+            report = save(comparison, target, known)
+        except (OSError, SardonyxError):  # the runs took longer than it takes to make room
+            people.print(table)
+            raise
         if directory is None:
             point_latest(target)
-    people = for_people(json_to)
-    people.print(compare_table(comparison, people.width))
+    people.print(table)
     if results.sensitivity:
         people.print(sensitivity_table(results.sensitivity, people.width))
     write_json(json_to, comparison.results.to_document())

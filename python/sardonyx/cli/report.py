@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +25,10 @@ from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results
 from sardonyx.sweeps.table import is_swept, load
+
+#: The file from which all others can be made again.
+RESULTS = "results.json"
+PAGE = "report.html"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +103,48 @@ def save(
 
     The answer is where its report is.
     """
+    kept = ResultsKept(directory)
     with replaced_together(directory) as scratch:
-        comparison.results.save(scratch / "results.json")
-        origin.save(known, scratch)
-        comparison.results.to_parquet(scratch / "results.parquet")
+        comparison.results.save(scratch / RESULTS)
+        kept.write(scratch / origin.NAME, lambda: origin.save(known, scratch))
+        parquet = scratch / "results.parquet"
+        kept.write(parquet, lambda: comparison.results.to_parquet(parquet))
         if beside is not None:
-            beside.save(scratch)
-        write_report(comparison, scratch / "report.html", beside)
+            kept.write(scratch / BESIDE_PAPER, lambda: beside.save(scratch))
+        page = scratch / PAGE
+        kept.write(page, lambda: write_report(comparison, page, beside))
     if beside is None:  # an earlier reproduction's is not this one's
         (directory / BESIDE_PAPER).unlink(missing_ok=True)
-    return directory / "report.html"
+    kept.tell()
+    return directory / PAGE
+
+
+class ResultsKept:
+    """Files beside results.json: one without room does not take the others with it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._missing: dict[str, str] = {}
+
+    def write(self, path: Path, write: Callable[[], object]) -> None:
+        """Write a file, or remember why it could not be."""
+        try:
+            write()
+        except OSError as error:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            self._missing[path.name] = error.strerror or str(error)
+
+    def tell(self) -> None:
+        """An error if a file is missing; one of earlier results under its name is removed."""
+        if not self._missing:
+            return
+        for name in self._missing:
+            (self._directory / name).unlink(missing_ok=True)
+        names, reason = " and ".join(self._missing), next(iter(self._missing.values()))
+        again = f"sardonyx report {self._directory}"
+        remedy = f"give `{again}`" if [*self._missing] == [PAGE] else "give the command again"
+        raise SardonyxError(
+            f"{self._directory}: {names} could not be written ({reason}); {RESULTS} and all else "
+            f"are complete and kept; make room and {remedy}"
+        )

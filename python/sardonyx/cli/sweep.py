@@ -32,7 +32,7 @@ from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.files import write_text
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.estimate import Estimate, estimate
-from sardonyx.sweeps.folder import RESULTS, Folder, plan_of
+from sardonyx.sweeps.folder import RESULTS, Folder
 from sardonyx.sweeps.hq import run as run_on_hq
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, State, Sweep, described, read_shard
@@ -87,7 +87,8 @@ class SweepOptions(Options):
 def sweep(asked: SweepOptions) -> Work:
     """Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.
 
-    The same command goes on where a sweep was broken off. Several may work into one folder.
+    The same command goes on where a sweep was broken off. A folder has one sweep; the command may
+    run several times at once, on several nodes.
 
     [bold]Examples[/bold]
 
@@ -118,7 +119,7 @@ def sweep(asked: SweepOptions) -> Work:
     def work() -> None:
         plan = reading.read(file, folder.before)
         check_json_target(json_to, [str(file)])
-        folder.check()
+        folder.check(plan)
         plan.check()
         done = then(plan, folder)
         write_json(json_to, done.to_document())
@@ -154,8 +155,6 @@ def _run(
     plan: Plan,
     folder: Folder,
 ) -> Outcome:
-    if (target / RESULTS).is_file() and plan_of(target / RESULTS) not in (None, plan.id):
-        note(f"{target / RESULTS}: is of another plan and will be replaced; its points are kept")
     with output_directory(target), View(err, plan) as view:
         outcome = run(plan, folder, view)
     tell(people, outcome, target)

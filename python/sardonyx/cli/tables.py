@@ -27,8 +27,9 @@ from sardonyx.runs.measures import (
     written,
 )
 from sardonyx.runs.programs import per_transaction
-from sardonyx.runs.results import Results, Run
+from sardonyx.runs.results import Results, Run, Trace
 from sardonyx.runs.sensitivity import MEAN, Sensitivity
+from sardonyx.runs.worth import beside_caches, size, warnings, worth
 from sardonyx.sweeps.table import Goal, Swept, ranked
 
 WIDE = 108
@@ -46,7 +47,7 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     if any(run.metric("transactions") for run in results.runs):
         return _programs(results)
     if not comparison.beside_baseline:
-        return _plain_figures(results)
+        return Group(_plain_figures(results), *worth_tables(results))
     measures = list(MEASURES.values())
     columns = [measures] if width >= MIDDLE else [measures[:3], measures[3:5], measures[5:]]
     parts: list[RenderableType] = [_comparison(comparison, each, width) for each in columns]
@@ -62,7 +63,32 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
         )
     )
     parts += _assumed_note(assumed_by(comparison.runs(), "energy"), results.sensitivity)
-    return Group(*parts)
+    return Group(*parts, *worth_tables(results))
+
+
+def worth_tables(results: Results) -> list[RenderableType]:
+    """What a reader must know of the traces before she believes a mean, and warnings."""
+    traces = worth(results.traces)
+    if not traces:
+        return []
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("trace", overflow="fold")
+    for heading in ("writes", "in bursts", "footprint", "below caches of"):
+        table.add_column(heading, justify="right", overflow="fold")
+    for each in traces:
+        table.add_row(
+            each.name,
+            f"{each.writes:,}",
+            written(each.burst_share, "%"),
+            size(each.footprint),
+            size(each.recorded_below),
+        )
+    return [table, Text(beside_caches(results), style="dim"), *worth_warnings(results.traces)]
+
+
+def worth_warnings(traces: Sequence[Trace]) -> list[Text]:
+    """What makes a mean over these traces doubtful, a sentence each."""
+    return [Text(f"warning: {line}.", style="yellow") for line in warnings(traces)]
 
 
 def _cores(comparison: Comparison) -> str:

@@ -31,6 +31,7 @@ from sardonyx.cli.common import (
 from sardonyx.cli.facts import facts_of, writable
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
+from sardonyx.cli.tables import worth_warnings
 from sardonyx.files import is_special
 from sardonyx.report import write_trace_report
 from sardonyx.runs import sources
@@ -45,6 +46,12 @@ app = typer.Typer(
 
 OWN_FORMAT = "sardonyx"
 FORMATS = (OWN_FORMAT, "nvmain", "ramulator-load-store", "ramulator-read-write", "dramsim3")
+#: What is said of a sound trace, by what of the file is under checksums.
+SOUND = {
+    "all": "sound",
+    "pages": "sound as far as can be seen; its pages have checksums, its headers have none",
+    "none": "sound as far as can be seen; no checksums",
+}
 FILLS = ("zero", "random", "unique")
 #: Formats that count cycles, and the one whose addresses are positions in a device.
 CLOCKED = ("nvmain", "dramsim3")
@@ -81,6 +88,8 @@ def info(
     facts_of(trace, facts, json_to)
     known = Trace(name, Info.model_validate(facts))
     people.print(trace_bars(known, people.width))
+    for warning in worth_warnings([known]):
+        people.print(warning, soft_wrap=True)
     if plot is not None:
         write_trace_report([known], plot, _core.VERSION)
         people.print(f"plots: {plot}", soft_wrap=True)
@@ -113,7 +122,7 @@ def check(
             people.print(f"{trace}, row {problem['row']}: {problem['problem']}", soft_wrap=True)
         bad = report.get("bad", len(report["problems"]))
         broken = broken or bad > 0
-        verdict = f"{bad:,} bad" if bad else "sound"
+        verdict = f"{bad:,} bad" if bad else SOUND[report["checksums"]]
         people.print(f"{trace}: {report['records']:,} records, {verdict}", soft_wrap=True)
     write_json(json_to, reports)
     if unreadable is not None:
@@ -157,7 +166,8 @@ def convert(
 ) -> None:
     """Convert another simulator's trace to ours, or ours to NVMain's.
 
-    Files that end in .parquet are taken to be ours.
+    Files that end in .parquet are taken to be ours. Ours to ours writes the same records again,
+    with checksums.
 
     [bold]Example[/bold]: sardonyx trace convert app.nvt app.parquet --from nvmain
     """

@@ -127,7 +127,12 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
     return Group(
         "about-workloads",
         "The workloads",
-        [workloads.duplicates(traces), workloads.locality(traces), workloads.collisions(traces)],
+        [
+            workloads.rests_on(traces),
+            workloads.duplicates(traces),
+            workloads.locality(traces),
+            workloads.collisions(traces),
+        ],
     )
 
 

@@ -38,6 +38,7 @@ from sardonyx.runs.measures import (
 from sardonyx.runs.programs import ACCESSES, BYTES, runtime_ratio, traffic_ratio
 from sardonyx.runs.results import Machine, Results, Trace
 from sardonyx.runs.sensitivity import MEAN
+from sardonyx.runs.worth import warnings
 
 #: What programs stand beside.
 PLAIN = "no-encryption"
@@ -78,7 +79,7 @@ def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper)
             _assumptions(results),
             _parameters(results),
         ],
-        [*beside.verdict, beside.note],
+        [*beside.verdict, beside.note, *_warned(results.traces)],
         results.machine,
     )
 
@@ -92,7 +93,12 @@ def render_traces(traces: Sequence[Trace], groups: Sequence[Group], version: str
         "What the trace holds, counted in its bytes; it rests on no machine.",
         [("trace", names), *workload_summary(traces), ("Sardonyx", version)],
         groups,
+        _warned(traces),
     )
+
+
+def _warned(traces: Sequence[Trace]) -> list[str]:
+    return [f"Warning: {line}." for line in warnings(traces)]
 
 
 def render_savings(

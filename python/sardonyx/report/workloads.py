@@ -8,9 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.report.figure import Figure, Head, Missing, Series, View, label, layout
+from sardonyx.report.figure import (
+    Cell,
+    Figure,
+    Head,
+    Missing,
+    Series,
+    Table,
+    View,
+    label,
+    layout,
+)
 from sardonyx.runs.measures import arithmetic_mean, divide, written
 from sardonyx.runs.results import Collisions, Trace
+from sardonyx.runs.worth import Worth, size, worth
 
 #: The fingerprint that others are measured by.
 CRC32 = "crc-32"
@@ -168,4 +179,44 @@ def summary(traces: Sequence[Trace]) -> list[tuple[str, str]]:
         facts.append(("writes", f"{int(sum(known)):,}"))
     if rate is not None:
         facts.append(("mean duplicate rate", written(rate, "%")))
+    most = max((t for t in worth(traces) if t.burst_share), key=_bursts, default=None)
+    if most is not None:
+        facts.append(
+            ("writes in bursts, at most", f"{written(most.burst_share, '%')}, {most.name}")
+        )
     return facts
+
+
+def _bursts(trace: Worth) -> float:
+    return trace.burst_share or 0.0
+
+
+def rests_on(traces: Sequence[Trace]) -> Figure | Missing:
+    """What a mean over the traces rests on: writes, bursts, footprint."""
+    head = Head("worth", "What a mean rests on", "")
+    known = [each for each in worth(traces) if each.burst_share is not None]
+    if not known:
+        return head.missing("No trace in these results says how many of its writes are in bursts.")
+    series = Series("trace", [each.name for each in known])
+    shares: list[float | None] = [each.burst_share for each in known]
+    bar = series.bar("writes in bursts", "%", shares, "#d55e00", "%{x}<br>%{y:.1%} of writes")
+    rows: list[list[Cell]] = [
+        [each.name, each.writes, each.burst_share, size(each.footprint), size(each.recorded_below)]
+        for each in known
+    ]
+    return head.figure(
+        "For each trace, the share of its writes that come in bursts: runs of 64 and more without "
+        "an instruction between them.",
+        "A cache writes back a line now and then; thousands of writes at one instant are a flush "
+        "of it, and their latencies are those of a full write queue. Below a thousand writes, or "
+        "above 5 % in bursts, a mean says little. A footprint that fits the caches above the "
+        "recording, or the tables on chip, says little of larger ones.",
+        [View("", [bar], layout("share of writes", yaxis={"tickformat": ".0%", "range": [0, 1]}))],
+        Table(
+            (
+                ("trace", ""), ("writes", "number"), ("in bursts", "%"), ("footprint", ""),
+                ("below caches of", ""),
+            ),
+            rows,
+        ),
+    )  # fmt: skip

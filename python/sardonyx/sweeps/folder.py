@@ -61,8 +61,8 @@ class Folder:
         self.path = path
         self.own: Path | None = None
 
-    def check(self) -> None:
-        """An error if there is something else in it."""
+    def check(self, plan: Plan) -> None:
+        """An error if there is something else in it, or another sweep with points."""
         if not self.path.is_dir():
             return
         ours = {SHARDS, FAILED, PLANS, RUNNING, RESULTS}
@@ -72,8 +72,20 @@ class Folder:
                 f"--out {self.path}: holds {files[0]} and no sweep; name a new directory, or one "
                 "that a sweep wrote"
             )
+        self._check_plan(plan)
 
     # ---- plans
+
+    def _check_plan(self, plan: Plan) -> None:
+        others = [found for name, found in self.plans().items() if name != plan.id]
+        if not others or not (self.shards() or self.failures() or self.others(plan.id) is not None):
+            return
+        count = others[0].get("points", "unknown")
+        raise _core.SardonyxError(
+            f"--out {self.path}: holds another sweep, of {count} points: its file was another one "
+            "or has been changed since; name a new directory, for a table has the points of one "
+            "sweep"
+        )
 
     def before(self, plan: str) -> dict[str, tuple[str, int]]:
         """What the inputs of a plan held when it began here."""
@@ -100,6 +112,14 @@ class Folder:
         own = self.path / RUNNING / f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         own.mkdir()
         self.own = own
+        try:
+            self._check_plan(plan)
+        except BaseException:
+            self.end()
+            raise
+        for name in self.plans():
+            if name != plan.id:  # it has no point: its file was corrected before one was done
+                (self.path / PLANS / f"{name}.json").unlink(missing_ok=True)
         machines = plan.assumed()
         document = {
             "sweep": plan.document,
@@ -150,7 +170,8 @@ class Folder:
         """The stretches that others do now; ``None`` if nobody else is there."""
         found: list[range] = []
         anybody = False
-        for path in (self.path / RUNNING).iterdir():
+        running = self.path / RUNNING
+        for path in running.iterdir() if running.is_dir() else ():
             if path == self.own or not _alive(path):
                 continue
             anybody = True

@@ -62,7 +62,8 @@ def talk(asked: dict[str, Any], out: TextIO) -> None:
 
 
 def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+    """Its words in one line, without the backtrace that ``RUST_BACKTRACE`` asks for."""
+    return " ".join(str(error).partition("Stack backtrace:")[0].split()).rstrip(".")
 
 
 if __name__ == "__main__":

@@ -114,15 +114,16 @@ class Inputs:
 
 
 def locate(name: str, places: Iterable[Path], before: tuple[str, int] | None, remedy: str) -> Input:
-    """The input of this name, below one of the places, or by content wherever copies may be.
+    """The input of this name: the first that is below one of the places.
 
-    ``before`` is its SHA-256 and its bytes when the sweep began, if it has. ``remedy`` ends the
-    error.
+    If there is none of this name, it is looked for by content: that of the name, or that which
+    it had when the sweep began. ``before`` is its SHA-256 and its bytes then, if the sweep has
+    begun. ``remedy`` ends the error. A file of this name with another content is an error wherever
+    copies of the old one are: results of the old one would stand under the new one's name.
     """
     places = list(places)
     search = [Path(place) for place in os.environ.get(SEARCH, "").split(os.pathsep) if place]
     wanted = name.removeprefix(BY_CONTENT) if name.startswith(BY_CONTENT) else None
-    other: str | None = None
     if wanted is None:
         if not name:
             raise _core.SardonyxError(f"an input's name is empty; {remedy}")
@@ -131,17 +132,15 @@ def locate(name: str, places: Iterable[Path], before: tuple[str, int] | None, re
             if not path.exists():
                 continue
             found = Input(name, path, content(path), size(path), signature(path))
-            if before is None or before[0] == found.sha256:
-                return found
-            other = other or found.sha256
+            if before is not None and before[0] != found.sha256:
+                raise changed(str(path), before[0], found.sha256)
+            return found
     if wanted is not None or before is not None:
         sha256, length = before or (wanted or "", None)
         for folder in (*search, *places, *(place / "traces" for place in places)):
             copy = _copy(folder, sha256, length, folders=folder in search)
             if copy is not None:
                 return Input(name, *copy, size(copy[0]), signature(copy[0]))
-    if other is not None and before is not None:
-        raise changed(name, before[0], other)
     where = f" and no copy of it in {SEARCH}" if search else ""
     raise _core.SardonyxError(f"{name}: there is no such file{where}; {remedy}")
 

@@ -23,7 +23,8 @@ from sardonyx.runs import origin, stores
 from sardonyx.runs.crashes import TrialQuestion
 from sardonyx.runs.jobs import Job, Setting, parse_warmup, texts
 from sardonyx.runs.merging import MergeQuestion
-from sardonyx.runs.results import Cause, Scalar
+from sardonyx.runs.metrics import NAMES
+from sardonyx.runs.results import CAUSES, Cause, Scalar
 from sardonyx.runs.sources import SYNTH, ProgramSource, Source, TraceSource, Value, parse, unknown
 from sardonyx.runs.stores import Conventional, Recam, StoreQuestion, Stream
 from sardonyx.sweeps.inputs import Inputs
@@ -101,6 +102,10 @@ def in_bytes(value: object) -> object:
     return int(number) * SUFFIXES.get(unit, 1)
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 class Kind:
     """One kind of subject. ``listed`` are the lists of a sweep's file that name its subjects."""
 
@@ -109,6 +114,8 @@ class Kind:
     listed: ClassVar[tuple[str, ...]]
     options: ClassVar[type[Options]]
     goals: ClassVar[tuple[str, ...]]
+    #: Names of numbers that its answers may have: what a goal can be.
+    figures: ClassVar[frozenset[str]]
     #: Other names of options, as the command line has them.
     aliases: ClassVar[Mapping[str, str]] = {}
     seeded: ClassVar[bool] = True
@@ -200,6 +207,9 @@ class Simulate(Kind):
     aliases: ClassVar[Mapping[str, str]] = {"cores": "copies"}
     #: What a run says of the host, which differs from run to run.
     HOST = ("requests_per_second",)
+    figures = frozenset(NAMES.difference(HOST)).union(
+        f"cause.{cause}.{name}" for cause in CAUSES for name in BOOKED
+    )
 
     def check_subject(self, subject: Subject, listed: str) -> None:
         assert isinstance(subject, str)
@@ -364,6 +374,10 @@ class Crash(Kind):
     listed = ("crash",)
     options = CrashOptions
     goals = ("min violations", "max cuts")
+    figures = _names(
+        "checked_in_full cuts distinct_states exercised.collisions exercised.duplicates lost_cuts "
+        "positions recovery_cuts runs secret_cuts violations"
+    )
     #: What an answer repeats of its question, and the host's speed.
     ASKED = ("program", "design", "platform", "tear", "seed", "mutant", "seconds")
 
@@ -458,6 +472,13 @@ class Merge(Kind):
     listed = ("merge",)
     options = MergeOptions
     goals = ("max saving", "min settled_cpu_seconds")
+    figures = _names(
+        "cpu_seconds cpu_share frames_saving hardware.calls hardware.compared_lines "
+        "hardware.comparisons hardware.key_lines hardware.tables keys.false_matches keys.matches "
+        "keys.mismatches machines pages.frames pages.merged pages.merged_frames pages.merged_zero "
+        "pages.pages pages.unmerged pages.zero_frames saved_bytes saved_pages saved_zero_pages "
+        "saving settled_after_passes settled_after_seconds settled_cpu_seconds"
+    )
     seeded = False
 
     def inputs(self, subject: Subject) -> tuple[str, ...]:
@@ -536,6 +557,17 @@ class Store(Kind):
     listed = ("store",)
     options = StoreOptions
     goals = ("max writes_per_second", "min energy_nj")
+    figures = _names(
+        "active_rows bloom_answers bytes cache_answers collisions compared_bits cycles "
+        "drive_bytes_read drive_bytes_written drive_energy_nj duplicate_writes elapsed_seconds "
+        "energy_nj energy_nj_high energy_nj_low engine_lookups erase_cycles erase_energy_nj "
+        "free_cycles free_energy_nj hash_seconds mean_writes_of_a_row memory_energy_nj "
+        "most_writes_of_a_row operations_per_second processor_energy_nj read_cycles "
+        "read_energy_nj reads rows rows_of_a_block search_active_rows search_cycles "
+        "search_energy_nj share_of_time_in_line slots_used store_cycles store_energy_nj "
+        "stored_blocks sync_seconds translate_cycles translate_energy_nj writes "
+        "writes_per_second writes_per_second_alone written_bits"
+    )
     #: The generated stream; every other subject is a folder or a block trace.
     STREAM = "stream"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import os
@@ -14,7 +15,7 @@ from sardonyx import _core
 from sardonyx.runs.results import Scalar
 from sardonyx.runs.sources import unknown
 from sardonyx.sweeps.condition import Condition
-from sardonyx.sweeps.inputs import Input, Inputs, locate
+from sardonyx.sweeps.inputs import Changed, Input, Inputs, locate
 from sardonyx.sweeps.kinds import KINDS, Kind, Subject
 from sardonyx.sweeps.plan import Axis, Place, Plan, check_goal, digest
 
@@ -257,9 +258,9 @@ class _Reader:
                     remedy = "give its path from here, or from the sweep's file"
                     try:
                         inputs.known[name] = locate(name, places, before.get(name), remedy)
+                    except Changed:
+                        raise
                     except _core.SardonyxError as error:
-                        if name in str(error) and "since" in str(error):
-                            raise
                         key = next((k for k in self.kind.listed if k in self.sweep), "")
                         raise self._bad("sweep", key, str(error)) from error
                     except OSError as error:
@@ -287,7 +288,17 @@ class _Reader:
         given = self.sweep.get("goals")
         goals = self.kind.goals if given is None else self._list("sweep", "goals", given)
         for goal in goals:
-            check_goal(self.place.at("sweep", "goals"), self._text("sweep", "goals", goal))
+            place = self.place.at("sweep", "goals")
+            name, _ = check_goal(place, self._text("sweep", "goals", goal))
+            if name not in self.kind.figures:
+                near = difflib.get_close_matches(name, sorted(self.kind.figures), n=3, cutoff=0.5)
+                meant = f"did you mean {' or '.join(near)}? " if near else ""
+                raise self._bad(
+                    "sweep",
+                    "goals",
+                    f'a {self.kind.name} has no figure "{name}"; {meant}'
+                    "docs/metrics.md lists those of runs, and results.parquet has all as columns",
+                )
         return tuple(goals)
 
     def _table(self, name: str) -> Mapping[str, Any]:

@@ -294,7 +294,7 @@ class Study:
         plan = reading.read(document)
         folder = Folder(self.folder / plan.id)
         plan = reading.read(document, folder.before)
-        folder.check()
+        folder.check(plan)
         with self.shown(plan) as view:
             Sweep(plan, folder, self.workers, view=view).run()
         answers = _answers(plan, folder)

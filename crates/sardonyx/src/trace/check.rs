@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{TraceError, TraceReader};
+use super::{Checksums, TraceError, TraceReader};
 
 /// What a check found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
     /// Rows looked at.
     pub records: u64,
@@ -15,6 +15,8 @@ pub struct CheckReport {
     pub bad: u64,
     /// The first of them, as many as were asked for.
     pub problems: Vec<Problem>,
+    /// What of what was read is under checksums. All of them hold.
+    pub checksums: Checksums,
 }
 
 impl CheckReport {
@@ -44,7 +46,12 @@ pub fn check(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<CheckReport, TraceError> {
     let mut reader = TraceReader::open(path)?;
-    let mut report = CheckReport::default();
+    let mut report = CheckReport {
+        records: 0,
+        bad: 0,
+        problems: Vec::new(),
+        checksums: Checksums::None,
+    };
     let total = reader.records().min(limit);
     while report.records < total {
         let Some((first, rows)) = reader.next_rows()? else {
@@ -68,5 +75,6 @@ pub fn check(
         report.records += looked_at as u64;
         progress(report.records, total);
     }
+    report.checksums = reader.checksums();
     Ok(report)
 }

@@ -1,4 +1,4 @@
-//! Copies a stretch of a trace to another file.
+//! Copies a trace, or a stretch of it, to another file.
 
 use std::path::Path;
 
@@ -47,5 +47,30 @@ pub fn cut(
         }
         Ok(())
     })?;
+    writer.finish()
+}
+
+/// Writes the trace `from` again as `to`, with its provenance and sites: the same records, under checksums. Returns
+/// their number.
+///
+/// # Errors
+/// As reading and writing.
+pub fn copy(
+    from: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<u64, TraceError> {
+    let mut reader = TraceReader::open(&from)?;
+    let (provenance, whole) = (reader.provenance().clone(), reader.records());
+    let mut writer = TraceWriter::with_sites(to, provenance, CUT_LEVEL, reader.has_sites())?;
+    let (mut batch, mut sites) = (Vec::new(), Vec::new());
+    let mut done = 0;
+    while reader.next_batch_at(&mut batch, Some(&mut sites))? {
+        for (record, site) in batch.iter().zip(&sites) {
+            writer.push_at(record, *site)?;
+        }
+        done += batch.len() as u64;
+        progress(done, whole);
+    }
     writer.finish()
 }

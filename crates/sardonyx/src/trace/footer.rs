@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use parquet::basic::Encoding;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
+use super::checksums::{CREATED_BY, Sums};
+
 /// Bytes at the end of the file: the footer's length and the magic number.
 const TAIL: u64 = 8;
 /// The first four bytes of the file.
@@ -14,11 +16,12 @@ const MAGIC: u64 = 4;
 const FOOTER_BYTES: u64 = 1 << 27;
 const ROW_GROUPS: usize = 1 << 20;
 
-/// Reads and checks the footer of `file`, whose first and last four bytes are known to be Parquet's.
+/// Reads and checks the footer of `file`, whose first and last four bytes are known to be Parquet's, and the checksums
+/// before it, if there are any.
 ///
 /// # Errors
 /// What contradicts itself or goes beyond a bound, for [`super::TraceError`] to complete.
-pub(super) fn read(file: &File) -> Result<ParquetMetaData, String> {
+pub(super) fn read(file: &File) -> Result<(ParquetMetaData, Option<Sums>), String> {
     let io = |e: std::io::Error| format!("cannot be read: {e}");
     let end = file.metadata().map_err(io)?.len() - TAIL;
     let mut length = [0; 4];
@@ -34,11 +37,21 @@ pub(super) fn read(file: &File) -> Result<ParquetMetaData, String> {
             "its footer has {length} bytes, more than {FOOTER_BYTES}; write larger row groups"
         ));
     }
-    let mut bytes = vec![0; length as usize];
+    let mut bytes = vec![0; (length + TAIL) as usize];
     file.read_exact_at(&mut bytes, end - length).map_err(io)?;
-    let metadata = ParquetMetaDataReader::decode_metadata(&bytes).map_err(|e| e.to_string())?;
+    let sums = Sums::read(file, end - length, &bytes)?;
+    let thrift = &bytes[..length as usize];
+    let metadata = ParquetMetaDataReader::decode_metadata(thrift).map_err(|e| e.to_string())?;
     check(&metadata, end - length)?;
-    Ok(metadata)
+    match &sums {
+        Some(sums) => sums.check_cover(&metadata)?,
+        None if metadata.file_metadata().created_by() == Some(CREATED_BY) => {
+            let at = end - length;
+            return Err(format!("its checksums, before byte {at}, have changed"));
+        }
+        None => {}
+    }
+    Ok((metadata, sums))
 }
 
 /// The counts of rows agree with each other; whether the pages hold so many is seen when they are read. The columns

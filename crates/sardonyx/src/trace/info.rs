@@ -8,7 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use sha1::{Digest, Sha1};
 
-use super::{GapUnit, Op, Record, Source, TraceError};
+use super::bursts::{BURST, BURSTS_MOST, Bursts, WRITES_LEAST};
+use super::{Checksums, GapUnit, Level, Op, Provenance, Record, Source, TraceError};
 use crate::ecc::{Matrix, check_word};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 
@@ -52,6 +53,19 @@ pub struct TraceInfo {
     pub locality: Vec<Bucket>,
     /// How often contents share a fingerprint (ESD Fig. 8).
     pub collisions: Vec<Collisions>,
+    /// Writes in bursts: runs of 64 and more with no instruction or cycle between them. At level `cpu` stores are not writes to
+    /// memory, and there are none.
+    pub burst_writes: Option<u64>,
+    /// Their share of all writes.
+    pub burst_write_share: Option<f64>,
+    /// Writes of the longest burst.
+    pub longest_burst: Option<u64>,
+    /// Bytes of the last cache above which the trace was taken, if its provenance says so.
+    pub recorded_cache_bytes: Option<u64>,
+    /// What of the file is under checksums, all of which hold; a generated trace has no file.
+    pub checksums: Option<Checksums>,
+    /// What a reader must know before she believes a mean, in sentences.
+    pub warnings: Vec<String>,
 }
 
 /// The contents written a certain number of times.
@@ -112,7 +126,42 @@ pub fn info(
         survey.add(record);
         Ok(())
     })?;
-    Ok(survey.finish(source.provenance().gap_unit))
+    let provenance = source.provenance();
+    let mut info = survey.finish(&provenance);
+    info.checksums = source.checksums();
+    Ok(info)
+}
+
+/// Bytes of the last cache that a recording names.
+fn last_cache(provenance: &Provenance) -> Option<u64> {
+    let caches = provenance.more.get("caches")?;
+    ["llc", "l2", "l1"]
+        .iter()
+        .find_map(|level| caches.get(level)?.get("bytes")?.as_u64())
+}
+
+/// What makes means of so many `writes` doubtful.
+fn warnings(writes: u64, in_bursts: u64, longest: u64) -> Vec<String> {
+    let mut found = Vec::new();
+    if writes < WRITES_LEAST {
+        let number = if writes == 1 {
+            "1 write is"
+        } else {
+            &format!("{writes} writes are")
+        };
+        found.push(format!(
+            "{number} too few for a mean: with fewer than {WRITES_LEAST} it says little of the program"
+        ));
+    }
+    let bursts = share(in_bursts, writes);
+    if bursts > BURSTS_MOST {
+        found.push(format!(
+            "{:.1} % of the writes come in bursts, {BURST} and more with no instruction between them (the longest \
+             has {longest}): their latencies are those of a full write queue, and means show it",
+            100.0 * bursts
+        ));
+    }
+    found
 }
 
 /// What is known of one distinct content.
@@ -136,6 +185,7 @@ struct Survey {
     records: u64,
     of: [u64; Op::ALL.len()],
     gaps: u64,
+    bursts: Bursts,
     zeros: u64,
     silent: u64,
     threads: FxHashSet<u16>,
@@ -151,6 +201,7 @@ impl Survey {
         self.of[usize::from(record.op.code())] += 1;
         self.gaps = self.gaps.saturating_add(u64::from(record.gap));
         self.threads.insert(record.thread);
+        self.bursts.add(record);
         match (&record.data, record.op) {
             (Some(data), op) if op.is_write() || op == Op::Store => self.write(record.line.0, data),
             (_, Op::ReadMiss | Op::Load) => {
@@ -189,7 +240,9 @@ impl Survey {
         number
     }
 
-    fn finish(self, unit: GapUnit) -> TraceInfo {
+    fn finish(self, provenance: &Provenance) -> TraceInfo {
+        let unit = provenance.gap_unit;
+        let memory = provenance.level == Level::Memory;
         let of = |ops: &[Op]| {
             ops.iter()
                 .map(|op| self.of[usize::from(op.code())])
@@ -203,6 +256,7 @@ impl Survey {
         ]);
         let distinct = self.contents.len() as u64;
         let footprint = self.lines.len() as u64;
+        let (in_bursts, longest) = self.bursts.finish();
         TraceInfo {
             records: self.records,
             reads: of(&[Op::ReadMiss, Op::Load]),
@@ -222,6 +276,12 @@ impl Survey {
             silent_write_rate: share(self.silent, writes),
             locality: locality(&self.contents, writes),
             collisions: collisions(&self.contents, writes),
+            burst_writes: memory.then_some(in_bursts),
+            burst_write_share: memory.then(|| share(in_bursts, writes)),
+            longest_burst: memory.then_some(longest),
+            recorded_cache_bytes: last_cache(provenance),
+            checksums: None,
+            warnings: warnings(writes, if memory { in_bursts } else { 0 }, longest),
         }
     }
 }

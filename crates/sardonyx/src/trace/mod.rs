@@ -2,7 +2,10 @@
 //!
 //! `docs/trace-format.md` describes the file.
 
+mod bursts;
 mod check;
+mod checksums;
+mod chunks;
 mod columns;
 mod convert;
 mod cut;
@@ -21,8 +24,9 @@ mod temporary;
 mod writer;
 
 pub use check::{CheckReport, Problem, check};
+pub use checksums::Checksums;
 pub use convert::{Exported, Fill, Format, ImportOptions, export_nvmain, import};
-pub use cut::cut;
+pub use cut::{copy, cut};
 pub use error::TraceError;
 pub use info::{Bucket, Collisions, TraceInfo, info};
 pub use ladder::locality_ladder;

@@ -4,6 +4,8 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Seek, SeekFrom};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use parquet::errors::Result;
@@ -13,11 +15,30 @@ use parquet::file::reader::{ChunkReader, Length};
 const PAGE_BYTES: u64 = 128 << 20;
 
 /// A trace file whose pages are to be read.
-pub(super) struct Pages(pub(super) File);
+pub(super) struct Pages {
+    pub(super) file: File,
+    pub(super) seen: Arc<Seen>,
+}
+
+/// Which page headers have been read.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// One with a checksum of its page.
+    with: AtomicBool,
+    /// One without.
+    without: AtomicBool,
+}
+
+impl Seen {
+    /// Whether every page that was read had a checksum, and there was one.
+    pub(super) fn all_had_checksums(&self) -> bool {
+        self.with.load(Ordering::Relaxed) && !self.without.load(Ordering::Relaxed)
+    }
+}
 
 impl Length for Pages {
     fn len(&self) -> u64 {
-        self.0.len()
+        self.file.len()
     }
 }
 
@@ -26,13 +47,14 @@ impl ChunkReader for Pages {
 
     fn get_read(&self, start: u64) -> Result<Header> {
         Ok(Header {
-            file: BufReader::with_capacity(1 << 10, self.0.try_clone()?),
+            file: BufReader::with_capacity(1 << 10, self.file.try_clone()?),
             unread: Some(start),
+            seen: Arc::clone(&self.seen),
         })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-        self.0.get_bytes(start, length)
+        self.file.get_bytes(start, length)
     }
 }
 
@@ -42,16 +64,21 @@ pub(super) struct Header {
     file: BufReader<File>,
     /// Where it begins, while nothing of it has been read.
     unread: Option<u64>,
+    seen: Arc<Seen>,
 }
 
 impl Read for Header {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         if let Some(start) = self.unread.take() {
             self.file.seek(SeekFrom::Start(start))?;
-            match page_bytes(self.file.fill_buf()?) {
-                Some(0..=PAGE_BYTES) => {}
-                claim => {
-                    let claim = claim.map_or("a size unknown".into(), |n| format!("{n} bytes"));
+            match Claims::of(self.file.fill_buf()?) {
+                Some(claims) if claims.bytes <= PAGE_BYTES => {
+                    let seen = [&self.seen.without, &self.seen.with];
+                    seen[usize::from(claims.checksum)].store(true, Ordering::Relaxed);
+                }
+                claims => {
+                    let claim =
+                        claims.map_or("a size unknown".into(), |c| format!("{} bytes", c.bytes));
                     let what = format!(
                         "the page at byte {start} claims {claim}, and a trace's pages have at most \
                          {PAGE_BYTES} bytes; write smaller ones"
@@ -64,40 +91,67 @@ impl Read for Header {
     }
 }
 
-/// The size of the decompressed page that a header claims. All writers begin with the page's type and
-/// this size: each a byte that says "the next field, a number", and a zigzag number (Thrift's compact protocol).
-fn page_bytes(header: &[u8]) -> Option<u64> {
-    const NEXT_FIELD_I32: u8 = 0x15;
-    let mut bytes = header.iter();
-    let mut number = || {
-        let mut value = 0;
-        if *bytes.next()? != NEXT_FIELD_I32 {
-            return None;
-        }
-        for shift in (0..35).step_by(7) {
-            let byte = bytes.next()?;
-            value |= u64::from(byte & 0x7F) << shift;
-            if byte & 0x80 == 0 {
-                return (value & 1 == 0).then_some(value >> 1);
+/// What the beginning of a page header says. All writers begin with the page's type, its size when decompressed and its
+/// size in the file: each a byte that says "the next field, a number", and a zigzag number (Thrift's compact protocol).
+/// The page's checksum is the next field; a header without one goes on with a later field.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Claims {
+    /// The size of the decompressed page.
+    pub(super) bytes: u64,
+    /// Where the field after the three numbers begins.
+    pub(super) end: usize,
+    /// Whether that field is the page's checksum.
+    pub(super) checksum: bool,
+}
+
+/// A header's byte before a 32-bit number that is the next field.
+pub(super) const NEXT_FIELD_I32: u8 = 0x15;
+
+impl Claims {
+    /// Those of a page `header`; `None` if it does not begin so.
+    pub(super) fn of(header: &[u8]) -> Option<Claims> {
+        let mut at = 0;
+        let mut number = || {
+            let mut value = 0;
+            if *header.get(at)? != NEXT_FIELD_I32 {
+                return None;
             }
-        }
-        None
-    };
-    number()?;
-    number()
+            for shift in (0..35).step_by(7) {
+                at += 1;
+                let byte = *header.get(at)?;
+                value |= u64::from(byte & 0x7F) << shift;
+                if byte & 0x80 == 0 {
+                    at += 1;
+                    return (value & 1 == 0).then_some(value >> 1);
+                }
+            }
+            None
+        };
+        let (_, bytes, _) = (number()?, number()?, number()?);
+        let checksum = header.get(at) == Some(&NEXT_FIELD_I32);
+        Some(Claims {
+            bytes,
+            end: at,
+            checksum,
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::page_bytes;
+    use super::Claims;
 
     #[test]
-    fn a_page_headers_claim_is_read() {
-        assert_eq!(page_bytes(&[0x15, 0, 0x15, 20, 0x15, 20, 0]), Some(10));
-        let gigabyte = [0x15, 4, 0x15, 0x80, 0x80, 0x80, 0x80, 0x08, 0];
-        assert_eq!(page_bytes(&gigabyte), Some(1 << 30));
-        assert_eq!(page_bytes(&[0x15, 0, 0x15, 1]), None, "negative");
-        assert_eq!(page_bytes(&[0x15, 0, 0x25, 2]), None, "another field");
-        assert_eq!(page_bytes(&[0x15, 0, 0x15, 0x80]), None, "no end");
+    fn a_page_headers_claims_are_read() {
+        let claims = |header: &[u8]| Claims::of(header).map(|c| (c.bytes, c.end, c.checksum));
+        let plain = [0x15, 0, 0x15, 20, 0x15, 20, 0x2C];
+        assert_eq!(claims(&plain), Some((10, 6, false)));
+        let summed = [0x15, 0, 0x15, 20, 0x15, 20, 0x15, 6, 0x1C];
+        assert_eq!(claims(&summed), Some((10, 6, true)));
+        let gigabyte = [0x15, 4, 0x15, 0x80, 0x80, 0x80, 0x80, 0x08, 0x15, 2, 0];
+        assert_eq!(claims(&gigabyte), Some((1 << 30, 10, false)));
+        assert_eq!(claims(&[0x15, 0, 0x15, 1, 0x15, 20]), None, "negative");
+        assert_eq!(claims(&[0x15, 0, 0x25, 2, 0x15, 20]), None, "another field");
+        assert_eq!(claims(&[0x15, 0, 0x15, 0x80]), None, "no end");
     }
 }

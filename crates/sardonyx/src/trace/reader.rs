@@ -10,6 +10,7 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 
+use arrow_array::RecordBatchReader;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
@@ -18,10 +19,11 @@ use parquet::arrow::arrow_reader::{
 use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaData;
 
+use super::checksums::{Checksums, Sums};
 use super::columns::{COLUMNS, Rows, SITE, check_schema};
 use super::error::IS_A_FOLDER;
 use super::footer;
-use super::pages::Pages;
+use super::pages::{Pages, Seen};
 use super::provenance::{KEY, Provenance, VERSION};
 use super::{Record, TraceError};
 
@@ -35,6 +37,31 @@ pub struct TraceReader {
     records: u64,
     rows: u64,
     batches: Option<ParquetRecordBatchReader>,
+    sums: Option<Unchecked>,
+    seen: Arc<Seen>,
+}
+
+/// The row groups that are still to be held against their checksums, before a row of them is decoded.
+struct Unchecked {
+    file: File,
+    metadata: Arc<ParquetMetaData>,
+    sums: Sums,
+    /// The first of them, and its first row.
+    next: (usize, u64),
+}
+
+impl Unchecked {
+    /// Checks the row groups that have rows before `end`.
+    fn check_until(&mut self, end: u64) -> Result<(), String> {
+        let (mut index, mut row) = self.next;
+        while index < self.metadata.num_row_groups() && row < end {
+            (self.sums).check_group(&self.file, &self.metadata, index, row)?;
+            row += self.metadata.row_group(index).num_rows() as u64;
+            index += 1;
+        }
+        self.next = (index, row);
+        Ok(())
+    }
 }
 
 impl TraceReader {
@@ -59,9 +86,24 @@ impl TraceReader {
         &self.provenance
     }
 
+    /// Whether the trace says where in the program its records came from.
+    pub fn has_sites(&self) -> bool {
+        let schema = self.batches.as_ref().map(RecordBatchReader::schema);
+        schema.is_some_and(|schema| schema.field_with_name(SITE).is_ok())
+    }
+
     /// Records in the whole file.
     pub fn records(&self) -> u64 {
         self.records
+    }
+
+    /// What of the file is under checksums, which are checked as it is read. Before its end: of what was read so far.
+    pub fn checksums(&self) -> Checksums {
+        match &self.sums {
+            Some(_) => Checksums::All,
+            None if self.seen.all_had_checksums() => Checksums::Pages,
+            None => Checksums::None,
+        }
     }
 
     /// Replaces the contents of `batch` by the next records; `false` at the end of the trace.
@@ -114,6 +156,10 @@ impl TraceReader {
             return Ok(None);
         };
         let first = self.rows;
+        if let Some(sums) = &mut self.sums {
+            let end = first.saturating_add(BATCH as u64);
+            sums.check_until(end).map_err(|e| damaged(&self.path, &e))?;
+        }
         let next = guarded(&self.path, || match batches.next() {
             None => Ok(None),
             Some(Ok(batch)) => Ok(Some(Rows::new(&batch, self.provenance.level))),
@@ -165,12 +211,28 @@ fn open_parquet(path: &Path) -> Result<File, TraceError> {
 }
 
 fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
-    let metadata = footer::read(&file).map_err(|what| damaged(path, &what))?;
+    let (metadata, sums) = footer::read(&file).map_err(|what| damaged(path, &what))?;
     // The types are those of Parquet itself; a copy of the Arrow schema in the file is not trusted.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options)
         .map_err(|e| damaged(path, &e.to_string()))?;
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(Pages(file), metadata);
+    let seen = Arc::new(Seen::default());
+    let sums = match sums {
+        Some(sums) => Some(Unchecked {
+            file: file
+                .try_clone()
+                .map_err(|e| TraceError::unreadable(path, &e))?,
+            metadata: Arc::clone(metadata.metadata()),
+            sums,
+            next: (0, 0),
+        }),
+        None => None,
+    };
+    let pages = Pages {
+        file,
+        seen: Arc::clone(&seen),
+    };
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages, metadata);
     check_schema(builder.schema())
         .and_then(|()| check_compression(builder.metadata()))
         .map_err(|problem| TraceError::file(path, problem))?;
@@ -194,6 +256,8 @@ fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
         records,
         rows: 0,
         batches: Some(batches),
+        sums,
+        seen,
     })
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{BATCH, Op, Provenance, Record, Synth, TraceError, TraceReader};
+use super::{BATCH, Checksums, Op, Provenance, Record, Synth, TraceError, TraceReader};
 
 /// A stream of records.
 pub struct Source {
@@ -78,6 +78,14 @@ impl Source {
             Ok(())
         })?;
         Ok(requests)
+    }
+
+    /// What of the file is under checksums, of what was read so far; a generator has no file.
+    pub fn checksums(&self) -> Option<Checksums> {
+        match &self.origin {
+            Origin::File(reader) => Some(reader.checksums()),
+            Origin::Synth(_) => None,
+        }
     }
 
     /// Where the records come from.

@@ -2,43 +2,32 @@
 //!
 //! An interrupted recording or conversion therefore never leaves a file that looks like a trace.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, FixedSizeBinaryArray, RecordBatch, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
-};
-use arrow_schema::SchemaRef;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
-use super::columns::{LINE_LIMIT, schema};
+use super::checksums::CREATED_BY;
+use super::chunks::{Chunks, ROW_GROUP};
+use super::columns::LINE_LIMIT;
 use super::provenance::{KEY, Provenance};
 use super::reader::BATCH;
 use super::temporary::Temporary;
 use super::{Record, TraceError};
-use crate::line::LINE_BYTES;
-
-/// Rows in a row group.
-const ROW_GROUP: usize = 65_536;
 
 /// A trace file being written. Dropped before [`TraceWriter::finish`], it leaves nothing behind.
 pub struct TraceWriter {
     path: PathBuf,
     temporary: Temporary,
     provenance: Provenance,
-    schema: SchemaRef,
     /// Not yet handed to Parquet.
     rows: Vec<Record>,
     /// Each row's site, in a trace that has sites.
     sites: Option<Vec<Option<u32>>>,
     records: u64,
     writes: u64,
-    file: ArrowWriter<File>,
+    file: Chunks,
 }
 
 impl TraceWriter {
@@ -86,7 +75,6 @@ impl TraceWriter {
         })?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
-            .set_max_row_group_row_count(Some(ROW_GROUP))
             .set_data_page_row_count_limit(ROW_GROUP)
             // Most lines and gaps appear once or twice: a dictionary of them is longer than they are. Neighbours in
             // a trace are often neighbours in memory, so distances of lines are short; gaps are short already.
@@ -95,19 +83,15 @@ impl TraceWriter {
             .set_column_dictionary_enabled("gap".into(), false)
             .set_column_encoding("gap".into(), Encoding::PLAIN)
             .set_statistics_enabled(EnabledStatistics::None)
-            .set_created_by(concat!("sardonyx ", env!("CARGO_PKG_VERSION")).to_owned())
+            // They would lie between the columns and the footer, and a trace is read from front to back.
+            .set_offset_index_disabled(true)
+            .set_created_by(CREATED_BY.to_owned())
             .build();
-        let schema: SchemaRef = Arc::new(schema(sites));
-        let options = ArrowWriterOptions::new()
-            .with_properties(properties)
-            .with_skip_arrow_metadata(true);
-        let file = ArrowWriter::try_new_with_options(file, schema.clone(), options)
-            .map_err(|e| failed(path, &e))?;
+        let file = Chunks::new(file, properties, sites).map_err(|e| failed(path, &e))?;
         Ok(TraceWriter {
             path: path.to_owned(),
             temporary,
             provenance,
-            schema,
             rows: Vec::with_capacity(BATCH),
             sites: sites.then(Vec::new),
             records: 0,
@@ -168,14 +152,14 @@ impl TraceWriter {
             mut provenance,
             records,
             writes,
-            mut file,
+            file,
             ..
         } = self;
         provenance.more.insert("records".into(), records.into());
         provenance.more.insert("writes".into(), writes.into());
         let json = serde_json::to_string(&provenance).map_err(|e| failed(&path, &e))?;
-        file.append_key_value_metadata(KeyValue::new(KEY.to_owned(), json));
-        let file = file.into_inner().map_err(|e| failed(&path, &e))?;
+        let entry = KeyValue::new(KEY.to_owned(), json);
+        let file = file.finish(entry).map_err(|e| failed(&path, &e))?;
         file.sync_all()
             .and_then(|()| temporary.keep())
             .map_err(|e| failed(&path, &e))?;
@@ -183,25 +167,11 @@ impl TraceWriter {
     }
 
     fn flush(&mut self) -> Result<(), TraceError> {
-        let rows = &self.rows;
-        let data = rows.iter().map(|r| r.data);
-        let data = FixedSizeBinaryArray::try_from_sparse_iter_with_size(data, LINE_BYTES as i32);
-        let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.gap))),
-            Arc::new(UInt16Array::from_iter_values(rows.iter().map(|r| r.thread))),
-            Arc::new(UInt8Array::from_iter_values(
-                rows.iter().map(|r| r.op.code()),
-            )),
-            Arc::new(UInt64Array::from_iter_values(rows.iter().map(|r| r.line.0))),
-            Arc::new(data.expect("a line is 64 bytes")),
-        ];
-        if let Some(sites) = &mut self.sites {
-            columns.push(Arc::new(UInt32Array::from(std::mem::take(sites))));
-        }
-        let batch = RecordBatch::try_new(self.schema.clone(), columns);
+        let sites = self.sites.as_deref().unwrap_or_default();
+        let written = self.file.write(&self.rows, sites);
         self.rows.clear();
-        let batch = batch.expect("the columns follow the schema");
-        self.file.write(&batch).map_err(|e| failed(&self.path, &e))
+        self.sites.iter_mut().for_each(Vec::clear);
+        written.map_err(|e| failed(&self.path, &e))
     }
 }
 

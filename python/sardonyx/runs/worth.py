@@ -1,0 +1,89 @@
+"""What a reader must know of traces before she believes a mean over them.
+
+The native module counts bursts and says what is doubtful (``crates/sardonyx/src/trace/bursts.rs``);
+here it stands beside the caches of the recording and of the simulated machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sardonyx.runs.results import Results, Trace
+
+#: A machine's tables on chip by the design that has them; ``""`` is every design.
+TABLES = (
+    ("", "counter cache", ("encryption", "counter_cache", "bytes")),
+    ("esd", "EFIT", ("esd", "efit_bytes")),
+    ("esd", "AMT cache", ("esd", "amt_bytes")),
+    ("dedup-sha1", "fingerprints of dedup-sha1", ("dedup_sha1", "fingerprint_cache", "bytes")),
+    ("dewrite", "fingerprints of dewrite", ("dewrite", "fingerprint_cache", "bytes")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """One trace: its writes, those in bursts as a share, bytes touched, bytes cached above it."""
+
+    name: str
+    writes: int
+    burst_share: float | None
+    footprint: int
+    recorded_below: int | None
+
+
+def worth(traces: Sequence[Trace]) -> list[Worth]:
+    """Of the traces that say so; programs have no bursts of a recording."""
+    found = []
+    for trace in traces:
+        facts = trace.facts
+        writes, footprint = facts.get("writes"), facts.get("footprint_bytes")
+        if writes is None or footprint is None or "burst_write_share" not in facts:
+            continue
+        below = facts.get("recorded_cache_bytes")
+        share = facts["burst_write_share"]
+        cached = None if below is None else int(below)
+        found.append(Worth(trace.name, int(writes), share, int(footprint), cached))
+    return found
+
+
+def warnings(traces: Sequence[Trace]) -> list[str]:
+    """A sentence for each thing that makes a mean doubtful, with the trace's name."""
+    return [
+        f"{trace.name}: {text}"
+        for trace in traces
+        if isinstance(said := trace.info.other.get("warnings"), list)
+        for text in said
+    ]
+
+
+def tables(results: Results) -> list[tuple[str, int]]:
+    """The sizes of the machine's tables that the designs of these results have."""
+    found = []
+    for design, name, path in TABLES:
+        value: object = results.machine.parameters
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, int) and (not design or design in results.designs):
+            found.append((name, value))
+    return found
+
+
+def size(value: int | None) -> str:
+    """Bytes as people say them."""
+    if value is None:
+        return "–"
+    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
+        if value >= unit:
+            return f"{value / unit:.3g} {name}"
+    return f"{value} B"
+
+
+def beside_caches(results: Results) -> str:
+    """What a footprint is held against, in a sentence."""
+    sizes = ", ".join(f"{name} {size(value)}" for name, value in tables(results))
+    return (
+        "In bursts: writes in runs of 64 and more without an instruction between them. Footprint: "
+        "lines read or written; what fits the caches above the recording or the tables on chip"
+        f"{f' ({sizes})' if sizes else ''} says little of larger ones."
+    )
