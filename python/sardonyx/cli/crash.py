@@ -116,6 +116,10 @@ def crash(
     mutant: Annotated[
         str | None, typer.Option(help="Plant this mistake in the program's transactions.")
     ] = None,
+    no_log: Annotated[
+        bool,
+        typer.Option("--no-log", help="The program keeps no undo log; the design's own stays."),
+    ] = False,
     seed: Annotated[
         int, typer.Option(min=0, max=2**50, help="Of keys, evictions, delays and samples.")
     ] = 1,
@@ -261,6 +265,10 @@ def crash(
         raise _core.SardonyxError(f"--tear: {unknown('tear', tear, TEARS)}")
     if tear != "lines" and platform != "adr":
         raise _core.SardonyxError(f"--tear {tear}: is for --platform adr; {platform} says its own")
+    if no_log and mutant is not None:
+        raise _core.SardonyxError(f"--no-log: there is no log to plant {mutant} in; leave one out")
+    if no_log and stages:
+        raise _core.SardonyxError("--no-log: --stages are those of a log; leave one out")
     if tear != "lines" and stages:
         raise _core.SardonyxError(f"--tear {tear}: --stages counts what whole lines leave")
     if sharing is not None and sharing not in SHARINGS:
@@ -300,6 +308,7 @@ def crash(
             full_one_in=full,
             threads=jobs,
             thorough_seconds=seconds,
+            software_log=not no_log,
         )
         for program in programs
         for design in chosen
@@ -313,6 +322,7 @@ def crash(
                     footprint=asked.footprint or 16_384,
                     transactions=asked.transactions or 200,
                     seed=seed,
+                    software_log=not no_log,
                 ),
                 cut=cut,
                 cores=asked.cores or 1,
@@ -330,7 +340,7 @@ def crash(
     if stages:
         _show_stages(people, runs)
     else:
-        _show(people, runs, machine, settings or ())
+        _show(people, runs, machine, settings or (), no_log=no_log)
     write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
     if any(run.get("fails") for run in runs):
         raise typer.Exit(CHECK_FAILED)
@@ -376,7 +386,12 @@ def _plain(title: str = "") -> Table:
 
 
 def _show(
-    people: Console, runs: list[dict[str, Any]], machine: str, settings: Sequence[str]
+    people: Console,
+    runs: list[dict[str, Any]],
+    machine: str,
+    settings: Sequence[str],
+    *,
+    no_log: bool,
 ) -> None:
     people.print(_verdicts(runs))
     seconds = sum(run["seconds"] for run in runs)
@@ -397,7 +412,8 @@ def _show(
             )
     for run in runs:
         for violation in run["violations"]:
-            _tell(people, violation, _replay(run, violation, machine, settings))
+            again = _replay(run, violation, machine, settings, no_log=no_log)
+            _tell(people, violation, again)
 
 
 def _verdicts(runs: list[dict[str, Any]]) -> Table:
@@ -460,7 +476,12 @@ def _show_stages(people: Console, runs: list[dict[str, Any]]) -> None:
 
 
 def _replay(
-    run: dict[str, Any], violation: dict[str, Any], machine: str, settings: Sequence[str]
+    run: dict[str, Any],
+    violation: dict[str, Any],
+    machine: str,
+    settings: Sequence[str],
+    *,
+    no_log: bool,
 ) -> str:
     """The command that makes the violation's cut alone, and looks at it in full."""
     own = violation.get("run", run)
@@ -483,6 +504,7 @@ def _replay(
         ("--cut", violation["cut"]),
     ):
         words += [] if value is None else [option, str(value)]
+    words += ["--no-log"] if no_log else []
     return shlex.join(words)
 
 
