@@ -108,6 +108,17 @@ def test_a_cut_of_what_the_whole_run_shows_replays_too(tmp_path: Path) -> None:
     assert "half-a-pair" in {v["kind"] for v in again["violations"]}
 
 
+def test_a_program_without_a_log_is_lost_and_its_cut_replays(tmp_path: Path) -> None:
+    asked = ("queue", "-d", "fca", "--no-log", "--cuts", "40", "--recovery-cuts", "0")
+    ended = crash(*asked, where=tmp_path, status=1)
+    assert "--no-log" in ended.stdout
+    assert {v["kind"] for v in replay(ended, tmp_path)["violations"]} & {
+        "lost-transaction",
+        "early-transaction",
+        "wrong-line",
+    }
+
+
 def test_lost_counts_cuts(tmp_path: Path) -> None:
     once = ("btree", "-d", "no-atomicity", "--cores", "2", "--once", *QUICK)
     found = crash(*once, "--recovery-cuts", "0", "--json", "-", where=tmp_path)
@@ -148,6 +159,8 @@ def test_the_stages_of_a_transaction_are_counted(tmp_path: Path) -> None:
         (("btree", "--mutant", "typo"), "they are"),
         (("btree", "-d", "hw-log", "--mutant", "no-fence-after-log"), "leave the mutant or the"),
         (("btree", "-d", "easy-pm", "--stages"), "leave --stages or the design out"),
+        (("btree", "--no-log", "--mutant", "no-fence-after-log"), "no log to plant"),
+        (("btree", "--no-log", "--stages"), "stages are those of a log"),
         (("btree", "--platform", "ups"), "--platform"),
         (("btree", "--cuts", "some"), "--cuts some"),
         (("btree", "--transaction-size", "65"), "multiple of 64"),

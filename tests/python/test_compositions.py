@@ -43,6 +43,7 @@ def test_cells_say_what_the_cuts_have_shown(tmp_path: Any) -> None:
     comparison = Comparison(jobs.run(compositions.points(SMALL, few), settings))
     tried = compositions.attempt(SMALL, "sca", (), None, few)
     table = compositions.matrix(comparison, tried, SMALL)
+    assert "--no-log" in tried[0].replay and "--no-log" not in tried[1].replay
     row = {name: {p: c.ours for p, c in cells.items()} for name, cells in table.rows.items()}
     assert row["none, identity"] == {"fca": "lost in 1 of 1"}
     assert row["software undo, identity"] == {"sca": "survives", "no-encryption": "survives"}

@@ -113,14 +113,45 @@ def test_claims_follow_from_the_runs() -> None:
     gain = next(row for row in rows if "over_alc" in row.claim.metric)
     assert gain.readings["the chain charged block by block"] == pytest.approx(0.75 / 1.2 - 1)
 
-    paired, traffic, space, causes = easy_pm.tables(found)
+    paired, traffic, space, choices, causes = easy_pm.tables(found)
     assert paired.facts["easy_pm_over_sca"] == pytest.approx(dict.fromkeys(easy_pm.PROGRAMS, 0.5))
     assert traffic.rows["hw-log"]["CNT_WT"].ours == "15.00"
     assert space.rows["recent ciphertext"]["ours"].ours == "1,024 B"
     assert set(causes.rows) == {sweep.name for sweep in easy_pm.SWEEPS}
-    holds, beside_alc, _ = easy_pm.verdict(found, rows)
+    holds, beside_alc, hangs = easy_pm.verdict(found, rows)
     assert "ahead of hw-log on 7 of 7 structures, by 50.0 % (the paper: 22.0 %)" in holds
     assert "ahead on 7 of 7 structures, by 25.0 % (the paper: 3.7 %)" in beside_alc
+    assert "above 0 in 32 of 32" in hangs
+    assert set(choices.rows) > {"as the machine is", "order of reuse: lifo"}
+
+
+def test_every_combination_of_choices_counts_and_what_turns_a_claim_is_named() -> None:
+    speed = {"hw-log": 1.0, "alc": 1.2, "easy-pm": 1.5, "sca": 1.0}
+
+    def rate(point: Point) -> float:
+        # Groups that merge by member are worth more to ALC than anything else to EASY-PM.
+        merging = point.variant.get("medium.queues.group_merging") == "member"
+        registers = 1.1 if point.variant.get("easy_pm.valid_headers") == "registers" else 1.0
+        return (
+            1e6
+            * speed.get(point.design, 2.0)
+            * registers
+            * (2 if merging and point.design == "alc" else 1)
+        )
+
+    found = invented(rate)
+    table = easy_pm.choices(easy_pm.papers(found.programs))
+    assert table is not None
+    assert len(table.facts["combinations"]) == 2 ** len(easy_pm.CHOICES)
+    alone = table.facts["one_at_a_time"]
+    assert alone["as the machine is"]["over alc, mean"] == pytest.approx(0.25)
+    assert alone["merging of groups: member"]["over alc, mean"] == pytest.approx(1.5 / 2.4 - 1)
+    assert alone["valid headers: registers"]["over hw-log, most"] == pytest.approx(0.65)
+    most = table.rows["most of all combinations"]["over alc, mean"]
+    assert (most.ours, most.evidence) == ("+37.5%", "easy_pm.valid_headers=registers")
+    said = easy_pm.hanging(easy_pm.papers(found.programs))
+    assert "over hw-log, mean: above 0 in 32 of 32, +50.0% to +65.0%" in said
+    assert "over alc, mean: above 0 in 16 of 32, -37.5% to +37.5%, turned by merging" in said
 
 
 def test_what_it_cannot_take_is_an_error() -> None:
@@ -139,7 +170,7 @@ def test_a_small_reproduction_fills_claims_and_figures() -> None:
     rows = easy_pm.claims(again)
     assert [row.claim.metric for row in rows if row.ours is None] == []
     assert len(easy_pm.verdict(again, rows)) == 3
-    assert len(easy_pm.tables(again)) == 4
+    assert len(easy_pm.tables(again)) == 5
     made = hardware_logs.figures(again.programs)
     assert [figure.key for figure in made if isinstance(figure, Missing)] == []
     for figure in made:

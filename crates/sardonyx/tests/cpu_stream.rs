@@ -51,7 +51,7 @@ fn shares_neither_overlap_nor_leave_the_memory() {
     let (capacity, shares) = (8 * 50 * PAGE_LINES, 8);
     let mut lines = HashSet::new();
     for share in 0..shares {
-        let mut frames = Frames::share(capacity, share, shares);
+        let mut frames = Frames::share(capacity, share, shares).skewed(u64::from(share) * 37);
         for page in 0..50 {
             let line = frames.map(Virtual(page * PAGE_LINES)).unwrap();
             assert!(line.0 < capacity && lines.insert(line));

@@ -83,6 +83,40 @@ fn the_hardware_log_undoes_what_programs_leave_at_every_cut() {
     assert_eq!(told("btree", "sca", None)["verdict"], "broken");
 }
 
+/// What no paper says must not be what a design's promise hangs on: how groups merge, where a log's buckets
+/// lie and in which order they come back, where their headers are counted, how addresses are cut up.
+#[test]
+fn designs_hold_whatever_is_chosen_where_no_paper_says() {
+    let merging = ("medium.queues.group_merging", "member");
+    let cases: [(&str, &[(&str, &str)]); 9] = [
+        ("sca", &[merging]),
+        ("fca", &[merging, ("medium.mapping", "dramsim2-2")]),
+        ("esd-sound", &[merging, ("medium.regions_skew", "192")]),
+        ("hw-log", &[merging]),
+        (
+            "hw-log",
+            &[("log.reuse", "lifo"), ("log.placement", "packed")],
+        ),
+        ("easy-pm", &[merging]),
+        (
+            "easy-pm",
+            &[("log.reuse", "lifo"), ("log.placement", "packed")],
+        ),
+        ("easy-pm", &[("easy_pm.valid_headers", "registers")]),
+        ("easy-pm", &[("easy_pm.valid_headers", "medium"), merging]),
+    ];
+    for (number, (design, settings)) in cases.into_iter().enumerate() {
+        let mut trial = trial(["btree", "queue"][number % 2], design, 1 + number as u64);
+        if ["hw-log", "easy-pm"].contains(&design) {
+            trial.durability = DurabilityKind::Hardware;
+        }
+        let said = |(key, value): &(&str, &str)| (key.to_string(), value.to_string());
+        trial.overrides = settings.iter().map(said).collect();
+        let told = answer(&trial);
+        assert_eq!(told["verdict"], "holds", "{design} {settings:?}: {told:#}");
+    }
+}
+
 #[test]
 fn a_plan_that_tries_too_little_says_so_and_fails() {
     let mut trial = trial("array-swap", "sca", 1);

@@ -9,8 +9,9 @@ use sardonyx::config::Machine;
 use sardonyx::engine::log::Command;
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
+use sardonyx::medium::mapping::{Field, Mapping};
 use sardonyx::medium::params::{
-    EngineParams, Geometry, PagePolicy, Queues, Scheduler, Timing, Unit,
+    EngineParams, Geometry, GroupMerging, PagePolicy, Queues, Scheduler, Timing, Unit,
 };
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
 use sardonyx::stats::{Cause, Kind, Ledger};
@@ -90,12 +91,24 @@ fn queues() -> impl Strategy<Value = Queues> {
     })
 }
 
+/// Any order of the fields.
+fn mapping() -> impl Strategy<Value = Mapping> {
+    let orders = Just(Field::ALL.to_vec()).prop_shuffle();
+    orders.prop_map(|order| Mapping(order.try_into().expect("five fields")))
+}
+
 fn params() -> impl Strategy<Value = EngineParams> {
     let unit = (0..40_000u64, 0..40_000u64);
-    (geometry(), timing(), queues(), 1..20usize, unit).prop_map(
-        |(geometry, timing, queues, ingress, unit)| {
+    let medium = (geometry(), mapping(), any::<bool>());
+    (medium, timing(), queues(), 1..20usize, unit).prop_map(
+        |((geometry, mapping, by_member), timing, queues, ingress, unit)| {
             let mut params = preset();
             params.medium.geometry = geometry;
+            params.medium.mapping = mapping;
+            params.medium.group_merging = match by_member {
+                true => GroupMerging::Member,
+                false => GroupMerging::All,
+            };
             params.medium.timing = timing;
             params.medium.queues = queues;
             params.ingress = ingress;

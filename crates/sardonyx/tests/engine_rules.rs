@@ -6,7 +6,8 @@ use std::cell::Cell;
 use sardonyx::config::Machine;
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
-use sardonyx::medium::params::{EngineParams, Unit};
+use sardonyx::medium::params::{EngineParams, GroupMerging, Unit};
+use sardonyx::plan::journal::Event;
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
 use sardonyx::stats::{Cause, Kind, Purpose};
 use sardonyx::units::Time;
@@ -287,6 +288,52 @@ fn rule_5_a_group_merges_as_a_whole_or_not_at_all() {
     engine.run_to_rest();
     let line = engine.image().read(Place(100)).expect("written");
     assert_eq!((line[0], line[8]), (0, 1));
+}
+
+/// Breaks if a member takes a slot although its line is queued, if it is merged before the others have
+/// theirs, or if a group needs a free slot of a queue in which all of its members merge.
+#[test]
+fn rule_5_a_group_merges_by_member_where_the_medium_says_so_and_at_one_instant_still() {
+    let mut params = params();
+    params.medium.group_merging = GroupMerging::Member;
+    let queues = &mut params.medium.queues;
+    (queues.writes, queues.counter_writes) = (3, 1);
+    (queues.high_watermark, queues.low_watermark) = (4, 0);
+    queues.coalescing = true;
+    let mut engine = Engine::new(&params);
+    request(&mut engine, Kind::Read, 0, |plan| {
+        Stored::at(pause(plan, 1))
+    });
+    times(&mut engine, 1);
+    engine.keep_journal();
+    for (tag, line) in [0, 1].into_iter().enumerate() {
+        request(&mut engine, Kind::Write, tag as u64, |plan| {
+            pair(plan, [line, 100])
+        });
+    }
+    assert_eq!(engine.answers().count(), 2, "one counter slot is enough");
+    assert_eq!(engine.service(Kind::Write).short_cuts, 1);
+    // A write of its own merges with a member.
+    request(&mut engine, Kind::Write, 2, |plan| {
+        Stored::at(plan.write(Place(1), At::past(&B), Step::PAST).accepted)
+    });
+    assert_eq!(engine.service(Kind::Write).short_cuts, 2);
+    request(&mut engine, Kind::Write, 3, |plan| pair(plan, [2, 100]));
+    engine.answers().for_each(drop);
+    // No data slot is free, so its counter is not merged either.
+    request(&mut engine, Kind::Write, 4, |plan| pair(plan, [3, 100]));
+    assert_eq!(engine.answers().count(), 0);
+    assert_eq!(engine.service(Kind::Write).short_cuts, 3);
+    engine.run_to_rest();
+    let journal = engine.take_journal().expect("one is kept");
+    let groups = journal.events.iter().filter_map(|(_, event)| match event {
+        Event::Ready { count, .. } => Some(*count),
+        _ => None,
+    });
+    assert_eq!(groups.collect::<Vec<_>>(), [2, 2, 1, 2, 2]);
+    let line = engine.image().read(Place(100)).expect("written");
+    assert_eq!((line[0], line[8], line[16], line[24]), (0, 1, 2, 3));
+    assert_eq!(engine.image().read(Place(1)), Some(B));
 }
 
 /// Breaks if only the number of all writes starts a drain: with nothing else to come, a group before a

@@ -1,8 +1,11 @@
 //! Programs on designs whose hardware keeps the log, in time: where every write goes, what the log
 //! manager says when it has no room, and what it costs beside its rivals.
 
+use std::collections::BTreeSet;
+
 use sardonyx::audit::audit;
 use sardonyx::config::Machine;
+use sardonyx::engine::log::CommandKind;
 use sardonyx::machine::{Outcome, RunError, System};
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
 
@@ -106,6 +109,49 @@ fn a_transaction_of_seven_lines_costs_what_the_paper_says() {
     // The cache has room for the counters of a log of this size.
     assert_eq!(hw_log[2] - alc[2], 1600);
     assert!(alc[2].abs_diff(easy_pm[2]) <= 2, "{alc:?} {easy_pm:?}");
+}
+
+/// Breaks if buckets come back in another order: first given up, first taken goes round all of them; last
+/// given up, first taken has one core stay in one.
+#[test]
+fn buckets_come_back_in_the_order_that_is_chosen() {
+    for design in DESIGNS {
+        let lines = |reuse| {
+            let chosen = [("log.reuse", reuse), ("log.buckets", "8")];
+            let mut system = system(design, &chosen, &spec("array-swap", 64, 50), 1);
+            system.engine().keep_log();
+            let outcome = system.run(&mut |_| true);
+            outcome.unwrap_or_else(|error| panic!("{design}: {error}"));
+            let log = system.engine().take_log();
+            let written = log.iter().filter_map(|command| match command.kind {
+                CommandKind::Write { .. } => Some(command.place),
+                _ => None,
+            });
+            written.collect::<BTreeSet<u64>>().len()
+        };
+        // A record of two lines or three and its header, in seven buckets more.
+        let more = lines("fifo") - lines("lifo");
+        assert!((7 * 3..=7 * 8).contains(&more), "{design}: {more}");
+    }
+}
+
+/// Breaks if the number of valid headers is written where it is not kept.
+#[test]
+fn headers_are_counted_where_it_is_chosen() {
+    let writes = |kept| {
+        let settings = [
+            ("medium.queues.coalescing", "false"),
+            ("log.timeout_ns", "1000000"),
+            ("easy_pm.valid_headers", kept),
+        ];
+        let outcome = run("easy-pm", &settings, &spec("array-swap", 192, 200), 1);
+        by_cause(&outcome, "log", "medium_writes")
+    };
+    // Seven old lines, a header, the vectors; and the number of headers.
+    assert_eq!(
+        ["registers", "medium", "both"].map(writes),
+        [1800, 2000, 2000]
+    );
 }
 
 /// Breaks if a log that has no room is not said to have none, or says what does not help.

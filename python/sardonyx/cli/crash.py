@@ -136,6 +136,10 @@ class Crash(Options):
     mutant: Annotated[
         str | None, typer.Option(help="Plant this mistake in the program's transactions.")
     ] = None
+    no_log: Annotated[
+        bool,
+        typer.Option("--no-log", help="The program keeps no undo log; the design's own stays."),
+    ] = False
     seed: Annotated[
         int, typer.Option(min=0, max=2**50, help="Of keys, evictions, delays and samples.")
     ] = 1
@@ -185,15 +189,18 @@ def crash(asked: Crash) -> Work:
         form, questions = "with --stages", _runs(asked)
         ask = partial(explore, questions, stages=True)
     elif asked.cut is not None:
-        form, questions = "with --cut", _runs(asked, cut=asked.cut, **_looked(asked))
+        form = "with --cut"
+        questions = _runs(asked, software_log=_keeps(asked), cut=asked.cut, **_looked(asked))
         ask = partial(explore, questions)
     elif asked.once:
-        form, questions = "with --once", _runs(asked, **_every(asked), **_looked(asked))
+        form, how = "with --once", _every(asked) | _looked(asked)
+        questions = _runs(asked, software_log=_keeps(asked), **how)
         ask = partial(explore, questions)
     else:
         form, questions = "without --once, --cut or --stages", _plan(asked)
         ask = partial(trials, questions)
     json_to, machine, settings = asked.json_to, asked.machine, asked.settings or ()
+    no_log = not stages and asked.no_log
     check_json_target(json_to)
     memory = max(question.memory() for question in questions)
 
@@ -205,7 +212,7 @@ def crash(asked: Crash) -> Work:
         if stages:
             _show_stages(people, runs)
         else:
-            _show(people, runs, machine, settings)
+            _show(people, runs, machine, settings, no_log=no_log)
         write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
         if any(run.get("fails") for run in runs):
             raise typer.Exit(CHECK_FAILED)
@@ -226,6 +233,7 @@ def _plan(asked: Crash) -> list[TrialQuestion]:
             item_bytes=_item(asked),
             footprint=_region(asked),
             thorough_seconds=None if thorough is None else seconds_in("--thorough", thorough),
+            software_log=_keeps(asked),
             **_below(asked),
             **_every(asked),
             **_looked(asked),
@@ -234,7 +242,7 @@ def _plan(asked: Crash) -> list[TrialQuestion]:
     ]
 
 
-def _runs(asked: Crash, **how: Any) -> list[CrashQuestion]:
+def _runs(asked: Crash, *, software_log: bool = True, **how: Any) -> list[CrashQuestion]:
     """One run of each program and design."""
     sharing = asked.sharing or "apart"
     if sharing not in SHARINGS:
@@ -247,6 +255,7 @@ def _runs(asked: Crash, **how: Any) -> list[CrashQuestion]:
                 footprint=_region(asked) or 16_384,
                 transactions=asked.transactions or 200,
                 seed=asked.seed,
+                software_log=software_log,
             ),
             design=design,
             cores=asked.cores or 1,
@@ -274,6 +283,15 @@ def _below(asked: Crash) -> dict[str, Any]:
         "mutant": asked.mutant,
         "platform": asked.platform,
     }
+
+
+def _keeps(asked: Crash) -> bool:
+    """Whether programs keep an undo log of their own, where the design does not."""
+    if asked.no_log and asked.mutant is not None:
+        raise _core.SardonyxError(
+            f"--no-log: there is no log to plant {asked.mutant} in; leave one out"
+        )
+    return not asked.no_log
 
 
 def _every(asked: Crash) -> dict[str, Any]:
@@ -325,7 +343,12 @@ def _plain(title: str = "") -> Table:
 
 
 def _show(
-    people: Console, runs: list[dict[str, Any]], machine: str, settings: Sequence[str]
+    people: Console,
+    runs: list[dict[str, Any]],
+    machine: str,
+    settings: Sequence[str],
+    *,
+    no_log: bool,
 ) -> None:
     people.print(_verdicts(runs))
     seconds = sum(run["seconds"] for run in runs)
@@ -346,7 +369,8 @@ def _show(
             )
     for run in runs:
         for violation in run["violations"]:
-            _tell(people, violation, _replay(run, violation, machine, settings))
+            again = _replay(run, violation, machine, settings, no_log=no_log)
+            _tell(people, violation, again)
 
 
 def _verdicts(runs: list[dict[str, Any]]) -> Table:
@@ -409,7 +433,12 @@ def _show_stages(people: Console, runs: list[dict[str, Any]]) -> None:
 
 
 def _replay(
-    run: dict[str, Any], violation: dict[str, Any], machine: str, settings: Sequence[str]
+    run: dict[str, Any],
+    violation: dict[str, Any],
+    machine: str,
+    settings: Sequence[str],
+    *,
+    no_log: bool,
 ) -> str:
     """The command that makes the violation's cut alone, and looks at it in full."""
     own = violation.get("run", run)
@@ -432,6 +461,7 @@ def _replay(
         ("--cut", violation["cut"]),
     ):
         words += [] if value is None else [option, str(value)]
+    words += ["--no-log"] if no_log else []
     return shlex.join(words)
 
 

@@ -8,6 +8,7 @@ simulated on the machine as it is. Left out: what a cut is held against (``docs/
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -125,6 +126,19 @@ class Tried:
     composition: Composition
     program: str
     answer: Mapping[str, Any]
+    question: TrialQuestion
+
+    @property
+    def replay(self) -> str:
+        """The command that makes the same cuts again, and tells what they break."""
+        asked = self.question
+        words = ["sardonyx", "crash", asked.program, "--designs", asked.design]
+        words += [] if asked.software_log else ["--no-log"]
+        words += ["--seed", str(asked.seed), "--cuts", str(asked.cuts)]
+        words += ["--recovery-cuts", str(asked.recovery_cuts), "--machine", asked.machine]
+        for key, value in asked.overrides:
+            words += ["--set", f"{key}={value}"]
+        return shlex.join(words)
 
     @property
     def survives(self) -> bool:
@@ -148,6 +162,7 @@ class Tried:
             "program": self.program,
             **{name: self.answer[name] for name in wanted},
             "violations": {v["kind"]: v["count"] for v in self.answer["violations"]},
+            "replay": self.replay,
         }
 
 
@@ -160,7 +175,7 @@ def attempt(
 ) -> list[Tried]:
     """Every composition under every program, by the explorer's plan."""
     pairs = list(product(compositions, scale.programs))
-    tasks = []
+    tasks, questions = [], []
     for composition, program in pairs:
         question = TrialQuestion(
             program=program,
@@ -173,12 +188,13 @@ def attempt(
             threads=1,
             software_log=composition.software_log,
         )
+        questions.append(question)
         label = f"{program} {composition.row}, {composition.policy}"
         tasks.append(Task(label, partial(_core.crash_trial, question.model_dump_json())))
     answers = scheduler.run(tasks, watch=watch)
     return [
-        Tried(composition, program, json.loads(answer))
-        for (composition, program), answer in zip(pairs, answers, strict=True)
+        Tried(composition, program, json.loads(answer), question)
+        for (composition, program), question, answer in zip(pairs, questions, answers, strict=True)
     ]
 
 
@@ -243,7 +259,10 @@ def matrix(comparison: Comparison, tried: Sequence[Tried], scale: Scale) -> Exhi
         f"({', '.join(scale.programs)}), {cuts:,} cuts by the explorer's plan, {scale.cuts} of "
         "each run: survives means that no cut that was made broke what every transaction is to "
         "have, whatever the layers promise. A cost is the mean over the programs, on one core of "
-        f"{comparison.results.machine.name}."
+        f"{comparison.results.machine.name}. Each cell's cuts again: `sardonyx crash PROGRAM "
+        f"--designs LOGGING/MAPPING+POLICY --cuts {scale.cuts} --recovery-cuts "
+        f"{scale.recovery_cuts}`, without LOGGING/ for the first two loggings and with --no-log "
+        "for the first."
     )
     facts = {
         "cuts": cuts,

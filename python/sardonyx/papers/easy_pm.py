@@ -1,4 +1,5 @@
-"""Reproducing EASY-PM: which runs its figures need, and our figure for each of its claims.
+"""Reproducing EASY-PM: which runs its figures need, and our figure for each of its claims, as the
+machine is and under every choice that the paper leaves open.
 
 Seven persistent programs run on the machine of Table I, with no word about logs: the hardware keeps
 them. The statistics are over the paper's five programs. Left out: how a design logs (the core's
@@ -7,13 +8,22 @@ them. The statistics are over the paper's five programs. Left out: how a design 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from sardonyx import _core
 from sardonyx.papers.causes import Sweep, crossing
-from sardonyx.papers.claims import Claim, ClaimRow, Found, claim_rows, written_claim
+from sardonyx.papers.claims import (
+    Claim,
+    ClaimRow,
+    Found,
+    Statistic,
+    claim_rows,
+    load_claims,
+    written_claim,
+)
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
@@ -80,8 +90,8 @@ SWEEPS = (
     Sweep(
         "records a bucket",
         "log.records",
-        (72, 64, 8),
-        "with 64 every bucket begins in the same bank, with 72 each in another, with 8 too",
+        (64, 16, 8),
+        "how often a transaction takes a new bucket, and how many there are in a region",
         cores=CORES,
     ),
     Sweep(
@@ -107,6 +117,57 @@ SWEEPS = (
     ),
     Sweep("channels", "medium.geometry.channels", (1, 2, 4), "channels of the medium", CORES),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A setting that the paper leaves open: the machine's value first, then another that can be
+    defended as well, and the designs that it touches.
+    """
+
+    name: str
+    key: str
+    values: tuple[Scalar, Scalar]
+    designs: Sequence[str]
+
+    @property
+    def other(self) -> dict[str, Scalar]:
+        """The settings of the other value."""
+        return {self.key: self.values[1]}
+
+
+#: The designs whose throughput the choices are judged by.
+JUDGED = (SOFTWARE, BASELINE, ALC, EASY)
+LOGS = (BASELINE, ALC, EASY)
+#: Run alone and all together.
+CHOICES = (
+    Choice("order of reuse", "log.reuse", ("fifo", "lifo"), LOGS),
+    Choice("placement of buckets", "log.placement", ("staggered", "packed"), LOGS),
+    Choice("merging of groups", "medium.queues.group_merging", ("all", "member"), JUDGED),
+    Choice(
+        "address mapping", "medium.mapping", ("dramsim2-2", "row:rank:bank:channel:column"), JUDGED
+    ),
+    Choice("valid headers", "easy_pm.valid_headers", ("both", "registers"), (EASY,)),
+)
+#: Run alone: what Table I does not say of the controller, and one thing that it does.
+ALONE = (
+    Choice("address mapping", "medium.mapping", (CHOICES[3].values[0], "dramsim2-4"), JUDGED),
+    Choice("scheduler", "medium.queues.scheduler", ("fr-fcfs", "fcfs"), JUDGED),
+    Choice("coalescing", "medium.queues.coalescing", (True, False), JUDGED),
+    Choice("banks", "medium.geometry.banks", (8, 16), JUDGED),
+)
+
+
+def combinations(design: str) -> Iterator[dict[str, Scalar]]:
+    """Every combination of the choices' values that ``design`` can tell from others."""
+    touching = [choice for choice in CHOICES if design in choice.designs]
+    for taken in product((False, True), repeat=len(touching)):
+        yield _settings(choice for choice, other in zip(touching, taken, strict=True) if other)
+
+
+def _settings(choices: Iterable[Choice]) -> dict[str, Scalar]:
+    """The settings under which the choices have their other values."""
+    return {key: value for choice in choices for key, value in choice.other.items()}
 
 
 # ---- the runs
@@ -143,6 +204,14 @@ def points(scale: Scale, programs: Sequence[str] = PROGRAMS) -> list[Point]:
             for sweep in SWEEPS
             for value in sweep.values
             for design in logs
+        ]
+        found += [
+            point(p, design, variant=variant)
+            for design in JUDGED
+            for variant in (
+                *combinations(design),
+                *(choice.other for choice in ALONE if design in choice.designs),
+            )
         ]
     unique = {(p.source, p.design, p.copies, frozenset(p.variant.items())): p for p in found}
     return list(unique.values())
@@ -222,9 +291,14 @@ def _write_traffic(programs: Programs, claim: Claim) -> Found:
 WRITES_NOTE = "1 - all writes to the medium a transaction / those of hw-log"
 
 
+def _latency_ratio(programs: Programs, run: Run, over: Run) -> float | None:
+    """Mean latency of loads and stores of a run over that of another."""
+    return divide(*(l1_latency(one, programs.parameters) for one in (run, over)))
+
+
 def _l1_latency(programs: Programs, claim: Claim) -> Found:
     def ratio(run: Run, over: Run) -> float | None:
-        return divide(*(l1_latency(one, programs.parameters) for one in (run, over)))
+        return _latency_ratio(programs, run, over)
 
     note = "1 - mean latency of loads and stores / hw-log's; a hit in any cache counts as L1's"
     return _over(saved(ratio), BASELINE, note)(programs, claim)
@@ -470,10 +544,114 @@ def gains(programs: Programs) -> list[tuple[Sweep, dict[str, list[float | None]]
     return made
 
 
+#: The columns of the paper's headline figures, and the claim of each.
+CLAIMED: Mapping[str, tuple[str, Statistic]] = {
+    "over hw-log, mean": ("throughput_gain_over_baseline", "mean"),
+    "over hw-log, most": ("throughput_gain_over_baseline", "max"),
+    "over alc, mean": ("throughput_gain_over_alc", "mean"),
+    "L1 latency, mean": ("l1_latency_reduction_vs_baseline", "mean"),
+}
+HEADLINES = tuple(CLAIMED)
+OVER_SCA = "over sca, mean"
+
+
+def headlines(programs: Programs, others: Sequence[Choice]) -> dict[str, float | None]:
+    """The paper's four figures, and the gain over SCA, of runs under which ``others`` have their
+    other values.
+    """
+
+    def each(of: Two, over: str) -> dict[str, float | None]:
+        def side(design: str) -> dict[str, Any]:
+            touching = [choice for choice in others if design in choice.designs]
+            return {"design": design, "cores": CORES, "variant": _settings(touching)}
+
+        return programs.each(of, side(EASY), side(over))
+
+    gain = each(speedup, BASELINE)
+    known = [value for value in gain.values() if value is not None]
+    latency = each(saved(lambda a, b: _latency_ratio(programs, a, b)), BASELINE)
+    found = (
+        arithmetic_mean(gain.values()),
+        max(known, default=None),
+        arithmetic_mean(each(speedup, ALC).values()),
+        arithmetic_mean(latency.values()),
+        arithmetic_mean(each(speedup, SOFTWARE).values()),
+    )
+    return dict(zip((*HEADLINES, OVER_SCA), found, strict=True))
+
+
+def choices(programs: Programs) -> Exhibit | None:
+    """The headline figures under each choice that the paper leaves open, one at a time, and the
+    least and the most of all their combinations.
+    """
+    of = programs.setting(CHOICES[0].other)
+    if not of:
+        return None
+    view = programs.under({}, [n for n in of if n in PAPERS], max(of.values()))
+
+    def written(name: str, value: Scalar) -> str:
+        return f"{name}: {str(value).lower() if isinstance(value, bool) else value}"
+
+    rows: dict[str, dict[str, float | None]] = {"as the machine is": headlines(view, ())}
+    for choice in (*CHOICES, *ALONE):
+        rows[written(choice.name, choice.values[1])] = headlines(view, (choice,))
+    taken = product((False, True), repeat=len(CHOICES))
+    joint = [[c for c, other in zip(CHOICES, one, strict=True) if other] for one in taken]
+    joined = [(others, headlines(view, others)) for others in joint]
+    extremes: dict[str, dict[str, Cell]] = {}
+    for name, best in (("least of all combinations", min), ("most of all combinations", max)):
+        cells = {}
+        for column in (*HEADLINES, OVER_SCA):
+            ours = [
+                (value, others)
+                for others, figures in joined
+                if (value := figures[column]) is not None
+            ]
+            if not ours:
+                cells[column] = Cell(None, "–", "", {}, {})
+                continue
+            value, others = best(ours, key=lambda one: one[0])
+            where = ", ".join(f"{c.key}={c.values[1]}" for c in others) or "as the machine is"
+            cells[column] = Cell(None, f"{value:+.1%}", where, {}, {})
+        extremes[name] = cells
+    table = {
+        name: {
+            column: Cell(None, "–" if value is None else f"{value:+.1%}", "", {}, {})
+            for column, value in figures.items()
+        }
+        for name, figures in rows.items()
+    }
+    note = (
+        "What the paper leaves open, one choice at a time, then the least and the most over all "
+        f"{len(joined)} combinations of the first {len(CHOICES)}; of {', '.join(view.names)}. The "
+        "machine has " + ", ".join(f"{c.key}={c.values[0]}" for c in CHOICES) + "."
+    )
+    facts = {
+        "one_at_a_time": rows,
+        "combinations": [
+            {"settings": _settings(others), "figures": figures} for others, figures in joined
+        ],
+    }
+    reported = {(claim.metric, claim.stat): claim.value for claim in load_claims("easy-pm")}
+    paper = {
+        column: Cell(None, f"{reported[claim]:+.1%}", "", {}, {})
+        for column, claim in CLAIMED.items()
+    }
+    paper[OVER_SCA] = Cell(None, "–", "", {}, {})
+    shown = {"the paper": paper, **table, **extremes}
+    return Exhibit("choices", "Choices", "choice", shown, note, facts)
+
+
 def tables(comparison: Comparison) -> tuple[Exhibit, ...]:
     """What the paper's figures show, in numbers."""
     programs = comparison.programs
-    found = [paired(programs), traffic(programs), space(programs), swept(programs)]
+    found = [
+        paired(programs),
+        traffic(programs),
+        space(programs),
+        choices(programs),
+        swept(programs),
+    ]
     return tuple(table for table in found if table is not None)
 
 
@@ -506,11 +684,39 @@ def verdict(comparison: Comparison, rows: Sequence[ClaimRow]) -> tuple[str, ...]
         f"{said('throughput_gain_over_alc')}; it reduces writes by "
         f"{said('pm_write_traffic_reduction_vs_baseline')} and L1 latency by "
         f"{said('l1_latency_reduction_vs_baseline')}.",
-        "It hangs on which banks the logs begin in, how long writes hold them, how full the one "
-        "channel is and what programs do between transactions; the paper's "
-        f"reduction of all writes exceeds the {RECORD.saved:.0%} that a log without counters can "
-        "save where nothing is coalesced, and fits its counter writes.",
+        hanging(comparison.programs)
+        + f"The paper's reduction of all writes exceeds the {RECORD.saved:.0%} that a log without "
+        "counters can save where nothing is coalesced, and fits its counter writes.",
     )
+
+
+def hanging(programs: Programs) -> str:
+    """Which of the paper's claims have its sign under every combination of what it leaves open, and
+    which single choice turns the others; nothing if no choice was run.
+    """
+    table = choices(programs)
+    if table is None:
+        return ""
+    joined = [one["figures"] for one in table.facts["combinations"]]
+    alone: Mapping[str, Mapping[str, float | None]] = table.facts["one_at_a_time"]
+    (_, plain), *others = alone.items()
+    sentences = []
+    for column in (HEADLINES[0], *HEADLINES[2:], OVER_SCA):
+        known = [value for figures in joined if (value := figures[column]) is not None]
+        here = plain[column]
+        if not known or here is None:
+            continue
+        ahead = sum(value > 0 for value in known)
+        turned = [
+            name
+            for name, figures in others
+            if (value := figures[column]) is not None and (value > 0) != (here > 0)
+        ]
+        words = (
+            f"{column}: above 0 in {ahead} of {len(known)}, {min(known):+.1%} to {max(known):+.1%}"
+        )
+        sentences.append(words + (f", turned by {'; '.join(turned)}" if turned else ""))
+    return f"Over all combinations of what the paper leaves open, {'; '.join(sentences)}. "
 
 
 class EasyPm:

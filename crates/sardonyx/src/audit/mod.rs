@@ -11,6 +11,7 @@ pub use rule::Rule;
 use std::fmt;
 
 use crate::engine::log::{Command, CommandKind};
+use crate::medium::mapping::Field;
 use crate::medium::params::{Geometry, MediumParams};
 use channel::Channel;
 
@@ -168,13 +169,7 @@ fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<Violation>
             return Ok(());
         }
     };
-    // From the bottom: column, channel, bank, rank; the row is what is left and has no limit, since
-    // metadata lie beyond the rows of the data.
-    let g = &params.geometry;
-    let rest = c.place / g.columns;
-    let (channel, rest) = (rest % g.channels, rest / g.channels);
-    let (bank, rest) = (rest % g.banks, rest / g.banks);
-    let (rank, decoded_row) = (rest % g.ranks, rest / g.ranks);
+    let [channel, rank, bank, decoded_row] = address(params, c.place);
     for (required, actual) in [
         (channel, u64::from(c.channel)),
         (bank, u64::from(c.bank)),
@@ -190,6 +185,27 @@ fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<Violation>
         return Err(alone(Rule::Done, logged, done, c.done));
     }
     Ok(())
+}
+
+/// Channel, rank, bank and row of a line: its number in the mixed base whose digits are the fields. The row
+/// has no upper limit, since metadata lie beyond the rows of the data: each medium's worth of lines more is
+/// as many rows further.
+fn address(params: &MediumParams, place: u64) -> [u64; 4] {
+    let g = &params.geometry;
+    let (mut channel, mut rank, mut bank, mut row) = (0, 0, 0, 0);
+    let mut rest = place;
+    for field in params.mapping.0.iter().rev() {
+        let (digit, base) = match field {
+            Field::Channel => (&mut channel, g.channels),
+            Field::Rank => (&mut rank, g.ranks),
+            Field::Bank => (&mut bank, g.banks),
+            Field::Row => (&mut row, g.rows),
+            Field::Column => (&mut 0, g.columns),
+        };
+        *digit = rest % base;
+        rest /= base;
+    }
+    [channel, rank, bank, row + rest * g.rows]
 }
 
 /// A violation that takes but one command.

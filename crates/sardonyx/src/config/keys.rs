@@ -4,9 +4,11 @@
 use std::sync::LazyLock;
 
 use crate::controller::designs;
+use crate::medium::layout::REGIONS_SKEW;
+use crate::medium::mapping::MAPPING;
 use crate::medium::params::{
-    AccessEnergy, CachesParams, CoreParams, EngineParams, FRAMES, Geometry, MediumParams, Queues,
-    Think, Timing, UnitParams,
+    AccessEnergy, COPIES_SKEW, CachesParams, CoreParams, EngineParams, FRAMES, GROUP_MERGING,
+    Geometry, MediumParams, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, Think, Timing, UnitParams,
 };
 use crate::settings::{Key, Kind, Row};
 
@@ -21,13 +23,19 @@ static ALL: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         CoreParams::ROWS,
         EngineParams::ROWS,
         MediumParams::ROWS,
+        std::slice::from_ref(&MAPPING.row),
+        std::slice::from_ref(&REGIONS_SKEW.row),
         CachesParams::ROWS,
         Geometry::ROWS,
         Timing::ROWS,
         Queues::ROWS,
+        std::slice::from_ref(&GROUP_MERGING.row),
         AccessEnergy::ROWS,
         UnitParams::ROWS,
         std::slice::from_ref(&FRAMES.row),
+        std::slice::from_ref(&COPIES_SKEW.row),
+        std::slice::from_ref(&PROGRAMS_FIRST.row),
+        std::slice::from_ref(&PROGRAMS_SKEW.row),
     ];
     let mut rows: Vec<&Row> = tables.into_iter().flatten().collect();
     let layers = designs::keys().chain(Think::KEYS);

@@ -247,6 +247,12 @@ pub(super) fn value(kind: Kind, setting: &Setting, before: &Settings) -> Result<
             }
             _ => return Err(not("a string")),
         },
+        Kind::Text { known, .. } => match raw {
+            Raw::Text(text) | Raw::Bare(text) => {
+                Value::Word(known(text).ok_or_else(|| format!("\"{text}\" is none of its words"))?)
+            }
+            _ => return Err(not("a string")),
+        },
         Kind::Int { min, max } => {
             let n = whole("an integer")?;
             fault_if(n < min.into() || n > max.into(), "is out of range")?;

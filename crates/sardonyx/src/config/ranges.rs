@@ -76,7 +76,7 @@ pub(super) fn of_file(
 fn others(kind: Kind, current: Value) -> Option<Range> {
     let words: Vec<String> = match (kind, current) {
         (Kind::Bool, Value::Bool(flag)) => vec![(!flag).to_string()],
-        (Kind::Word(words), Value::Word(word)) => {
+        (Kind::Word(words) | Kind::Text { tried: words, .. }, Value::Word(word)) => {
             let others = words.iter().filter(|other| **other != word);
             others.map(|other| (*other).to_owned()).collect()
         }

@@ -356,6 +356,7 @@ impl Stack {
 
     /// A fresh controller over a fresh medium.
     pub fn build(&self, settings: &Settings, layout: &mut Layout) -> Controller {
+        layout.lie_as(settings);
         layout.extend_data((self.logging.lines)(settings));
         let below = match settings.get(&ENABLED) {
             true => (self.policy.build)(settings, layout),

@@ -8,6 +8,7 @@ use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
 use super::log::{Command, CommandKind};
 use super::queue::{Entry, Lists, NONE};
 use crate::line::Place;
+use crate::medium::mapping::Decoder;
 use crate::medium::params::{MediumParams, PagePolicy, Queues, Scheduler};
 use crate::plan::steps::Step;
 
@@ -55,42 +56,6 @@ pub(crate) struct Outcome {
     pub drained: bool,
 }
 
-/// Where a place lies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Decoder {
-    column_bits: u32,
-    channel_bits: u32,
-    bank_bits: u32,
-}
-
-impl Decoder {
-    pub fn new(params: &MediumParams) -> Decoder {
-        let geometry = &params.geometry;
-        Decoder {
-            column_bits: geometry.columns.trailing_zeros(),
-            channel_bits: geometry.channels.trailing_zeros(),
-            bank_bits: (geometry.ranks * geometry.banks).trailing_zeros(),
-        }
-    }
-
-    #[inline]
-    pub fn channel(&self, place: Place) -> usize {
-        ((place.0 >> self.column_bits) & ((1 << self.channel_bits) - 1)) as usize
-    }
-
-    /// The bank, counted through all ranks.
-    #[inline]
-    fn bank(&self, place: u64) -> usize {
-        let above = place >> (self.column_bits + self.channel_bits);
-        (above & ((1 << self.bank_bits) - 1)) as usize
-    }
-
-    #[inline]
-    fn row(&self, place: u64) -> u64 {
-        place >> (self.column_bits + self.channel_bits + self.bank_bits)
-    }
-}
-
 pub(crate) struct Channel {
     index: u32,
     /// A cycle, in picoseconds.
@@ -128,7 +93,7 @@ impl Channel {
         Channel {
             index: index as u32,
             clock: params.timing.clock.ps(),
-            decoder: Decoder::new(params),
+            decoder: Decoder::new(&params.geometry, params.mapping),
             capacity: [queues.reads, queues.writes, queues.counter_writes],
             queues,
             lists: [Lists::new(), Lists::new()],

@@ -19,6 +19,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::exhausted::Exhausted;
 use crate::line::Place;
 use crate::medium::image::Image;
+use crate::medium::mapping::Decoder;
 use crate::medium::params::{EngineParams, Unit};
 use crate::plan::delays::Delays;
 use crate::plan::journal::Journal;
@@ -27,7 +28,7 @@ use crate::plan::{Plan, Stored, Timer};
 use crate::stats::{Cause, Kind, Ledger, Purpose};
 use crate::units::Time;
 use booking::Requests;
-use channel::{Channel, Decoder, NEVER};
+use channel::{Channel, NEVER};
 use heads::{Head, Heads};
 use slots::Waiting;
 
@@ -127,7 +128,7 @@ impl Engine {
         let channels = medium.geometry.channels as usize;
         let sources = channels * 2 + Unit::ALL.len() + 1;
         Engine {
-            decoder: Decoder::new(medium),
+            decoder: Decoder::new(&medium.geometry, medium.mapping),
             plan: Plan::new(image, medium.queues.forwarding),
             timers: BinaryHeap::new(),
             channels: (0..channels).map(|i| Channel::new(i, medium)).collect(),

@@ -1,6 +1,8 @@
 //! Slots of the queues. A step takes a slot when it is ready, first come first served; slots are never
 //! reserved. A group takes all of its slots at one instant or none. A write may instead be merged with
-//! the queued write of its line.
+//! the queued write of its line; of a group all members or none, or those that can be, as the medium says.
+//! What can be merged may later need a slot, never the other way round: so a group waits in the queues of
+//! all its members.
 
 use crate::planted::{Fault, planted};
 use std::collections::VecDeque;
@@ -10,6 +12,7 @@ use smallvec::SmallVec;
 use super::Engine;
 use super::channel::Slots;
 use crate::line::Place;
+use crate::medium::params::GroupMerging;
 use crate::plan::merged;
 use crate::plan::steps::{Action, Critical, State, Step};
 use crate::stats::Kind;
@@ -177,16 +180,19 @@ impl Engine {
         queues
     }
 
-    /// Takes all slots of a group or none.
+    /// Takes all slots that a group needs or none.
     fn take_group(&mut self, group: u32) -> bool {
         let members = &self.plan.groups[group as usize - 1];
         let queues = self.queues_of(group);
         let count = |queue: &(usize, Slots)| {
-            let of = |m: &&Step| self.queue_of(**m, self.write_slots(**m)) == *queue;
+            let of = |m: &&Step| {
+                self.queue_of(**m, self.write_slots(**m)) == *queue
+                    && self.mergeable_alone(**m).is_none()
+            };
             members.iter().filter(of).count()
         };
         let wanted: SmallVec<[usize; 4]> = queues.iter().map(count).collect();
-        let wanted = || queues.iter().zip(&wanted);
+        let wanted = || queues.iter().zip(&wanted).filter(|(_, count)| **count > 0);
         let free = wanted().all(|(queue, count)| self.channels[queue.0].has_slots(queue.1, *count));
         for (queue, count) in wanted().filter(|_| free) {
             self.channels[queue.0].take_slots(queue.1, *count);
@@ -196,9 +202,22 @@ impl Engine {
 
     fn group_taken(&mut self, group: u32) {
         self.accept_group(group, |engine, member| {
-            let slots = engine.write_slots(member);
-            engine.slot_taken(member, slots);
+            match engine.mergeable_alone(member) {
+                Some(target) => engine.merge(member, target),
+                None => {
+                    let slots = engine.write_slots(member);
+                    engine.slot_taken(member, slots);
+                }
+            }
         });
+    }
+
+    /// What a member of a group can be merged with whatever becomes of the others.
+    fn mergeable_alone(&self, member: Step) -> Option<Step> {
+        match self.params.medium.group_merging {
+            GroupMerging::All => None,
+            GroupMerging::Member => self.mergeable(member),
+        }
     }
 
     /// Accepts each member, all at one instant.
@@ -230,10 +249,12 @@ impl Engine {
         true
     }
 
-    /// Merges a write with the queued write of its line if that is possible and neither is in a group.
+    /// Merges a write that is in no group with the queued write of its line if that is possible, and that
+    /// one in no group either or groups are merged by members.
     pub(super) fn coalesce(&mut self, accept: Step) -> bool {
+        let any = self.params.medium.group_merging == GroupMerging::Member;
         match self.mergeable(accept) {
-            Some(target) if self.plan.steps.get(target).group == 0 => {
+            Some(target) if any || self.plan.steps.get(target).group == 0 => {
                 self.merge(accept, target);
                 true
             }

@@ -256,6 +256,7 @@ pub fn assumed<'m>(machine: &'m Machine, design: &str, outcome: &Outcome) -> Vec
     let matters = |key: &str| {
         let of = |prefix: &str| key.starts_with(prefix);
         match outcome.from_the_core {
+            cored if of("pages.programs_") => cored && !outcome.takes_frames,
             _ if of("pages.") && !outcome.takes_frames => false,
             true if of("core.cache_latency_ns") => false,
             false if of("caches.") || of("core.store_queue") => false,

@@ -15,10 +15,6 @@ use crate::medium::params::FrameOrder;
 /// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 4096 / LINE_BYTES as u64;
 
-/// Frames by which a copy's first page lies further into its share than the copy before's: odd, so that
-/// copies running in step do not all meet in one bank.
-const SKEW: u64 = 37;
-
 /// More pages were touched than there are frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -186,12 +182,18 @@ impl Frames {
         Frames {
             base: u64::from(index) * frames,
             frames,
-            skew: u64::from(index) * SKEW,
+            skew: 0,
             order: FrameOrder::default(),
             shares,
             table: FxHashMap::default(),
             recent: vec![(NO_PAGE, 0); RECENT],
         }
+    }
+
+    /// The same, whose first page lies so many frames into the share.
+    #[must_use]
+    pub fn skewed(self, skew: u64) -> Frames {
+        Frames { skew, ..self }
     }
 
     /// The same, whose pages take frames in this order.

@@ -4,7 +4,7 @@ use super::{
     Agent, Copies, Outcome, Player, RunError, Stream, System, TraceCore, TraceOps, Warmup,
 };
 use crate::config::Machine;
-use crate::medium::params::FRAMES;
+use crate::medium::params::{COPIES_SKEW, FRAMES};
 use crate::memory::Memory;
 use crate::trace::{Level, Source};
 
@@ -32,13 +32,14 @@ pub fn system(
     let machine = &machine.with_cores(sources.len());
     let lines = machine.engine.medium.geometry.lines();
     let order = machine.settings.get(&FRAMES);
+    let skew = machine.settings.get(&COPIES_SKEW);
     let (of, distinct) = (sources.len() as u32, options.distinct);
     let mut agents: Vec<Box<dyn Agent>> = Vec::new();
     let mut spaces = Vec::new();
     for (core, source) in sources.into_iter().enumerate() {
         let copy = core as u32;
         let copies = Copies { copy, of, distinct };
-        spaces.push(copies.space(lines, order));
+        spaces.push(copies.space(lines, order, skew));
         agents.push(match at_the_core {
             true => {
                 let ops = Box::new(TraceOps::new(source, copies)?);

@@ -1,8 +1,16 @@
 //! Where things lie in the medium: data from line 0, then each layer's tables in regions of their
-//! own. Regions lie beyond the data's capacity, as extra rows; a table that is hashed, and so
+//! own, each so many lines further as the medium says ([`REGIONS_SKEW`]). Regions lie beyond the data's capacity, as extra rows; a table that is hashed, and so
 //! touched one line here and one there, is *sparse* and stored line by line.
 
 use crate::line::Place;
+use crate::settings::{Settings, keys};
+
+keys! {
+    REGIONS_SKEW: u64 = int("medium.regions_skew", (0, 1 << 20), 0),
+        Assumed("no paper says where tables begin: data, counters and tables all in the first bank"),
+        "Lines left free before each region of counters or tables: in which bank it begins"
+        in Between("0", "960", "the same bank as the data, to the last of 16 banks of rows of 64 lines");
+}
 
 /// Sparse regions begin here, so that one comparison tells them.
 pub const SPARSE_START: u64 = 1 << 48;
@@ -42,6 +50,7 @@ impl Region {
 #[derive(Clone, Debug)]
 pub struct Layout {
     data_lines: u64,
+    skew: u64,
     next_dense: u64,
     next_sparse: u64,
     regions: Vec<Region>,
@@ -52,10 +61,17 @@ impl Layout {
     pub fn new(data_lines: u64) -> Layout {
         Layout {
             data_lines,
+            skew: 0,
             next_dense: data_lines.next_multiple_of(64),
             next_sparse: SPARSE_START,
             regions: Vec::new(),
         }
+    }
+
+    /// Regions lie as `settings` say; before any is reserved.
+    pub fn lie_as(&mut self, settings: &Settings) {
+        debug_assert!(self.regions.is_empty());
+        self.skew = settings.get(&REGIONS_SKEW);
     }
 
     /// So many lines more hold data, which a logging keeps for itself; before any region is reserved.
@@ -72,15 +88,15 @@ impl Layout {
 
     /// A region of `lines` lines.
     pub fn reserve(&mut self, name: &'static str, lines: u64) -> Region {
-        let first = self.next_dense;
-        self.next_dense += lines.next_multiple_of(64);
+        let first = self.next_dense + self.skew;
+        self.next_dense = first + lines.next_multiple_of(64);
         self.push(name, first, lines)
     }
 
     /// A region of `lines` lines that are touched without order (a hash table).
     pub fn reserve_sparse(&mut self, name: &'static str, lines: u64) -> Region {
-        let first = self.next_sparse;
-        self.next_sparse += lines;
+        let first = self.next_sparse + self.skew;
+        self.next_sparse = first + lines;
         self.push(name, first, lines)
     }
 

@@ -4,6 +4,7 @@
 //! Timing is in memory-clock cycles, as the parts' own files give it; `config` turns nanoseconds into
 //! cycles (rounding up) and validates. Sources are given with each preset.
 
+use super::mapping::{MAPPING, Mapping};
 use crate::line::LINE_BYTES;
 use crate::settings::{
     AnyKey, Doubt, Kind, Origin, Row, Setting, Settings, Value, Word, clock, keys, latency, rows, section,
@@ -30,8 +31,7 @@ const fn cycles(min: u64) -> Kind {
 }
 
 section! {
-    /// How many of everything, and how an address is cut up: from the top row, rank, bank, channel,
-    /// column (the order of NVMain's default decoder).
+    /// How many of everything; [`Mapping`] says how an address is cut up.
     Geometry "medium.geometry.";
     [channels: u64] "channels" power_of_two(64), "Channels";
     [ranks: u64] "ranks" power_of_two(64), "Ranks in a channel";
@@ -146,6 +146,25 @@ section! {
         "Whether a row stays open after its column command";
 }
 
+/// How writes that are accepted together may be merged with queued writes of their lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupMerging {
+    /// All members or none; and no other write is merged with a member.
+    All,
+    /// Each member by itself, as any other write; the others take slots, all at one instant.
+    Member,
+}
+
+words!(GroupMerging { "all" => All, "member" => Member });
+
+keys! {
+    GROUP_MERGING: GroupMerging = word("medium.queues.group_merging", "all"),
+        Assumed("SCA Sec. 1: pairing a line with its counter restricts coalescing; its Sec. 5.2.2 has one \
+                 ready bit an entry, which cannot say that half of it waits for a partner"),
+        "With coalescing, writes that are accepted together (a line and its counter) are merged all or \
+         none, or each member by itself; they are durable at one instant either way";
+}
+
 section! {
     /// Energy of one line's access.
     AccessEnergy "medium.energy.";
@@ -162,8 +181,12 @@ pub struct MediumParams {
     pub geometry: Geometry,
     /// When commands may follow each other.
     pub timing: Timing,
+    /// How a line's number is cut up.
+    pub mapping: Mapping,
     /// Where requests wait.
     pub queues: Queues,
+    /// How groups of writes are merged with queued ones.
+    pub group_merging: GroupMerging,
     /// What an access costs.
     pub energy: AccessEnergy,
     /// Writes a cell survives, for lifetimes.
@@ -183,8 +206,10 @@ impl MediumParams {
         }
         MediumParams {
             geometry: Geometry::of(settings),
+            mapping: settings.get(&MAPPING),
             timing: Timing::of(settings),
             queues,
+            group_merging: settings.get(&GROUP_MERGING),
             energy: AccessEnergy::of(settings),
             endurance: settings.named("medium.endurance"),
         }
@@ -353,6 +378,20 @@ keys! {
     FRAMES: FrameOrder = word("pages.frames", "in-order"),
         Assumed("no paper says where an operating system lays pages"),
         "Which frame a page takes at its first touch: the next one, or any one";
+    COPIES_SKEW: u64 = int("pages.copies_skew", (0, 1 << 20), 37),
+        Assumed("odd, so that copies that run in step do not all meet in one bank"),
+        "Pages by which a copy's first page lies further into its share of memory than the copy before's"
+        in Between("0", "74", "no skew, and twice the default");
+    PROGRAMS_FIRST: u64 = int("pages.programs_first", (0, 1 << 20), 126),
+        Assumed("found by search: on machine sca with 1 to 8 cores no two rows that cores write in every \
+                 transaction, their logs' and those of their logs' counters, share a bank; such a clash would \
+                 hide everything else"),
+        "Pages of memory before the first program's"
+        in Between("0", "252", "none, and twice the default");
+    PROGRAMS_SKEW: u64 = int("pages.programs_skew", (0, 1 << 20), 110),
+        Assumed("found with pages.programs_first"),
+        "Pages by which a program lies further into its share of memory than the core's before"
+        in Between("0", "220", "no skew, and twice the default");
 }
 
 section! {

@@ -51,6 +51,15 @@ pub enum Kind {
     Bool,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// A word of a grammar of its own.
+    Text {
+        /// The word that a text is.
+        known: fn(&str) -> Option<&'static str>,
+        /// What may be written.
+        range: &'static str,
+        /// Words that stand for all when an assumed one is varied.
+        tried: &'static [&'static str],
+    },
 }
 
 /// Longest latency: one second, in picoseconds.
@@ -75,6 +84,7 @@ impl Kind {
             Kind::Nj => format!("0 to {MAX_ENERGY_NJ} nJ"),
             Kind::Bool => "true or false".to_owned(),
             Kind::Word(words) => format!("one of \"{}\"", words.join("\", \"")),
+            Kind::Text { range, .. } => range.to_owned(),
         }
     }
 }

@@ -145,6 +145,19 @@ impl<T: Word> Key<T> {
     }
 }
 
+impl<T: Setting> Key<T> {
+    /// A word of `kind`'s grammar.
+    pub const fn text(
+        name: &'static str,
+        kind: Kind,
+        default: &'static str,
+        origin: Origin,
+        meaning: &'static str,
+    ) -> Key<T> {
+        Key::with(name, kind, Value::Word(default), origin, meaning)
+    }
+}
+
 /// A set-associative on-chip cache or table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheParams {

@@ -5,15 +5,8 @@ use super::{ProgramRun, ProgramSpec, SpecError};
 use crate::config::Machine;
 use crate::line::{LINE_BYTES, Logical};
 use crate::machine::{MAX_CORES, OpSource, PAGE_LINES, RunError, System, Warmup, noise};
-use crate::medium::params::Think;
+use crate::medium::params::{PROGRAMS_FIRST, PROGRAMS_SKEW, Think};
 use crate::memory::Memory;
-
-/// Pages by which a core's region lies further into its share than the core's before, and by which the
-/// first lies off the start of memory. Found by search: on `sca` with 1, 2, 4 or 8 cores no two of the
-/// rows that cores write in every transaction, their logs' and their logs' counters', share a bank.
-/// Assumed; such a clash would hide everything else.
-const SKEW: u64 = 110;
-const FIRST: u64 = 126;
 
 /// Why programs cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +46,9 @@ pub fn check(machine: &Machine, spec: &ProgramSpec, cores: usize) -> Result<(), 
     let lines = machine.engine.medium.geometry.lines();
     let private = Think::of(&machine.settings).lines;
     let region = spec.build()?.region_bytes() / LINE_BYTES as u64 + private;
-    if region + (cores as u64 * SKEW + FIRST) * PAGE_LINES <= lines / cores as u64 {
+    let first = machine.settings.get(&PROGRAMS_FIRST);
+    let skews = cores as u64 * machine.settings.get(&PROGRAMS_SKEW);
+    if region + (skews + first) * PAGE_LINES <= lines / cores as u64 {
         return Ok(());
     }
     Err(ProgramError::Region {
@@ -76,8 +71,10 @@ pub fn set_up(
     check(machine, spec, cores)?;
     let share = machine.engine.medium.geometry.lines() / cores as u64;
     let think = Think::of(&machine.settings);
+    let first = machine.settings.get(&PROGRAMS_FIRST);
+    let skew = machine.settings.get(&PROGRAMS_SKEW);
     let program = |core: u64| {
-        let pages = core * (share / PAGE_LINES + SKEW) + FIRST;
+        let pages = core * (share / PAGE_LINES + skew) + first;
         let base = Logical(pages * PAGE_LINES);
         let spec = ProgramSpec {
             seed: spec.seed.wrapping_add(core),

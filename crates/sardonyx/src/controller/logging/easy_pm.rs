@@ -3,7 +3,7 @@
 //!
 //! A bucket is a line of its own, a chain of headers and a chain of old lines, each with an initial vector.
 //! The bucket's line holds both vectors, written once when a transaction takes the bucket, and the number
-//! of valid headers (VHN), written with each header. A chain's recent ciphertext (RC) is in a register.
+//! of valid headers (VHN), written with each header or left to the registers. A chain's recent ciphertext (RC) is in a register.
 //! The old lines of a record follow those of the record before; a record that is not full has no empty ones.
 
 use super::LOG_REGION;
@@ -16,21 +16,42 @@ use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::planted::{Fault, planted};
-use crate::settings::{AnyKey, Settings, keys};
+use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
+
+/// Where the number of valid headers of the bucket that is being filled is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Valid {
+    /// In the transaction's registers, which reserve power dumps.
+    Registers,
+    /// In the bucket's line, a write a header.
+    Medium,
+    /// In both; a recovery believes the bucket's.
+    Both,
+}
+
+words!(Valid { "registers" => Registers, "medium" => Medium, "both" => Both });
 
 keys! {
     CFB_SERIAL: bool = flag("easy_pm.cfb_serial", false),
         Source("EASY-PM Table I has 40 ns whatever is encrypted; the chain of CFB is serial"),
         "A log line takes the AES unit for its four blocks one after the other, not for one latency";
+    VALID_HEADERS: Valid = word("easy_pm.valid_headers", "both"),
+        Assumed("EASY-PM III-D has VHN among a bucket's metadata, beside the vectors, and ATOM's registers as \
+                 well; it does not say when VHN is written"),
+        "Where the number of a bucket's valid headers is: in registers that reserve power dumps, in the \
+         bucket's line (a write a header), or in both";
 }
 
-static KEYS: [&dyn AnyKey; 5] = [
+static KEYS: [&dyn AnyKey; 8] = [
     &undo::TRANSACTIONS,
     &undo::RECORDS,
     &undo::BUCKETS,
+    &undo::REUSE,
+    &undo::PLACEMENT,
     &undo::TIMEOUT,
     &CFB_SERIAL,
+    &VALID_HEADERS,
 ];
 
 /// What this file has.
@@ -88,7 +109,10 @@ struct Filling {
 struct Chained {
     feedback: Feedback,
     serial: bool,
+    valid: Valid,
     region: Region,
+    /// Lines from one bucket to the next.
+    pitch: u64,
     records: u64,
     buckets: u64,
     /// The last nonce that a vector was made of.
@@ -100,11 +124,13 @@ struct Chained {
 impl Chained {
     fn new(settings: &Settings, layout: &mut Layout) -> Chained {
         let (records, buckets) = (settings.get(&undo::RECORDS), settings.get(&undo::BUCKETS));
-        let bucket = 1 + records * (1 + PER_RECORD as u64);
+        let pitch = undo::pitch(settings, 1 + records * (1 + PER_RECORD as u64));
         Chained {
             feedback: Feedback::new(settings),
             serial: settings.get(&CFB_SERIAL),
-            region: layout.reserve(LOG_REGION, buckets * bucket),
+            valid: settings.get(&VALID_HEADERS),
+            region: layout.reserve(LOG_REGION, buckets * pitch),
+            pitch,
             records,
             buckets,
             nonce: 0,
@@ -114,8 +140,7 @@ impl Chained {
 
     /// The line of `bucket` itself.
     fn bucket(&self, bucket: u16) -> Place {
-        let lines = self.region.lines / self.buckets;
-        self.region.line(u64::from(bucket) * lines)
+        self.region.line(u64::from(bucket) * self.pitch)
     }
 
     fn header_at(&self, bucket: u16, record: u64) -> Place {
@@ -160,6 +185,10 @@ impl Chained {
 }
 
 impl Sealing for Chained {
+    fn counts_in_registers(&self) -> bool {
+        self.valid != Valid::Medium
+    }
+
     fn open(&mut self, spot: Spot, plan: &mut Plan) {
         if !planted(Fault::LogVectorReused) {
             self.nonce += 1;
@@ -213,6 +242,9 @@ impl Sealing for Chained {
     ) -> Stored {
         let place = self.header_at(spot.bucket, spot.record);
         let stored = self.put(spot, |filling| &mut filling.headers, place, data, plan);
+        if self.valid == Valid::Registers {
+            return stored;
+        }
         let mut line = ZERO_LINE;
         let count = match planted(Fault::LogHeadersStale) {
             true => spot.record,
@@ -234,17 +266,14 @@ impl Sealing for Chained {
         stored.and(counted, plan)
     }
 
-    fn read(
-        &mut self,
-        bucket: u16,
-        _headers: u64,
-        _below: &mut Top,
-        plan: &mut Plan,
-    ) -> Vec<Entry> {
+    fn read(&mut self, bucket: u16, headers: u64, _below: &mut Top, plan: &mut Plan) -> Vec<Entry> {
         let own = plan.read(self.bucket(bucket), Step::PAST);
         let bytes = own.value.unwrap_or(ZERO_LINE);
         let (words, _) = bytes.as_chunks::<8>();
-        let valid = u64::from_le_bytes(words[VALID]).min(self.records);
+        let valid = match self.valid {
+            Valid::Registers => headers,
+            Valid::Medium | Valid::Both => u64::from_le_bytes(words[VALID]).min(self.records),
+        };
         let vector =
             |word: usize| -> Block { bytes[word * 8..][..16].try_into().expect("16 bytes") };
         let (mut recent, mut known) = (vector(HEADER_IV), own.at);

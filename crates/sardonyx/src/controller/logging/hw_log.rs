@@ -15,9 +15,14 @@ use crate::settings::Settings;
 
 const RECORD_LINES: u64 = 1 + PER_RECORD as u64;
 
+/// Lines from one bucket to the next.
+fn pitch(settings: &Settings) -> u64 {
+    undo::pitch(settings, settings.get(&undo::RECORDS) * RECORD_LINES)
+}
+
 /// Lines of the log.
 fn lines(settings: &Settings) -> u64 {
-    settings.get(&undo::BUCKETS) * settings.get(&undo::RECORDS) * RECORD_LINES
+    settings.get(&undo::BUCKETS) * pitch(settings)
 }
 
 const fn about(name: &'static str) -> About {
@@ -66,7 +71,7 @@ fn build(order: Persist, settings: &Settings, below: Top, layout: &mut Layout) -
     let sealing = ByCounters {
         order,
         first: layout.data_lines() - lines(settings),
-        records: settings.get(&undo::RECORDS),
+        pitch: pitch(settings),
     };
     let programs = sealing.first;
     Box::new(UndoLog::new(sealing, settings, below, programs, layout))
@@ -78,15 +83,15 @@ struct ByCounters {
     order: Persist,
     /// The first.
     first: u64,
-    /// Records of a bucket.
-    records: u64,
+    /// Lines from one bucket to the next.
+    pitch: u64,
 }
 
 impl ByCounters {
     /// Line `index` of record `record` of `bucket`; the header is the first.
     fn line(&self, bucket: u16, record: u64, index: usize) -> Logical {
-        let record = u64::from(bucket) * self.records + record;
-        Logical(self.first + record * RECORD_LINES + index as u64)
+        let bucket = self.first + u64::from(bucket) * self.pitch;
+        Logical(bucket + record * RECORD_LINES + index as u64)
     }
 
     fn put(

@@ -4,9 +4,11 @@
 //! are encrypted ([`Sealing`]); when a line has been logged, which is the L1 caches' log bit.
 //!
 //! What a power cut finds: a line of registers for each transaction, dumped on reserve power. It names the
-//! transaction's buckets and counts the headers that are accepted, with all before them. A line of data
-//! waits until the header that names its old content counts (it is *locked*). So recovery puts back what
+//! transaction's buckets and counts the headers that are accepted, with all before them (unless the log's
+//! own lines do). A line of data waits until the header that names its old content counts (it is *locked*). So recovery puts back what
 //! the registers lead to, newest first, and clears them when all that is accepted.
+
+use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -16,9 +18,10 @@ use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
+use crate::medium::mapping;
 use crate::plan::{At, Plan, Step, Stored, Timer};
 use crate::planted::{Fault, planted};
-use crate::settings::{AnyKey, Settings, keys};
+use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 use crate::units::Time;
 
@@ -26,6 +29,28 @@ use crate::units::Time;
 pub const PER_RECORD: usize = 7;
 /// Buckets that a line of registers names.
 const MOST_BUCKETS: usize = 16;
+
+/// In which order buckets come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// The one that was given up first.
+    Fifo,
+    /// The one that was given up last.
+    Lifo,
+}
+
+words!(Reuse { "fifo" => Fifo, "lifo" => Lifo });
+
+/// Where buckets begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Each where the one before ends.
+    Packed,
+    /// Each in another bank than the one before.
+    Staggered,
+}
+
+words!(Placement { "packed" => Packed, "staggered" => Staggered });
 
 keys! {
     TRANSACTIONS: u64 = int("log.transactions", (1, 1024), 32),
@@ -39,6 +64,13 @@ keys! {
         Assumed("no source; four for each of 32 transactions"),
         "Buckets of the log"
         in Between("64", "512", "two to sixteen for each of 32 transactions");
+    REUSE: Reuse = word("log.reuse", "fifo"),
+        Assumed("no source; a log is appended to (EASY-PM III-C), so it goes round: fifo wears all of its lines \
+                 alike, as `places.reuse` does those of data"),
+        "Which bucket a transaction takes of those given up: the first or the last";
+    PLACEMENT: Placement = word("log.placement", "staggered"),
+        Assumed("no source; who lays out a log knows the banks, as SCA's programs are laid out here"),
+        "Whether a bucket begins in another bank than the one before, or where that ends";
     TIMEOUT: u64 = int("log.timeout_ns", (1, 1 << 40), 2048),
         Assumed("no source; 4096 cycles at 2 GHz"),
         "Nanoseconds after which a record that is not full gets its header"
@@ -46,7 +78,25 @@ keys! {
 }
 
 /// The log manager's keys.
-pub static KEYS: [&dyn AnyKey; 4] = [&TRANSACTIONS, &RECORDS, &BUCKETS, &TIMEOUT];
+pub static KEYS: [&dyn AnyKey; 6] = [
+    &TRANSACTIONS,
+    &RECORDS,
+    &BUCKETS,
+    &REUSE,
+    &PLACEMENT,
+    &TIMEOUT,
+];
+
+/// Lines from the beginning of a bucket of `lines` lines to that of the next. Staggered it is an odd number of
+/// runs of lines in one bank, and their number is a power of two: so as many buckets as there are runs
+/// before the first bank's next begin in as many.
+pub fn pitch(settings: &Settings, lines: u64) -> u64 {
+    let run = mapping::run(settings);
+    match settings.get(&PLACEMENT) {
+        Placement::Packed => lines,
+        Placement::Staggered => (lines.div_ceil(run) | 1) * run,
+    }
+}
 
 /// What a power cut does to a log, and what a verdict on one has to rest on.
 pub const CUT: &str =
@@ -86,6 +136,11 @@ pub struct Entry {
 
 /// How lines of the log lie in memory, and how they are encrypted.
 pub trait Sealing: Send {
+    /// Whether the registers have the number of a bucket's headers; if not, [`Sealing::read`] finds it.
+    fn counts_in_registers(&self) -> bool {
+        true
+    }
+
     /// A transaction takes the bucket of `spot`.
     fn open(&mut self, _spot: Spot, _plan: &mut Plan) {}
 
@@ -168,12 +223,14 @@ struct Slot {
 }
 
 impl Slot {
-    /// What reserve power dumps.
-    fn dumped(&self) -> Line {
+    /// What reserve power dumps, with the number of headers or without.
+    fn dumped(&self, counts: bool) -> Line {
         let mut line = ZERO_LINE;
         line[..8].copy_from_slice(&self.transaction.to_le_bytes());
         let stale = u64::from(planted(Fault::LogHeadersStale));
-        line[8..16].copy_from_slice(&(self.headers - stale).to_le_bytes());
+        if counts {
+            line[8..16].copy_from_slice(&(self.headers - stale).to_le_bytes());
+        }
         line[16..24].copy_from_slice(&(self.buckets.len() as u64).to_le_bytes());
         for (bytes, bucket) in line[24..].chunks_mut(2).zip(&self.buckets) {
             bytes.copy_from_slice(&bucket.to_le_bytes());
@@ -228,8 +285,9 @@ pub struct UndoLog<S> {
     buckets: u64,
     timeout: Time,
     slots: Vec<Slot>,
-    /// Buckets that belong to nobody, the next to be taken last; each not before a step.
-    free: Vec<(u16, Step)>,
+    /// Buckets that belong to nobody, the next to be taken first; each not before a step.
+    free: VecDeque<(u16, Step)>,
+    reuse: Reuse,
     locks: FxHashMap<Logical, Lock>,
     timers: FxHashMap<Timer, (usize, u64)>,
     /// Records begun.
@@ -259,9 +317,9 @@ impl<S: Sealing> UndoLog<S> {
             timeout: Time::from_ps(settings.get(&TIMEOUT) * 1000),
             slots: (0..transactions).map(|_| Slot::default()).collect(),
             free: (0..buckets as u16)
-                .rev()
                 .map(|bucket| (bucket, Step::PAST))
                 .collect(),
+            reuse: settings.get(&REUSE),
             locks: FxHashMap::default(),
             timers: FxHashMap::default(),
             begun: 0,
@@ -297,7 +355,7 @@ impl<S: Sealing> UndoLog<S> {
             });
             return None;
         }
-        let Some((bucket, after)) = self.free.pop() else {
+        let Some((bucket, after)) = self.free.pop_front() else {
             plan.fail(Exhausted {
                 problem: "the hardware log is full",
                 remedy: "set log.buckets or log.records higher",
@@ -340,13 +398,14 @@ impl<S: Sealing> UndoLog<S> {
         let stored = (self.sealing).header(spot, data, valid, &mut self.below, &mut log);
         log.logged(from, &header);
         drop(log);
+        let counts = self.sealing.counts_in_registers();
         let this = &mut self.slots[slot];
         this.headers += 1;
         let accepted = plan.both(this.durable, stored.accepted);
         let place = self.registers.line(slot as u64);
         let durable = match planted(Fault::LogRegistersNotDumped) {
             true => accepted,
-            false => plan.registers(place, &this.dumped(), accepted, &open.lines),
+            false => plan.registers(place, &this.dumped(counts), accepted, &open.lines),
         };
         this.durable = durable;
         for line in &open.lines {
@@ -476,8 +535,11 @@ impl<S: Sealing> Storey for UndoLog<S> {
             let place = self.registers.line(slot as u64);
             done = plan.registers(place, &ZERO_LINE, done, &this.logged);
         }
-        let freed = this.buckets.into_iter().rev();
-        self.free.extend(freed.map(|bucket| (bucket, done)));
+        let freed = this.buckets.into_iter().map(|bucket| (bucket, done));
+        match self.reuse {
+            Reuse::Fifo => self.free.extend(freed),
+            Reuse::Lifo => freed.rev().for_each(|one| self.free.push_front(one)),
+        }
         for line in this.logged {
             self.locks.remove(&line);
         }
@@ -554,5 +616,24 @@ impl<S: Sealing> Layer for UndoLog<S> {
 
     fn hint(&self, a: Logical, plan: &Plan) {
         self.below.hint(a, plan);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Value;
+
+    #[test]
+    fn staggered_buckets_begin_in_all_banks_and_packed_ones_where_the_last_ended() {
+        let mut settings = Settings::default();
+        settings.put("medium.geometry.columns", Value::Int(64));
+        let pitches = |settings: &Settings| [512, 513].map(|lines| pitch(settings, lines));
+        // 512 lines are eight rows of 64: with eight banks each bucket would begin in the same.
+        assert_eq!(pitches(&settings), [9 * 64; 2]);
+        settings.put("medium.mapping", Value::Word("dramsim2-2"));
+        assert_eq!(pitches(&settings), [513; 2]);
+        settings.set(&PLACEMENT, Placement::Packed);
+        assert_eq!(pitches(&settings), [512, 513]);
     }
 }

@@ -59,9 +59,11 @@ impl Copies {
         distinct: false,
     };
 
-    /// The copy's share of a machine with `capacity_lines` lines.
-    pub fn space(self, capacity_lines: u64, order: FrameOrder) -> AddressSpace {
+    /// The copy's share of a machine with `capacity_lines` lines, its first page `skew` further into it than
+    /// that of the copy before.
+    pub fn space(self, capacity_lines: u64, order: FrameOrder, skew: u64) -> AddressSpace {
         let frames = Frames::share(capacity_lines, self.copy, self.of);
+        let frames = frames.skewed(u64::from(self.copy) * skew);
         AddressSpace::FirstTouch(frames.ordered(order))
     }
 

@@ -1,0 +1,319 @@
+//! Which channel, rank, bank, row and column a line's number means: the fields of an address in any
+//! order. Rows have no end: metadata lie behind the data, so what exceeds the medium goes on in rows
+//! beyond its last. The words are DRAMSim2's schemes (`AddressMapping.cpp`); left out: mappings that
+//! hash bits of one field into another.
+
+use std::sync::LazyLock;
+
+use super::params::Geometry;
+use crate::line::Place;
+use crate::settings::{Key, Kind, Origin, Setting, Settings, Value};
+
+/// A part of a line's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Which channel.
+    Channel,
+    /// Which rank of the channel.
+    Rank,
+    /// Which bank of the rank.
+    Bank,
+    /// Which row of the bank.
+    Row,
+    /// Which line of the row.
+    Column,
+}
+
+impl Field {
+    /// All of them.
+    pub const ALL: [Field; 5] = [
+        Field::Channel,
+        Field::Rank,
+        Field::Bank,
+        Field::Row,
+        Field::Column,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Field::Channel => "channel",
+            Field::Rank => "rank",
+            Field::Bank => "bank",
+            Field::Row => "row",
+            Field::Column => "column",
+        }
+    }
+
+    /// How many values it has.
+    pub fn size(self, geometry: &Geometry) -> u64 {
+        match self {
+            Field::Channel => geometry.channels,
+            Field::Rank => geometry.ranks,
+            Field::Bank => geometry.banks,
+            Field::Row => geometry.rows,
+            Field::Column => geometry.columns,
+        }
+    }
+}
+
+/// The fields of an address, the most significant first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping(pub [Field; 5]);
+
+/// The words for an order, and the order. DRAMSim2's seven, and lines over banks as finely as can be.
+const WORDS: [(&str, &str); 8] = [
+    ("dramsim2-1", "channel:rank:row:column:bank"),
+    ("dramsim2-2", "channel:row:column:bank:rank"),
+    ("dramsim2-3", "channel:rank:bank:column:row"),
+    ("dramsim2-4", "channel:rank:bank:row:column"),
+    ("dramsim2-5", "channel:row:column:rank:bank"),
+    ("dramsim2-6", "channel:row:bank:rank:column"),
+    ("dramsim2-7", "row:column:rank:bank:channel"),
+    ("interleaved", "row:column:rank:bank:channel"),
+];
+
+/// Every order of the fields, as it is written.
+static ORDERS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut orders = vec![Vec::new()];
+    for _ in Field::ALL {
+        let longer = |order: &Vec<Field>| {
+            let others = Field::ALL.into_iter().filter(|f| !order.contains(f));
+            let longer = others.map(|field| [order.as_slice(), &[field]].concat());
+            longer.collect::<Vec<_>>()
+        };
+        orders = orders.iter().flat_map(longer).collect();
+    }
+    let written = |order: Vec<Field>| order.into_iter().map(Field::name).collect::<Vec<_>>();
+    orders
+        .into_iter()
+        .map(|order| written(order).join(":"))
+        .collect()
+});
+
+/// The word or the order that `text` is.
+fn known(text: &str) -> Option<&'static str> {
+    let word = WORDS.iter().find(|(word, _)| *word == text);
+    let order = || ORDERS.iter().find(|order| *order == text);
+    word.map(|(word, _)| *word)
+        .or_else(|| order().map(String::as_str))
+}
+
+impl Setting for Mapping {
+    fn of(value: Value) -> Mapping {
+        let Value::Word(text) = value else {
+            unreachable!("{value:?} where the key's kind is an order")
+        };
+        let word = WORDS.iter().find(|(word, _)| *word == text);
+        let order = word.map_or(text, |(_, order)| order);
+        let mut fields = Field::ALL;
+        for (field, name) in fields.iter_mut().zip(order.split(':')) {
+            let mut all = Field::ALL.into_iter();
+            *field = all.find(|f| f.name() == name).expect("a known order");
+        }
+        Mapping(fields)
+    }
+
+    fn value(self) -> Value {
+        let written = self.0.map(Field::name).join(":");
+        Value::Word(known(&written).expect("an order of the fields"))
+    }
+}
+
+const KIND: Kind = Kind::Text {
+    known,
+    range: "channel, rank, bank, row and column in any order, the most significant first, with \
+            colons between; or dramsim2-1 to dramsim2-7, or interleaved",
+    tried: &["row:rank:bank:channel:column", "dramsim2-2", "interleaved"],
+};
+
+/// How a line's number is cut up.
+pub static MAPPING: Key<Mapping> = Key::text(
+    "medium.mapping",
+    KIND,
+    "row:rank:bank:channel:column",
+    Origin::Assumed("no paper says; the order of NVMain's default decoder, on which ESD ran"),
+    "Which field of an address is where, the most significant first",
+);
+
+/// Consecutive lines that lie in one row of one bank, as the medium of `settings` has them; 1 if they
+/// say nothing of a medium.
+pub fn run(settings: &Settings) -> u64 {
+    let size = |name: &str| match settings.find(name) {
+        Some(Value::Int(size)) => size,
+        _ => 1,
+    };
+    match settings.get(&MAPPING).0[4] {
+        Field::Column => size("medium.geometry.columns"),
+        _ => 1,
+    }
+}
+
+/// Bits of an address, as they are or, above the row, of what the row leaves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bits {
+    above: bool,
+    shift: u32,
+    mask: u64,
+}
+
+/// Finds a line's channel, bank and row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decoder {
+    channel: Bits,
+    rank: Bits,
+    bank: Bits,
+    bank_bits: u32,
+    /// Bits of the fields below the row.
+    below: u32,
+    /// Rows of a bank, and lines of the medium, if other fields are above the row; 0 if not.
+    rows: u64,
+    lines: u64,
+}
+
+impl Decoder {
+    pub fn new(geometry: &Geometry, mapping: Mapping) -> Decoder {
+        let is_top = mapping.0[0] == Field::Row;
+        let mut decoder = Decoder {
+            channel: Bits::default(),
+            rank: Bits::default(),
+            bank: Bits::default(),
+            bank_bits: geometry.banks.trailing_zeros(),
+            below: 0,
+            rows: if is_top { 0 } else { geometry.rows },
+            lines: if is_top { 0 } else { geometry.lines() },
+        };
+        let (mut shift, mut above) = (0, false);
+        for field in mapping.0.into_iter().rev() {
+            let size = field.size(geometry);
+            let bits = Bits {
+                above,
+                shift,
+                mask: size - 1,
+            };
+            match field {
+                Field::Channel => decoder.channel = bits,
+                Field::Rank => decoder.rank = bits,
+                Field::Bank => decoder.bank = bits,
+                Field::Column => {}
+                Field::Row => {
+                    decoder.below = shift;
+                    (shift, above) = (0, true);
+                    continue;
+                }
+            }
+            shift += size.trailing_zeros();
+        }
+        decoder
+    }
+
+    /// The bits from the fields below the row up, the row, and the bits above it.
+    #[inline]
+    fn parts(&self, place: u64) -> (u64, u64, u64) {
+        if self.rows == 0 {
+            return (place, place >> self.below, 0);
+        }
+        let (beyond, within) = (place / self.lines, place % self.lines);
+        let upper = within >> self.below;
+        let row = upper % self.rows + beyond * self.rows;
+        (within, row, upper / self.rows)
+    }
+
+    #[inline]
+    fn of(&self, place: u64, bits: Bits) -> u64 {
+        let from = match bits.above {
+            false if self.rows == 0 => place,
+            above => {
+                let (below, _, upper) = self.parts(place);
+                if above { upper } else { below }
+            }
+        };
+        from >> bits.shift & bits.mask
+    }
+
+    #[inline]
+    pub fn channel(&self, place: Place) -> usize {
+        self.of(place.0, self.channel) as usize
+    }
+
+    /// The bank, counted through all ranks.
+    #[inline]
+    pub fn bank(&self, place: u64) -> usize {
+        (self.of(place, self.rank) << self.bank_bits | self.of(place, self.bank)) as usize
+    }
+
+    #[inline]
+    pub fn row(&self, place: u64) -> u64 {
+        self.parts(place).1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rustc_hash::FxHashMap;
+
+    use super::*;
+
+    fn geometry(channels: u32, ranks: u32, banks: u32, rows: u64, columns: u32) -> Geometry {
+        Geometry {
+            channels: 1 << channels,
+            ranks: 1 << ranks,
+            banks: 1 << banks,
+            rows,
+            columns: 1 << columns,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        /// Every row of every bank has as many lines as columns, and those behind the medium go on in
+        /// rows beyond the last. So no two lines meet in a column but if the decoder forgot a bit.
+        #[test]
+        fn a_mapping_is_a_bijection(
+            order in 0..120_usize,
+            (channels, ranks, banks, columns) in (0..3_u32, 0..2_u32, 0..3_u32, 0..3_u32),
+            rows in 1..6_u64,
+        ) {
+            let mapping = Mapping::of(Value::Word(&ORDERS[order]));
+            let geometry = geometry(channels, ranks, banks, rows, columns);
+            let decoder = Decoder::new(&geometry, mapping);
+            let mut taken: FxHashMap<(u64, usize, u64), u64> = FxHashMap::default();
+            for place in 0..3 * geometry.lines() {
+                let (channel, bank) = (decoder.channel(Place(place)) as u64, decoder.bank(place));
+                prop_assert!(channel < geometry.channels);
+                prop_assert!((bank as u64) < geometry.ranks * geometry.banks);
+                let row = decoder.row(place);
+                prop_assert_eq!(row / rows, place / geometry.lines());
+                *taken.entry((channel, bank, row)).or_default() += 1;
+            }
+            prop_assert!(taken.values().all(|lines| *lines == geometry.columns));
+        }
+    }
+
+    #[test]
+    fn words_and_orders_are_known_and_nothing_else_is() {
+        assert_eq!(ORDERS.len(), 120);
+        for (word, order) in WORDS {
+            assert_eq!(known(word), Some(word));
+            assert_eq!(Mapping::of(Value::Word(word)).value(), Value::Word(order));
+        }
+        for wrong in [
+            "row:rank:bank:channel",
+            "row:row:bank:channel:column",
+            "dramsim2-8",
+            "",
+        ] {
+            assert_eq!(known(wrong), None);
+        }
+    }
+
+    #[test]
+    fn a_run_is_a_row_where_the_column_is_lowest_and_a_line_elsewhere() {
+        let mut settings = Settings::default();
+        settings.put("medium.geometry.columns", Value::Int(64));
+        assert_eq!(run(&settings), 64);
+        settings.put("medium.mapping", Value::Word("dramsim2-2"));
+        assert_eq!(run(&settings), 1);
+    }
+}
