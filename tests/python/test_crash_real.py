@@ -82,7 +82,7 @@ def test_a_missing_fence_ends_in_two_lines_of_code_and_a_command(tmp_path: Path)
     cause = found["causes"][0]
     assert "had persisted and" in cause["summary"] and "cells.c:" in cause["summary"]
     page = (tmp_path / "r.html").read_text()
-    assert "<svg" in page and "class=failed" in page and "class=early" in page
+    assert "<svg" in page and 'class="failed"' in page and 'class="early"' in page
     # The command in the report shows the same, and so do the images left behind.
     replay = shlex.split(cause["replay"])[1:]
     assert "fails" in sardonyx(*replay, where=tmp_path, status=1).stdout

@@ -15,6 +15,7 @@ from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     claims,
+    content,
     endurance,
     hardware_logs,
     merging,
@@ -29,8 +30,8 @@ from sardonyx.report import (
     workloads,
 )
 from sardonyx.report import swept as swept_figures
+from sardonyx.report.content import Group
 from sardonyx.report.figure import Figure, Missing
-from sardonyx.report.page import Group
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Trace
 from sardonyx.sweeps.table import Swept
@@ -119,7 +120,7 @@ def write_sweep_report(swept: Swept, path: str | os.PathLike[str]) -> None:
     ]
     if len(swept.rows) < swept.points:
         facts.insert(1, ("drawn", f"{len(swept.rows):,}, evenly chosen"))
-    subjects = ", ".join(list(swept.by_subject())[: page.FEW]) or "a sweep"
+    subjects = ", ".join(list(swept.by_subject())[: content.FEW]) or "a sweep"
     write_text(path, page.render_sweep(subjects, facts, swept_figures.groups(swept)))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
+from sardonyx.report.content import Grid, Group, Row, Td, Text, Th, words
 from sardonyx.report.figure import (
     LINE_COLOURS,
     Cell,
@@ -18,7 +18,6 @@ from sardonyx.report.figure import (
     layout,
     scatter,
 )
-from sardonyx.report.page import Group
 from sardonyx.runs.merging import came_and_went
 
 #: Counters in the order in which they lie above each other, with what they are called.
@@ -53,19 +52,18 @@ def groups(answer: dict[str, Any]) -> list[Group]:
         why = answer["why_not"]
         found.append(Group("why", "Why not", [_why(why), _near(why), _regions(why)]))
     if answer["assumed"]:
-        rows = "".join(
-            f"<tr><th scope='row'>{escape(row['parameter'])}</th><td>{row['value']}</td>"
-            f"<td class='name'>{escape(row['why'])}</td></tr>"
+        rows = [
+            Row([Td(row["parameter"], head=True), Td(f"{row['value']}"), words(row["why"])])
             for row in answer["assumed"]
-        )
-        head = "<tr><th class='name'>key</th><th>value</th><th class='name'>why</th></tr>"
-        table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-        text = "<p>Processor time and passes' duration rest on these; no source gives them.</p>"
-        found.append(Group("assumed", "Assumed", inner=text + f'<div class="scroll">{table}</div>'))
+        ]
+        heads = [Th("key", "name"), Th("value"), Th("why", "name")]
+        text = "Processor time and passes' duration rest on these; no source gives them."
+        table = Grid(heads, rows, tall=False)
+        found.append(Group("assumed", "Assumed", inner=[Text(text), table]))
     return found
 
 
-def _kernel(answer: dict[str, Any]) -> str:
+def _kernel(answer: dict[str, Any]) -> list[Text]:
     notes = []
     for machine in answer["machines"]:
         if (note := came_and_went(machine)) is not None:
@@ -83,7 +81,7 @@ def _kernel(answer: dict[str, Any]) -> str:
             notes.append(
                 f"{machine['name']}: {machine['not_in_image']:,} pages are named but not held."
             )
-    return "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return list(map(Text, notes))
 
 
 def _states(runs: list[dict[str, Any]]) -> Figure | Missing:

@@ -1,79 +1,97 @@
 """The page of a real program's crash test: suspects, causes, and a timeline of each.
 
-Plain HTML and SVG in one file, without a script. Left out: everything that computes.
+A page without a script. Left out: everything that computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-#: Pixels of an event, of a line of the pool, and of the names at the left.
+from sardonyx.report import content
+from sardonyx.report.content import (
+    Block,
+    Folded,
+    Grid,
+    Group,
+    Guide,
+    Mark,
+    Row,
+    Text,
+    Timeline,
+    Verbatim,
+    heads_of_words,
+    words,
+)
+
+#: Pixels of an event, of a line of the pool, and of the names at the left and above.
 STEP = 15
 ROW = 18
 LEFT = 120
 TOP = 26
-STYLE = """
-svg { font: 11px sans-serif; max-width: none; } .wide { overflow-x: auto; }
-.store { fill: #555; } .past { fill: #888; } .flush { fill: none; stroke: #2a7; stroke-width: 2; }
-.fence { stroke: #2a7; stroke-width: 1.5; } .cut { stroke: #bbb; stroke-dasharray: 2 3; }
-.failed { stroke: #d33; stroke-width: 2; stroke-dasharray: 4 3; } .guide { stroke: #eee; }
-.early { fill: #e80; } .late { fill: #36c; } pre { white-space: pre-wrap; }
-td, th { padding-right: 1.5em; text-align: left; }
-"""
 SPOKEN = {"early": "had persisted", "late": "had not persisted"}
+LEGEND = (
+    "dots: stores (orange had persisted, blue had not); green rings: flushes; green lines: "
+    "fences; dashed: cuts, red where images fail; the arrow is this cut"
+)
 
 
 def render(found: dict[str, Any], version: str) -> str:
     """The whole page."""
-    css = (files("sardonyx.report") / "report.css").read_text(encoding="utf-8")
     verdict = (
         f"{found['violations']:,} violations" if found["violations"] else "no violation"
     ) + f" in {found['images']:,} images at {found['cuts_tried']:,} cuts"
     left = ", ".join(found["passes_left"])
-    facts = [
-        ("program", found["program"]),
-        ("pool", f"{found['pool']}, {found['pool_bytes']:,} bytes"),
-        ("recovery", " ".join(found["recover"])),
-        ("platform", f"{found['platform']}, torn at {found['tear']}"),
-        ("recoveries", f"{found['recoveries']:,}, {found['recoveries_per_second']:.0f} a second"),
-        ("plan", "all of it" if found["finished"] else f"left: {left}"),
-        ("Sardonyx", version),
-    ]
-    body = [
-        f"<h1>Crash test of {escape(found['program'])}</h1><p><strong>{verdict}</strong></p>",
-        _table((), facts),
-    ]
+    heading = f"Crash test of {found['program']}"
+    groups = []
     if found["suspects"]:
         rows = [
-            (s["place"], (s["frame"] or {}).get("function") or "", SPOKEN[s["role"]])
+            Row([words(s["place"]), words(function_of(s)), words(SPOKEN[s["role"]])])
             for s in found["suspects"][:10]
         ]
-        body.append("<h2>Look here first</h2>" + _table(("line", "in", "because it"), rows))
+        table = Grid(heads_of_words("line", "in", "because it"), rows, tall=False)
+        groups.append(Group("suspects", "Look here first", inner=[table]))
     for number, cause in enumerate(found["causes"], 1):
-        body.append(_cause(number, cause))
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        "style-src 'unsafe-inline'\">"
-        f"<title>Crash test of {escape(found['program'])}</title><style>{css}{STYLE}</style></head>"
-        f"<body><main>{''.join(body)}</main></body></html>\n"
+        groups.append(
+            Group(f"cause-{number}", f"{number}. {cause['summary']}", inner=_cause(cause))
+        )
+    return content.written(
+        "crash.html",
+        title=heading,
+        heading=heading,
+        source="The program's own recovery, run on what each cut of its recording could leave.",
+        notes=[verdict],
+        facts=[
+            ("pool", f"{found['pool']}, {found['pool_bytes']:,} bytes"),
+            ("recovery", " ".join(found["recover"])),
+            ("platform", f"{found['platform']}, torn at {found['tear']}"),
+            (
+                "recoveries",
+                f"{found['recoveries']:,}, {found['recoveries_per_second']:.0f} a second",
+            ),
+            ("plan", "all of it" if found["finished"] else f"left: {left}"),
+            ("Sardonyx", version),
+        ],
+        groups=groups,
     )
 
 
-def _table(heads: Iterable[str], rows: Iterable[tuple[str, ...]]) -> str:
-    head = "".join(f"<th>{escape(h)}</th>" for h in heads)
-    lines = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><tr>{head}</tr>{lines}</table>" if head else f"<table>{lines}</table>"
+def function_of(suspect: dict[str, Any]) -> str:
+    """The function that the suspect's line is in, as far as it is known."""
+    return (suspect["frame"] or {}).get("function") or ""
 
 
-def _cause(number: int, cause: dict[str, Any]) -> str:
-    stores = []
+def _cause(cause: dict[str, Any]) -> list[Block]:
+    cut = cause["cut"]
+    mark = f", after mark {cut['mark']}" if cut["mark"] else ""
+    parts: list[Block] = [
+        Text(
+            f"{cause['violations']} violations; {cause['ended']} at cut {cut['number']}, "
+            f"row {cut['row']:,}{mark}"
+        )
+    ]
+    if cause["said"]:
+        parts.append(Verbatim(cause["said"]))
     for role in ("early", "late"):
         for store in cause[role]:
             calls = "\n".join(
@@ -82,59 +100,44 @@ def _cause(number: int, cause: dict[str, Any]) -> str:
                 + (" (inlined)" if frame["inlined"] else "")
                 for frame in store["stack"]
             )
-            stores.append(
-                f"<details><summary>{SPOKEN[role]}: {escape(store['place'])}, "
-                f"{store['bytes']} bytes "
-                f"at {store['offset']:#x}</summary><pre>{escape(calls)}</pre></details>"
+            told = (
+                f"{SPOKEN[role]}: {store['place']}, {store['bytes']} bytes at {store['offset']:#x}"
             )
-    said = f"<pre>{escape(cause['said'])}</pre>" if cause["said"] else ""
-    return (
-        f"<section><h2>{number}. {escape(cause['summary'])}</h2>"
-        f"<p>{cause['violations']} violations; {escape(cause['ended'])} at cut "
-        f"{cause['cut']['number']}, row {cause['cut']['row']:,}"
-        + (f", after mark {escape(cause['cut']['mark'])}" if cause["cut"]["mark"] else "")
-        + f"</p>{said}{''.join(stores)}<div class=wide>{timeline(cause['timeline'])}</div>"
-        f"<p>Again: <code>{escape(cause['replay'])}</code></p></section>"
-    )
+            parts.append(Folded(told, [Verbatim(calls)]))
+    parts += [timeline(cause["timeline"]), Text(LEGEND, "reading")]
+    return [*parts, Text("Again: ", code=cause["replay"])]
 
 
-def timeline(events: list[dict[str, Any]]) -> str:
+def timeline(events: list[dict[str, Any]]) -> Timeline:
     """Stores (dots), flushes (rings) and fences (lines) of each line of the pool, and the cuts."""
     offsets = sorted({e["offset"] for e in events if e.get("offset") is not None})
     row_of = {offset: TOP + ROW * n + ROW // 2 for n, offset in enumerate(offsets)}
     bottom = TOP + ROW * len(offsets)
-    width = LEFT + STEP * (len(events) + 1)
-    drawn = [
-        f"<line class=guide x1={LEFT} x2={width} y1={y} y2={y} />"
-        f"<text x=0 y={y + 4}>{offset:#x}</text>"
-        for offset, y in row_of.items()
-    ]
+    marks = []
     for n, event in enumerate(events):
         x = LEFT + STEP * n + STEP // 2
         if event["what"] == "cut":
             failed = f"{event['failed']} of {event['tried']} images fail"
             kind = "failed" if event["failed"] else "cut"
-            here = f"<text x={x - 4} y=10>&#9660;</text>" if event["here"] else ""
-            drawn.append(
-                f"<line class={kind} x1={x} x2={x} y1=12 y2={bottom}><title>cut {event['cut']}: "
-                f"{failed}</title></line>{here}"
-            )
+            told = f"cut {event['cut']}: {failed}"
+            marks.append(Mark(kind, x, 12, told, here=bool(event["here"])))
             continue
-        place = event["place"] or ""
-        when = f"row {event['row']}, thread {event['thread']}"
-        title = f"<title>{event['what']}, {escape(place)}, {when}</title>"
+        told = f"{event['what']}, {event['place'] or ''}, row {event['row']}, thread "
+        told += f"{event['thread']}"
         y = row_of.get(event["offset"], bottom)
         match event["what"]:
             case "fence":
-                drawn.append(f"<line class=fence x1={x} x2={x} y1={TOP} y2={bottom}>{title}</line>")
+                marks.append(Mark("fence", x, TOP, told))
             case "store" | "store past the caches":
                 kind = event["role"] or ("store" if event["what"] == "store" else "past")
-                size = 6 if event["role"] else 4
-                drawn.append(f"<circle class={kind} cx={x} cy={y} r={size}>{title}</circle>")
+                marks.append(Mark(kind, x, y, told, 6 if event["role"] else 4))
             case _:
-                drawn.append(f"<circle class=flush cx={x} cy={y} r=5>{title}</circle>")
-    legend = (
-        "<p>dots: stores (orange had persisted, blue had not); green rings: flushes; green lines: "
-        "fences; dashed: cuts, red where images fail; the arrow is this cut</p>"
+                marks.append(Mark("flush", x, y, told, 5))
+    return Timeline(
+        width=LEFT + STEP * (len(events) + 1),
+        height=bottom + 8,
+        left=LEFT,
+        bottom=bottom,
+        guides=[Guide(y, f"{offset:#x}") for offset, y in row_of.items()],
+        marks=marks,
     )
-    return f'<svg width="{width}" height="{bottom + 8}" role="img">{"".join(drawn)}</svg>{legend}'

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from itertools import product
 from typing import Any
 
+from sardonyx.report.content import (
+    Block,
+    Grid,
+    Group,
+    Row,
+    Td,
+    Text,
+    heads_of_words,
+    words,
+)
 from sardonyx.report.figure import (
     LINE_COLOURS,
     Cell,
@@ -24,7 +33,6 @@ from sardonyx.report.figure import (
     layout,
     scatter,
 )
-from sardonyx.report.page import Group
 from sardonyx.runs.measures import arithmetic_mean
 from sardonyx.sweeps.table import Goal, Swept, front, ranked
 
@@ -36,7 +44,7 @@ DRAWN = 2_000
 EIGHTHS = (
     "#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725",
 )  # fmt: skip
-Row = Mapping[str, Any]
+Values = Mapping[str, Any]
 
 
 def groups(swept: Swept) -> list[Group]:
@@ -190,7 +198,7 @@ def _parallel(swept: Swept) -> Figure | Missing:
     )
 
 
-def _lines(swept: Swept, goal: Goal, columns: Sequence[str], rows: Sequence[Row]) -> View:
+def _lines(swept: Swept, goal: Goal, columns: Sequence[str], rows: Sequence[Values]) -> View:
     scales = {name: _scale(swept, name) for name in columns}
     data = []
     parts = min(len(EIGHTHS), len(rows))
@@ -293,7 +301,7 @@ def _pareto(swept: Swept) -> Figure | Missing:
 
 
 def _front(
-    swept: Swept, name: str, own: Sequence[Row], best: Sequence[Row], one: Goal, two: Goal
+    swept: Swept, name: str, own: Sequence[Values], best: Sequence[Values], one: Goal, two: Goal
 ) -> View:
     settings = [axis for axis in swept.axes if axis != swept.subject]
     data = []
@@ -323,7 +331,7 @@ def _front(
     return View(name, data, shape)
 
 
-def _settings(row: Row, names: Sequence[str]) -> str:
+def _settings(row: Values, names: Sequence[str]) -> str:
     return ", ".join(f"{name} = {row[name]}" for name in names if row.get(name) is not None)
 
 
@@ -369,34 +377,29 @@ def _best(swept: Swept) -> Figure | Missing:
     )
 
 
-def _failed(swept: Swept) -> str:
-    rows = "".join(
-        f"<tr><td class='name'>{escape(_settings(row, swept.settings))}</td>"
-        f"<td class='name'>{escape(str(row['error']))}</td>"
-        f"<td class='name'><code>{escape(str(row['command']))}</code></td></tr>"
+def _failed(swept: Swept) -> list[Block]:
+    rows = [
+        Row(
+            [
+                words(_settings(row, swept.settings)),
+                words(str(row["error"])),
+                Td(str(row["command"]), "name", as_="code"),
+            ]
+        )
         for row in swept.failed[:200]
-    )
-    head = "<tr><th class='name'>point</th><th class='name'>error</th><th class='name'>command</th>"
-    return (
-        f'<div class="scroll"><table><thead>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-    )
+    ]
+    return [Grid(heads_of_words("point", "error", "command"), rows, tall=False)]
 
 
-def _assumed(swept: Swept) -> str:
-    rows = "".join(
-        f"<tr><td class='name'>{escape(name)}</td><td class='name'>{escape(each['parameter'])}</td>"
-        f"<td>{escape(str(each['value']))}</td><td class='name'>{escape(each['why'])}</td></tr>"
+def _assumed(swept: Swept) -> list[Block]:
+    rows = [
+        Row([words(name), words(each["parameter"]), Td(str(each["value"])), words(each["why"])])
         for name, machine in swept.machines.items()
         for each in machine["assumed"]
         if each["parameter"] not in swept.axes
-    )
+    ]
     if not rows:
-        return "<p>The machines of these points are not known here, or assume nothing.</p>"
-    head = "".join(
-        f"<th class='name'>{name}</th>" for name in ("machine", "parameter", "value", "why")
-    )
-    return (
-        "<p>No source gives these values of the machines; figures may rest on them.</p>"
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-        "</div>"
-    )
+        return [Text("The machines of these points are not known here, or assume nothing.")]
+    text = "No source gives these values of the machines; figures may rest on them."
+    heads = heads_of_words("machine", "parameter", "value", "why")
+    return [Text(text), Grid(heads, rows, tall=False)]
