@@ -69,12 +69,26 @@ def record(
     ] = False,
     cores: Annotated[int, typer.Option(min=0, help="Cores; threads take turns on them.")] = 4,
     pages: Annotated[
+        str | None,
+        typer.Option(
+            help="Where pages lie: sequential (frames in order of first touch), random[:SEED], "
+            "pagemap (the kernel's; needs root), or, at level cpu only, virtual (the program's "
+            "addresses). By default sequential, and virtual at level cpu."
+        ),
+    ] = None,
+    reuse: Annotated[
         str,
         typer.Option(
-            help="Where pages lie: virtual (the program's addresses), sequential (frames in order "
-            "of first touch), random[:SEED], or pagemap (the kernel's; needs root)."
+            help="Which free frame a page gets: last-freed, first-freed, or never one that "
+            "another page had (with --pages sequential)."
         ),
-    ] = "virtual",
+    ] = "last-freed",
+    no_clearing: Annotated[
+        bool,
+        typer.Option(
+            "--no-clearing", help="Leave out the kernel's own stores, by which it clears pages."
+        ),
+    ] = False,
     memory: Annotated[str, typer.Option(help="Memory that random frames are of.")] = "16G",
     skip: Annotated[int, typer.Option(min=0, max=MOST, help="Records left out first.")] = 0,
     limit: Annotated[
@@ -140,6 +154,8 @@ def record(
         "cores": cores,
         "level": level or ("cpu" if pc or acks or acks_fd is not None else "memory"),
         "pages": pages,
+        "reuse": reuse,
+        "no_clearing": no_clearing,
         "memory": memory,
         "skip": skip,
         "limit": limit,
