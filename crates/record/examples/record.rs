@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sardonyx_record::{Geometry, Hierarchy, Level, Pages, Request, record, stream::Window};
+use sardonyx_record::{Geometry, Hierarchy, Level, Pages, Request, Reuse, record, stream::Window};
 
 fn main() {
     let words: Vec<String> = std::env::args().collect();
@@ -35,11 +35,16 @@ fn main() {
         } else {
             Level::Memory
         },
-        pages: if has("frames") {
-            Pages::Sequential
-        } else {
-            Pages::Virtual
+        pages: match has("cpu") {
+            true => Pages::Virtual,
+            false => Pages::Sequential,
         },
+        reuse: match words[3..at].iter().find_map(|w| w.strip_prefix("reuse=")) {
+            Some("first-freed") => Reuse::FirstFreed,
+            Some("never") => Reuse::Never,
+            _ => Reuse::LastFreed,
+        },
+        clearing: !has("no-clearing"),
         skip_instructions: number("skip-millions").map_or(0, |n| n * 1_000_000),
         window: Window {
             limit: number("limit"),

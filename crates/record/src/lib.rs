@@ -13,6 +13,7 @@ pub mod session;
 pub mod stream;
 
 pub use sardonyx_recorder::caches::{Geometry, Hierarchy};
+pub use sardonyx_recorder::frames::Reuse;
 pub use sardonyx_recorder::options::Level;
 
 pub use pages::Pages;

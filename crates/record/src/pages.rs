@@ -1,4 +1,5 @@
-//! Where a recorded program's pages lie in memory: at their addresses, or in frames.
+//! Where pages lie in memory of a program that is recorded at the core: at their addresses, or in frames. Below the caches
+//! frames are the plugin's to give (`crates/recorder/src/frames.rs`).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_recorder::maps::FILES;
@@ -79,10 +80,7 @@ impl Mapper {
             })),
             Pages::Random { seed, frames } => {
                 if self.used.len() as u64 >= frames {
-                    return Err(format!(
-                        "the program's pages do not fit in {} MiB of frames; give more with --memory",
-                        frames / 256
-                    ));
+                    return Err(full(frames));
                 }
                 loop {
                     self.draws += 1;
@@ -141,6 +139,12 @@ impl Mapper {
             }
         }
     }
+}
+
+/// That there are no more frames.
+pub fn full(frames: u64) -> String {
+    let room = frames / 256;
+    format!("the program's pages do not fit in {room} MiB of frames; give more with --memory")
 }
 
 /// SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014).

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use sardonyx_recorder::caches::{Geometry, Hierarchy};
+use sardonyx_recorder::frames::Reuse;
 use sardonyx_recorder::options::Level;
 use serde::Deserialize;
 
@@ -35,8 +36,12 @@ pub struct Wanted {
     pub cores: usize,
     /// `memory` or `cpu`.
     pub level: String,
-    /// `virtual`, `sequential`, `random[:SEED]` or `pagemap`.
-    pub pages: String,
+    /// `virtual`, `sequential`, `random[:SEED]` or `pagemap`; by default `sequential`, and at level `cpu` `virtual`.
+    pub pages: Option<String>,
+    /// `last-freed`, `first-freed` or `never`.
+    pub reuse: String,
+    /// The kernel's clearing of pages is not recorded.
+    pub no_clearing: bool,
     /// SIZE of the memory that random frames are of.
     pub memory: String,
     /// Records left out.
@@ -108,23 +113,52 @@ impl Wanted {
             }
         };
         let random = |seed| Pages::Random { seed, frames };
-        let pages = match self
-            .pages
+        let wanted = match (&self.pages, level) {
+            (Some(wanted), _) => wanted.as_str(),
+            (None, Level::Memory) => "sequential",
+            (None, Level::Cpu) => "virtual",
+        };
+        let pages = match wanted
             .split_once(':')
             .map(|(kind, seed)| (kind, seed.parse()))
         {
-            None if self.pages == "virtual" => Pages::Virtual,
-            None if self.pages == "sequential" => Pages::Sequential,
-            None if self.pages == "pagemap" => Pages::PageMap,
-            None if self.pages == "random" => random(0),
+            None if wanted == "virtual" && level == Level::Memory => {
+                return refuse(
+                    "--pages virtual: caches hold lines of frames, and a page that is gone may have a line there; \
+                     choose sequential, random or pagemap, or --level cpu"
+                        .to_owned(),
+                );
+            }
+            None if wanted == "virtual" => Pages::Virtual,
+            None if wanted == "sequential" => Pages::Sequential,
+            None if wanted == "pagemap" => Pages::PageMap,
+            None if wanted == "random" => random(0),
             Some(("random", Ok(seed))) => random(seed),
             _ => {
                 return refuse(format!(
-                    "--pages {}: is none; known: virtual, sequential, random, random:SEED, pagemap",
-                    self.pages
+                    "--pages {wanted}: is none; known: virtual, sequential, random, random:SEED, pagemap"
                 ));
             }
         };
+        let reuse = match self.reuse.as_str() {
+            "last-freed" => Reuse::LastFreed,
+            "first-freed" => Reuse::FirstFreed,
+            "never" => Reuse::Never,
+            other => {
+                return refuse(format!(
+                    "--reuse {other}: is none; known: last-freed, first-freed, never"
+                ));
+            }
+        };
+        if reuse != Reuse::default() && (level, pages) != (Level::Memory, Pages::Sequential) {
+            return refuse(format!(
+                "--reuse {}: is for frames that are counted below the caches; leave out --pages and --level",
+                self.reuse
+            ));
+        }
+        if self.no_clearing && level == Level::Cpu {
+            return refuse("--no-clearing: is for level memory; leave it out".to_owned());
+        }
         if level == Level::Memory && (self.pc || self.acks.is_some()) {
             let option = if self.pc { "--pc" } else { "--acks" };
             return refuse(format!(
@@ -152,6 +186,8 @@ impl Wanted {
             },
             level,
             pages,
+            reuse,
+            clearing: !self.no_clearing,
             skip_instructions: self.skip_instructions,
             window: Window {
                 skip: self.skip,
@@ -174,7 +210,7 @@ mod tests {
         let mut wanted: Wanted = serde_json::from_str(
             r#"{"program": ["ls"], "output": "t.parquet", "plugin": "p.so", "qemu": null, "l1": "32K:8",
                 "l2": "256K:8", "llc": "16M:16", "non_inclusive": false, "cores": 4, "level": "memory",
-                "pages": "virtual", "memory": "16G", "skip": 0, "limit": null, "skip_instructions": 0,
+                "pages": null, "reuse": "last-freed", "no_clearing": false, "memory": "16G", "skip": 0, "limit": null, "skip_instructions": 0,
                 "limit_instructions": null, "follow_fork": false, "read_data": false, "pc": false,
                 "acks": null}"#,
         )
@@ -205,9 +241,15 @@ mod tests {
             frames: 1 << 22,
         };
         assert_eq!(
-            wanted(|w| w.pages = "random:7".into()).unwrap().pages,
+            wanted(|w| w.pages = Some("random:7".into())).unwrap().pages,
             random
         );
+        assert_eq!(request.pages, Pages::Sequential);
+        assert_eq!((request.reuse, request.clearing), (Reuse::LastFreed, true));
+        let never = wanted(|w| w.reuse = "never".into()).unwrap();
+        assert_eq!(never.reuse, Reuse::Never);
+        let core = wanted(|w| w.level = "cpu".into()).unwrap();
+        assert_eq!(core.pages, Pages::Virtual);
         assert_eq!(
             wanted(|w| w.level = "cpu".into()).unwrap().level,
             Level::Cpu
@@ -222,7 +264,15 @@ mod tests {
         assert!(problem(|w| w.llc = "3M:16".into()).contains("power of two"));
         assert!(problem(|w| w.llc = "99999999999G:16".into()).starts_with("--llc "));
         assert!(problem(|w| w.level = "disk".into()).contains("memory, cpu"));
-        assert!(problem(|w| w.pages = "random:x".into()).contains("random:SEED"));
+        assert!(problem(|w| w.pages = Some("random:x".into())).contains("random:SEED"));
+        assert!(problem(|w| w.pages = Some("virtual".into())).contains("--level cpu"));
+        assert!(problem(|w| w.reuse = "again".into()).contains("first-freed"));
+        let reuse = |w: &mut Wanted| {
+            (w.reuse, w.level) = ("never".into(), "cpu".into());
+        };
+        assert!(wanted(reuse).unwrap_err().starts_with("--reuse"));
+        let clearing = |w: &mut Wanted| (w.no_clearing, w.level) = (true, "cpu".into());
+        assert!(wanted(clearing).unwrap_err().starts_with("--no-clearing"));
         assert!(problem(|w| w.memory = "4".into()).contains("16G"));
         assert!(problem(|w| w.cores = 0).contains("--cores"));
     }

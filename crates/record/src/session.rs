@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 
 use sardonyx::trace::{self, Provenance};
 use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy};
+use sardonyx_recorder::codec::Cached;
+use sardonyx_recorder::frames::{Numbers, PAGE_BYTES, Reuse};
 use sardonyx_recorder::options::{Level, Options};
 use sardonyx_recorder::ring::{FIRST, Ring, terminate};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::folder::Folder;
@@ -31,6 +33,9 @@ const CHUNK: usize = 1 << 20;
 const IDLE: Duration = Duration::from_millis(5);
 /// How long a program has to end by itself once the trace is long enough.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// How long a program has to say what its caches hold once the trace is long enough.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// What to record, and how.
 #[derive(Clone, Debug)]
@@ -49,8 +54,12 @@ pub struct Request {
     pub caches: Hierarchy,
     /// Where records are taken.
     pub level: Level,
-    /// Where pages lie.
+    /// Where pages lie. At level `memory` they lie in frames.
     pub pages: Pages,
+    /// At level `memory`: how frames of pages that went come back, where they are counted.
+    pub reuse: Reuse,
+    /// At level `memory`: the kernel's clearing and copying of pages is recorded.
+    pub clearing: bool,
     /// Instructions before the first record.
     pub skip_instructions: u64,
     /// What is kept.
@@ -118,6 +127,39 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordErro
         live,
     };
     session.run(&qemu, &command)
+}
+
+/// What lines are, and how pages got their frames if the plugin gave them.
+fn address_space(request: &Request) -> (Value, Option<Value>) {
+    if request.level == Level::Cpu {
+        let space = match request.pages {
+            Pages::Virtual => json!("virtual"),
+            Pages::Sequential => json!("frames in order of first touch"),
+            Pages::Random { seed, frames } => json!({"frames": frames, "seed": seed}),
+            Pages::PageMap => json!("frames of the kernel's page map"),
+        };
+        return (space, None);
+    }
+    let mut frames = match request.pages {
+        Pages::Virtual | Pages::Sequential => json!({
+            "numbers": "in order of first touch",
+            "reuse": match request.reuse {
+                Reuse::LastFreed => "last freed first",
+                Reuse::FirstFreed => "first freed first",
+                Reuse::Never => "never",
+            },
+        }),
+        Pages::Random { seed, frames } => {
+            json!({"numbers": "random", "of": frames, "seed": seed})
+        }
+        Pages::PageMap => json!({"numbers": "of the kernel's page map"}),
+    };
+    frames["page_bytes"] = PAGE_BYTES.into();
+    frames["clearing"] = match request.clearing {
+        true => "recorded as stores".into(),
+        false => "not recorded".into(),
+    };
+    (json!("frames"), Some(frames))
 }
 
 struct Session<'a> {
@@ -219,7 +261,14 @@ impl Session<'_> {
             level: request.level,
             read_data: request.read_data,
             follow_fork: request.follow_fork,
-            page_map: request.pages == Pages::PageMap,
+            numbers: match request.pages {
+                Pages::Virtual | Pages::Sequential => Numbers::InOrder,
+                Pages::Random { seed, frames } => Numbers::Random { seed, frames },
+                Pages::PageMap => Numbers::Kernel,
+            },
+            reuse: request.reuse,
+            clearing: request.clearing,
+            page_map: request.level == Level::Cpu && request.pages == Pages::PageMap,
             skip: request.skip_instructions,
             sites: request.pc,
             acks: request.acks,
@@ -250,11 +299,17 @@ impl Session<'_> {
         let mut stream = Stream::create(
             &self.path(index),
             provenance,
-            request.pages,
+            match request.level {
+                Level::Memory => Pages::Virtual,
+                Level::Cpu => request.pages,
+            },
             window,
             request.pc,
         )?;
         stream.acks = request.acks.is_some();
+        if let (Level::Memory, Pages::Random { frames, .. }) = (request.level, request.pages) {
+            stream.memory = Some(frames);
+        }
         if index == 0 {
             stream.ground = (self.ground.as_ref()).map(|ground| ground.path().to_owned());
         }
@@ -303,13 +358,11 @@ impl Session<'_> {
             });
             more.insert("caches".into(), shown);
         }
-        let space = match request.pages {
-            Pages::Virtual => json!("virtual"),
-            Pages::Sequential => json!("frames in order of first touch"),
-            Pages::Random { seed, frames } => json!({"frames": frames, "seed": seed}),
-            Pages::PageMap => json!("frames of the kernel's page map"),
-        };
+        let (space, frames) = address_space(request);
         more.insert("address_space".into(), space);
+        if let Some(frames) = frames {
+            more.insert("frames".into(), frames);
+        }
         more.insert("line_bytes".into(), 64.into());
         more.insert("recorder".into(), env!("CARGO_PKG_VERSION").into());
         if request.skip_instructions > 0 || request.window != Window::default() {
@@ -390,6 +443,7 @@ impl Reader {
             }
             if self.stream.is_full() {
                 self.ring.header().stop.store(1, Ordering::Relaxed);
+                self.last_word();
                 break;
             }
             let lost = self.first && self.stream.lost().is_some();
@@ -416,6 +470,20 @@ impl Reader {
             return Ok(None);
         }
         Ok(Some(self.stream.finish()?))
+    }
+
+    /// Waits until the program, whose trace is long enough, has said what its caches hold: it does so when it next has a record.
+    fn last_word(&mut self) {
+        let header = self.ring.header();
+        let asked = Instant::now();
+        while header.told.load(Ordering::Acquire) == 0 {
+            if asked.elapsed() > LAST_WORD || self.ended() {
+                return;
+            }
+            std::thread::sleep(IDLE);
+        }
+        let words = header.cached.each_ref().map(|w| w.load(Ordering::Relaxed));
+        self.stream.cached(Cached::of(words));
     }
 
     /// What the process runs: QEMU, until the program becomes another. None when it is dead.

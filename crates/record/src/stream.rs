@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use sardonyx::line::Virtual;
 use sardonyx::trace::{Op, Provenance, Record, TraceError, TraceWriter};
-use sardonyx_recorder::codec::{self, Decoder, Event, Undecodable};
+use sardonyx_recorder::codec::{self, Cached, Decoder, Event, Undecodable};
+use sardonyx_recorder::maps::FILES;
 use serde_json::{Value, json};
 
-use crate::pages::{Mapper, PAGE_LINES, Pages};
+use crate::pages::{self, Mapper, PAGE_LINES, Pages};
 use crate::{RecordError, grounds};
 
 /// zstd level of a recording: it must keep up with the program.
@@ -30,6 +31,11 @@ pub struct Stream {
     writer: TraceWriter,
     decoder: Decoder,
     pages: Mapper,
+    /// Frames of memory, if there is an end to them.
+    pub memory: Option<u64>,
+    /// Frames that pages got, each after so many records, if the plugin tells.
+    placed: Vec<Value>,
+    cached: Option<Cached>,
     window: Window,
     /// Bytes that did not make an event yet.
     left: Vec<u8>,
@@ -91,6 +97,9 @@ impl Stream {
             writer: TraceWriter::with_sites(path, provenance, LEVEL, sites)?,
             decoder: Decoder::default(),
             pages: Mapper::new(pages),
+            memory: None,
+            placed: Vec::new(),
+            cached: None,
             window,
             left: Vec::new(),
             seen: 0,
@@ -125,6 +134,11 @@ impl Stream {
     /// The program that this one became by exec and that is not recorded, unless it did something after that.
     pub fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
+    }
+
+    /// What the caches hold where the recording ends.
+    pub fn cached(&mut self, cached: Cached) {
+        self.cached = Some(cached);
     }
 
     /// Whether the window is full.
@@ -181,9 +195,13 @@ impl Stream {
             Event::File { line, bytes, path } => self.files.push(json!({
                 "path": String::from_utf8_lossy(&path), "first_line": line, "bytes": bytes,
             })),
-            Event::Frame { page, frame } => {
+            Event::Frame { page, frame } if frame == 0 || self.pages.maps() => {
                 self.pages.told(page, frame).map_err(RecordError::new)?;
             }
+            Event::Frame { page, frame } => {
+                self.placed.push(json!([self.kept, page, frame]));
+            }
+            Event::Cached(cached) => self.cached = Some(cached),
             Event::Thread {
                 thread,
                 instructions,
@@ -238,6 +256,11 @@ impl Stream {
             Op::Fence => 0,
             _ => self.pages.map(record.line).map_err(RecordError::new)?,
         };
+        if let Some(frames) = self.memory
+            && (frames * PAGE_LINES..FILES).contains(&line)
+        {
+            return Err(RecordError::new(pages::full(frames)));
+        }
         let kept = Record {
             gap: gap as u32,
             thread: record.thread,
@@ -304,10 +327,20 @@ impl Stream {
             ("modules", self.modules),
             ("acks", self.printed),
             ("marks", self.marks),
+            ("pages", self.placed),
         ] {
             // That nothing was printed is worth as much as what was.
             if !list.is_empty() || (key == "acks" && self.acks) {
                 more.insert(key.into(), list.into());
+            }
+        }
+        if let Some(cached) = self.cached.filter(|cached| cached.frames > 0) {
+            let shown = json!({"dirty_lines": cached.dirty, "of_pages_gone": cached.gone});
+            more.insert("cached_at_end".into(), shown);
+            if let Some(frames) = more.get_mut("frames") {
+                frames["used"] = cached.frames.into();
+                frames["pages_cleared"] = cached.cleared.into();
+                frames["pages_copied"] = cached.copied.into();
             }
         }
         if !self.notes.is_empty() {

@@ -63,14 +63,16 @@ fn a_program_is_recorded_through_shims() {
     let paths: Vec<&str> = execs.iter().map(|(_, path)| path.as_str()).collect();
     assert_eq!(paths[1..], [&inner, "./truth"], "{paths:?}");
     assert!(hold(&trace, &at("dumped")) > 60_000);
+    // What the programs before had in the caches left them later, if at all, as it was.
     let all = records(&trace);
-    for (row, path) in &execs {
-        assert_eq!(
-            all[*row as usize].op,
-            Op::Changed,
-            "what lay there went with {path}"
-        );
-    }
+    let gaps = all
+        .windows(2)
+        .map(|w| w[1].op.is_write() && w[0].op.is_write() && w[1].gap == 0);
+    let (longest, _) = gaps.fold((0, 0), |(most, run), write| {
+        let run = if write { run + 1 } else { 0 };
+        (most.max(run), run)
+    });
+    assert!(longest < 64, "{longest} writes at once");
 }
 
 #[test]

@@ -3,10 +3,14 @@
 //! L2 neither includes nor excludes L1. The last level includes both or, on demand, neither. Copies are kept
 //! coherent as in MSI: a line that is dirty in one core's caches is in no other core's. Only line numbers and
 //! dirty bits are here; who keeps the bytes is told by [`Memory`] when a line reaches it.
+//!
+//! Lines are physical. A program's addresses come in as names, by which each L1 has its lines in a table of its own; when
+//! pages are mapped otherwise, their names are forgotten and the lines stay.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 /// Size and ways of one cache.
@@ -176,11 +180,13 @@ fn put_first(ways: &mut [u64], tag: u64) -> u64 {
     above
 }
 
-/// A core's L1. A table by the low bits of the line ([`Front`]) says of most lines at which way they are and whether they are
+/// A core's L1. A table by the low bits of the name ([`Front`]) says of most lines at which way they are and whether they are
 /// dirty, so that nearly every hit costs a load, a comparison that a processor foresees, and two stores ([`First`]). That
 /// look takes no lock, so the words are atomic; all else is the one owner's, and `Relaxed` does.
 struct L1 {
     tags: Box<[AtomicU64]>,
+    /// The name that each way's line had last: the table has it by that name or not at all.
+    names: Box<[AtomicU64]>,
     used: Box<[AtomicU64]>,
     front: Box<[AtomicU64]>,
     now: AtomicU64,
@@ -192,17 +198,20 @@ struct L1 {
 /// L1 has.
 const GUESSES: usize = 8;
 
-/// A word of the table: the line, its way, and whether it is dirty.
+/// The name of a line that is in no table.
+pub const NAMELESS: u64 = u64::MAX;
+
+/// A word of the table: the line's name, its way, and whether it is dirty.
 struct Front;
 
 impl Front {
-    /// Bits below the line: 16 for the way, one for the dirty bit.
+    /// Bits below the name: 16 for the way, one for the dirty bit.
     const SHIFT: u32 = 17;
-    /// Lines from here on are not in the table: mapped files', which are never looked for by their address.
+    /// Names from here on are not in the table.
     const END: u64 = 1 << (64 - Front::SHIFT);
 
-    fn word(tag: u64, at: usize) -> u64 {
-        (tag >> 1) << Front::SHIFT | (at as u64) << 1 | tag & DIRTY
+    fn word(name: u64, tag: u64, at: usize) -> u64 {
+        name << Front::SHIFT | (at as u64) << 1 | tag & DIRTY
     }
 }
 
@@ -213,6 +222,7 @@ impl L1 {
         let words = |count, word| (0..count).map(|_| AtomicU64::new(word)).collect();
         Ok(L1 {
             tags: words(lines, EMPTY),
+            names: words(lines, NAMELESS),
             used: words(lines, 0),
             front: words((lines * GUESSES).next_power_of_two(), EMPTY),
             now: AtomicU64::new(0),
@@ -221,18 +231,31 @@ impl L1 {
         })
     }
 
-    /// The word of the table that may be the line's.
+    /// The word of the table that may be of this name.
     #[inline(always)]
-    fn front(&self, line: u64) -> &AtomicU64 {
-        &self.front[line as usize & (self.front.len() - 1)]
+    fn front(&self, name: u64) -> &AtomicU64 {
+        &self.front[name as usize & (self.front.len() - 1)]
     }
 
-    /// The table does not have the line any more.
+    /// The table does not have the name any more.
     #[inline(always)]
-    fn forget(&self, line: u64) {
-        let front = self.front(line);
-        if front.load(Relaxed) >> Front::SHIFT == line {
+    fn forget(&self, name: u64) {
+        let front = self.front(name);
+        if front.load(Relaxed) >> Front::SHIFT == name {
             front.store(EMPTY, Relaxed);
+        }
+    }
+
+    /// The table has none of the names any more.
+    fn forget_all(&self, names: std::ops::Range<u64>) {
+        if names.end - names.start < self.names.len() as u64 {
+            return names.for_each(|name| self.forget(name));
+        }
+        for name in &self.names {
+            let name = name.load(Relaxed);
+            if names.contains(&name) {
+                self.forget(name);
+            }
         }
     }
 
@@ -253,38 +276,42 @@ impl L1 {
         self.set(line).find(|&at| self.tag(at) >> 1 == line)
     }
 
-    /// Puts the tag there, as the latest of its set.
+    /// Puts the tag there under this name, as the latest of its set.
     #[inline(always)]
-    fn put(&self, at: usize, tag: u64) {
+    fn put(&self, at: usize, tag: u64, name: u64) {
         let now = self.now.load(Relaxed) + 1;
         self.now.store(now, Relaxed);
         self.used[at].store(now, Relaxed);
         self.tags[at].store(tag, Relaxed);
-        if tag >> 1 < Front::END {
-            self.front(tag >> 1).store(Front::word(tag, at), Relaxed);
+        let before = self.names[at].load(Relaxed);
+        if before != name {
+            self.forget(before);
+            self.names[at].store(name, Relaxed);
+        }
+        if name < Front::END {
+            self.front(name).store(Front::word(name, tag, at), Relaxed);
         }
     }
 
     /// Makes the line the latest of its set, and dirty if `store`; whether it was dirty, if it is there.
     #[inline(always)]
-    fn touch(&self, line: u64, store: bool) -> Option<bool> {
+    fn touch(&self, line: u64, name: u64, store: bool) -> Option<bool> {
         let at = self.find(line)?;
         let tag = self.tag(at);
-        self.put(at, tag | u64::from(store));
+        self.put(at, tag | u64::from(store), name);
         Some(tag & DIRTY != 0)
     }
 
     /// Puts in a line that is not there; gives what had to go.
     #[inline(always)]
-    fn insert(&self, tag: u64) -> Option<u64> {
+    fn insert(&self, tag: u64, name: u64) -> Option<u64> {
         let age = |&at: &usize| match self.tag(at) {
             EMPTY => 0, // no use has this time
             _ => self.used[at].load(Relaxed),
         };
         let at = self.set(tag >> 1).min_by_key(age)?;
         let victim = self.tag(at);
-        self.forget(victim >> 1);
-        self.put(at, tag);
+        self.put(at, tag, name);
         (victim != EMPTY).then_some(victim)
     }
 
@@ -300,7 +327,7 @@ impl L1 {
 
     fn flush_at(&self, at: usize, invalidate: bool) -> bool {
         let tag = self.tag(at);
-        self.forget(tag >> 1);
+        self.forget(self.names[at].load(Relaxed));
         let left = if invalidate { EMPTY } else { tag & !DIRTY };
         self.tags[at].store(left, Relaxed);
         tag & DIRTY != 0
@@ -435,21 +462,54 @@ impl Caches {
         self.flush_all(|_| true, true);
     }
 
-    /// An access of the only core in use, if its L1 has the line; whether it has.
-    #[inline]
-    pub fn again(&mut self, line: u64, store: bool) -> bool {
-        self.cores[0].l1.touch(line, store).is_some()
+    /// The lines of these names have other names from now on: what was mapped there no longer is.
+    pub fn forget(&mut self, names: std::ops::Range<u64>) {
+        for core in &self.cores {
+            core.l1.forget_all(names.clone());
+        }
     }
 
-    /// A load or store of `core` to `line`.
+    /// Cores that may have lines: more than there are threads, if a program that this one was before had more.
+    #[inline(always)]
+    pub fn cores_in_use(&self) -> usize {
+        self.in_use
+    }
+
+    /// An access of the only core in use, if its L1 has the line; whether it has.
+    #[inline(always)]
+    pub fn again(&mut self, line: u64, name: u64, store: bool) -> bool {
+        self.cores[0].l1.touch(line, name, store).is_some()
+    }
+
+    /// A load or store of `core` to `line`, which the program has under this name.
     #[inline]
-    pub fn access(&mut self, core: usize, line: u64, store: bool, memory: &mut impl Memory) {
-        if let Some(dirty) = self.cores[core].l1.touch(line, store) {
+    pub fn access(
+        &mut self,
+        core: usize,
+        line: u64,
+        name: u64,
+        store: bool,
+        memory: &mut impl Memory,
+    ) {
+        if let Some(dirty) = self.cores[core].l1.touch(line, name, store) {
             if store && !dirty && self.in_use > 1 {
                 self.take_from_others(core, line);
             }
             return;
         }
+        self.miss(core, line, name, store, memory);
+    }
+
+    /// The same for a line that the core's L1 does not have.
+    #[inline]
+    pub fn miss(
+        &mut self,
+        core: usize,
+        line: u64,
+        name: u64,
+        store: bool,
+        memory: &mut impl Memory,
+    ) {
         if self.in_use > 1 {
             if store {
                 self.take_from_others(core, line);
@@ -466,7 +526,7 @@ impl Caches {
             }
         }
         let tag = line << 1 | u64::from(store);
-        if let Some(victim) = self.cores[core].l1.insert(tag)
+        if let Some(victim) = self.cores[core].l1.insert(tag, name)
             && victim & DIRTY != 0
         {
             self.down_from_l1(core, victim >> 1, memory);
@@ -542,7 +602,7 @@ impl Caches {
     pub fn dirty(&self, line: u64) -> bool {
         let below = |level: &Level| level.dirty(line);
         let core = |core: &Core| core.l1.dirty(line) || below(&core.l2);
-        self.cores.iter().any(core) || self.llc.as_ref().is_some_and(below)
+        self.cores[..self.in_use].iter().any(core) || self.llc.as_ref().is_some_and(below)
     }
 
     /// Takes the dirty bit of the line from all caches, and with `invalidate` the line; whether it was dirty.
@@ -557,17 +617,83 @@ impl Caches {
         dirty
     }
 
-    /// Takes all lines of `first..end` out; the dirty ones, in order.
-    pub fn flush_range(&mut self, first: u64, end: u64) -> Vec<u64> {
-        let private = |core: &Core| core.l1.tags.len() + core.l2.tags.len();
-        let lines: usize = self.cores.iter().map(private).sum();
-        let lines = lines + self.llc.as_ref().map_or(0, |llc| llc.tags.len());
-        if end.saturating_sub(first) < lines as u64 / 8 {
-            return (first..end)
-                .filter(|&line| self.flush(line, true))
-                .collect();
+    /// The dirty lines of these pages, in order: each is given by its first line, and has 64.
+    pub fn dirty_of(&self, pages: &[u64]) -> Vec<u64> {
+        if pages.len() < self.lines() / 64 / 8 {
+            let lines = pages.iter().flat_map(|&first| first..first + 64);
+            let mut dirty: Vec<u64> = lines.filter(|&line| self.dirty(line)).collect();
+            dirty.sort_unstable();
+            return dirty;
         }
-        self.flush_all(|line| (first..end).contains(&line), true)
+        let pages: FxHashSet<u64> = pages.iter().map(|first| first / 64).collect();
+        self.all_dirty(|line| pages.contains(&(line / 64)))
+    }
+
+    /// All dirty lines that `which` wants, in order.
+    pub fn all_dirty(&self, which: impl Fn(u64) -> bool) -> Vec<u64> {
+        let l1 = |core: &'_ Core| -> Vec<u64> {
+            let tags = core.l1.tags.iter().map(|tag| tag.load(Relaxed));
+            tags.collect()
+        };
+        let mut dirty = Vec::new();
+        let mut look = |tag: u64| {
+            if tag != EMPTY && tag & DIRTY != 0 && which(tag >> 1) {
+                dirty.push(tag >> 1);
+            }
+        };
+        for core in &self.cores {
+            l1(core).into_iter().for_each(&mut look);
+            core.l2.tags.iter().copied().for_each(&mut look);
+        }
+        if let Some(llc) = &self.llc {
+            llc.tags.iter().copied().for_each(&mut look);
+        }
+        dirty.sort_unstable();
+        dirty.dedup();
+        dirty
+    }
+
+    /// Lines in all.
+    fn lines(&self) -> usize {
+        let private = |core: &Core| core.l1.tags.len() + core.l2.tags.len();
+        let llc = self.llc.as_ref().map_or(0, |llc| llc.tags.len());
+        self.cores.iter().map(private).sum::<usize>() + llc
+    }
+
+    /// Everything but the names, for [`Caches::restore`].
+    pub fn save(&self) -> Vec<u64> {
+        let mut words = vec![self.in_use as u64];
+        for core in &self.cores {
+            words.push(core.l1.now.load(Relaxed));
+            for l1 in [&core.l1.tags, &core.l1.used] {
+                words.extend(l1.iter().map(|word| word.load(Relaxed)));
+            }
+            words.extend(&*core.l2.tags);
+        }
+        words.extend(self.llc.iter().flat_map(|llc| &*llc.tags));
+        words
+    }
+
+    /// Holds what caches of the same hierarchy held; `false`, and nothing, if the words are of no such.
+    pub fn restore(&mut self, words: &[u64]) -> bool {
+        let used: usize = self.cores.iter().map(|core| core.l1.used.len() + 1).sum();
+        if words.len() != 1 + used + self.lines() {
+            return false;
+        }
+        let mut words = words.iter().copied();
+        let mut next = || words.next().unwrap_or_default();
+        self.in_use = next() as usize;
+        for core in &mut self.cores {
+            core.l1.now.store(next(), Relaxed);
+            for l1 in [&core.l1.tags, &core.l1.used] {
+                l1.iter().for_each(|word| word.store(next(), Relaxed));
+            }
+            core.l2.tags.iter_mut().for_each(|tag| *tag = next());
+        }
+        if let Some(llc) = &mut self.llc {
+            llc.tags.iter_mut().for_each(|tag| *tag = next());
+        }
+        true
     }
 
     /// Makes everything clean; the lines that were dirty, in order.

@@ -46,6 +46,45 @@ pub struct Record {
     pub site: Option<u32>,
 }
 
+/// What lies in the caches where a recording ends, and what became of pages until then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cached {
+    /// Dirty lines.
+    pub dirty: u64,
+    /// Of them, lines of pages that are gone.
+    pub gone: u64,
+    /// Pages that the kernel cleared.
+    pub cleared: u64,
+    /// Pages that it copied.
+    pub copied: u64,
+    /// Frames that pages had.
+    pub frames: u64,
+}
+
+impl Cached {
+    /// In the order of the fields.
+    pub fn words(self) -> [u64; 5] {
+        [
+            self.dirty,
+            self.gone,
+            self.cleared,
+            self.copied,
+            self.frames,
+        ]
+    }
+
+    /// The same back.
+    pub fn of([dirty, gone, cleared, copied, frames]: [u64; 5]) -> Cached {
+        Cached {
+            dirty,
+            gone,
+            cleared,
+            copied,
+            frames,
+        }
+    }
+}
+
 /// What the plugin tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -76,13 +115,15 @@ pub enum Event {
         /// Its path.
         path: Vec<u8>,
     },
-    /// The physical frame of a virtual page, as the kernel's page map has it.
+    /// The physical frame of a virtual page: as the kernel's page map has it, or as the plugin gave it.
     Frame {
         /// Number of the virtual page.
         page: u64,
         /// Number of the frame.
         frame: u64,
     },
+    /// What lies in the caches where the recording ends, and what became of pages.
+    Cached(Cached),
     /// Instructions of one thread, in all.
     Thread {
         /// The thread.
@@ -141,6 +182,7 @@ const MODULE: u8 = 0xC9;
 const PRINTED: u8 = 0xCA;
 const MARK: u8 = 0xCB;
 const LOST: u8 = 0xCC;
+const CACHED: u8 = 0xCD;
 
 /// The longest encoding of a record.
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
@@ -225,6 +267,7 @@ impl Encoder {
                 out[..length].to_vec()
             }
             Event::Gone { line, lines } => numbers(GONE, &[*line, *lines]),
+            Event::Cached(cached) => numbers(CACHED, &cached.words()),
             Event::Moved { line, lines, from } => numbers(MOVED, &[*line, *lines, *from]),
             Event::File { line, bytes, path } => {
                 let path = &path[..path.len().min(LONGEST_TEXT)];
@@ -357,6 +400,13 @@ impl Decoder {
                 page: from.number()?,
                 frame: from.number()?,
             },
+            CACHED => {
+                let mut words = [0; 5];
+                for word in &mut words {
+                    *word = from.number()?;
+                }
+                Event::Cached(Cached::of(words))
+            }
             THREAD => Event::Thread {
                 thread: from.thread()?,
                 instructions: from.number()?,

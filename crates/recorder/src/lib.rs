@@ -1,12 +1,13 @@
 //! The recorder's inner half: a plugin for QEMU's user-mode emulation that watches a program's accesses, keeps a model
 //! of the caches, and sends what reaches memory, with the bytes, to the process that writes the trace.
 //!
-//! [`caches`], [`codec`], [`insn`], [`flow`], [`group`] and [`program`] are plain code and tested as such; [`ring`] is shared memory. `plugin` is called
+//! [`caches`], [`codec`], [`frames`], [`insn`], [`flow`], [`group`] and [`program`] are plain code and tested as such; [`ring`] is shared memory. `plugin` is called
 //! by QEMU and has to be unsafe. `docs/recorder.md` tells the whole; `crates/record` is the outer half.
 
 pub mod caches;
 pub mod codec;
 pub mod flow;
+pub mod frames;
 pub mod group;
 pub mod insn;
 pub mod maps;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::caches::Hierarchy;
+use crate::frames::{Numbers, Reuse};
 
 /// Where records are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +29,13 @@ pub struct Options {
     pub read_data: bool,
     /// Children are recorded too, in rings of their own.
     pub follow_fork: bool,
-    /// Frames of pages are looked up in the kernel's page map.
+    /// At level `memory`: where frames' numbers come from.
+    pub numbers: Numbers,
+    /// At level `memory`: how frames come back.
+    pub reuse: Reuse,
+    /// At level `memory`: the kernel's clearing of a page is recorded.
+    pub clearing: bool,
+    /// At level `cpu`: frames of pages are looked up in the kernel's page map.
     pub page_map: bool,
     /// Instructions that pass before the first record.
     pub skip: u64,
@@ -81,6 +88,12 @@ mod tests {
             level: Level::Cpu,
             read_data: true,
             follow_fork: true,
+            numbers: Numbers::Random {
+                seed: 3,
+                frames: 99,
+            },
+            reuse: Reuse::FirstFreed,
+            clearing: true,
             page_map: false,
             skip: 5,
             sites: true,

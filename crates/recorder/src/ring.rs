@@ -35,6 +35,10 @@ pub struct Header {
     head: AtomicU64,
     _apart_too: [u64; 8],
     tail: AtomicU64,
+    /// The writer has seen that the reader wants no more, and has said what its caches hold.
+    pub told: AtomicU32,
+    /// The words of [`crate::codec::Cached`].
+    pub cached: [AtomicU64; 5],
 }
 
 /// One side's view.

@@ -181,7 +181,7 @@ proptest! {
                 Step::Access(line, store) => {
                     // SAFETY: the caches stay where they are.
                     if !unsafe { first.hit(line * 64, store) } {
-                        caches.access(0, line, store, &mut ours);
+                        caches.access(0, line, line, store, &mut ours);
                     }
                     book.access(line, store, &mut theirs);
                 }
@@ -206,7 +206,7 @@ proptest! {
         let (mut due, mut ever) = (BTreeSet::new(), BTreeSet::new());
         for (core, line, store, flush) in steps {
             let mut log = Log::default();
-            caches.access(core, line, store, &mut log);
+            caches.access(core, line, line, store, &mut log);
             if store {
                 due.insert(line);
                 ever.insert(line);
@@ -222,7 +222,7 @@ proptest! {
             }
             if flush == 1 {
                 flushed = Some(line..line + 9);
-                written.extend(caches.flush_range(line, line + 9));
+                written.extend((line..line + 9).filter(|&l| caches.flush(l, true)));
             }
             for line in written {
                 prop_assert!(ever.contains(&line), "line {} was written but never stored to", line);

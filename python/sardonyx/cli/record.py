@@ -75,12 +75,26 @@ class Record(Options):
     ] = False
     cores: Annotated[int, typer.Option(min=0, help="Cores; threads take turns on them.")] = 4
     pages: Annotated[
+        str | None,
+        typer.Option(
+            help="Where pages lie: sequential (frames in order of first touch), random[:SEED], "
+            "pagemap (the kernel's; needs root), or, at level cpu only, virtual (the program's "
+            "addresses). By default sequential, and virtual at level cpu."
+        ),
+    ] = None
+    reuse: Annotated[
         str,
         typer.Option(
-            help="Where pages lie: virtual (the program's addresses), sequential (frames in order "
-            "of first touch), random[:SEED], or pagemap (the kernel's; needs root)."
+            help="Which free frame a page gets: last-freed, first-freed, or never one that "
+            "another page had (with --pages sequential)."
         ),
-    ] = "virtual"
+    ] = "last-freed"
+    no_clearing: Annotated[
+        bool,
+        typer.Option(
+            "--no-clearing", help="Leave out the kernel's own stores, by which it clears pages."
+        ),
+    ] = False
     memory: Annotated[str, typer.Option(help="Memory that random frames are of.")] = "16G"
     skip: Annotated[int, typer.Option(min=0, max=MOST, help="Records left out first.")] = 0
     limit: Annotated[
@@ -142,8 +156,10 @@ def record(asked: Record) -> Work:
     if level == "memory":
         caches = {"l1": asked.l1, "l2": asked.l2, "llc": asked.llc}
         caches["non_inclusive"] = asked.non_inclusive
-    pages = asked.pages
+    pages = asked.pages or ("virtual" if level == "cpu" else "sequential")
     memory = asked.memory if pages.startswith("random") else Record.memory
+    reuse = asked.reuse if pages == "sequential" else Record.reuse
+    no_clearing = asked.no_clearing if pages != "virtual" else False
     wanted = caches | {
         "program": program,
         "output": str(target),
@@ -152,6 +168,8 @@ def record(asked: Record) -> Work:
         "cores": asked.cores,
         "level": level,
         "pages": pages,
+        "reuse": reuse,
+        "no_clearing": no_clearing,
         "memory": memory,
         "skip": asked.skip,
         "limit": asked.limit,

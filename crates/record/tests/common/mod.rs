@@ -7,7 +7,7 @@ use std::process::Command;
 
 use sardonyx::line::Line;
 use sardonyx::trace::{Op, Record, Source};
-use sardonyx_record::{Geometry, Hierarchy, Level, Outcome, Pages, Request, record};
+use sardonyx_record::{Geometry, Hierarchy, Level, Outcome, Pages, Request, Reuse, record};
 
 /// The plugin of this build: Cargo puts it beside the tests, or one folder up.
 pub fn plugin() -> PathBuf {
@@ -41,7 +41,8 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
     Request {
         program: words.iter().map(Into::into).collect(),
         output: output.to_owned(),
-        environment: Vec::new(),
+        // The trace says where pages lay.
+        environment: vec![("SARDONYX_RECORDER_FRAMES".into(), "1".into())],
         qemu: None,
         plugin: plugin(),
         caches: Hierarchy {
@@ -52,7 +53,9 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
             cores: 4,
         },
         level: Level::Memory,
-        pages: Pages::Virtual,
+        pages: Pages::Sequential,
+        reuse: Reuse::LastFreed,
+        clearing: true,
         skip_instructions: 0,
         window: Default::default(),
         follow_fork: false,
@@ -63,7 +66,11 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
 }
 
 pub fn run(request: &Request) -> Outcome {
-    record(request, &Default::default()).unwrap_or_else(|e| panic!("{e}"))
+    let mut request = request.clone();
+    if request.level == Level::Cpu {
+        request.pages = Pages::Virtual;
+    }
+    record(&request, &Default::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 pub fn records(path: &Path) -> Vec<Record> {
@@ -99,6 +106,19 @@ pub fn image(records: &[Record]) -> HashMap<u64, Line> {
     image
 }
 
+/// Where pages lay, by the trace: page and its first line there, in order.
+pub fn placed(trace: &Path) -> Vec<(u64, u64)> {
+    let reader = sardonyx::trace::TraceReader::open(trace).unwrap();
+    let Some(pages) = reader.provenance().more.get("pages").cloned() else {
+        return Vec::new();
+    };
+    let pages: Vec<(u64, u64, u64)> = serde_json::from_value(pages).unwrap();
+    pages
+        .into_iter()
+        .map(|(_, page, frame)| (page, frame * 64))
+        .collect()
+}
+
 /// What a program said that its memory held: lines and their bytes.
 pub fn dump(path: &Path) -> Vec<(u64, Line)> {
     let bytes = std::fs::read(path).unwrap();
@@ -120,9 +140,15 @@ pub fn dump(path: &Path) -> Vec<(u64, Line)> {
 pub fn hold(trace: &Path, dumped: &Path) -> usize {
     let image = image(&records(trace));
     let lines = dump(dumped);
+    // At the core lines are addresses.
+    let last: HashMap<u64, u64> = placed(trace).into_iter().collect();
+    let lies = |line: u64| {
+        last.get(&(line / 64))
+            .map_or(line, |first| first + line % 64)
+    };
     let (mut wrong, mut missing) = (Vec::new(), Vec::new());
     for (line, bytes) in &lines {
-        match image.get(line) {
+        match image.get(&lies(*line)) {
             Some(known) if known == bytes => {}
             Some(_) => wrong.push(line * 64),
             None => missing.push(line * 64),

@@ -2,6 +2,7 @@
 // addresses that were flushed, in order, as the comments on the assembly have them.
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define ROUNDS 50
@@ -12,6 +13,7 @@ int main(int count, char **words) {
     if (count != 2) return 2;
     uint8_t *region = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (region == MAP_FAILED) return 3;
+    memset(region, 2, 1 << 20); // each page has a frame
     for (int i = 0; i < ROUNDS; i++) {
         uint8_t *at = region + i * 5 * 1024, *to = at;
         uint64_t step = 3 + i % 2, scratch;

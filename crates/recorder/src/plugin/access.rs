@@ -128,11 +128,16 @@ extern "C" fn slow_alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c
     }
     // SAFETY: there is no other thread.
     let state = unsafe { state() };
+    // `plan` hands over the number of a list of groups with stores to come.
+    let quick = !crosses(info, address) && data.is_null();
+    if quick && state.alone(vcpu, address, stores(info), false) {
+        return;
+    }
     if !crosses(info, address) && state.again(address, stores(info)) {
         return;
     }
-    // `plan` hands over the number of a list.
-    state.expect(data.addr());
+    state.begin(vcpu);
+    state.expect(vcpu, data.addr());
     slow(state, vcpu, info, address);
     state.out.to_come.clear();
 }

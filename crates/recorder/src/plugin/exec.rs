@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::sites::Sites;
 use super::state::State;
 use super::{counters, kernel};
-use crate::codec::{Event, op};
+use crate::codec::Event;
+use crate::frames::Stock;
 use crate::maps::Maps;
+use crate::options::Level;
 use crate::program::{self, Kind};
 
 /// The most words of a list that are read (`MAX_ARG_STRINGS` is more than fit).
@@ -31,10 +33,10 @@ pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6]) {
     if let Some(command) = command(state, &path, words)
         && let Some(environment) = list(state, environment)
     {
-        state.empty(op::EVICT);
+        state.capture_all();
         state.remark();
         let left = Left::of(state, path.clone());
-        if left.keep(&state.options.folder).is_ok() {
+        if left.keep(state).is_ok() {
             become_it(&command, &environment);
             let _ = Left::take(&state.options.folder);
         }
@@ -125,6 +127,8 @@ pub struct Left {
     dirty: Vec<u64>,
     /// Its memory, which goes with it.
     memory: Vec<(u64, u64)>,
+    /// Frames, its own among the free ones.
+    stock: Stock,
 }
 
 impl Left {
@@ -146,11 +150,45 @@ impl Left {
             memory: (state.mappings().iter())
                 .map(|m| (m.start, m.end))
                 .collect(),
+            stock: out.frames.stock(),
         }
     }
 
-    fn keep(&self, folder: &str) -> std::io::Result<()> {
+    /// Where the caches are, which are large.
+    fn caches(folder: &str) -> PathBuf {
+        Left::path(folder).with_extension("caches")
+    }
+
+    fn keep(&self, state: &State) -> std::io::Result<()> {
+        let folder = &state.options.folder;
+        let mut words = state.caches.save();
+        words.insert(0, words.len() as u64);
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        for (line, held) in &state.out.captured {
+            bytes.extend(line.to_le_bytes());
+            bytes.extend(held);
+        }
+        std::fs::write(Left::caches(folder), bytes)?;
         std::fs::write(Left::path(folder), serde_json::to_vec(self)?)
+    }
+
+    /// Has the caches hold what the program before left there.
+    fn fill(state: &mut State) -> Option<()> {
+        let path = Left::caches(&state.options.folder);
+        let bytes = std::fs::read(&path).ok()?;
+        let _ = std::fs::remove_file(path);
+        let (words, _) = bytes.as_chunks::<8>();
+        let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let count = words.next()? as usize;
+        let caches: Vec<u64> = words.by_ref().take(count).collect();
+        state.caches.restore(&caches).then_some(())?;
+        let (lines, _) = bytes[8 * (1 + count)..].as_chunks::<72>();
+        for line in lines {
+            let (number, held) = line.split_first_chunk::<8>()?;
+            let number = u64::from_le_bytes(*number);
+            state.out.captured.insert(number, held.try_into().ok()?);
+        }
+        Some(())
     }
 
     /// What the program before this one left, if there was one in this process.
@@ -165,9 +203,14 @@ impl Left {
     pub fn resume(self, state: &mut State) {
         counters::resume(self.instructions);
         state.grounds = self.grounds.into_iter().collect();
+        if state.level == Level::Memory && Left::fill(state).is_none() {
+            let note = "what the caches held of the program before was lost";
+            state.out.tell(&Event::Note(note.into()));
+        }
         let out = &mut state.out;
         (out.last, out.skip) = (self.last, self.skip);
         out.maps = Maps::of(self.files);
+        out.frames.resume(self.stock);
         out.dirty = self.dirty.into_iter().collect();
         out.sites = out.sites.take().map(|_| Sites::from(self.sites));
         out.tell(&Event::Became(self.path.into_bytes()));

@@ -126,11 +126,11 @@ impl Group {
     }
 
     /// Tells that it has stores to come.
-    pub fn expect(self, state: &mut State) {
+    pub fn expect(self, vcpu: c_uint, state: &mut State) {
         let low = LOW[self.ordinal()].load(Relaxed);
         for (start, _, store) in self.lines(low) {
             if store {
-                let line = state.out.maps.line(start);
+                let line = state.place(vcpu, start, true);
                 state.out.to_come.push(line);
             }
         }
@@ -179,6 +179,10 @@ extern "C" fn miss(vcpu: c_uint, _: MemInfo, low: u64, data: *mut c_void) {
     }
     // SAFETY: there is no other thread.
     let state = unsafe { state() };
+    let one = group.open() == 0 && low % LINE_BYTES + group.last() < LINE_BYTES;
+    if one && state.alone(vcpu, low, group.stores(), group.stores()) {
+        return;
+    }
     if !group
         .lines(low)
         .all(|(start, _, store)| state.again(start, store))
@@ -188,9 +192,10 @@ extern "C" fn miss(vcpu: c_uint, _: MemInfo, low: u64, data: *mut c_void) {
 }
 
 fn look(state: &mut State, vcpu: c_uint, low: u64, group: Group) {
-    state.expect(group.open());
+    state.begin(vcpu);
+    state.expect(vcpu, group.open());
     if group.stores() {
-        group.expect(state);
+        group.expect(vcpu, state);
     }
     for (start, bytes, store) in group.lines(low) {
         state.access(vcpu, start, bytes, store);

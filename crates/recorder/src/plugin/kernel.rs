@@ -12,10 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use libc::*;
 
 use super::api::{Id, PAGE_READ};
-use super::state::State;
+use super::state::{State, Vacated};
 use super::{counters, exec, ground, with};
 use crate::codec::{Event, LONGEST_TEXT};
+use crate::frames::Contents;
 use crate::maps::FILE_LINES;
+use crate::options::Level;
 
 const PAGE: u64 = 4096;
 /// The most that the kernel takes for a word of a command (`MAX_ARG_STRLEN`).
@@ -62,23 +64,25 @@ pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
 }
 
 fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
+    let end = page_up(a[0].saturating_add(a[1]));
     let vacates = match number {
         SYS_munmap | SYS_mremap => true,
         SYS_mmap => a[3] & MAP_FIXED as u64 != 0,
-        SYS_madvise => drops(a[2]),
-        SYS_mprotect => a[2] & PROT_READ as u64 == 0,
+        SYS_madvise => drops(state.level, a[2]),
         _ => false,
     };
+    let mut vacated = Vec::new();
     if vacates {
-        state.vacate(vcpu, a[0], page_up(a[0].saturating_add(a[1])));
+        vacated.push(state.vacate(vcpu, a[0], end));
     }
     match number {
         SYS_mremap if a[3] & MREMAP_FIXED as u64 != 0 => {
-            state.vacate(vcpu, a[4], page_up(a[4].saturating_add(a[2])));
+            vacated.push(state.vacate(vcpu, a[4], page_up(a[4].saturating_add(a[2]))));
         }
         SYS_brk if a[0] != 0 && a[0] < state.heap_end => {
-            state.vacate(vcpu, page_up(a[0]), state.heap_end);
+            vacated.push(state.vacate(vcpu, page_up(a[0]), page_up(state.heap_end)));
         }
+        SYS_mprotect if a[2] & PROT_READ as u64 == 0 => state.hide(vcpu, a[0], end),
         SYS_clone if a[0] & CLONE_VM as u64 != 0 => {
             // QEMU makes CLONE_VM with CLONE_VFORK a fork.
             if a[0] & CLONE_VFORK as u64 == 0 {
@@ -102,12 +106,18 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
         }
         _ => {}
     }
+    if !vacated.is_empty() {
+        state.vacated.insert(vcpu, vacated);
+    }
 }
 
-fn drops(advice: u64) -> bool {
+/// Whether pages lose what they hold. The kernel takes pages that were freed with MADV_FREE when it needs some, which is
+/// never here; nor does QEMU.
+fn drops(level: Level, advice: u64) -> bool {
     const FREE: u64 = 8;
     const REMOVE: u64 = 9;
-    advice == MADV_DONTNEED as u64 || advice == FREE || advice == REMOVE
+    let at_the_core = level == Level::Cpu && (advice == FREE || advice == REMOVE);
+    advice == MADV_DONTNEED as u64 || at_the_core
 }
 
 /// A word of the guest's.
@@ -187,7 +197,11 @@ fn store_message(state: &mut State, vcpu: c_uint, header: u64, total: u64) {
 
 fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64) {
     let interrupted = matches!(number, SYS_nanosleep | SYS_clock_nanosleep);
+    let vacated = state.vacated.remove(&vcpu).unwrap_or_default();
     if (-4095..0).contains(&result) && !interrupted {
+        for vacated in vacated {
+            state.put_back(vacated);
+        }
         return;
     }
     let got = result as u64;
@@ -293,7 +307,7 @@ fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64)
                 state.synced(vcpu, |line| (first..first + FILE_LINES).contains(&line));
             }
         }
-        _ => mapping(state, vcpu, number, a, got),
+        _ => mapping(state, vcpu, number, a, got, vacated),
     }
 }
 
@@ -331,9 +345,40 @@ fn printed(state: &mut State, address: u64, bytes: u64) {
     }
 }
 
-/// What the call did to the address space.
-fn mapping(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], got: u64) {
+/// What the call did to the address space, of which it took out `vacated`.
+fn mapping(
+    state: &mut State,
+    vcpu: c_uint,
+    number: i64,
+    a: [u64; 6],
+    got: u64,
+    vacated: Vec<Vacated>,
+) {
     state.out.thread = counters::number(vcpu);
+    match number {
+        SYS_mremap => {
+            return moved(state, [a[0], page_up(a[1])], [got, page_up(a[2])], vacated);
+        }
+        SYS_brk if got >= state.heap_end => {
+            // It grew, or did not do as it was asked.
+            for vacated in vacated {
+                state.put_back(vacated);
+            }
+            grown(state, vcpu, got);
+            state.heap_end = got;
+            return;
+        }
+        _ => {}
+    }
+    for mut vacated in vacated {
+        if number == SYS_madvise {
+            // Pages of a shared file come back as they were.
+            for (start, length, line) in std::mem::take(&mut vacated.files) {
+                state.out.maps.add(start, length, line);
+            }
+        }
+        state.free(&vacated);
+    }
     match number {
         SYS_munmap => state.gone(a[0], page_up(a[0].saturating_add(a[1]))),
         SYS_mmap => {
@@ -342,12 +387,22 @@ fn mapping(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], got: u64) 
                 state.gone(got, end);
             }
             let shared = a[3] & MAP_TYPE as u64 != MAP_PRIVATE as u64;
-            if shared && a[3] & MAP_ANONYMOUS as u64 == 0 {
+            let anonymous = a[3] & MAP_ANONYMOUS as u64 != 0;
+            let contents = match (shared, anonymous) {
+                (false, true) => Contents::Zeros,
+                (true, true) => Contents::SharedZeros,
+                (false, false) => Contents::Copied,
+                (true, false) => Contents::Shared,
+            };
+            state.regions.set(got, end, contents);
+            if shared && !anonymous {
                 map_file(state, got, end - got, a[4] as i32, a[5]);
             }
         }
-        SYS_mremap => moved(state, a[0], page_up(a[1]), got, page_up(a[2])),
-        SYS_madvise if drops(a[2]) => {
+        SYS_mprotect if a[2] & PROT_READ as u64 != 0 => {
+            state.show(a[0], page_up(a[0].saturating_add(a[1])));
+        }
+        SYS_madvise if drops(state.level, a[2]) => {
             // Pages of a shared file come back as they were.
             let end = page_up(a[0].saturating_add(a[1]));
             if state.out.maps.clone().remove(a[0], end).is_empty() {
@@ -355,17 +410,51 @@ fn mapping(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], got: u64) 
             }
         }
         SYS_brk => {
-            if got < state.heap_end {
-                state.gone(page_up(got), page_up(state.heap_end));
-            }
+            state.gone(page_up(got), page_up(state.heap_end));
             state.heap_end = got;
         }
         _ => {}
     }
 }
 
-fn moved(state: &mut State, old: u64, old_length: u64, new: u64, new_length: u64) {
-    let files = state.out.maps.remove(old, old + old_length);
+/// The heap ends at `end` now. What had been the heap's before QEMU has filled with zeros, up to the end of its page too.
+fn grown(state: &mut State, vcpu: c_uint, end: u64) {
+    let (from, page) = (state.heap_end, page_up(state.heap_end));
+    if from < state.heap_top {
+        store(state, vcpu, from, end.min(page) - from);
+    }
+    if from != 0 {
+        state.regions.set(page, page_up(end), Contents::Zeros);
+    }
+    state.heap_top = state.heap_top.max(end);
+}
+
+/// What was at `old` is at `new`: each an address and a length.
+fn moved(
+    state: &mut State,
+    [old, old_length]: [u64; 2],
+    [new, new_length]: [u64; 2],
+    mut vacated: Vec<Vacated>,
+) {
+    let target = vacated.split_off(vacated.len().min(1));
+    for vacated in &target {
+        state.free(vacated);
+    }
+    let mut left = vacated.pop().unwrap_or_default();
+    let (first, kept) = (old / PAGE, new_length / PAGE);
+    (state.out.frames).move_inherited(first, left.range.1, new / PAGE, kept);
+    left.range = (first, first);
+    let pages = std::mem::take(&mut left.pages);
+    let (stay, go): (Vec<_>, Vec<_>) = pages.into_iter().partition(|(page, _)| page - first < kept);
+    left.pages = go;
+    state.free(&left);
+    for (page, place) in stay {
+        state.settle_in(page - first + new / PAGE, place);
+    }
+    let files = match state.level {
+        Level::Memory => left.files,
+        Level::Cpu => state.out.maps.remove(old, old + old_length),
+    };
     if !files.is_empty() {
         for (at, length, line) in files {
             let length = length.min(new_length.saturating_sub(at - old));
@@ -379,6 +468,9 @@ fn moved(state: &mut State, old: u64, old_length: u64, new: u64, new_length: u64
             state.out.maps.remove(new, new + new_length);
             state.map_file(new, new_length, line);
         }
+        return;
+    }
+    if state.level == Level::Memory {
         return;
     }
     if new != old {

@@ -170,7 +170,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     header.writer.store(std::process::id(), Ordering::Relaxed);
     header.begun.store(1, Ordering::Release);
     let ring = ring.resumed();
-    let out = Out::new(api, ring, options.skip, options.read_data, options.page_map);
+    let out = Out::new(api, ring, &options);
     let sites = options.sites;
     let mut state = State::new(api, options, out)?;
     state.out.sites = sites.then(Default::default);

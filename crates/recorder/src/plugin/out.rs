@@ -10,8 +10,12 @@ use super::api::{Api, PAGE_READ};
 use super::counters;
 use super::sites::Sites;
 use crate::caches::Memory;
-use crate::codec::{Encoder, Event, LONGEST_RECORD, Record, op};
+use rustc_hash::FxHashMap;
+
+use crate::codec::{Cached, Encoder, Event, LONGEST_RECORD, Record, op};
+use crate::frames::{Frames, PAGE_BYTES, ZERO};
 use crate::maps::{FILES, Maps};
+use crate::options::{Level, Options};
 use crate::ring::Ring;
 
 /// How long to wait for room in the ring before looking again.
@@ -35,6 +39,14 @@ pub struct Out {
     pub maps: Maps,
     /// With `--read-data`: by page, the lines whose contents the trace has.
     known: Option<HashMap<u64, u64>>,
+    /// Pages' frames, at level `memory`.
+    pub frames: Frames,
+    /// Dirty lines of pages that are gone or cannot be read, as they were.
+    pub captured: FxHashMap<u64, [u8; 64]>,
+    /// Pages that are there and cannot be read.
+    pub blind: HashSet<u64>,
+    /// The reader wanted no more, and waits to be told what the caches hold.
+    pub full: bool,
     /// With the kernel's page map: the pages whose frames were told.
     told: Option<HashSet<u64>>,
     /// Dirty lines that could not be read when they were evicted.
@@ -45,6 +57,7 @@ pub struct Out {
     pub owed: Vec<u64>,
     /// The program's places, if they are wanted.
     pub sites: Option<Sites>,
+    level: Level,
     /// At level `cpu`: lines of files that were stored to since they were last synchronized by a system call.
     pub dirty: BTreeSet<u64>,
     /// The instruction that runs: its thread, its address, whether it is locked.
@@ -52,7 +65,8 @@ pub struct Out {
 }
 
 impl Out {
-    pub fn new(api: Api, ring: Ring, skip: u64, read_data: bool, page_map: bool) -> Out {
+    pub fn new(api: Api, ring: Ring, options: &Options) -> Out {
+        let skip = options.skip;
         Out {
             api,
             ring: Some(ring),
@@ -61,12 +75,17 @@ impl Out {
             skip,
             thread: 0,
             maps: Maps::default(),
-            known: read_data.then(HashMap::new),
-            told: page_map.then(HashSet::new),
+            known: options.read_data.then(HashMap::new),
+            frames: Frames::new(options.numbers, options.reuse),
+            captured: FxHashMap::default(),
+            blind: HashSet::new(),
+            full: false,
+            told: options.page_map.then(HashSet::new),
             unreadable: 0,
             to_come: Vec::new(),
             owed: Vec::new(),
             sites: None,
+            level: options.level,
             dirty: BTreeSet::new(),
             now: None,
         }
@@ -76,6 +95,9 @@ impl Out {
     pub fn restart(&mut self, ring: Option<Ring>) {
         self.ring = ring;
         self.encoder = Encoder::default();
+        self.frames.fork();
+        self.captured.clear();
+        self.full = false;
         self.to_come.clear();
         self.owed.clear();
         (self.last, self.skip, self.unreadable) = (0, 0, 0);
@@ -95,12 +117,26 @@ impl Out {
             waits += 1;
             let gone = waits.is_multiple_of(LOOK)
                 && !Ring::lives(ring.header().reader.load(Ordering::Relaxed));
-            if gone || ring.header().stop.load(Ordering::Relaxed) != 0 {
+            if ring.header().stop.load(Ordering::Relaxed) != 0 {
+                self.full = true;
+                return;
+            }
+            if gone {
                 self.ring = None;
                 return;
             }
             std::thread::sleep(WAIT);
         }
+    }
+
+    /// Tells the reader that wants no more what the caches hold, and ends.
+    pub fn leave(&mut self, cached: Cached) {
+        let Some(ring) = self.ring.take() else { return };
+        let header = ring.header();
+        for (word, value) in header.cached.iter().zip(cached.words()) {
+            word.store(value, Ordering::Relaxed);
+        }
+        header.told.store(1, Ordering::Release);
     }
 
     /// Something that is no record.
@@ -151,7 +187,7 @@ impl Out {
         let header = ring.header();
         header.instructions.store(now, Ordering::Relaxed);
         if header.stop.load(Ordering::Relaxed) != 0 {
-            self.ring = None;
+            self.full = true;
             return;
         }
         let gap = now.saturating_sub(self.last);
@@ -186,6 +222,9 @@ impl Out {
                 self.record(op, line, Some(data));
             }
             None => self.unreadable += 1,
+        }
+        if !self.captured.is_empty() {
+            self.captured.remove(&line);
         }
     }
 
@@ -232,17 +271,58 @@ impl Out {
         }
     }
 
-    /// What a line of memory holds, if it can be read.
+    /// Where a line's bytes can be read now.
+    fn address(&self, line: u64) -> Option<u64> {
+        // At level `cpu` no page has a frame, and lines are addresses.
+        let address = match line < FILES && self.level == Level::Memory {
+            true => self.frames.address(line),
+            false => self.maps.address(line),
+        }?;
+        let blind = !self.blind.is_empty() && self.blind.contains(&(address / PAGE_BYTES));
+        let readable = !blind && (self.api.page_flags)(address) & PAGE_READ != 0;
+        readable.then_some(address)
+    }
+
+    /// What a line of memory holds, or held when its page went.
     pub fn bytes(&self, line: u64) -> Option<[u8; 64]> {
-        let address = self.maps.address(line)?;
-        if (self.api.page_flags)(address) & PAGE_READ == 0 {
-            return None;
+        match self.address(line) {
+            Some(address) => Some(self.bytes_at(address)),
+            None if line / PAGE_LINES == ZERO && self.level == Level::Memory => Some([0; 64]),
+            None => self.captured.get(&line).copied(),
         }
+    }
+
+    /// The bytes at a readable address of a line.
+    fn bytes_at(&self, address: u64) -> [u8; 64] {
         // SAFETY: the guest's page is mapped readable at this offset in our own address space, and unmapping is told
         // before it happens. Another thread may be writing there; then the line is dirty again and is sent again.
         unsafe {
             let host = (*self.api.guest_base).wrapping_add(address as usize) as *const [u8; 64];
-            Some(host.read_volatile())
+            host.read_volatile()
+        }
+    }
+
+    /// The bytes at a line's address, if they can be read.
+    pub fn bytes_of(&self, address: u64) -> Option<[u8; 64]> {
+        let readable = (self.api.page_flags)(address) & PAGE_READ != 0;
+        readable.then(|| self.bytes_at(address))
+    }
+
+    /// Whether the line is of a page that is gone.
+    pub fn is_gone(&self, line: u64) -> bool {
+        match line < FILES {
+            true => self.frames.address(line).is_none(),
+            false => self.maps.address(line).is_none(),
+        }
+    }
+
+    /// Keeps what dirty lines hold, which soon cannot be read.
+    pub fn capture(&mut self, lines: Vec<u64>) {
+        for line in lines {
+            match self.address(line) {
+                Some(address) => self.captured.insert(line, self.bytes_at(address)),
+                None => continue, // kept already, or never readable
+            };
         }
     }
 
@@ -255,7 +335,7 @@ impl Out {
     }
 
     /// The frame that the kernel gave a guest's page; 0 without the right to know.
-    fn frame(&self, page: u64) -> Option<u64> {
+    pub fn frame(&self, page: u64) -> Option<u64> {
         // SAFETY: QEMU's variable, set before any code of the guest ran.
         let base = unsafe { *self.api.guest_base } as u64;
         let mut entry = [0; 8];

@@ -10,8 +10,10 @@ use super::out::Out;
 use super::plan::Known;
 use super::verify::Checked;
 use super::{counters, grouped};
-use crate::caches::{Caches, First};
-use crate::codec::{Event, op};
+use crate::caches::{Caches, First, NAMELESS};
+use crate::codec::{Cached, Event, op};
+use crate::frames::Numbers;
+use crate::frames::{Contents, PAGE_BYTES, PAGE_LINES, Place, Regions, ZERO};
 use crate::maps::FILES;
 use crate::options::{Level, Options};
 use crate::ring::Ring;
@@ -34,6 +36,19 @@ struct Buffer {
     /// At level `cpu`, what the line held after that store.
     held: Option<[u8; 64]>,
 }
+
+/// What a system call takes out of the address space: pages with where they lay, and parts of mapped files as address, length
+/// and line.
+#[derive(Default)]
+pub struct Vacated {
+    pub pages: Vec<(u64, Place)>,
+    /// The first page, and the one after the last, whether they had been touched or not.
+    pub range: (u64, u64),
+    pub files: Vec<(u64, u64, u64)>,
+}
+
+/// The variable that has every frame told that a page gets, for tests.
+const TELL_FRAMES: &str = "SARDONYX_RECORDER_FRAMES";
 
 /// A flush instruction: its operation's code, and where it is.
 pub struct Flush {
@@ -63,6 +78,15 @@ pub struct State {
     /// Where the kernel clears a thread's number when it ends.
     pub cleared: BTreeSet<u64>,
     pub heap_end: u64,
+    /// The most that it ever was.
+    pub heap_top: u64,
+    /// What the address space holds before it is touched.
+    pub regions: Regions,
+    /// What the system call that each thread is in takes out.
+    pub vacated: HashMap<u32, Vec<Vacated>>,
+    tell_frames: bool,
+    cleared_pages: u64,
+    copied_pages: u64,
     /// Addresses of lines whose stores may have come after their mark was taken.
     pub late: BTreeSet<u64>,
     /// Flush instructions with their operations' codes, which QEMU's translations point to.
@@ -95,6 +119,12 @@ impl State {
             handlers: HashSet::new(),
             cleared: BTreeSet::new(),
             heap_end: 0,
+            heap_top: 0,
+            regions: Regions::default(),
+            vacated: HashMap::new(),
+            tell_frames: std::env::var_os(TELL_FRAMES).is_some(),
+            cleared_pages: 0,
+            copied_pages: 0,
             late: BTreeSet::new(),
             flushes: HashMap::new(),
             known: Known::default(),
@@ -111,6 +141,7 @@ impl State {
         self.caches.clear();
         self.buffers.clear();
         self.late.clear();
+        (self.cleared_pages, self.copied_pages) = (0, 0);
         let follow = self.options.follow_fork && self.out.on();
         let process = std::process::id();
         let ring = follow.then(|| self.child_ring(process)).flatten();
@@ -133,42 +164,300 @@ impl State {
         self.caches.use_cores(usize::MAX);
     }
 
-    /// Names the lines of `length` bytes at `start` from `line` on; the caches have none of them by their address.
+    /// Names the lines of `length` bytes at `start` from `line` on.
     pub fn map_file(&mut self, start: u64, length: u64, line: u64) {
-        let lines = start / 64..start.saturating_add(length).div_ceil(64);
-        self.caches.flush_range(lines.start, lines.end);
         self.out.maps.add(start, length, line);
     }
 
     /// An access of `size` bytes; what it stored is in memory already.
     pub fn access(&mut self, vcpu: u32, address: u64, size: u64, store: bool) {
         self.settle(vcpu);
-        if address % 64 + size <= 64 && self.out.maps.is_empty() {
-            return self.line(vcpu, address / 64, store);
-        }
         let end = address.saturating_add(size.max(1));
         let mut at = address;
         while at < end {
-            let line = self.out.maps.line(at);
-            self.line(vcpu, line, store);
+            let line = self.place(vcpu, at, store);
+            self.line(vcpu, line, at / 64, store);
             at = (at | 63) + 1;
         }
     }
 
-    /// Whether the first core's L1 has the line, dirty if that is wanted, and needs no more than to know of its use. For the
-    /// one line of an access of the only thread.
+    /// An access of the only thread within one line of a page that is known; `false`, and nothing is done, if it is to be made
+    /// the long way. `coming` says that the block has yet to store to the line.
+    #[inline(always)]
+    pub fn alone(&mut self, vcpu: u32, address: u64, store: bool, coming: bool) -> bool {
+        let Some(first) = self.out.frames.quick(address / PAGE_BYTES, store) else {
+            return false;
+        };
+        let (line, name) = (first + address / 64 % PAGE_LINES, address / 64);
+        if self.to_check != 0 || self.caches.cores_in_use() > 1 {
+            return false;
+        }
+        if self.caches.again(line, name, store) {
+            return true;
+        }
+        if !self.out.owed.is_empty() || !self.buffers.is_empty() {
+            return false;
+        }
+        self.begin(vcpu);
+        if coming {
+            self.out.to_come.push(line);
+        }
+        self.caches.miss(0, line, name, store, &mut self.out);
+        self.out.to_come.clear();
+        true
+    }
+
+    /// Whether the first core's L1 has the line of an access of the only thread, and needs no more than to know of its use.
     #[inline(always)]
     pub fn again(&mut self, address: u64, store: bool) -> bool {
-        self.to_check == 0 && self.caches.again(address / 64, store)
+        let Some(first) = self.out.frames.quick(address / PAGE_BYTES, store) else {
+            return false;
+        };
+        let line = first + address / 64 % PAGE_LINES;
+        let alone = self.to_check == 0 && self.caches.cores_in_use() == 1;
+        alone && self.caches.again(line, address / 64, store)
+    }
+
+    /// The line that the address is in, which the access may give its page a frame for.
+    #[inline]
+    pub fn place(&mut self, vcpu: u32, address: u64, store: bool) -> u64 {
+        if self.level == Level::Cpu {
+            return self.out.maps.line(address);
+        }
+        let page = address / PAGE_BYTES;
+        let first = match self.out.frames.quick(page, store) {
+            Some(first) => first,
+            None => self.walk(vcpu, address, store),
+        };
+        first + address / 64 % PAGE_LINES
+    }
+
+    /// The same, for a look that gives nothing.
+    pub fn line_at(&self, address: u64) -> u64 {
+        match self.out.frames.look(address / PAGE_BYTES) {
+            Some(place) => place.line + address / 64 % PAGE_LINES,
+            None => self.out.maps.line(address),
+        }
+    }
+
+    /// The first line of the address's page, which gets a frame if it needs one.
+    fn walk(&mut self, vcpu: u32, address: u64, store: bool) -> u64 {
+        let page = address / PAGE_BYTES;
+        let before = self.out.frames.place(page);
+        if let Some(place) = before
+            && (place.own || !store)
+        {
+            return place.line;
+        }
+        let line = self.out.maps.line(page * PAGE_BYTES);
+        if line >= FILES {
+            return self.settle_in(page, Place { line, own: true });
+        }
+        match (self.contents(page), store) {
+            (Contents::Zeros, false) => {
+                let line = ZERO * PAGE_LINES;
+                self.settle_in(page, Place { line, own: false })
+            }
+            (Contents::Zeros, true) | (Contents::SharedZeros, _) => {
+                let line = self.frame(page).0;
+                self.clear_page(vcpu, line);
+                self.settle_in(page, Place { line, own: true })
+            }
+            (Contents::Copied, false) => {
+                let line = self.filled_frame(page);
+                self.settle_in(page, Place { line, own: false })
+            }
+            (Contents::Shared, _) => {
+                let line = self.filled_frame(page);
+                self.settle_in(page, Place { line, own: true })
+            }
+            (Contents::Copied, true) => {
+                let from = match before {
+                    Some(place) => place.line,
+                    None => self.filled_frame(page),
+                };
+                let to = self.frame(page).0;
+                self.copy_page(vcpu, from, to, address);
+                self.settle_in(
+                    page,
+                    Place {
+                        line: to,
+                        own: true,
+                    },
+                )
+            }
+        }
+    }
+
+    /// The page lies there; gives its first line.
+    pub fn settle_in(&mut self, page: u64, place: Place) -> u64 {
+        self.caches
+            .forget(page * PAGE_LINES..(page + 1) * PAGE_LINES);
+        self.out.frames.put(page, place);
+        let frame = place.line / PAGE_LINES;
+        if self.tell_frames && frame != ZERO {
+            self.out.tell(&Event::Frame { page, frame });
+        }
+        place.line
+    }
+
+    /// What the page holds before its first touch.
+    fn contents(&mut self, page: u64) -> Contents {
+        let address = page * PAGE_BYTES;
+        if self.regions.find(address).is_none() {
+            self.regions = self.regions_of_the_kernel();
+        }
+        let found = self.regions.find(address);
+        if found.is_none() {
+            // What the kernel does not show as mapped is not asked for again.
+            (self.regions).set(address, address + PAGE_BYTES, Contents::Zeros);
+        }
+        match found.unwrap_or(Contents::Zeros) {
+            Contents::Zeros if self.out.frames.is_inherited(page) => Contents::Copied,
+            Contents::SharedZeros if self.out.frames.is_inherited(page) => Contents::Shared,
+            contents => contents,
+        }
+    }
+
+    fn regions_of_the_kernel(&self) -> Regions {
+        let mut regions = Regions::default();
+        self.each_mapping(|mapping, permissions, inode| {
+            let device_of_zeros = mapping.path.starts_with("/dev/zero");
+            let contents = match permissions.ends_with('s') {
+                true if device_of_zeros || mapping.path.starts_with("/SYSV") => {
+                    Contents::SharedZeros
+                }
+                true => Contents::Shared,
+                false if inode == "0" || device_of_zeros => Contents::Zeros,
+                false => Contents::Copied,
+            };
+            regions.set(mapping.start, mapping.end, contents);
+        });
+        regions
+    }
+
+    /// A frame for the page: its first line, and whether a page had it before.
+    fn frame(&mut self, page: u64) -> (u64, bool) {
+        let kernel = match self.options.numbers {
+            Numbers::Kernel => self.out.frame(page),
+            _ => None,
+        };
+        if kernel == Some(0) {
+            self.out.tell(&Event::Frame { page, frame: 0 });
+        }
+        let given = self.out.frames.give(kernel);
+        let line = given.frame * PAGE_LINES;
+        if given.again && !self.options.clearing {
+            self.emptied(line);
+        }
+        (line, given.again)
+    }
+
+    /// A frame whose bytes were there without a store of a processor: from a device, or another process.
+    fn filled_frame(&mut self, page: u64) -> u64 {
+        let (line, again) = self.frame(page);
+        if again && self.options.clearing {
+            self.emptied(line);
+        }
+        line
+    }
+
+    /// What a frame held is gone without a write, and from the caches too.
+    fn emptied(&mut self, first: u64) {
+        for line in first..first + PAGE_LINES {
+            self.caches.flush(line, true);
+            self.out.captured.remove(&line);
+        }
+        self.out.forget(first, PAGE_LINES);
+        self.out.tell(&Event::Gone {
+            line: first,
+            lines: PAGE_LINES,
+        });
+    }
+
+    /// The kernel stores zeros to a frame that nobody has yet.
+    fn clear_page(&mut self, vcpu: u32, first: u64) {
+        if !self.options.clearing {
+            return;
+        }
+        self.cleared_pages += 1;
+        let core = self.core(vcpu);
+        for line in first..first + PAGE_LINES {
+            (self.caches).access(core, line, NAMELESS, true, &mut self.out);
+            self.out.captured.insert(line, [0; 64]);
+        }
+        self.settled(first);
+    }
+
+    /// The kernel copies a frame to one that nobody has yet, because of a store to the address. What is copied is what the page
+    /// holds now, and so the line that was stored to comes last.
+    fn copy_page(&mut self, vcpu: u32, from: u64, to: u64, address: u64) {
+        if !self.options.clearing {
+            return;
+        }
+        self.copied_pages += 1;
+        let core = self.core(vcpu);
+        let (page, last) = (address / PAGE_BYTES, address / 64 % PAGE_LINES);
+        for at in (last + 1..PAGE_LINES).chain(0..=last) {
+            (self.caches).access(core, from + at, NAMELESS, false, &mut self.out);
+            (self.caches).access(core, to + at, NAMELESS, true, &mut self.out);
+            if let Some(bytes) = self.out.bytes_of(page * PAGE_BYTES + at * 64) {
+                self.out.captured.insert(to + at, bytes);
+            }
+        }
+        self.settled(to);
+    }
+
+    /// From now on memory has the frame's bytes.
+    fn settled(&mut self, first: u64) {
+        for line in first..first + PAGE_LINES {
+            self.out.captured.remove(&line);
+        }
+    }
+
+    fn core(&self, vcpu: u32) -> usize {
+        match vcpu {
+            0 => 0,
+            _ => vcpu as usize % self.firsts.len(),
+        }
     }
 
     /// Tells that the groups of a list have stores to come.
     #[inline(always)]
-    pub fn expect(&mut self, list: usize) {
+    pub fn expect(&mut self, vcpu: u32, list: usize) {
         if list != 0 {
             for at in 0..self.known.open(list).len() {
-                self.known.open(list)[at].expect(self);
+                self.known.open(list)[at].expect(vcpu, self);
             }
+        }
+    }
+
+    /// What comes next is the thread's.
+    #[inline]
+    pub fn begin(&mut self, vcpu: u32) {
+        self.out.thread = counters::number(vcpu);
+        if self.out.full {
+            self.leave();
+        }
+    }
+
+    /// The reader wants no more.
+    #[cold]
+    fn leave(&mut self) {
+        self.out.full = false;
+        let dirty = self.caches.all_dirty(|_| true);
+        let cached = self.cached(&dirty);
+        self.out.leave(cached);
+    }
+
+    /// What the caches hold, where these are their dirty lines.
+    fn cached(&self, dirty: &[u64]) -> Cached {
+        Cached {
+            dirty: dirty.len() as u64,
+            gone: (dirty.iter().filter(|line| self.out.is_gone(**line))).count() as u64,
+            cleared: self.cleared_pages,
+            copied: self.copied_pages,
+            frames: self.out.frames.counted(),
         }
     }
 
@@ -176,7 +465,7 @@ impl State {
     /// thread's.
     #[inline]
     fn settle(&mut self, vcpu: u32) {
-        self.out.thread = counters::number(vcpu);
+        self.begin(vcpu);
         if !self.out.owed.is_empty() {
             self.settle_owed(vcpu);
         }
@@ -188,12 +477,12 @@ impl State {
             if self.out.to_come.contains(&line) {
                 self.out.owed.push(line);
             } else {
-                self.line(vcpu, line, true);
+                self.line(vcpu, line, NAMELESS, true);
             }
         }
     }
 
-    fn line(&mut self, vcpu: u32, line: u64, store: bool) {
+    fn line(&mut self, vcpu: u32, line: u64, name: u64, store: bool) {
         if self.level == Level::Cpu {
             if !store {
                 return self.out.read(op::LOAD, line);
@@ -208,11 +497,8 @@ impl State {
         if !self.buffers.is_empty() {
             self.empty_buffers(|buffer| buffer.line == line);
         }
-        let core = match vcpu {
-            0 => 0,
-            _ => vcpu as usize % self.firsts.len(),
-        };
-        self.caches.access(core, line, store, &mut self.out);
+        let core = self.core(vcpu);
+        (self.caches).access(core, line, name, store, &mut self.out);
     }
 
     /// A store past the caches: of a whole line sooner or later, as a rule.
@@ -220,7 +506,7 @@ impl State {
         let thread = counters::number(vcpu);
         self.settle(vcpu);
         for byte in address..address + size {
-            let (line, bit) = (self.out.maps.line(byte), 1 << (byte % 64));
+            let (line, bit) = (self.place(vcpu, byte, true), 1 << (byte % 64));
             let known = |b: &Buffer| b.line == line && b.thread == thread;
             let at = self
                 .buffers
@@ -279,7 +565,7 @@ impl State {
 
     pub fn flush(&mut self, vcpu: u32, code: u8, address: u64) {
         self.settle(vcpu);
-        let line = self.out.maps.line(address);
+        let line = self.place(vcpu, address, false);
         self.empty_buffers(|buffer| buffer.line == line);
         self.out.record(code, line, None);
         if self.level == Level::Memory && self.caches.flush(line, code != op::CLWB) {
@@ -308,16 +594,9 @@ impl State {
         }
     }
 
-    /// Evicts what the caches have of `first..end`, while it can still be read.
-    fn evict(&mut self, first: u64, end: u64) {
-        self.empty_buffers(|buffer| (first..end).contains(&buffer.line));
-        for line in self.caches.flush_range(first, end) {
-            self.out.write(op::EVICT, line);
-        }
-    }
-
-    /// The addresses `start..end` will no longer be readable, or be something else.
-    pub fn vacate(&mut self, vcpu: u32, start: u64, end: u64) {
+    /// The addresses `start..end` will no longer be readable, or be something else. Dirty lines stay in the caches, and what
+    /// they hold is kept.
+    pub fn vacate(&mut self, vcpu: u32, start: u64, end: u64) -> Vacated {
         self.settle(vcpu);
         // Stores that nobody told yet; later there is no memory to read them from.
         for address in take(&mut self.cleared, start, end) {
@@ -326,22 +605,102 @@ impl State {
         for address in take(&mut self.late, start, end) {
             self.access(vcpu, address, 1, true);
         }
-        self.evict(start / 64, end.div_ceil(64));
-        for (_, length, line) in self.out.maps.clone().remove(start, end) {
-            self.evict(line, line + length / 64);
+        self.leaving(start, end);
+        let files = match self.level {
+            Level::Memory => self.out.maps.remove(start, end),
+            Level::Cpu => self.out.maps.clone().remove(start, end),
+        };
+        if self.level == Level::Cpu {
+            let lines = start / 64..end.div_ceil(64);
+            self.empty_buffers(|buffer| lines.contains(&buffer.line));
+            for (_, length, line) in &files {
+                self.empty_buffers(|b| (*line..line + length / 64).contains(&b.line));
+            }
+            return Vacated::default();
+        }
+        self.regions.remove(start, end);
+        self.caches.forget(start / 64..end.div_ceil(64));
+        (self.out.blind).retain(|page| !(start..end).contains(&(page * PAGE_BYTES)));
+        let (first, end) = (start / PAGE_BYTES, end.div_ceil(PAGE_BYTES));
+        let taken = self.out.frames.take(first, end);
+        Vacated {
+            pages: taken,
+            range: (first, end),
+            files,
         }
     }
 
-    /// What the trace knows of `start..end` is no longer so.
+    /// Keeps what the dirty lines of `start..end` hold.
+    fn leaving(&mut self, start: u64, end: u64) {
+        if self.level == Level::Cpu {
+            return;
+        }
+        let (first, end) = (start / PAGE_BYTES, end.div_ceil(PAGE_BYTES));
+        let pages = self.out.frames.pages(first, end);
+        let firsts: Vec<u64> = pages.iter().map(|(_, place)| place.line).collect();
+        if !self.buffers.is_empty() {
+            let of: BTreeSet<u64> = firsts.iter().copied().collect();
+            self.empty_buffers(|buffer| of.contains(&(buffer.line / PAGE_LINES * PAGE_LINES)));
+        }
+        self.out.capture(self.caches.dirty_of(&firsts));
+    }
+
+    /// The pages `start..end` can no longer be read, but stay.
+    pub fn hide(&mut self, vcpu: u32, start: u64, end: u64) {
+        self.settle(vcpu);
+        if self.level == Level::Cpu {
+            self.vacate(vcpu, start, end);
+            return;
+        }
+        self.leaving(start, end);
+        let pages = self
+            .out
+            .frames
+            .pages(start / PAGE_BYTES, end.div_ceil(PAGE_BYTES));
+        self.out.blind.extend(pages.iter().map(|(page, _)| *page));
+    }
+
+    /// The pages can be read again.
+    pub fn show(&mut self, start: u64, end: u64) {
+        if !self.out.blind.is_empty() {
+            (self.out.blind).retain(|page| !(start..end).contains(&(page * PAGE_BYTES)));
+        }
+    }
+
+    /// The frames of pages that went are free, and what a child had of its parent there is none of theirs any more.
+    pub fn free(&mut self, vacated: &Vacated) {
+        for (_, place) in &vacated.pages {
+            if let Some(frame) = place.frame() {
+                self.out.frames.free(frame);
+            }
+        }
+        let (first, end) = vacated.range;
+        self.out.frames.disinherit(first, end);
+    }
+
+    /// Nothing went after all.
+    pub fn put_back(&mut self, vacated: Vacated) {
+        for (start, length, line) in vacated.files {
+            self.out.maps.add(start, length, line);
+        }
+        for (page, place) in vacated.pages {
+            self.settle_in(page, place);
+        }
+    }
+
+    /// At level `cpu`, what the trace knows of `start..end` is no longer so. At level `memory` it is of frames.
     pub fn gone(&mut self, start: u64, end: u64) {
+        if self.level == Level::Memory {
+            return;
+        }
         let (line, lines) = (start / 64, end.saturating_sub(start) / 64);
         self.out.maps.remove(start, end);
         self.out.forget(line, lines);
         self.out.tell(&Event::Gone { line, lines });
     }
 
-    /// Sends what is dirty, as `op`, and what nobody told yet.
-    pub fn empty(&mut self, op: u8) {
+    /// Sends what goes past the caches, and takes in what nobody told yet.
+    fn complete(&mut self) {
         self.settle(0);
         self.empty_buffers(|_| true);
         for address in std::mem::take(&mut self.cleared) {
@@ -350,10 +709,13 @@ impl State {
         for address in std::mem::take(&mut self.late) {
             self.access(0, address, 1, true);
         }
+    }
+
+    /// The program ends here and the caches go on with the next: keeps what dirty lines hold.
+    pub fn capture_all(&mut self) {
+        self.complete();
         if self.level == Level::Memory {
-            for line in self.caches.drain() {
-                self.out.write(op, line);
-            }
+            self.out.capture(self.caches.all_dirty(|_| true));
         }
     }
 
@@ -362,7 +724,15 @@ impl State {
         if !self.out.on() {
             return;
         }
-        self.empty(op::FINAL);
+        self.complete();
+        if self.level == Level::Memory {
+            let dirty = self.caches.drain();
+            let cached = self.cached(&dirty);
+            for line in dirty {
+                self.out.write(op::FINAL, line);
+            }
+            self.out.tell(&Event::Cached(cached));
+        }
         for (thread, instructions) in counters::each().enumerate() {
             self.out.tell(&Event::Thread {
                 thread: thread as u16,
@@ -411,26 +781,42 @@ impl State {
     /// What the program has mapped and can read, as the kernel has it; QEMU loads the program itself without a system call of
     /// the program's.
     pub fn mappings(&self) -> Vec<Mapping> {
+        let mut mappings = Vec::new();
+        self.each_mapping(|mapping, _, _| {
+            // What the program does not see is the emulator's.
+            if (self.api.page_flags)(mapping.start) & PAGE_READ != 0 {
+                mappings.push(mapping);
+            }
+        });
+        mappings
+    }
+
+    /// All that is mapped where the program could see it, with permissions and inode.
+    fn each_mapping(&self, mut take: impl FnMut(Mapping, &str, &str)) {
         // SAFETY: QEMU's variable, set before any code of the guest ran.
         let base = unsafe { *self.api.guest_base } as u64;
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        let mapping = |line: &str| {
+        let mut mapping = |line: &str| {
             let hex = |text: &str| u64::from_str_radix(text, 16).ok();
             // Start and end, permissions, offset, device, inode, path.
             let mut words = line.splitn(6, ' ');
             let (start, end) = words.next()?.split_once('-')?;
-            let offset = hex(words.nth(1)?)?;
-            let path = words.nth(2)?.trim_start();
-            let start = hex(start)?.checked_sub(base)?;
-            // What the program does not see is the emulator's.
-            ((self.api.page_flags)(start) & PAGE_READ != 0).then_some(Mapping {
-                start,
+            let permissions = words.next()?;
+            let offset = hex(words.next()?)?;
+            let inode = words.nth(1)?;
+            let path = words.next().unwrap_or_default().trim_start();
+            let mapping = Mapping {
+                start: hex(start)?.checked_sub(base)?,
                 end: hex(end)? - base,
                 offset,
                 path: path.trim_end_matches(" (deleted)").to_owned(),
-            })
+            };
+            take(mapping, permissions, inode);
+            Some(())
         };
-        maps.lines().filter_map(mapping).collect()
+        for line in maps.lines() {
+            mapping(line);
+        }
     }
 }
 

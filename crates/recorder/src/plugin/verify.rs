@@ -166,7 +166,7 @@ fn wrong(state: &mut State, part: &Part, info: MemInfo, address: u64) -> Option<
         }
     }
     for byte in [address, address + bytes - 1] {
-        let line = state.out.maps.line(byte);
+        let line = state.line_at(byte);
         if store && !state.caches.dirty(line) && !state.out.owed.contains(&line) {
             return Some(format!(
                 "the caches know nothing of the store at {address:#x}"

@@ -1,0 +1,547 @@
+//! Which physical frame each page of a process lies in, as a kernel would give it: at the first touch, and freed when the
+//! page goes. Caches hold lines of frames, so a line outlives the address that it was stored through.
+//!
+//! Pages of shared file mappings keep the names of [`crate::maps`], which are the page cache's and physical already. What
+//! is left out: huge pages, swapping, migration, and frames that processes outside the recording free or take.
+
+use std::collections::VecDeque;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+
+use crate::maps::FILES;
+
+/// Bytes of a page.
+pub const PAGE_BYTES: u64 = 4096;
+/// Lines of a page.
+pub const PAGE_LINES: u64 = 64;
+/// The kernel's page of zeros, which private anonymous pages are until they are stored to.
+pub const ZERO: u64 = 0;
+/// Frames that have no number of the kernel's begin here, above all that a machine has.
+const NAMELESS: u64 = 1 << 35;
+
+/// Which free frame is given first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reuse {
+    /// The one freed last, as Linux' lists of each processor do (`mm/page_alloc.c`, `rmqueue_pcplist`).
+    #[default]
+    LastFreed,
+    /// The one freed first.
+    FirstFreed,
+    /// None: every page gets a frame that no page had.
+    Never,
+}
+
+/// Where frames' numbers come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Numbers {
+    /// Counted in the order of their first use.
+    #[default]
+    InOrder,
+    /// Any of so many, by a seed.
+    Random {
+        /// Same seed, same frames.
+        seed: u64,
+        /// Frames of memory.
+        frames: u64,
+    },
+    /// The kernel's own, as it says in `/proc/PID/pagemap`.
+    Kernel,
+}
+
+/// Where a page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Its first line.
+    pub line: u64,
+    /// It may be stored to there; if not, the first store gives it a frame of its own.
+    pub own: bool,
+}
+
+impl Place {
+    /// The frame, if it is one that a process frees.
+    pub fn frame(self) -> Option<u64> {
+        (self.own && self.line < FILES).then_some(self.line / PAGE_LINES)
+    }
+}
+
+/// What a page holds before its first touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Zeros; read, it is the kernel's page of zeros.
+    Zeros,
+    /// Zeros, of memory shared between processes: the kernel clears a frame even for a read.
+    SharedZeros,
+    /// A file's bytes, or those of the process that forked: a frame that is there already, copied at the first store.
+    Copied,
+    /// Bytes that are shared, and so not copied.
+    Shared,
+}
+
+/// A frame that was given, and whether a page had it before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Its number.
+    pub frame: u64,
+    /// It is used again.
+    pub again: bool,
+}
+
+/// Places looked up last, by the low bits of the page.
+const LATEST: usize = 512;
+const NOWHERE: (u64, u64) = (u64::MAX, 0);
+
+/// All pages of a process.
+pub struct Frames {
+    numbers: Numbers,
+    reuse: Reuse,
+    table: FxHashMap<u64, Place>,
+    /// Page and whether it may be stored to, in one word; and its first line.
+    latest: Box<[(u64, u64)]>,
+    /// The page of each frame whose bytes can be read there.
+    owner: FxHashMap<u64, u64>,
+    /// Free frames, the one freed last at the end.
+    free: VecDeque<u64>,
+    /// The same, where they are not given in their order.
+    freed: FxHashSet<u64>,
+    /// Frames in use, where numbers are drawn.
+    used: FxHashSet<u64>,
+    next: u64,
+    nameless: u64,
+    draws: u64,
+    /// Pages whose contents came from the process that forked.
+    inherited: FxHashSet<u64>,
+}
+
+/// What [`Frames`] has beside its pages, for the program that a process becomes.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Stock {
+    free: Vec<u64>,
+    freed: Vec<u64>,
+    used: Vec<u64>,
+    counts: [u64; 3],
+}
+
+impl Frames {
+    /// No page has a frame yet.
+    pub fn new(numbers: Numbers, reuse: Reuse) -> Frames {
+        Frames {
+            numbers,
+            reuse,
+            table: FxHashMap::default(),
+            latest: vec![NOWHERE; LATEST].into(),
+            owner: FxHashMap::default(),
+            free: VecDeque::new(),
+            freed: FxHashSet::default(),
+            used: FxHashSet::default(),
+            next: ZERO + 1,
+            nameless: NAMELESS,
+            draws: 0,
+            inherited: FxHashSet::default(),
+        }
+    }
+
+    /// A child's: what the parent's pages hold is shared with it until it stores.
+    pub fn fork(&mut self) {
+        let mut inherited = std::mem::take(&mut self.inherited);
+        let own = self
+            .table
+            .iter()
+            .filter(|(_, place)| place.frame().is_some());
+        inherited.extend(own.map(|(page, _)| *page));
+        *self = Frames::new(self.numbers, self.reuse);
+        self.inherited = inherited;
+    }
+
+    /// Whether the page held the parent's bytes when the process began.
+    pub fn is_inherited(&self, page: u64) -> bool {
+        !self.inherited.is_empty() && self.inherited.contains(&page)
+    }
+
+    /// Frames that pages got so far, where they are counted.
+    pub fn counted(&self) -> u64 {
+        match self.numbers {
+            Numbers::InOrder => self.next - 1,
+            _ => (self.used.len() + self.freed.len()) as u64,
+        }
+    }
+
+    /// The page's first line, if it was looked up of late and needs no frame for this.
+    #[inline(always)]
+    pub fn quick(&self, page: u64, store: bool) -> Option<u64> {
+        let (word, line) = self.latest[page as usize % LATEST];
+        // The lowest bit says that it may not be stored to.
+        (word ^ page << 1 <= u64::from(!store)).then_some(line)
+    }
+
+    /// Where the page lies, if anywhere; as the kernel's walk through its tables.
+    pub fn place(&mut self, page: u64) -> Option<Place> {
+        let place = *self.table.get(&page)?;
+        self.latest[page as usize % LATEST] = (page << 1 | u64::from(!place.own), place.line);
+        Some(place)
+    }
+
+    /// The same, for a look that changes nothing.
+    pub fn look(&self, page: u64) -> Option<Place> {
+        self.table.get(&page).copied()
+    }
+
+    /// The page lies there from now on, and where that is a frame of its own its bytes can be read.
+    pub fn put(&mut self, page: u64, place: Place) {
+        self.table.insert(page, place);
+        self.latest[page as usize % LATEST] = NOWHERE;
+        if let Some(frame) = place.frame() {
+            self.owner.insert(frame, page);
+        }
+    }
+
+    /// Takes the pages `first..end` out, in order, with where they lay. Their frames are nobody's until they are freed or
+    /// put elsewhere.
+    pub fn take(&mut self, first: u64, end: u64) -> Vec<(u64, Place)> {
+        let pages = self.within(first, end);
+        let mut taken = Vec::with_capacity(pages.len());
+        for page in pages {
+            let Some(place) = self.table.remove(&page) else {
+                continue;
+            };
+            self.latest[page as usize % LATEST] = NOWHERE;
+            if let Some(frame) = place.frame() {
+                self.owner.remove(&frame);
+            }
+            taken.push((page, place));
+        }
+        taken
+    }
+
+    /// The parent's bytes are in none of these pages any more.
+    pub fn disinherit(&mut self, first: u64, end: u64) {
+        if !self.inherited.is_empty() {
+            self.inherited.retain(|page| !(first..end).contains(page));
+        }
+    }
+
+    /// The pages of `first..end`, in order, with where they lie.
+    pub fn pages(&self, first: u64, end: u64) -> Vec<(u64, Place)> {
+        let pages = self.within(first, end).into_iter();
+        pages.map(|page| (page, self.table[&page])).collect()
+    }
+
+    fn within(&self, first: u64, end: u64) -> Vec<u64> {
+        if end.saturating_sub(first) < self.table.len() as u64 {
+            return (first..end)
+                .filter(|page| self.table.contains_key(page))
+                .collect();
+        }
+        let pages = self.table.keys().copied();
+        let mut pages: Vec<u64> = pages.filter(|page| (first..end).contains(page)).collect();
+        pages.sort_unstable();
+        pages
+    }
+
+    /// What a child has of its parent in `first..end` is at `to` now, as far as `kept` pages.
+    pub fn move_inherited(&mut self, first: u64, end: u64, to: u64, kept: u64) {
+        if self.inherited.is_empty() {
+            return;
+        }
+        let all = self.inherited.iter().copied();
+        let moved: Vec<u64> = all.filter(|page| (first..end).contains(page)).collect();
+        self.disinherit(first, end);
+        let stay = moved.into_iter().filter(|page| page - first < kept);
+        self.inherited.extend(stay.map(|page| page - first + to));
+    }
+
+    /// The frame may be given to another page.
+    pub fn free(&mut self, frame: u64) {
+        self.used.remove(&frame);
+        match (self.numbers, self.reuse) {
+            (Numbers::InOrder, Reuse::Never) => {}
+            (Numbers::InOrder, _) => self.free.push_back(frame),
+            _ => {
+                self.freed.insert(frame);
+            }
+        }
+    }
+
+    /// A frame for a page; `kernel` is what the kernel's page map says.
+    pub fn give(&mut self, kernel: Option<u64>) -> Given {
+        match self.numbers {
+            Numbers::InOrder => {
+                let free = match self.reuse {
+                    Reuse::FirstFreed => self.free.pop_front(),
+                    _ => self.free.pop_back(),
+                };
+                if let Some(frame) = free {
+                    return Given { frame, again: true };
+                }
+                self.next += 1;
+                let frame = self.next - 1;
+                Given {
+                    frame,
+                    again: false,
+                }
+            }
+            // A number too many is the recorder's to refuse.
+            Numbers::Random { frames, .. } if self.used.len() as u64 + 1 >= frames => {
+                self.taken(frames)
+            }
+            Numbers::Random { seed, frames } => loop {
+                self.draws += 1;
+                let frame = mix(seed ^ mix(self.draws)) % frames;
+                if frame != ZERO && !self.used.contains(&frame) {
+                    return self.taken(frame);
+                }
+            },
+            // One page of the kernel's can be two of ours: of a process that forked, or moved since it was asked about.
+            Numbers::Kernel => match kernel.filter(|frame| !self.used.contains(frame)) {
+                Some(frame) => self.taken(frame),
+                None => {
+                    self.nameless += 1;
+                    self.taken(self.nameless)
+                }
+            },
+        }
+    }
+
+    fn taken(&mut self, frame: u64) -> Given {
+        self.used.insert(frame);
+        let again = self.freed.remove(&frame);
+        Given { frame, again }
+    }
+
+    /// The address at which a frame's line can be read.
+    #[inline]
+    pub fn address(&self, line: u64) -> Option<u64> {
+        let page = self.owner.get(&(line / PAGE_LINES))?;
+        Some(page * PAGE_BYTES + line % PAGE_LINES * 64)
+    }
+
+    /// What is left when all pages are freed, in order, for the program that this process becomes.
+    pub fn stock(&self) -> Stock {
+        let own: Vec<u64> = (self.pages(0, u64::MAX).iter())
+            .filter_map(|(_, place)| place.frame())
+            .collect();
+        let mut left = Frames::new(self.numbers, self.reuse);
+        left.free.clone_from(&self.free);
+        left.freed.clone_from(&self.freed);
+        left.used.clone_from(&self.used);
+        for frame in own {
+            left.free(frame);
+        }
+        let sorted = |set: &FxHashSet<u64>| {
+            let mut all: Vec<u64> = set.iter().copied().collect();
+            all.sort_unstable();
+            all
+        };
+        Stock {
+            free: left.free.iter().copied().collect(),
+            freed: sorted(&left.freed),
+            used: sorted(&left.used),
+            counts: [self.next, self.nameless, self.draws],
+        }
+    }
+
+    /// Goes on with what the program before left.
+    pub fn resume(&mut self, stock: Stock) {
+        self.free = stock.free.into();
+        self.freed = stock.freed.into_iter().collect();
+        self.used = stock.used.into_iter().collect();
+        [self.next, self.nameless, self.draws] = stock.counts;
+    }
+}
+
+/// SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014).
+fn mix(z: u64) -> u64 {
+    let z = z.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// What parts of the address space hold before they are touched.
+#[derive(Clone, Debug, Default)]
+pub struct Regions {
+    /// Start, end and contents, in order of address, none overlapping.
+    regions: Vec<(u64, u64, Contents)>,
+}
+
+impl Regions {
+    /// What the page at this address holds, if it is known.
+    pub fn find(&self, address: u64) -> Option<Contents> {
+        let at = self.regions.partition_point(|r| r.1 <= address);
+        let region = self.regions.get(at)?;
+        (region.0 <= address).then_some(region.2)
+    }
+
+    /// Nothing is known of `start..end` any more.
+    pub fn remove(&mut self, start: u64, end: u64) {
+        let first = self.regions.partition_point(|r| r.1 <= start);
+        let last = self.regions.partition_point(|r| r.0 < end);
+        if first >= last {
+            return;
+        }
+        let (begun, ended) = (self.regions[first], self.regions[last - 1]);
+        let left = (begun.0 < start).then_some((begun.0, start, begun.2));
+        let right = (ended.1 > end).then_some((end, ended.1, ended.2));
+        self.regions
+            .splice(first..last, left.into_iter().chain(right));
+    }
+
+    /// `start..end` holds this.
+    pub fn set(&mut self, start: u64, end: u64, contents: Contents) {
+        if start < end {
+            self.remove(start, end);
+            let at = self.regions.partition_point(|r| r.1 <= start);
+            self.regions.insert(at, (start, end, contents));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(frames: &mut Frames, page: u64) -> u64 {
+        let frame = frames.give(None).frame;
+        let line = frame * PAGE_LINES;
+        frames.put(page, Place { line, own: true });
+        frame
+    }
+
+    fn free_all(frames: &mut Frames) {
+        for (_, place) in frames.take(0, u64::MAX) {
+            frames.free(place.frame().unwrap());
+        }
+    }
+
+    #[test]
+    fn frames_come_back_in_the_order_that_was_asked_for() {
+        for (reuse, again) in [
+            (Reuse::LastFreed, [3, 2, 1, 4]),
+            (Reuse::FirstFreed, [1, 2, 3, 4]),
+            (Reuse::Never, [4, 5, 6, 7]),
+        ] {
+            let mut frames = Frames::new(Numbers::InOrder, reuse);
+            let first = [90, 70, 80].map(|at| page(&mut frames, at));
+            assert_eq!(first, [1, 2, 3]);
+            for at in [90, 70, 80] {
+                let taken = frames.take(at, at + 1);
+                frames.free(taken[0].1.frame().unwrap());
+            }
+            assert_eq!([5, 6, 7, 8].map(|at| page(&mut frames, at)), again);
+        }
+    }
+
+    #[test]
+    fn a_frame_that_moves_is_read_at_its_new_page() {
+        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let frame = page(&mut frames, 10);
+        let line = frame * PAGE_LINES + 5;
+        assert_eq!(frames.place(10).unwrap().line, line - 5);
+        assert_eq!(frames.quick(10, true), Some(line - 5));
+        assert_eq!(frames.address(line), Some(10 * 4096 + 5 * 64));
+        let taken = frames.take(0, 20);
+        assert_eq!(
+            (frames.quick(10, false), frames.address(line)),
+            (None, None)
+        );
+        frames.put(33, taken[0].1);
+        assert_eq!(frames.address(line), Some(33 * 4096 + 5 * 64));
+        assert_eq!(frames.place(10), None);
+    }
+
+    #[test]
+    fn a_page_that_is_not_its_own_is_found_for_loads_alone() {
+        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        frames.put(
+            7,
+            Place {
+                line: ZERO,
+                own: false,
+            },
+        );
+        frames.place(7);
+        assert_eq!(
+            (frames.quick(7, false), frames.quick(7, true)),
+            (Some(ZERO), None)
+        );
+        assert_eq!(frames.address(ZERO), None);
+    }
+
+    #[test]
+    fn random_frames_are_distinct_and_repeat_with_the_seed() {
+        let draw = |seed| {
+            let numbers = Numbers::Random { seed, frames: 65 };
+            let mut frames = Frames::new(numbers, Reuse::LastFreed);
+            (0..64).map(|at| page(&mut frames, at)).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        let distinct: FxHashSet<_> = draw(3).into_iter().collect();
+        assert!(distinct.len() == 64 && !distinct.contains(&ZERO));
+        let numbers = Numbers::Random { seed: 0, frames: 3 };
+        let mut full = Frames::new(numbers, Reuse::LastFreed);
+        let given = [0, 1, 2].map(|at| page(&mut full, at));
+        assert_eq!(given[2], 3, "a number that is none of memory's");
+        free_all(&mut full);
+        assert!(full.give(None).again);
+    }
+
+    #[test]
+    fn the_kernels_frames_are_taken_once() {
+        let mut frames = Frames::new(Numbers::Kernel, Reuse::LastFreed);
+        let given = |frame, again| Given { frame, again };
+        assert_eq!(frames.give(Some(77)), given(77, false));
+        assert!(frames.give(Some(77)).frame > NAMELESS);
+        frames.free(77);
+        assert_eq!(frames.give(Some(77)), given(77, true));
+    }
+
+    #[test]
+    fn what_a_process_leaves_goes_on_where_it_was() {
+        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let _ = [4, 5, 6].map(|at| page(&mut frames, at));
+        let stock = serde_json::to_string(&frames.stock()).unwrap();
+        let mut next = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        next.resume(serde_json::from_str(&stock).unwrap());
+        assert_eq!([0, 1, 2, 3].map(|at| page(&mut next, at)), [3, 2, 1, 4]);
+    }
+
+    #[test]
+    fn a_child_inherits_what_was_stored_to() {
+        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        page(&mut frames, 4);
+        frames.put(
+            5,
+            Place {
+                line: ZERO,
+                own: false,
+            },
+        );
+        frames.fork();
+        assert!(frames.is_inherited(4) && !frames.is_inherited(5));
+        assert_eq!((frames.place(4), page(&mut frames, 9)), (None, 1));
+        frames.move_inherited(3, 5, 13, 2);
+        assert!(frames.is_inherited(14) && !frames.is_inherited(4));
+        frames.disinherit(0, 15);
+        assert!(!frames.is_inherited(14));
+    }
+
+    #[test]
+    fn regions_are_cut_by_what_is_mapped_over_them() {
+        let mut regions = Regions::default();
+        regions.set(100, 200, Contents::Copied);
+        regions.set(200, 300, Contents::Zeros);
+        regions.set(150, 250, Contents::Shared);
+        let at = [99, 100, 149, 150, 249, 250, 299, 300].map(|at| regions.find(at));
+        let (copied, shared, zeros) = (Contents::Copied, Contents::Shared, Contents::Zeros);
+        let known = [copied, copied, shared, shared, zeros, zeros].map(Some);
+        assert_eq!((at[0], &at[1..7], at[7]), (None, &known[..], None));
+        regions.remove(120, 130);
+        assert_eq!(
+            [119, 120, 129, 130].map(|at| regions.find(at).is_some()),
+            [true, false, false, true]
+        );
+        regions.remove(0, 1000);
+        assert_eq!(regions.find(149), None);
+    }
+}
