@@ -15,6 +15,7 @@ from sardonyx import _core
 from sardonyx.papers.causes import Sweep, crossing
 from sardonyx.papers.claims import Claim, ClaimRow, Found, claim_rows, written_claim
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
+from sardonyx.papers.sensitivity import Headlines
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
@@ -68,6 +69,9 @@ QUICK = Scale(
     cores_too=(1, 8),
     swept=("hash", "rbtree"),
 )
+
+#: Of the sensitivity, whose runs are many.
+TINY = replace(QUICK, transactions=300, warmup=100)
 
 SWEEPS = (
     Sweep(
@@ -513,6 +517,24 @@ def verdict(comparison: Comparison, rows: Sequence[ClaimRow]) -> tuple[str, ...]
     )
 
 
+def headlines(asked: Asked) -> Headlines:
+    """The runs of the headline claims: plain ones on the paper's number of cores."""
+    scale = replace(TINY if asked.quick else QUICK, seed=asked.seed)
+    programs = QUICK.swept if asked.quick else PAPERS
+    plain = [
+        point
+        for point in points(scale, programs)
+        if not point.variant and point.copies == CORES and point.trace in programs
+        if point.design in (SOFTWARE, BASELINE, ALC, EASY)
+    ]
+    note = (
+        f"The sensitivity is of {', '.join(programs)} over {written_size(scale.footprint)} a core, "
+        f"{scale.transactions:,} transactions of which {scale.warmup:,} warm up."
+    )
+    settings = Settings(asked.machine, asked.overrides, scale.warmup)
+    return Headlines(Simulations(settings, plain), claims, note)
+
+
 class EasyPm:
     """The paper's structures and SCA's on its machine."""
 
@@ -546,6 +568,7 @@ class EasyPm:
             claims,
             lambda comparison, _: tables(comparison),
             verdict=verdict,
+            headlines=headlines(asked),
         )
 
 
