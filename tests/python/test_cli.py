@@ -128,9 +128,7 @@ def test_programs_are_listed(sardonyx: Program) -> None:
     assert "array-swap" in sardonyx("programs").out
 
 
-def test_compare_sweeps_esds_caches_if_asked(
-    sardonyx: Program, core: FakeCore, trace: str
-) -> None:
+def test_compare_sweeps_esds_caches_if_asked(sardonyx: Program, core: FakeCore, trace: str) -> None:
     assert sardonyx("compare", trace, "--designs", "baseline,esd").status == 0
     assert not any(call["overrides"] for call in core.calls), "nothing is swept unless asked"
     assert sardonyx("compare", trace, "--designs", "baseline,esd", "--cache-sizes").status == 0
