@@ -158,8 +158,9 @@ def record(asked: Record) -> Work:
         caches["non_inclusive"] = asked.non_inclusive
     pages = asked.pages or ("virtual" if level == "cpu" else "sequential")
     memory = asked.memory if pages.startswith("random") else Record.memory
-    reuse = asked.reuse if pages == "sequential" else Record.reuse
-    no_clearing = asked.no_clearing if pages != "virtual" else False
+    below = level == "memory"
+    reuse = asked.reuse if below and pages == "sequential" else Record.reuse
+    no_clearing = asked.no_clearing if below else False
     wanted = caches | {
         "program": program,
         "output": str(target),

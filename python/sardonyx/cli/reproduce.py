@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,14 +17,27 @@ from sardonyx.cli.common import (
     check_json_target,
     err,
     for_people,
+    note,
     output_directory,
     write_json,
 )
-from sardonyx.cli.options import JsonTo, Limit, Set, Warmup, Workers
-from sardonyx.cli.places import check_replaced
+from sardonyx.cli.options import (
+    Draws,
+    JsonTo,
+    Limit,
+    Sensitivity,
+    Set,
+    Warmup,
+    Workers,
+    check_draws,
+)
+from sardonyx.cli.places import check_replaced, kept_runs
 from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import print_beside, save
+from sardonyx.cli.sensitivity import sensitivity_table
+from sardonyx.cli.sweep import View
 from sardonyx.papers import reproductions
+from sardonyx.papers import sensitivity as headlines
 from sardonyx.papers.reproduction import Asked, BesidePaper, document
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
@@ -30,6 +45,8 @@ from sardonyx.runs.jobs import Simulations, parse_settings
 from sardonyx.runs.sources import unknown
 
 PAPERS = " or ".join(reproductions())
+#: Those whose headline claims can be varied.
+HEADLINED = ("esd", "sca", "easy-pm")
 
 
 def reproduce(
@@ -62,6 +79,8 @@ def reproduce(
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="Seed of generated traces and of programs.")
     ] = 0,
+    sensitivity: Sensitivity = False,
+    draws: Draws = None,
     workers: Workers = None,
     directory: Annotated[
         Path | None,
@@ -81,16 +100,27 @@ def reproduce(
 
     sardonyx reproduce recam --quick
 
+    sardonyx reproduce easy-pm --quick --sensitivity
+
     sardonyx reproduce pageforge silo --quick --set window.phase=merging
     """
     known = reproductions()
     if paper not in known:
         raise _core.SardonyxError(unknown("paper to reproduce", paper, list(known)))
+    checked_draws = check_draws(sensitivity, draws)
     overrides = parse_settings(settings or ())
     asked = Asked(
         traces or [], machine or known[paper].machine, overrides, limit, warmup, copies, quick, seed
     )
     plan = known[paper].plan(asked)
+    if sensitivity:
+        if plan.headlines is None:
+            able = [name for name in known if name in HEADLINED]
+            raise _core.SardonyxError(
+                f"--sensitivity: {paper} has no runs of its headline claims to vary; those of "
+                f"{', '.join(able)} have"
+            )
+        plan.headlines.runs.check()
     plan.runs.check()
     check_json_target(json_to, traces or ())
     target = directory or Path("results") / paper
@@ -106,10 +136,27 @@ def reproduce(
         with Watcher(err) as watch:
             exhibits = plan.measure(comparison, watch)
         rows = tuple(plan.claims(comparison))
+        if sensitivity and plan.headlines is not None:
+            with Watcher(err) as watch:
+                started = plan.headlines.runs.run(workers, watch)
+            found = headlines.study(
+                plan.headlines,
+                started,
+                kept_runs(target),
+                workers=workers,
+                draws=checked_draws,
+                seed=seed,
+                shown=partial(View, err),
+                say=note,
+            )
+            rows = headlines.marked(rows, found)
+            comparison = Comparison(replace(comparison.results, sensitivity=found))
         beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows))
         report = save(comparison, target, known_origin, beside)
     people = for_people(json_to)
     print_beside(people, beside)
     people.print(Text(plan.note, style="dim"))
+    if comparison.results.sensitivity:
+        people.print(sensitivity_table(comparison.results.sensitivity, people.width))
     write_json(json_to, document(paper, plan, beside, comparison))
     people.print(f"report: {report}", soft_wrap=True)

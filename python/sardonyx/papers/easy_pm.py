@@ -25,6 +25,7 @@ from sardonyx.papers.claims import (
     written_claim,
 )
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
+from sardonyx.papers.sensitivity import Headlines
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
@@ -78,6 +79,9 @@ QUICK = Scale(
     cores_too=(1, 8),
     swept=("hash", "rbtree"),
 )
+
+#: Of the sensitivity, whose runs are many.
+TINY = replace(QUICK, transactions=300, warmup=100)
 
 SWEEPS = (
     Sweep(
@@ -719,6 +723,24 @@ def hanging(programs: Programs) -> str:
     return f"Over all combinations of what the paper leaves open, {'; '.join(sentences)}. "
 
 
+def headlines(asked: Asked) -> Headlines:
+    """The runs of the headline claims: plain ones on the paper's number of cores."""
+    scale = replace(TINY if asked.quick else QUICK, seed=asked.seed)
+    programs = QUICK.swept if asked.quick else PAPERS
+    plain = [
+        point
+        for point in points(scale, programs)
+        if not point.variant and point.copies == CORES and point.trace in programs
+        if point.design in (SOFTWARE, BASELINE, ALC, EASY)
+    ]
+    note = (
+        f"The sensitivity is of {', '.join(programs)} over {written_size(scale.footprint)} a core, "
+        f"{scale.transactions:,} transactions of which {scale.warmup:,} warm up."
+    )
+    settings = Settings(asked.machine, asked.overrides, scale.warmup)
+    return Headlines(Simulations(settings, plain), claims, note)
+
+
 class EasyPm:
     """The paper's structures and SCA's on its machine."""
 
@@ -752,6 +774,7 @@ class EasyPm:
             claims,
             lambda comparison, _: tables(comparison),
             verdict=verdict,
+            headlines=headlines(asked),
         )
 
 

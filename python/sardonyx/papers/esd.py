@@ -21,6 +21,7 @@ from typing import Literal
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
+from sardonyx.papers.sensitivity import Headlines
 from sardonyx.runs import measures as m
 from sardonyx.runs import sweeps
 from sardonyx.runs.comparison import Comparison
@@ -34,6 +35,8 @@ DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
 QUICK_SIZES = (64 * KB, 512 * KB, MB, 2 * MB)
 #: Records of each trace, from its middle, that a core runs; the first half of them warms up.
 WINDOW, QUICK_WINDOW = 150_000, 30_000
+#: The same of the sensitivity of a quick one, whose runs are many.
+TINY_WINDOW = 6_000
 WARMUP = "50%"
 #: Table I's.
 CORES = 8
@@ -555,6 +558,26 @@ def _hangs(comparison: Comparison, rows: Sequence[ClaimRow]) -> str:
     return "; ".join(found)
 
 
+def headlines(
+    asked: Asked, whole: Mapping[str, Source], warmup: int, share: float, copies: int
+) -> Headlines:
+    """The runs of the headline claims: the four designs, as they are."""
+    window = asked.limit or (TINY_WINDOW if asked.quick else QUICK_WINDOW)
+    middle = {
+        name: source.model_copy(update={"middle": True, "limit": window})
+        for name, source in whole.items()
+    }
+    plain = [Point(name, source, design) for name, source in middle.items() for design in DESIGNS]
+    settings = Settings(asked.machine, asked.overrides, warmup, copies, copies > 1, share)
+    note = f"The sensitivity is of {window:,} records from the middle of each trace."
+    return Headlines(Simulations(settings, plain), timed, note)
+
+
+def timed(comparison: Comparison) -> list[ClaimRow]:
+    """The claims that rest on times and energies, which alone can hang on assumed keys."""
+    return [row for row in claims(comparison) if row.aspect in m.HANGING]
+
+
 class Esd:
     """The paper's four designs on recordings and on the ladder, with the sweeps of Fig. 18."""
 
@@ -586,6 +609,7 @@ class Esd:
             claims,
             verdict=verdict,
             facts={"workloads": [{"name": name, "kind": kind} for name, kind in kinds.items()]},
+            headlines=headlines(asked, whole, count, share, copies),
         )
 
 

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sardonyx.files import write_text
 from sardonyx.papers.claims import ClaimRow
+from sardonyx.papers.sensitivity import Headlines
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results, ResultsError
 from sardonyx.runs.scheduler import Watch
@@ -164,6 +165,8 @@ class Plan:
     measure: Callable[[Comparison, Watch | None], tuple[Exhibit, ...]] = lambda *_: ()
     verdict: Callable[[Comparison, Sequence[ClaimRow]], tuple[str, ...]] = lambda *_: ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    #: The runs of the headline claims, whose assumed keys can be varied; none if that is not built.
+    headlines: Headlines | None = None
 
 
 class Reproduction(Protocol):

@@ -21,6 +21,7 @@ from sardonyx.papers import sca_causes, sca_stages
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
 from sardonyx.papers.sca_causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
+from sardonyx.papers.sensitivity import Headlines
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
@@ -80,6 +81,11 @@ QUICK = Scale(
     cause_programs=("hash",),
     cause_cores=(1, 8),
 )
+
+
+#: Of the sensitivity, whose runs are many.
+SMALL = replace(QUICK, transactions=600, warmup=200)
+TINY = replace(SMALL, footprint=4 * MB)
 
 
 # ---- the runs
@@ -421,6 +427,29 @@ def stand_ins(scale: Scale) -> str:
     )
 
 
+def headlines(asked: Asked) -> Headlines:
+    """The runs of the headline claims: plain ones, on one core and on several."""
+    scale = replace(TINY if asked.quick else SMALL, seed=asked.seed)
+    programs = ("hash", "rbtree") if asked.quick else PROGRAMS
+    cores = (1, 4) if asked.quick else (1, 8)
+    plain = [
+        point
+        for point in points(scale, programs)
+        if not point.variant and point.copies in cores and point.trace in programs
+    ]
+    note = (
+        f"The sensitivity is of {', '.join(programs)} on {' and '.join(map(str, cores))} cores "
+        f"over {written_size(scale.footprint)}, {scale.transactions:,} transactions of which "
+        f"{scale.warmup:,} warm up."
+    )
+    settings = Settings(asked.machine, asked.overrides, scale.warmup)
+
+    def rows(comparison: Comparison) -> list[ClaimRow]:
+        return claims_of(comparison.programs)
+
+    return Headlines(Simulations(settings, plain), rows, note)
+
+
 class Sca:
     """The paper's programs on its machine; Table 1 is measured by cutting the power."""
 
@@ -459,6 +488,7 @@ class Sca:
                 sca_stages.measure(PROGRAMS, question, watch),
             ),
             verdict=partial(verdict, scale=scale),
+            headlines=headlines(asked),
         )
 
 

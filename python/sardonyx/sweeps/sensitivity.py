@@ -52,7 +52,8 @@ AGAIN = 64
 
 #: Settings of one run, by key, as ``--set`` takes them.
 Setting: TypeAlias = Mapping[str, str]
-Judge: TypeAlias = Callable[[Sequence[Run | None]], Mapping[str, Conclusion]]
+#: What runs conclude that were made under a setting.
+Judge: TypeAlias = Callable[[Sequence[Run | None], Setting], Mapping[str, Conclusion]]
 #: What shows a sweep while it runs.
 Shown: TypeAlias = Callable[[Plan], AbstractContextManager[View]]
 
@@ -341,12 +342,14 @@ class Study:
         together = [(n, own) for draw in draws for n in everything if (own := self.own(n, draw))]
         self._tell(len({key.parameter for key, _ in alone}), single, together)
         self.ask([*single, *together])
-        plain = self.judge(self.runs)
+        plain = self.judge(self.runs, {})
         judged = {
-            (key.parameter, end): self.judge(self.under({key.parameter: end})) for key, end in alone
+            (key.parameter, end): self.judge(self.under(one), one)
+            for key, end in alone
+            for one in ({key.parameter: end},)
         }
         flips = self._flips(keys, plain, judged)
-        drawn = [self.judge(self.under(draw)) for draw in draws]
+        drawn = [self.judge(self.under(draw), draw) for draw in draws]
         shown = [each for each in plain.values() if self.headlines(each)]
         failures = self._failures()
         return Sensitivity(
@@ -438,7 +441,8 @@ class Study:
             for interval, middle in asked.items():
                 parameter, end, a, b = interval
                 needs = {n for name, _ in open_[interval] for n in plain[name].needs}
-                there = self.judge(self.under({parameter: middle}, needs))
+                one = {parameter: middle}
+                there = self.judge(self.under(one, needs), one)
                 for name, kind in open_[interval]:
                     holds = plain[name].says[kind]
                     says = there[name].says.get(kind) if name in there else None
@@ -513,10 +517,10 @@ def of_comparison(
     """
     labels = [(point.trace, point.design) for point in points]
 
-    def judge(each: Sequence[Run | None]) -> dict[str, Conclusion]:
+    def judge(each: Sequence[Run | None], _: Setting) -> dict[str, Conclusion]:
         return conclusions(labels, each)
 
-    first = next((each.over for each in judge(runs).values()), "")
+    first = next((each.over for each in judge(runs, {}).values()), "")
     several = len({point.trace for point in points}) > 1
     return Study(
         points,

@@ -32,8 +32,13 @@ impl Range {
 /// A range as a machine's file writes it.
 #[derive(Clone, Debug)]
 pub(super) enum Written {
-    /// `low`, `high`, `range`.
-    Between(Raw, Raw, String),
+    /// `low`, `high`, `range`; a timing's in nanoseconds if its key is written so.
+    Between {
+        low: Raw,
+        high: Raw,
+        in_ns: bool,
+        why: String,
+    },
     /// `inert`.
     Inert(String),
 }
@@ -48,6 +53,7 @@ pub(super) fn declared(key: &Row, value: Value) -> Option<Range> {
                 key,
                 value,
                 [&bare(low), &bare(high)],
+                false,
                 why,
                 &Settings::default(),
             )
@@ -67,7 +73,12 @@ pub(super) fn of_file(
 ) -> Result<Range, ConfigError> {
     match written {
         Written::Inert(why) => Ok(Range::Inert(why.clone())),
-        Written::Between(low, high, why) => between(key, current, [low, high], why, settings)
+        Written::Between {
+            low,
+            high,
+            in_ns,
+            why,
+        } => between(key, current, [low, high], *in_ns, why, settings)
             .map_err(|(problem, remedy)| ConfigError::key(place, key.name, problem, remedy)),
     }
 }
@@ -89,13 +100,14 @@ fn between(
     key: &Row,
     current: Value,
     [low, high]: [&Raw; 2],
+    in_ns: bool,
     why: &str,
     settings: &Settings,
 ) -> Result<Range, (String, String)> {
     let number = |raw: &Raw, what: &str| {
         let setting = Setting {
             raw: raw.clone(),
-            in_ns: false,
+            in_ns,
             place: Place {
                 file: "".into(),
                 line: None,

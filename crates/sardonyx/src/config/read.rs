@@ -200,9 +200,12 @@ impl Reader<'_> {
             return bad("is assumed without a why".to_owned());
         };
         let range = match (low, high, range, inert) {
-            (Some(low), Some(high), Some(range), None) => {
-                Some(Written::Between(raw(low), raw(high), text(range)?))
-            }
+            (Some(low), Some(high), Some(range), None) => Some(Written::Between {
+                low: raw(low),
+                high: raw(high),
+                in_ns: names::find(path).is_some_and(|(_, in_ns)| in_ns),
+                why: text(range)?,
+            }),
             (None, None, None, Some(inert)) => Some(Written::Inert(text(inert)?)),
             (None, None, None, None) => None,
             _ => return bad("has half a range".to_owned()),
