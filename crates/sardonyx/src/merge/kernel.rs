@@ -469,12 +469,14 @@ pub fn validate(
             } else {
                 mix.writes(&model.contents.own)
             };
-            for (pages, before) in &mix.processes {
-                if *before == Some(pass) {
-                    model.exit(pages.clone());
-                    holders.retain(|holder| holder.pages != *pages);
-                }
-            }
+            let exits = |holder: &Holder| {
+                let mut processes = mix.processes.iter();
+                processes.any(|(pages, before)| *before == Some(pass) && *pages == holder.pages)
+            };
+            let (gone, left): (Vec<Holder>, Vec<Holder>) = holders.into_iter().partition(exits);
+            holders = left;
+            let gone = gone.into_iter().map(|holder| holder.pages.clone());
+            let gone: Vec<Range<Page>> = gone.collect();
             for (page, bytes) in writes {
                 let holder = holders
                     .iter_mut()
@@ -486,6 +488,10 @@ pub fn validate(
                 }
             }
             holders.iter_mut().try_for_each(Holder::flush)?;
+            // The thread comes to the last one to exit first, and after all writes.
+            for pages in gone.into_iter().rev() {
+                model.exit(pages);
+            }
             if !one_pass(pass, sleep_ms, &mut tell)? {
                 return Ok(None);
             }
