@@ -723,7 +723,7 @@ def hanging(programs: Programs) -> str:
     return f"Over all combinations of what the paper leaves open, {'; '.join(sentences)}. "
 
 
-def headlines(asked: Asked) -> Headlines:
+def varied(asked: Asked) -> Headlines:
     """The runs of the headline claims: plain ones on the paper's number of cores."""
     scale = replace(TINY if asked.quick else QUICK, seed=asked.seed)
     programs = QUICK.swept if asked.quick else PAPERS
@@ -774,7 +774,7 @@ class EasyPm:
             claims,
             lambda comparison, _: tables(comparison),
             verdict=verdict,
-            headlines=headlines(asked),
+            headlines=varied(asked),
         )
 
 

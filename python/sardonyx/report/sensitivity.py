@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
+from collections.abc import Sequence
 from typing import Any
 
+from sardonyx.report.content import Block, Folded, Grid, Row, Td, Text, Th
 from sardonyx.report.figure import Cell, Figure, Head, Missing, Table, View, label, layout
 from sardonyx.runs.sensitivity import Headline, Sensitivity
 
@@ -109,14 +110,16 @@ def _bars(
     }
 
 
-def tables(found: Sensitivity) -> str:
-    """The flips, the flips of all together, and every key with its range, as HTML."""
+def tables(found: Sensitivity) -> list[Block]:
+    """The flips, the flips of all together, and every key with its range."""
     varied = sum(bool(key.tried) for key in found.keys)
-    parts = [f"<p>{escape(found.note)}</p>"] if found.note else []
+    parts: list[Block] = [Text(found.note)] if found.note else []
     parts.append(
-        f"<p>{varied} assumed keys at the ends of their ranges, one at a time, and {found.draws} "
-        f"draws of all together: {found.runs:,} runs. Of {found.conclusions} conclusions "
-        f"{len(found.by_conclusion())} flip under one key alone.</p>"
+        Text(
+            f"{varied} assumed keys at the ends of their ranges, one at a time, and {found.draws} "
+            f"draws of all together: {found.runs:,} runs. Of {found.conclusions} conclusions "
+            f"{len(found.by_conclusion())} flip under one key alone."
+        )
     )
     flips = [
         [
@@ -166,25 +169,20 @@ def tables(found: Sensitivity) -> str:
     heads = ["key", "value", "range", "why this value", "why this range", "designs"]
     parts.append(_table("The assumed keys and their ranges", heads, keys))
     if found.failures:
-        items = "".join(f"<li>{escape(each)}</li>" for each in found.failures)
-        parts.append(f"<p>Could not be run:</p><ul>{items}</ul>")
-    return "".join(parts)
+        parts.append(Text("Could not be run:"))
+        parts += [Text(each) for each in found.failures]
+    return parts
 
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _table(title: str, heads: list[str], rows: list[list[str]], *, opened: bool = False) -> str:
+def _table(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, opened: bool = False
+) -> Block:
     if not rows:
-        return f"<p>{escape(title)}: none.</p>"
-    head = "".join(f'<th class="name">{escape(each)}</th>' for each in heads)
-    body = "".join(
-        "<tr>" + "".join(f'<td class="name">{escape(cell)}</td>' for cell in row) + "</tr>"
-        for row in rows
-    )
-    return (
-        f"<details{' open' if opened else ''}><summary>{escape(title)} ({len(rows)})</summary>"
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        "</div></details>"
-    )
+        return Text(f"{title}: none.")
+    cells = [Row([Td(cell, "name") for cell in row]) for row in rows]
+    grid = Grid([Th(each, "name") for each in heads], cells)
+    return Folded(f"{title} ({len(rows)})", [grid], opened)
