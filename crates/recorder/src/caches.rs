@@ -464,7 +464,7 @@ impl Caches {
 
     /// The lines of these names have other names from now on: what was mapped there no longer is.
     pub fn forget(&mut self, names: std::ops::Range<u64>) {
-        for core in &self.cores {
+        for core in &self.cores[..self.in_use] {
             core.l1.forget_all(names.clone());
         }
     }

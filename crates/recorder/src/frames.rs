@@ -88,7 +88,7 @@ pub struct Given {
 }
 
 /// Places looked up last, by the low bits of the page.
-const LATEST: usize = 512;
+const LATEST: usize = 4096;
 const NOWHERE: (u64, u64) = (u64::MAX, 0);
 
 /// All pages of a process.
@@ -177,8 +177,12 @@ impl Frames {
     /// Where the page lies, if anywhere; as the kernel's walk through its tables.
     pub fn place(&mut self, page: u64) -> Option<Place> {
         let place = *self.table.get(&page)?;
-        self.latest[page as usize % LATEST] = (page << 1 | u64::from(!place.own), place.line);
+        self.remember(page, place);
         Some(place)
+    }
+
+    fn remember(&mut self, page: u64, place: Place) {
+        self.latest[page as usize % LATEST] = (page << 1 | u64::from(!place.own), place.line);
     }
 
     /// The same, for a look that changes nothing.
@@ -189,7 +193,7 @@ impl Frames {
     /// The page lies there from now on, and where that is a frame of its own its bytes can be read.
     pub fn put(&mut self, page: u64, place: Place) {
         self.table.insert(page, place);
-        self.latest[page as usize % LATEST] = NOWHERE;
+        self.remember(page, place);
         if let Some(frame) = place.frame() {
             self.owner.insert(frame, page);
         }

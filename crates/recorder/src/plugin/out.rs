@@ -43,6 +43,8 @@ pub struct Out {
     pub frames: Frames,
     /// Dirty lines of pages that are gone or cannot be read, as they were.
     pub captured: FxHashMap<u64, [u8; 64]>,
+    /// The lines of a frame that the kernel has cleared, while it does so.
+    pub zeros: std::ops::Range<u64>,
     /// Pages that are there and cannot be read.
     pub blind: HashSet<u64>,
     /// The reader wanted no more, and waits to be told what the caches hold.
@@ -78,6 +80,7 @@ impl Out {
             known: options.read_data.then(HashMap::new),
             frames: Frames::new(options.numbers, options.reuse),
             captured: FxHashMap::default(),
+            zeros: 0..0,
             blind: HashSet::new(),
             full: false,
             told: options.page_map.then(HashSet::new),
@@ -287,6 +290,7 @@ impl Out {
     pub fn bytes(&self, line: u64) -> Option<[u8; 64]> {
         match self.address(line) {
             Some(address) => Some(self.bytes_at(address)),
+            None if self.zeros.contains(&line) => Some([0; 64]),
             None if line / PAGE_LINES == ZERO && self.level == Level::Memory => Some([0; 64]),
             None => self.captured.get(&line).copied(),
         }

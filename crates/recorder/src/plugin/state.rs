@@ -249,6 +249,10 @@ impl State {
         {
             return place.line;
         }
+        if before.is_some() {
+            self.caches
+                .forget(page * PAGE_LINES..(page + 1) * PAGE_LINES);
+        }
         let line = self.out.maps.line(page * PAGE_BYTES);
         if line >= FILES {
             return self.settle_in(page, Place { line, own: true });
@@ -291,8 +295,6 @@ impl State {
 
     /// The page lies there; gives its first line.
     pub fn settle_in(&mut self, page: u64, place: Place) -> u64 {
-        self.caches
-            .forget(page * PAGE_LINES..(page + 1) * PAGE_LINES);
         self.out.frames.put(page, place);
         let frame = place.line / PAGE_LINES;
         if self.tell_frames && frame != ZERO {
@@ -384,8 +386,9 @@ impl State {
         let core = self.core(vcpu);
         for line in first..first + PAGE_LINES {
             (self.caches).access(core, line, NAMELESS, true, &mut self.out);
-            self.out.captured.insert(line, [0; 64]);
+            self.out.zeros = first..line + 1;
         }
+        self.out.zeros = 0..0;
         self.settled(first);
     }
 
@@ -410,6 +413,9 @@ impl State {
 
     /// From now on memory has the frame's bytes.
     fn settled(&mut self, first: u64) {
+        if self.out.captured.is_empty() {
+            return;
+        }
         for line in first..first + PAGE_LINES {
             self.out.captured.remove(&line);
         }
