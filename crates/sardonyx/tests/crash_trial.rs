@@ -88,8 +88,11 @@ fn the_hardware_log_undoes_what_programs_leave_at_every_cut() {
 #[test]
 fn designs_hold_whatever_is_chosen_where_no_paper_says() {
     let merging = ("medium.queues.group_merging", "member");
-    let cases: [(&str, &[(&str, &str)]); 9] = [
+    let again = ("medium.queues.remerging", "true");
+    let cases: [(&str, &[(&str, &str)]); 11] = [
         ("sca", &[merging]),
+        ("sca", &[merging, again]),
+        ("co-located", &[again]),
         ("fca", &[merging, ("medium.mapping", "dramsim2-2")]),
         ("esd-sound", &[merging, ("medium.regions_skew", "192")]),
         ("hw-log", &[merging]),
@@ -97,7 +100,7 @@ fn designs_hold_whatever_is_chosen_where_no_paper_says() {
             "hw-log",
             &[("log.reuse", "lifo"), ("log.placement", "packed")],
         ),
-        ("easy-pm", &[merging]),
+        ("easy-pm", &[merging, again]),
         (
             "easy-pm",
             &[("log.reuse", "lifo"), ("log.placement", "packed")],

@@ -99,12 +99,13 @@ fn mapping() -> impl Strategy<Value = Mapping> {
 
 fn params() -> impl Strategy<Value = EngineParams> {
     let unit = (0..40_000u64, 0..40_000u64);
-    let medium = (geometry(), mapping(), any::<bool>());
+    let medium = (geometry(), mapping(), any::<[bool; 2]>());
     (medium, timing(), queues(), 1..20usize, unit).prop_map(
-        |((geometry, mapping, by_member), timing, queues, ingress, unit)| {
+        |((geometry, mapping, [by_member, again]), timing, queues, ingress, unit)| {
             let mut params = preset();
             params.medium.geometry = geometry;
             params.medium.mapping = mapping;
+            params.medium.remerging = again;
             params.medium.group_merging = match by_member {
                 true => GroupMerging::Member,
                 false => GroupMerging::All,

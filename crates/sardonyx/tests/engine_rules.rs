@@ -296,6 +296,7 @@ fn rule_5_a_group_merges_as_a_whole_or_not_at_all() {
 fn rule_5_a_group_merges_by_member_where_the_medium_says_so_and_at_one_instant_still() {
     let mut params = params();
     params.medium.group_merging = GroupMerging::Member;
+    params.medium.remerging = true;
     let queues = &mut params.medium.queues;
     (queues.writes, queues.counter_writes) = (3, 1);
     (queues.high_watermark, queues.low_watermark) = (4, 0);

@@ -8,7 +8,8 @@ use crate::medium::layout::REGIONS_SKEW;
 use crate::medium::mapping::MAPPING;
 use crate::medium::params::{
     AccessEnergy, COPIES_SKEW, CachesParams, CoreParams, EngineParams, FRAMES, GROUP_MERGING,
-    Geometry, MediumParams, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, Think, Timing, UnitParams,
+    Geometry, MediumParams, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING, Think, Timing,
+    UnitParams,
 };
 use crate::settings::{Key, Kind, Row};
 
@@ -30,6 +31,7 @@ static ALL: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         Timing::ROWS,
         Queues::ROWS,
         std::slice::from_ref(&GROUP_MERGING.row),
+        std::slice::from_ref(&REMERGING.row),
         AccessEnergy::ROWS,
         UnitParams::ROWS,
         std::slice::from_ref(&FRAMES.row),

@@ -263,13 +263,19 @@ impl Engine {
     }
 
     /// The store step of the queued write of the same line, if it holds its slot and has not left
-    /// its queue.
+    /// its queue. What the line's last write was merged with is that too, if the medium says so.
     fn mergeable(&self, accept: Step) -> Option<Step> {
         let before = Step(self.plan.steps.get(accept).sequence);
         if !self.params.medium.queues.coalescing || before == Step::PAST {
             return None;
         }
-        let target = Step(before.0 + 1);
+        let mut target = Step(before.0 + 1);
+        while !self.plan.steps.is_finished(target)
+            && self.plan.steps.get(target).action == Action::Coalesced
+            && self.params.medium.remerging
+        {
+            target = Step(self.plan.steps.get(target).sequence);
+        }
         if self.plan.steps.is_finished(target) {
             return None;
         }
@@ -302,7 +308,8 @@ impl Engine {
         self.plan.contents.overlay.drop_payload(from);
         self.service[Kind::Write as usize].short_cuts += 1;
         let store = Step(accept.0 + 1);
-        self.plan.steps.get_mut(store).action = Action::Coalesced;
+        let merged = self.plan.steps.get_mut(store);
+        (merged.action, merged.sequence) = (Action::Coalesced, target.0);
         self.end(accept);
         self.release_store(store);
     }

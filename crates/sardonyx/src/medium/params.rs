@@ -163,6 +163,9 @@ keys! {
                  ready bit an entry, which cannot say that half of it waits for a partner"),
         "With coalescing, writes that are accepted together (a line and its counter) are merged all or \
          none, or each member by itself; they are durable at one instant either way";
+    REMERGING: bool = flag("medium.queues.remerging", false),
+        Assumed("no paper says; an entry of a queue that finds lines by their address could take any number"),
+        "With coalescing, a queued write takes a third write of its line and more, not only a second";
 }
 
 section! {
@@ -187,6 +190,8 @@ pub struct MediumParams {
     pub queues: Queues,
     /// How groups of writes are merged with queued ones.
     pub group_merging: GroupMerging,
+    /// A queued write that another was merged with takes a third.
+    pub remerging: bool,
     /// What an access costs.
     pub energy: AccessEnergy,
     /// Writes a cell survives, for lifetimes.
@@ -210,6 +215,7 @@ impl MediumParams {
             timing: Timing::of(settings),
             queues,
             group_merging: settings.get(&GROUP_MERGING),
+            remerging: settings.get(&REMERGING),
             energy: AccessEnergy::of(settings),
             endurance: settings.named("medium.endurance"),
         }

@@ -84,7 +84,8 @@ pub(crate) struct Record {
     pub critical: Critical,
     /// When a medium access entered its queue, in picoseconds; 0 before.
     pub queued: u64,
-    /// A store's place in the order of acceptance; an accept step's earlier write of the line.
+    /// A store's place in the order of acceptance, or the store that it was merged with; an accept step's
+    /// earlier write of the line.
     pub sequence: u64,
     /// The first step that waits for this one, as step << 2 | dependency slot; 0 for none.
     waiters: u64,
