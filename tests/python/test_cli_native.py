@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -100,13 +101,15 @@ def test_a_cut_is_a_sound_trace(tmp_path: Path) -> None:
 
 def bursty(path: Path, burst: int, others: int) -> None:
     """A trace of other writes, each after a gap, and one burst."""
-    columns = [("gap", pa.uint32()), ("thread", pa.uint16()), ("op", pa.uint8())]
-    schema = pa.schema([*columns, ("line", pa.uint64()), ("data", pa.binary(64))])
     gaps = [9] * others + [0] * burst
-    lines = range(len(gaps))
-    table = pa.table(
-        [gaps, [0] * len(gaps), [1] * len(gaps), lines, [bytes(64)] * len(gaps)], schema=schema
-    )
+    columns: dict[str, Any] = {
+        "gap": pa.array(gaps, pa.uint32()),
+        "thread": pa.array([0] * len(gaps), pa.uint16()),
+        "op": pa.array([1] * len(gaps), pa.uint8()),
+        "line": pa.array(range(len(gaps)), pa.uint64()),
+        "data": pa.array([bytes(64)] * len(gaps), pa.binary(64)),
+    }
+    table = pa.table(columns)
     pq.write_table(table, path, compression="zstd")
 
 
@@ -134,11 +137,11 @@ def test_doubtful_means_are_said_on_the_terminal_in_json_and_in_the_report(tmp_p
     traces = json.loads((tmp_path / "out/results.json").read_text())["traces"]
     assert [len(trace["info"]["warnings"]) for trace in traces] == [1, 1, 0]
     for name in names:
-        words = told.get(name.removesuffix(".parquet"))
+        doubt = told.get(name.removesuffix(".parquet"))
         info = sardonyx("trace", "info", name, "--plot", "plot.html", where=tmp_path)
         drawn = (tmp_path / "plot.html").read_text()
-        assert ("warning:" in info.stdout) == (WARNED in drawn) == (words is not None)
-        assert words is None or (words in info.stdout and words in drawn)
+        assert ("warning:" in info.stdout) == (WARNED in drawn) == (doubt is not None)
+        assert doubt is None or (doubt in info.stdout and doubt in drawn)
 
 
 def test_a_changed_byte_is_found_by_every_reader(tmp_path: Path) -> None:
