@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +18,7 @@ from sardonyx import _core
 
 pytestmark = pytest.mark.native
 TRACES = Path(__file__).resolve().parents[2] / "traces"
+WARNED = '<p class="note">Warning:'
 SHORT = ("--limit", "3000")
 
 
@@ -95,6 +97,102 @@ def test_a_cut_is_a_sound_trace(tmp_path: Path) -> None:
     sardonyx("trace", "check", "cut.parquet", where=tmp_path)
     info = sardonyx("trace", "info", "cut.parquet", "--json", "-", where=tmp_path)
     assert json.loads(info.stdout)["records"] == 500
+
+
+def bursty(path: Path, burst: int, others: int) -> None:
+    """A trace of other writes, each after a gap, and one burst."""
+    gaps = [9] * others + [0] * burst
+    columns: dict[str, Any] = {
+        "gap": pa.array(gaps, pa.uint32()),
+        "thread": pa.array([0] * len(gaps), pa.uint16()),
+        "op": pa.array([1] * len(gaps), pa.uint8()),
+        "line": pa.array(range(len(gaps)), pa.uint64()),
+        "data": pa.array([bytes(64)] * len(gaps), pa.binary(64)),
+    }
+    table = pa.table(columns)
+    pq.write_table(table, path, compression="zstd")
+
+
+def test_doubtful_means_are_said_on_the_terminal_in_json_and_in_the_report(tmp_path: Path) -> None:
+    bursty(tmp_path / "burst.parquet", 199, 1801)
+    bursty(tmp_path / "few.parquet", 0, 300)
+    bursty(tmp_path / "fine.parquet", 0, 1000)
+    names = ["burst.parquet", "few.parquet", "fine.parquet"]
+    told = {
+        "burst": "10.0 % of the writes come in bursts",
+        "few": "300 writes are too few for a mean",
+    }
+    compare = ("compare", *names, "--designs", "baseline,esd")
+    ended = sardonyx(*compare, "--out", "out", where=tmp_path)
+    shown = " ".join(ended.stdout.split())
+    page = (tmp_path / "out/report.html").read_text()
+    for name, words in told.items():
+        assert f"warning: {name}: {words}" in shown
+        assert f"Warning: {name}: {words}" in page
+    assert shown.count("warning:") == page.count(WARNED) == 2
+    assert "counter cache 512 KB, EFIT 512 KB" in shown
+    assert "burst 2,000 10.0 %" in shown
+    again = sardonyx("report", "out", where=tmp_path)
+    assert " ".join(again.stdout.split()).count("warning:") == 2
+    traces = json.loads((tmp_path / "out/results.json").read_text())["traces"]
+    assert [len(trace["info"]["warnings"]) for trace in traces] == [1, 1, 0]
+    for name in names:
+        doubt = told.get(name.removesuffix(".parquet"))
+        info = sardonyx("trace", "info", name, "--plot", "plot.html", where=tmp_path)
+        drawn = (tmp_path / "plot.html").read_text()
+        assert ("warning:" in info.stdout) == (WARNED in drawn) == (doubt is not None)
+        assert doubt is None or (doubt in info.stdout and doubt in drawn)
+
+
+def test_a_changed_byte_is_found_by_every_reader(tmp_path: Path) -> None:
+    sardonyx("trace", "synth", "rung-60", "a.parquet", "--records", "3000", where=tmp_path)
+    whole = (tmp_path / "a.parquet").read_bytes()
+    said = sardonyx("trace", "check", "a.parquet", where=tmp_path).stdout
+    assert said == "a.parquet: 3,000 records, sound\n"
+    (tmp_path / "sweep.toml").write_text('[sweep]\ntraces = ["a.parquet"]\ndesigns = ["esd"]\n')
+    commands = [
+        ("trace", "check", "a.parquet"),
+        ("trace", "info", "a.parquet"),
+        ("trace", "cut", "a.parquet", "b.parquet"),
+        ("trace", "convert", "a.parquet", "b.parquet"),
+        ("trace", "convert", "a.parquet", "b.nvt", "--to", "nvmain"),
+        ("trace", "mix", "a.parquet", "a.parquet", "-o", "b.parquet"),
+        ("compare", "a.parquet"),
+        ("compare", "a.parquet", "--designs", "esd", "--warmup", "10%"),
+    ]
+    places = (9, 5000, len(whole) // 2, -700, -1200, -300, -12, -6)
+    for at, command in zip(places, commands, strict=True):
+        changed = bytearray(whole)
+        changed[at] ^= 0x10
+        (tmp_path / "a.parquet").write_bytes(changed)
+        ended = sardonyx(*command, where=tmp_path, status=2)
+        line = ended.stderr.splitlines()[-1]
+        assert line.startswith("error: a.parquet") and "record or copy the trace again" in line
+        assert not (tmp_path / "b.parquet").exists() and not (tmp_path / "b.nvt").exists()
+    outcome = sardonyx("sweep", "sweep.toml", "--out", "swept", where=tmp_path, status=1)
+    assert "a.parquet: is damaged" in outcome.stdout
+
+
+def test_a_trace_without_checksums_is_read_and_said_to_have_none(tmp_path: Path) -> None:
+    bursty(tmp_path / "old.parquet", 0, 40)
+    said = sardonyx("trace", "check", "old.parquet", where=tmp_path).stdout
+    assert said.endswith("40 records, sound as far as can be seen; no checksums\n")
+    sardonyx("trace", "convert", "old.parquet", "new.parquet", where=tmp_path)
+    assert sardonyx("trace", "check", "new.parquet", where=tmp_path).stdout.endswith("sound\n")
+    old, new = (
+        json.loads(sardonyx("trace", "info", name, "--json", "-", where=tmp_path).stdout)
+        for name in ("old.parquet", "new.parquet")
+    )
+    assert (old.pop("checksums"), new.pop("checksums")) == ("none", "all")
+    assert old == new
+    # Other tools check the pages.
+    pq.read_table(tmp_path / "new.parquet", page_checksum_verification=True)
+    changed = bytearray((tmp_path / "new.parquet").read_bytes())
+    column = pq.read_metadata(tmp_path / "new.parquet").row_group(0).column(3)
+    changed[column.data_page_offset + column.total_compressed_size - 1] ^= 1
+    (tmp_path / "new.parquet").write_bytes(changed)
+    with pytest.raises(OSError, match="CRC"):
+        pq.read_table(tmp_path / "new.parquet", page_checksum_verification=True)
 
 
 @pytest.fixture(scope="module")

@@ -188,6 +188,8 @@ def _trace(rng: random.Random, name: str) -> dict[str, Any]:
             "footprint_lines": 50_000,
             "distinct_contents": 50_000,
             "duplicate_rate": 0.33 + 0.66 * rng.random(),
+            "burst_write_share": 0.01,
+            "footprint_bytes": 5 << 20,
             "zero_rate": 0.1 * rng.random(),
             "silent_write_rate": 0.05,
             "locality": [

@@ -145,7 +145,7 @@ def test_a_trace_alone_has_a_page_of_its_own_figures(tmp_path: Path) -> None:
     )
     text = (tmp_path / "trace.html").read_text()
     articles = re.findall(r'<article id="([^"]+)" class="figure"', text)
-    assert articles == ["duplicates", "locality", "collisions"]
+    assert articles == ["worth", "duplicates", "locality", "collisions"]
     assert "Trace report" in text
     assert "#assumed" not in text
     parsed = _Links()

@@ -66,7 +66,7 @@ fn small() -> Vec<u8> {
             gap: u32::from(i) * 100,
             thread: u16::from(i % 2),
             op,
-            line: Virtual(1 << 30 | u64::from(i) * 3),
+            line: Virtual((1 << 30) + u64::from(i) * 3),
             data: op.is_write().then_some([i / 4; 64]),
         };
         let site = (i % 3 == 0).then_some(u32::from(i));

@@ -13,11 +13,11 @@ from sardonyx.runs.results import Results, Trace
 
 #: A machine's tables on chip by the design that has them; ``""`` is every design.
 TABLES = (
-    ("", "counter cache", ("encryption", "counter_cache", "bytes")),
-    ("esd", "EFIT", ("esd", "efit_bytes")),
-    ("esd", "AMT cache", ("esd", "amt_bytes")),
-    ("dedup-sha1", "fingerprints of dedup-sha1", ("dedup_sha1", "fingerprint_cache", "bytes")),
-    ("dewrite", "fingerprints of dewrite", ("dewrite", "fingerprint_cache", "bytes")),
+    ("", "counter cache", "encryption.counter_cache.bytes"),
+    ("esd", "EFIT", "esd.efit_bytes"),
+    ("esd", "AMT cache", "esd.amt_bytes"),
+    ("dedup-sha1", "fingerprints of dedup-sha1", "dedup_sha1.fingerprint_cache.bytes"),
+    ("dewrite", "fingerprints of dewrite", "dewrite.fingerprint_cache.bytes"),
 )
 
 
@@ -60,10 +60,8 @@ def warnings(traces: Sequence[Trace]) -> list[str]:
 def tables(results: Results) -> list[tuple[str, int]]:
     """The sizes of the machine's tables that the designs of these results have."""
     found = []
-    for design, name, path in TABLES:
-        value: object = results.machine.parameters
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
+    for design, name, key in TABLES:
+        value = results.machine.parameters.get(key)
         if isinstance(value, int) and (not design or design in results.designs):
             found.append((name, value))
     return found
