@@ -304,7 +304,7 @@ def test_what_fits_on_a_full_disk_stays(room: int, missing: str, tmp_path: Path)
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
-    command = [*PROGRAM, "compare", "synth:rung-60", "--limit", "300", "--no-sensitivity"]
+    command = [*PROGRAM, "compare", "synth:rung-60", "--limit", "300"]
     ended = subprocess.run(
         [*command, "--out", str(out)],
         preexec_fn=little_room, capture_output=True, text=True, check=False,
