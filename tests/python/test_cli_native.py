@@ -54,7 +54,7 @@ def test_results_do_not_depend_on_threads(tmp_path: Path) -> None:
     answers = []
     for jobs in ("1", "2"):
         where = tmp_path / jobs
-        options = ("--limit", "3000", "-j", jobs, "--out", str(where))
+        options = ("--limit", "3000", "--cache-sizes", "-j", jobs, "--out", str(where))
         sardonyx("compare", str(TRACES / "x264.parquet"), *options, where=tmp_path)
         document = json.loads((where / "results.json").read_text())
         assert len(document["runs"]) == 4 + 18
