@@ -211,7 +211,7 @@ def written_claim(value: float | None, unit: Unit) -> str:
         case "x":
             return f"{value:.2f}×"
         case _:
-            return f"{value:,.4g}"
+            return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}"
 
 
 def written_gap(row: ClaimRow) -> tuple[str, str]:

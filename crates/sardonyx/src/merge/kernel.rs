@@ -488,10 +488,7 @@ pub fn validate(
                 }
             }
             holders.iter_mut().try_for_each(Holder::flush)?;
-            // The thread comes to the last one to exit first, and after all writes.
-            for pages in gone.into_iter().rev() {
-                model.exit(pages);
-            }
+            model.exit(&gone);
             if !one_pass(pass, sleep_ms, &mut tell)? {
                 return Ok(None);
             }
@@ -517,7 +514,7 @@ pub fn validate(
             "pages": mix.pages,
             "passes": mix.passes,
             "processes": mix.processes.len(),
-            "exits": mix.processes.iter().filter(|(_, before)| before.is_some()).count(),
+            "exit_before_pass": mix.processes.iter().map(|(_, before)| before).collect::<Vec<_>>(),
             "set": mix.sets.iter().map(|(_, key, value)| [*key, value]).collect::<Vec<_>>(),
             "pages_scanned": scanned,
             "ksmd_ns_a_page": cpu.map(|ns| ns as f64 / scanned.max(1) as f64),

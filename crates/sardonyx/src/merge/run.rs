@@ -67,9 +67,8 @@ impl<S: Search> Runner for Run<'_, S> {
                 Change::Went => self.ksm.unmap(page),
             }
         }
-        for pages in self.ksm.contents.exited() {
-            self.ksm.exit(pages);
-        }
+        let exited = self.ksm.contents.exited();
+        self.ksm.exit(&exited);
         self.ksm.pass(&mut tell)
     }
 

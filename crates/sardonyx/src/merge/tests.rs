@@ -370,9 +370,10 @@ fn what_a_process_held_that_has_exited_makes_room_before_the_others_are_scanned(
         (0..2).for_each(|_| assert!(ksm.pass(&mut |_| true)));
         (1..3).for_each(|page| ksm.map(page));
         (0..1).for_each(|_| assert!(ksm.pass(&mut |_| true)));
+        let gone: std::ops::Range<Page> = 3..5;
         match exits {
-            true => ksm.exit(3..5),
-            false => (3..5).for_each(|page| ksm.unmap(page)),
+            true => ksm.exit(&[gone]),
+            false => gone.for_each(|page| ksm.unmap(page)),
         }
         assert!(ksm.pass(&mut |_| true));
         let c = ksm.counters();

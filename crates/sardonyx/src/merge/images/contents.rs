@@ -340,9 +340,9 @@ impl<'i> View<'i> {
         changes
     }
 
-    /// The pages of processes that have exited since the last pass, the last one first.
+    /// The pages of processes that have exited since the last pass.
     pub fn exited(&self) -> Vec<Range<Page>> {
-        let machines = self.images.machines.iter().zip(&self.chosen).rev();
+        let machines = self.images.machines.iter().zip(&self.chosen);
         let now = machines.filter(|(machine, chosen)| {
             **chosen && machine.ended.is_some_and(|pass| pass as usize == self.pass)
         });

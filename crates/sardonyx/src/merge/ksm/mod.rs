@@ -245,11 +245,14 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.item(page).maps = Maps::Nothing;
     }
 
-    /// A process has exited, which had these pages. The thread comes to it first in its next pass, wherever
-    /// its turn would have been (`__ksm_exit` in the kernel), and drops all that it keeps for the pages.
-    pub fn exit(&mut self, pages: Range<Page>) {
-        for page in pages {
+    /// Processes have exited since the last pass, in that order, which had these pages; to be said after all
+    /// writes. The thread comes to them first in its next pass, the last one before the others, wherever their
+    /// turn would have been (`__ksm_exit` in the kernel), and drops all that it keeps for the pages.
+    pub fn exit(&mut self, processes: &[Range<Page>]) {
+        for page in processes.iter().cloned().flatten() {
             self.unmap(page);
+        }
+        for page in processes.iter().rev().cloned().flatten() {
             self.forget(page);
         }
     }
