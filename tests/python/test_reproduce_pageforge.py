@@ -89,11 +89,11 @@ def test_the_split_of_the_threads_time_adds_up_to_its_share(comparison: Comparis
     costs = Costs(comparison.results)
     for app in costs.applications:
         known = {
-            part: costs.metric(app, "ksm", f"thread_{part}_cycles_a_page", pageforge.MERGING) or 0
+            part: costs.metric(app, "ksm", f"thread_{part}_cycles_a_page", MERGING) or 0
             for part in ("compare", "hash", "other")
         }
         for part in ("compare", "hash"):
-            share = costs.metric(app, "ksm", f"thread_{part}_share", pageforge.MERGING)
+            share = costs.metric(app, "ksm", f"thread_{part}_share", MERGING)
             assert share == pytest.approx(known[part] / sum(known.values()))
 
 
