@@ -339,8 +339,8 @@ fn a_guest_gets_its_core_when_the_scheduler_says() {
             woken,
         };
         let mut thread = Thread::new(&costs, 2, queries::Draw::new(0, 3));
-        let stays = |at: &u64| thread.has(0, us(*at), &costs, &guest);
-        let left = (0..20_000).step_by(100).skip_while(stays).next();
+        let mut has = |at: u64| thread.has(0, us(at), &costs, &guest);
+        let left = (0..20_000).step_by(100).find(|at| !has(*at));
         assert_eq!(left, Some(leaves), "{sets:?} from {from}");
     }
 }
