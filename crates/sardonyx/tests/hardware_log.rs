@@ -119,10 +119,10 @@ fn buckets_come_back_in_the_order_that_is_chosen() {
         let lines = |reuse| {
             let chosen = [("log.reuse", reuse), ("log.buckets", "8")];
             let mut system = system(design, &chosen, &spec("array-swap", 64, 50), 1);
-            system.engine().keep_log();
+            system.memory().keep_log();
             let outcome = system.run(&mut |_| true);
             outcome.unwrap_or_else(|error| panic!("{design}: {error}"));
-            let log = system.engine().take_log();
+            let log = system.memory().take_log();
             let written = log.iter().filter_map(|command| match command.kind {
                 CommandKind::Write { .. } => Some(command.place),
                 _ => None,

@@ -7,8 +7,8 @@
 use super::mapping::{MAPPING, Mapping};
 use crate::line::LINE_BYTES;
 use crate::settings::{
-    AnyKey, Doubt, Kind, Origin, Row, Setting, Settings, Value, Word, clock, keys, latency, rows, section,
-    words,
+    AnyKey, Doubt, Kind, Origin, Row, Setting, Settings, Value, Word, clock, keys, latency, rows,
+    section, words,
 };
 use crate::units::{Energy, Time};
 
