@@ -33,7 +33,7 @@ from sardonyx.runs.sensitivity import (
 )
 from sardonyx.runs.sources import SYNTH, ProgramSource, SynthSource, known_programs
 from sardonyx.sweeps import reading
-from sardonyx.sweeps.folder import ROW, Folder, Index
+from sardonyx.sweeps.folder import RESULTS, ROW, Folder, Index
 from sardonyx.sweeps.kinds import BOOKED
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Sweep, View
@@ -151,6 +151,22 @@ def ranges(machine: str, overrides: Sequence[tuple[str, str]]) -> list[Range]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Sweep:
+    """A sweep that is to be run: its points and settings, each with its number in the plan."""
+
+    plan: Plan
+    folder: Folder
+    rows: Sequence[tuple[int, Setting, int]]
+
+    @property
+    def done(self) -> int:
+        """Points that were done before."""
+        index = Index(self.folder)
+        index.refresh()
+        return sum(point.name in index for point in self.plan.points()) if len(index) else 0
+
+
 @dataclass(slots=True)
 class Study:
     """Points that have been run, what they conclude, and where their variations are kept.
@@ -177,6 +193,11 @@ class Study:
 
     def ask(self, asked: Iterable[tuple[int, Setting]]) -> None:
         """Have these points under these settings run; what was run before is found again."""
+        for sweep in self._sweeps(asked):
+            self._run(sweep)
+
+    def _sweeps(self, asked: Iterable[tuple[int, Setting]]) -> list[_Sweep]:
+        """The sweeps that run what is not known; what cannot be run is known at once."""
         wanted = {
             (number, frozenset(setting.items())): None
             for number, setting in asked
@@ -191,8 +212,7 @@ class Study:
             row = self._row(number, setting)
             names = tuple(sorted(name for name in row if "." not in name))
             groups.setdefault(names, []).append((number, setting, row))
-        for _, rows in sorted(groups.items()):
-            self._run(rows)
+        return [self._sweep(rows) for _, rows in sorted(groups.items())]
 
     def get(self, number: int, setting: Setting) -> Run | None:
         """The run of a point under a setting; nothing of one that failed."""
@@ -272,7 +292,7 @@ class Study:
             row |= {} if source.limit is None else {"limit": source.limit}
         return row | dict(self._overrides(number, setting))
 
-    def _run(self, rows: Sequence[tuple[int, Setting, dict[str, Any]]]) -> None:
+    def _sweep(self, rows: Sequence[tuple[int, Setting, dict[str, Any]]]) -> _Sweep:
         """One sweep over rows with the same options."""
         keys = sorted({name for _, _, row in rows for name in row if "." in name})
         plain: dict[int, Mapping[str, Any]] = {}
@@ -296,10 +316,17 @@ class Study:
         folder = Folder(self.folder / plan.id)
         plan = reading.read(document, folder.before)
         folder.check(plan)
-        with self.shown(plan) as view:
-            Sweep(plan, folder, self.workers, view=view).run()
-        answers = _answers(plan, folder)
-        for (number, setting, _), place in zip(rows, places, strict=True):
+        whose = [
+            (number, setting, place)
+            for (number, setting, _), place in zip(rows, places, strict=True)
+        ]
+        return _Sweep(plan, folder, whose)
+
+    def _run(self, sweep: _Sweep) -> None:
+        with self.shown(sweep.plan) as view:
+            Sweep(sweep.plan, sweep.folder, self.workers, view=view).run()
+        answers = _answers(sweep.plan, sweep.folder)
+        for number, setting, place in sweep.rows:
             self._known[number, frozenset(setting.items())] = self._answer(number, answers[place])
 
     def _answer(self, number: int, row: Mapping[str, Any]) -> Run | str:
@@ -340,8 +367,10 @@ class Study:
         draws = self._draws([key for key in keys if key.ends and key.parameter != CORES])
         single = [(n, {key.parameter: end}) for key, end in alone for n in used[key]]
         together = [(n, own) for draw in draws for n in everything if (own := self.own(n, draw))]
-        self._tell(len({key.parameter for key, _ in alone}), single, together)
-        self.ask([*single, *together])
+        sweeps = self._sweeps([*single, *together])
+        self._tell(len({key.parameter for key, _ in alone}), single, together, sweeps)
+        for sweep in sweeps:
+            self._run(sweep)
         plain = self.judge(self.runs, {})
         judged = {
             (key.parameter, end): self.judge(self.under(one), one)
@@ -389,6 +418,7 @@ class Study:
         keys: int,
         single: Sequence[tuple[int, Setting]],
         together: Sequence[tuple[int, Setting]],
+        sweeps: Sequence[_Sweep],
     ) -> None:
         """How much there is to do, and about how long that takes."""
 
@@ -399,8 +429,11 @@ class Study:
             return factor * requests / speed if requests and speed else 0.0
 
         workers = self.workers or scheduler.processors()
-        total = sum(seconds(*each) for each in (*single, *together)) / workers
-        about = f"about {_duration(total)} on {workers} workers" if total else "a while"
+        found = sum(sweep.done for sweep in sweeps)
+        left = 1 - found / max(1, sum(sweep.plan.count for sweep in sweeps))
+        total = left * sum(seconds(*each) for each in (*single, *together)) / workers
+        about = f"{found:,} were done before, " * bool(found)
+        about += f"about {_duration(total)} on {workers} workers"
         self.say(
             f"sensitivity: {len(single):,} runs of {keys} assumed keys one at a time, "
             f"{len(together):,} of {self.draws} draws of all together: {about}; then the values "
@@ -543,21 +576,12 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min"
 
 
-def _answers(plan: Plan, folder: Folder) -> list[dict[str, Any]]:
+def _answers(folder: Folder) -> list[dict[str, Any]]:
     """The rows of a sweep's results, by number."""
     import pyarrow.parquet as pq
 
-    from sardonyx.sweeps.folder import RESULTS
-
     rows: list[dict[str, Any]] = pq.read_table(folder.path / RESULTS).to_pylist()
     return rows
-
-
-def done(plan: Plan, folder: Folder) -> int:
-    """Points of a plan that were done before."""
-    index = Index(folder)
-    index.refresh()
-    return sum(point.name in index for point in plan.points())
 
 
 def _headline(each: Conclusion, drawn: Sequence[Mapping[str, Conclusion]]) -> Headline:
