@@ -325,7 +325,7 @@ class Study:
     def _run(self, sweep: _Sweep) -> None:
         with self.shown(sweep.plan) as view:
             Sweep(sweep.plan, sweep.folder, self.workers, view=view).run()
-        answers = _answers(sweep.plan, sweep.folder)
+        answers = _answers(sweep.folder)
         for number, setting, place in sweep.rows:
             self._known[number, frozenset(setting.items())] = self._answer(number, answers[place])
 
