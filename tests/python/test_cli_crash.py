@@ -160,7 +160,7 @@ def test_the_stages_of_a_transaction_are_counted(tmp_path: Path) -> None:
         (("btree", "-d", "hw-log", "--mutant", "no-fence-after-log"), "leave the mutant or the"),
         (("btree", "-d", "easy-pm", "--stages"), "leave --stages or the design out"),
         (("btree", "--no-log", "--mutant", "no-fence-after-log"), "no log to plant"),
-        (("btree", "--no-log", "--stages"), "stages are those of a log"),
+        (("btree", "--no-log", "--stages"), "--no-log: does nothing with --stages"),
         (("btree", "--platform", "ups"), "--platform"),
         (("btree", "--cuts", "some"), "--cuts some"),
         (("btree", "--transaction-size", "65"), "multiple of 64"),
