@@ -226,10 +226,15 @@ fn rule_4_units_are_taken_in_the_order_of_readiness() {
 }
 
 fn pair(plan: &mut Plan, places: [u64; 2]) -> Stored {
+    pair_of(plan, places, 2)
+}
+
+/// The second write has these words.
+fn pair_of(plan: &mut Plan, places: [u64; 2], words: u8) -> Stored {
     let [data, counter] = places.map(Place);
     let data = plan.write(data, At::past(&A), Step::PAST);
     let (a, past, queue) = (At::past(&A), Step::PAST, Queue::Counter);
-    let counter = plan.write_words(counter, a, 2, None, past, queue);
+    let counter = plan.write_words(counter, a, words, None, past, queue);
     plan.group(&[data, counter]);
     Stored::at(plan.both(data.accepted, counter.accepted))
 }
@@ -309,7 +314,7 @@ fn rule_5_a_group_merges_by_member_where_the_medium_says_so_and_at_one_instant_s
     engine.keep_journal();
     for (tag, line) in [0, 1].into_iter().enumerate() {
         request(&mut engine, Kind::Write, tag as u64, |plan| {
-            pair(plan, [line, 100])
+            pair_of(plan, [line, 100], 1 << line)
         });
     }
     assert_eq!(engine.answers().count(), 2, "one counter slot is enough");
@@ -319,10 +324,14 @@ fn rule_5_a_group_merges_by_member_where_the_medium_says_so_and_at_one_instant_s
         Stored::at(plan.write(Place(1), At::past(&B), Step::PAST).accepted)
     });
     assert_eq!(engine.service(Kind::Write).short_cuts, 2);
-    request(&mut engine, Kind::Write, 3, |plan| pair(plan, [2, 100]));
+    request(&mut engine, Kind::Write, 3, |plan| {
+        pair_of(plan, [2, 100], 1 << 2)
+    });
     engine.answers().for_each(drop);
     // No data slot is free, so its counter is not merged either.
-    request(&mut engine, Kind::Write, 4, |plan| pair(plan, [3, 100]));
+    request(&mut engine, Kind::Write, 4, |plan| {
+        pair_of(plan, [3, 100], 1 << 3)
+    });
     assert_eq!(engine.answers().count(), 0);
     assert_eq!(engine.service(Kind::Write).short_cuts, 3);
     engine.run_to_rest();
@@ -333,7 +342,7 @@ fn rule_5_a_group_merges_by_member_where_the_medium_says_so_and_at_one_instant_s
     });
     assert_eq!(groups.collect::<Vec<_>>(), [2, 2, 1, 2, 2]);
     let line = engine.image().read(Place(100)).expect("written");
-    assert_eq!((line[0], line[8], line[16], line[24]), (0, 1, 2, 3));
+    assert_eq!([0, 8, 16, 24, 32].map(|at| line[at]), [1, 1, 1, 1, 0]);
     assert_eq!(engine.image().read(Place(1)), Some(B));
 }
 
