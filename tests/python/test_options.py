@@ -123,11 +123,12 @@ SAMPLES: dict[str, str] = {
     "trace convert --from": "dramsim3",
     "trace convert --to": "sardonyx",
     "trace record --level": "cpu",
+    "trace record --pages": "random:5",
 }
 #: Where answers go, and how many threads make them: no part of a question.
 PLACES = {"--json", "--out", "--html", "--plot", "--jobs", "--socket", "--output"}
 #: And what is asked when there is a first answer.
-PLACES |= {"crash-test --designs"}
+PLACES |= {"crash-test --designs", "compare --sensitivity", "reproduce --sensitivity"}
 #: What answers at once and does no work.
 LOOKED_UP = {
     "check_job", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",
