@@ -35,14 +35,8 @@ pub fn reference() -> String {
             "| `{name}` | `{stack}` | {line} | {source} | {promise} |"
         );
     }
-    let kinds: [(&str, fn(AnyLayer) -> bool); 4] = [
-        ("Loggings", |layer| matches!(layer, AnyLayer::Logging(_))),
-        ("Mappings", |layer| matches!(layer, AnyLayer::Mapping(_))),
-        ("Policies", |layer| matches!(layer, AnyLayer::Policy(_))),
-        ("Integrity", |layer| matches!(layer, AnyLayer::Integrity(_))),
-    ];
-    for (title, is) in kinds {
-        let of_kind = designs::built_in().filter(|layer| is(*layer));
+    for title in ["Loggings", "Mappings", "Policies", "Integrity"] {
+        let of_kind = designs::built_in().filter(|layer| layer.kind() == title);
         layers(&mut out, title, of_kind.map(AnyLayer::about));
     }
     keys_by_section(&mut out);

@@ -219,6 +219,16 @@ pub enum AnyLayer {
 }
 
 impl AnyLayer {
+    /// What layers of its kind are called.
+    pub fn kind(self) -> &'static str {
+        match self {
+            AnyLayer::Logging(_) => "Loggings",
+            AnyLayer::Mapping(_) => "Mappings",
+            AnyLayer::Policy(_) => "Policies",
+            AnyLayer::Integrity(_) => "Integrity",
+        }
+    }
+
     /// What it says of itself.
     pub fn about(self) -> &'static About {
         match self {
@@ -435,20 +445,18 @@ pub fn guarantee(name: &str) -> Result<Guarantee, UnknownDesign> {
 
 fn unknown(name: &str) -> UnknownDesign {
     let remedy = if name.contains(['+', '/', '@']) {
-        let names = |of: fn(AnyLayer) -> bool| {
-            let of_kind = layers().filter(|layer| of(*layer));
-            of_kind
-                .map(|layer| layer.about().name)
-                .collect::<Vec<_>>()
-                .join(", ")
+        let names = |kind| {
+            let of_kind = layers().filter(|layer| layer.kind() == kind);
+            let names: Vec<_> = of_kind.map(|layer| layer.about().name).collect();
+            names.join(", ")
         };
         format!(
             "it would be LOGGING/MAPPING+POLICY@INTEGRITY, or MAPPING+POLICY; the mappings are {}, the \
              policies {}, the loggings {}, the integrities {}",
-            names(|layer| matches!(layer, AnyLayer::Mapping(_))),
-            names(|layer| matches!(layer, AnyLayer::Policy(_))),
-            names(|layer| matches!(layer, AnyLayer::Logging(_))),
-            names(|layer| matches!(layer, AnyLayer::Integrity(_))),
+            names("Mappings"),
+            names("Policies"),
+            names("Loggings"),
+            names("Integrity"),
         )
     } else {
         let names: Vec<&str> = all().map(|design| design.name).collect();
