@@ -164,9 +164,10 @@ pub struct CounterLines {
 }
 
 impl CounterLines {
-    /// The line that has the counter of `place`.
-    pub fn line_of(&self, place: Place) -> Place {
-        self.region.line(place.0 / self.per_line)
+    /// The line that has the counter of `place`, if that is a place of data.
+    pub fn line_of(&self, place: Place) -> Option<Place> {
+        let index = place.0 / self.per_line;
+        (index < self.region.lines).then(|| self.region.line(index))
     }
 
     /// The counter of `place` in its line.

@@ -284,7 +284,7 @@ impl History {
 
     /// Where the counter of the line at `place` is kept, if it has a line of its own.
     pub fn counter_place(&self, place: Place) -> Option<Place> {
-        Some(self.counters.as_ref()?.line_of(place))
+        self.counters.as_ref()?.line_of(place)
     }
 
     /// How often the run has used each mechanism, but for those that come after a cut.
@@ -297,7 +297,8 @@ impl History {
             return exercised;
         };
         // Of each line of counters: marked and relaxed writes, and cores, that it served.
-        let mut users: FxHashMap<Place, ([bool; 2], FxHashSet<usize>)> = FxHashMap::default();
+        let mut users: FxHashMap<Option<Place>, ([bool; 2], FxHashSet<usize>)> =
+            FxHashMap::default();
         for sealed in &journal.sealed {
             let next = journal.handled.partition_point(|h| h.order <= sealed.order);
             let Some(request) = next.checked_sub(1).map(|index| &journal.handled[index]) else {
