@@ -151,8 +151,8 @@ def output_directory(path: Path) -> Iterator[None]:
             pass
         yield
     except BaseException:
-        with suppress(OSError):  # somebody else's files are in it by now
-            for place in made:
+        for place in made:
+            with suppress(OSError):  # not made yet, or somebody else's files are in it by now
                 place.rmdir()
         raise
 
