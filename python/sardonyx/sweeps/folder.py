@@ -166,13 +166,15 @@ class Folder:
             with suppress(OSError):
                 os.utime(self.own)
 
-    def others(self, plan: str) -> list[range] | None:
-        """The stretches that others do now; ``None`` if nobody else is there."""
+    def others(self, plan: str, *, before: bool = False) -> list[range] | None:
+        """The stretches that others do now, or those ``before`` us; ``None`` if nobody is there."""
         found: list[range] = []
         anybody = False
         running = self.path / RUNNING
         for path in running.iterdir() if running.is_dir() else ():
             if path == self.own or not _alive(path):
+                continue
+            if before and self.own is not None and path.name > self.own.name:
                 continue
             anybody = True
             with suppress(OSError, ValueError):

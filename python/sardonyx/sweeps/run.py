@@ -214,6 +214,16 @@ class Sweep:
             self.view(self.state)
 
     def _next(self, todo: Iterator[int]) -> tuple[int, ...] | None:
+        while (numbers := self._claimed(todo)) == ():
+            pass
+        return numbers
+
+    def _claimed(self, todo: Iterator[int]) -> tuple[int, ...] | None:
+        """The next numbers that are ours alone, maybe none of those looked at; ``None`` at the end.
+
+        Of two that claim the same at once, the one whose name comes first keeps it: each claims
+        before it looks, so at least one of them sees the other.
+        """
         self._look_at_others()
         if self._again:
             numbers = self._again.popleft()
@@ -227,7 +237,19 @@ class Sweep:
             stretch = range(min(numbers), max(numbers) + 1, step)
             self._claims[self._batches] = stretch, set(numbers)
         self._claim()
-        return numbers
+        theirs = self.folder.others(self.plan.id, before=True) or []
+        lost = tuple(n for n in numbers if any(n in stretch for stretch in theirs))
+        if not lost:
+            return numbers
+        ours = tuple(number for number in numbers if number not in lost)
+        self._aside += lost
+        with self._lock:
+            del self._claims[self._batches]
+            if ours:
+                stretch = range(min(ours), max(ours) + 1, step)
+                self._claims[self._batches] = stretch, set(ours)
+        self._claim()
+        return ours
 
     def _size(self) -> int:
         """Points of the next batch: a second's work, and towards the end few for each worker."""
