@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use sardonyx_record::{Geometry, Hierarchy, Level, Pages, Request, Reuse, record, stream::Window};
+use sardonyx_record::{
+    Clearing, Geometry, Hierarchy, KernelTime, Level, Pages, Request, Reuse, record, stream::Window,
+};
 
 fn main() {
     let words: Vec<String> = std::env::args().collect();
@@ -44,7 +46,18 @@ fn main() {
             Some("never") => Reuse::Never,
             _ => Reuse::LastFreed,
         },
-        clearing: !has("no-clearing"),
+        clearing: match words[3..at]
+            .iter()
+            .find_map(|w| w.strip_prefix("clearing="))
+        {
+            Some("none") => Clearing::Unrecorded,
+            Some("fetched") => Clearing::Fetched,
+            _ => Clearing::WholeLines,
+        },
+        kernel: KernelTime {
+            fault: number("fault").unwrap_or(KernelTime::default().fault),
+            line: number("line").unwrap_or(KernelTime::default().line),
+        },
         skip_instructions: number("skip-millions").map_or(0, |n| n * 1_000_000),
         window: Window {
             limit: number("limit"),

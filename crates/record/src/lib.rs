@@ -14,7 +14,7 @@ pub mod stream;
 
 pub use sardonyx_recorder::caches::{Geometry, Hierarchy};
 pub use sardonyx_recorder::frames::Reuse;
-pub use sardonyx_recorder::options::Level;
+pub use sardonyx_recorder::options::{Clearing, KernelTime, Level};
 
 pub use pages::Pages;
 pub use request::Wanted;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use sardonyx_recorder::caches::{Geometry, Hierarchy};
 use sardonyx_recorder::frames::Reuse;
-use sardonyx_recorder::options::Level;
+use sardonyx_recorder::options::{Clearing, KernelTime, Level};
 use serde::Deserialize;
 
 use crate::RecordError;
@@ -40,8 +40,10 @@ pub struct Wanted {
     pub pages: Option<String>,
     /// `last-freed`, `first-freed` or `never`.
     pub reuse: String,
-    /// The kernel's clearing of pages is not recorded.
-    pub no_clearing: bool,
+    /// How the kernel clears pages: `whole-lines`, `fetched` or `none`.
+    pub clearing: String,
+    /// FAULT:LINE, instructions of the kernel for a page and for each line that it clears.
+    pub kernel_instructions: String,
     /// SIZE of the memory that random frames are of.
     pub memory: String,
     /// Records left out.
@@ -89,6 +91,21 @@ fn cache(option: &str, text: &str) -> Result<Geometry, RecordError> {
         .sets()
         .map_err(|e| RecordError::new(format!("{option} {text}: {e}; choose others")))?;
     Ok(geometry)
+}
+
+fn kernel_time(text: &str) -> Result<KernelTime, RecordError> {
+    let count = |digits: &str| digits.parse().ok().filter(|&count| count <= 1_000_000);
+    let parsed = text.split_once(':').and_then(|(fault, line)| {
+        Some(KernelTime {
+            fault: count(fault)?,
+            line: count(line)?,
+        })
+    });
+    parsed.ok_or_else(|| {
+        RecordError::new(format!(
+            "--kernel-instructions {text}: is not FAULT:LINE, each at most 1000000, as in 1000:8"
+        ))
+    })
 }
 
 impl Wanted {
@@ -156,8 +173,30 @@ impl Wanted {
                 self.reuse
             ));
         }
-        if self.no_clearing && level == Level::Cpu {
-            return refuse("--no-clearing: is for level memory; leave it out".to_owned());
+        let clearing = match self.clearing.as_str() {
+            "whole-lines" => Clearing::WholeLines,
+            "fetched" => Clearing::Fetched,
+            "none" => Clearing::Unrecorded,
+            other => {
+                return refuse(format!(
+                    "--clearing {other}: is none; known: whole-lines, fetched, none"
+                ));
+            }
+        };
+        if clearing != Clearing::default() && level == Level::Cpu {
+            return refuse(format!(
+                "--clearing {}: is for level memory; leave it out",
+                self.clearing
+            ));
+        }
+        let kernel = kernel_time(&self.kernel_instructions)?;
+        if kernel != KernelTime::default()
+            && (level == Level::Cpu || clearing == Clearing::Unrecorded)
+        {
+            return refuse(format!(
+                "--kernel-instructions {}: is for the kernel's clearing, which is not recorded; leave it out",
+                self.kernel_instructions
+            ));
         }
         if level == Level::Memory && (self.pc || self.acks.is_some()) {
             let option = if self.pc { "--pc" } else { "--acks" };
@@ -187,7 +226,8 @@ impl Wanted {
             level,
             pages,
             reuse,
-            clearing: !self.no_clearing,
+            clearing,
+            kernel,
             skip_instructions: self.skip_instructions,
             window: Window {
                 skip: self.skip,
@@ -210,7 +250,8 @@ mod tests {
         let mut wanted: Wanted = serde_json::from_str(
             r#"{"program": ["ls"], "output": "t.parquet", "plugin": "p.so", "qemu": null, "l1": "32K:8",
                 "l2": "256K:8", "llc": "16M:16", "non_inclusive": false, "cores": 4, "level": "memory",
-                "pages": null, "reuse": "last-freed", "no_clearing": false, "memory": "16G", "skip": 0, "limit": null, "skip_instructions": 0,
+                "pages": null, "reuse": "last-freed", "clearing": "whole-lines", "kernel_instructions": "1000:8",
+                "memory": "16G", "skip": 0, "limit": null, "skip_instructions": 0,
                 "limit_instructions": null, "follow_fork": false, "read_data": false, "pc": false,
                 "acks": null}"#,
         )
@@ -245,7 +286,11 @@ mod tests {
             random
         );
         assert_eq!(request.pages, Pages::Sequential);
-        assert_eq!((request.reuse, request.clearing), (Reuse::LastFreed, true));
+        assert_eq!(request.reuse, Reuse::LastFreed);
+        assert_eq!(request.clearing, Clearing::WholeLines);
+        assert_eq!(request.kernel, KernelTime::default());
+        let slow = wanted(|w| w.kernel_instructions = "7:0".into()).unwrap();
+        assert_eq!(slow.kernel, KernelTime { fault: 7, line: 0 });
         let never = wanted(|w| w.reuse = "never".into()).unwrap();
         assert_eq!(never.reuse, Reuse::Never);
         let core = wanted(|w| w.level = "cpu".into()).unwrap();
@@ -271,8 +316,17 @@ mod tests {
             (w.reuse, w.level) = ("never".into(), "cpu".into());
         };
         assert!(wanted(reuse).unwrap_err().starts_with("--reuse"));
-        let clearing = |w: &mut Wanted| (w.no_clearing, w.level) = (true, "cpu".into());
-        assert!(wanted(clearing).unwrap_err().starts_with("--no-clearing"));
+        let clearing = |w: &mut Wanted| (w.clearing, w.level) = ("none".into(), "cpu".into());
+        assert!(wanted(clearing).unwrap_err().starts_with("--clearing"));
+        assert!(problem(|w| w.clearing = "no".into()).contains("fetched"));
+        let unused = |w: &mut Wanted| {
+            (w.clearing, w.kernel_instructions) = ("none".into(), "1:1".into());
+        };
+        assert!(wanted(unused).unwrap_err().starts_with("--kernel-instr"));
+        for bad in ["1000", "1000:", "-1:8", "8:1000001"] {
+            let said = wanted(|w| w.kernel_instructions = bad.into()).unwrap_err();
+            assert!(said.contains("1000:8"), "{said}");
+        }
         assert!(problem(|w| w.memory = "4".into()).contains("16G"));
         assert!(problem(|w| w.cores = 0).contains("--cores"));
     }

@@ -14,7 +14,7 @@ use sardonyx::trace::{self, Provenance};
 use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy};
 use sardonyx_recorder::codec::Cached;
 use sardonyx_recorder::frames::{Numbers, PAGE_BYTES, Reuse};
-use sardonyx_recorder::options::{Level, Options};
+use sardonyx_recorder::options::{Clearing, KernelTime, Level, Options};
 use sardonyx_recorder::ring::{FIRST, Ring, terminate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -58,8 +58,10 @@ pub struct Request {
     pub pages: Pages,
     /// At level `memory`: how frames of pages that went come back, where they are counted.
     pub reuse: Reuse,
-    /// At level `memory`: the kernel's clearing and copying of pages is recorded.
-    pub clearing: bool,
+    /// At level `memory`: how the kernel clears and copies pages.
+    pub clearing: Clearing,
+    /// At level `memory`: what it runs for that.
+    pub kernel: KernelTime,
     /// Instructions before the first record.
     pub skip_instructions: u64,
     /// What is kept.
@@ -156,9 +158,14 @@ fn address_space(request: &Request) -> (Value, Option<Value>) {
     };
     frames["page_bytes"] = PAGE_BYTES.into();
     frames["clearing"] = match request.clearing {
-        true => "recorded as stores".into(),
-        false => "not recorded".into(),
+        Clearing::WholeLines => "whole lines, not fetched".into(),
+        Clearing::Fetched => "lines fetched, then stored to".into(),
+        Clearing::Unrecorded => "not recorded".into(),
     };
+    if request.clearing != Clearing::Unrecorded {
+        let KernelTime { fault, line } = request.kernel;
+        frames["kernel_instructions"] = json!({"fault": fault, "line": line});
+    }
     (json!("frames"), Some(frames))
 }
 
@@ -268,6 +275,7 @@ impl Session<'_> {
             },
             reuse: request.reuse,
             clearing: request.clearing,
+            kernel: request.kernel,
             page_map: request.level == Level::Cpu && request.pages == Pages::PageMap,
             skip: request.skip_instructions,
             sites: request.pc,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::{compile, dump, hold, image, placed, records, request, run};
 use sardonyx::line::Line;
 use sardonyx::trace::{Op, Record, TraceReader};
-use sardonyx_record::{Geometry, Request, Reuse};
+use sardonyx_record::{Clearing, Geometry, KernelTime, Request, Reuse};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -223,10 +223,10 @@ fn the_kernels_clearing_is_recorded_or_not() {
     let with = frames(&[], tiny);
     let without = frames(&[], |r| {
         tiny(r);
-        r.clearing = false;
+        r.clearing = Clearing::Unrecorded;
     });
     hold(&without.trace, &without.at("dump"));
-    assert_eq!(with.more["frames"]["clearing"], "recorded as stores");
+    assert_eq!(with.more["frames"]["clearing"], "whole lines, not fetched");
     assert_eq!(without.more["frames"]["clearing"], "not recorded");
     assert!(with.count("pages_cleared") > 1000);
     assert_eq!(
@@ -236,10 +236,51 @@ fn the_kernels_clearing_is_recorded_or_not() {
         ),
         (0, 0)
     );
+    // Fetched or not, the same pages are written; a line that is overwritten whole is not read for it.
+    let fetched = frames(&[], |r| {
+        tiny(r);
+        r.clearing = Clearing::Fetched;
+    });
+    hold(&fetched.trace, &fetched.at("dump"));
+    let reads = |recorded: &Recorded| {
+        let read = |r: &&Record| r.op == Op::ReadMiss;
+        recorded.records.iter().filter(read).count() as u64
+    };
+    let spared = reads(&fetched) - reads(&with);
+    let lines = 64 * (with.count("pages_cleared") + with.count("pages_copied"));
+    assert!(
+        spared > lines * 9 / 10 && spared < lines * 11 / 10,
+        "{spared} of {lines}"
+    );
     let (clearing, not) = (zeros(&with), zeros(&without));
     assert!(clearing > 300 && not < clearing / 4, "{clearing} and {not}");
     // What a frame held is gone all the same.
     assert!(without.records.iter().any(|r| r.op == Op::Changed));
+}
+
+#[test]
+fn the_kernels_instructions_are_between_its_lines() {
+    let instructions = |fault, line| {
+        let recorded = frames(&[], |r| {
+            tiny(r);
+            r.kernel = KernelTime { fault, line };
+        });
+        let (cleared, copied) = (
+            recorded.count("pages_cleared"),
+            recorded.count("pages_copied"),
+        );
+        let kernel = cleared * (fault + 64 * line) + copied * (fault + 128 * line);
+        let all: u64 = recorded.records.iter().map(|r| u64::from(r.gap)).sum();
+        (all, kernel)
+    };
+    let (few, little) = instructions(0, 1);
+    let (many, much) = instructions(5000, 51);
+    let (more, kernel) = (many as f64 - few as f64, much as f64 - little as f64);
+    // Threads that wait for each other differ from run to run.
+    assert!(
+        (more / kernel - 1.0).abs() < 0.05,
+        "{more} instructions more, {kernel} of the kernel"
+    );
 }
 
 #[test]

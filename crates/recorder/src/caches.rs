@@ -180,6 +180,18 @@ fn put_first(ways: &mut [u64], tag: u64) -> u64 {
     above
 }
 
+/// Of a line that is overwritten whole and therefore not fetched: only what has to make room reaches memory.
+#[derive(Debug)]
+pub struct Unfetched<'a, M>(pub &'a mut M);
+
+impl<M: Memory> Memory for Unfetched<'_, M> {
+    fn read(&mut self, _: u64) {}
+
+    fn evict(&mut self, line: u64) {
+        self.0.evict(line);
+    }
+}
+
 /// A core's L1. A table by the low bits of the name ([`Front`]) says of most lines at which way they are and whether they are
 /// dirty, so that nearly every hit costs a load, a comparison that a processor foresees, and two stores ([`First`]). That
 /// look takes no lock, so the words are atomic; all else is the one owner's, and `Relaxed` does.

@@ -14,6 +14,37 @@ pub enum Level {
     Cpu,
 }
 
+/// How the kernel clears a page that gets a frame, and copies one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Clearing {
+    /// Lines are overwritten whole and not fetched before, as `rep stosb` does on processors with fast strings.
+    #[default]
+    WholeLines,
+    /// Each line is fetched, then stored to.
+    Fetched,
+    /// Not recorded: the frame's lines leave the caches, and memory has its bytes without a write.
+    Unrecorded,
+}
+
+/// What the kernel runs for a page, which no recorder of a user's program sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelTime {
+    /// Instructions of a fault, before the first line is cleared or copied.
+    pub fault: u64,
+    /// Instructions to clear a line; to copy one takes twice as many.
+    pub line: u64,
+}
+
+impl Default for KernelTime {
+    /// Assumed: about what a minor fault of Linux takes, and a line's eight stores of eight bytes.
+    fn default() -> KernelTime {
+        KernelTime {
+            fault: 1000,
+            line: 8,
+        }
+    }
+}
+
 /// How the plugin records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
@@ -33,8 +64,10 @@ pub struct Options {
     pub numbers: Numbers,
     /// At level `memory`: how frames come back.
     pub reuse: Reuse,
-    /// At level `memory`: the kernel's clearing of a page is recorded.
-    pub clearing: bool,
+    /// At level `memory`: how the kernel clears a page.
+    pub clearing: Clearing,
+    /// At level `memory`: what it runs for that.
+    pub kernel: KernelTime,
     /// At level `cpu`: frames of pages are looked up in the kernel's page map.
     pub page_map: bool,
     /// Instructions that pass before the first record.
@@ -93,7 +126,8 @@ mod tests {
                 frames: 99,
             },
             reuse: Reuse::FirstFreed,
-            clearing: true,
+            clearing: Clearing::Fetched,
+            kernel: KernelTime { fault: 7, line: 9 },
             page_map: false,
             skip: 5,
             sites: true,

@@ -238,7 +238,7 @@ fn run(n: u64) -> Vec<Record> {
 }
 
 #[test]
-fn bursts_are_runs_of_64_and_more_writes_without_an_instruction_between() {
+fn bursts_are_runs_of_64_and_more_accesses_without_an_instruction_between() {
     let bursts = |records: &[Record]| {
         let info = survey(records);
         (info.burst_writes.unwrap(), info.longest_burst.unwrap())
@@ -246,7 +246,16 @@ fn bursts_are_runs_of_64_and_more_writes_without_an_instruction_between() {
     assert_eq!(bursts(&run(63)), (0, 0));
     assert_eq!(bursts(&run(64)), (64, 64));
     assert_eq!(bursts(&[run(64), run(63), run(70)].concat()), (134, 70));
-    for op in [Op::ReadMiss, Op::Fence, Op::Clwb] {
+    // A read is one of the run, and no write.
+    let with_a_read = [
+        run(40),
+        vec![passing(Op::ReadMiss, 0)],
+        run(24)[1..].to_vec(),
+    ]
+    .concat();
+    assert_eq!(bursts(&with_a_read), (63, 63));
+    assert_eq!(bursts(&with_a_read[1..]), (0, 0));
+    for op in [Op::Fence, Op::Clwb] {
         let broken = [run(40), vec![passing(op, 0)], run(40)[1..].to_vec()].concat();
         assert_eq!(bursts(&broken), (0, 0), "{op:?}");
     }

@@ -89,12 +89,22 @@ class Record(Options):
             "another page had (with --pages sequential)."
         ),
     ] = "last-freed"
-    no_clearing: Annotated[
-        bool,
+    clearing: Annotated[
+        str,
         typer.Option(
-            "--no-clearing", help="Leave out the kernel's own stores, by which it clears pages."
+            help="How the kernel clears a new page: whole-lines (overwritten, not fetched, as "
+            "processors with fast strings do), fetched (each line is read first), or none (left "
+            "out)."
         ),
-    ] = False
+    ] = "whole-lines"
+    kernel_instructions: Annotated[
+        str,
+        typer.Option(
+            metavar="FAULT:LINE",
+            help="Instructions that count for a page which the kernel clears, and for each of its "
+            "64 lines; for a line copied twice as many.",
+        ),
+    ] = "1000:8"
     memory: Annotated[str, typer.Option(help="Memory that random frames are of.")] = "16G"
     skip: Annotated[int, typer.Option(min=0, max=MOST, help="Records left out first.")] = 0
     limit: Annotated[
@@ -160,7 +170,10 @@ def record(asked: Record) -> Work:
     memory = asked.memory if pages.startswith("random") else Record.memory
     below = level == "memory"
     reuse = asked.reuse if below and pages == "sequential" else Record.reuse
-    no_clearing = asked.no_clearing if below else False
+    clearing = asked.clearing if below else Record.clearing
+    kernel = Record.kernel_instructions
+    if below and clearing != "none":
+        kernel = asked.kernel_instructions
     wanted = caches | {
         "program": program,
         "output": str(target),
@@ -170,7 +183,8 @@ def record(asked: Record) -> Work:
         "level": level,
         "pages": pages,
         "reuse": reuse,
-        "no_clearing": no_clearing,
+        "clearing": clearing,
+        "kernel_instructions": kernel,
         "memory": memory,
         "skip": asked.skip,
         "limit": asked.limit,

@@ -7,7 +7,9 @@ use std::process::Command;
 
 use sardonyx::line::Line;
 use sardonyx::trace::{Op, Record, Source};
-use sardonyx_record::{Geometry, Hierarchy, Level, Outcome, Pages, Request, Reuse, record};
+use sardonyx_record::{
+    Clearing, Geometry, Hierarchy, KernelTime, Level, Outcome, Pages, Request, Reuse, record,
+};
 
 /// The plugin of this build: Cargo puts it beside the tests, or one folder up.
 pub fn plugin() -> PathBuf {
@@ -55,7 +57,8 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
         level: Level::Memory,
         pages: Pages::Sequential,
         reuse: Reuse::LastFreed,
-        clearing: true,
+        clearing: Clearing::default(),
+        kernel: KernelTime::default(),
         skip_instructions: 0,
         window: Default::default(),
         follow_fork: false,

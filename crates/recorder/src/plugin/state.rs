@@ -10,12 +10,12 @@ use super::out::Out;
 use super::plan::Known;
 use super::verify::Checked;
 use super::{counters, grouped};
-use crate::caches::{Caches, First, NAMELESS};
+use crate::caches::{Caches, First, NAMELESS, Unfetched};
 use crate::codec::{Cached, Event, op};
 use crate::frames::Numbers;
 use crate::frames::{Contents, PAGE_BYTES, PAGE_LINES, Place, Regions, ZERO};
 use crate::maps::FILES;
-use crate::options::{Level, Options};
+use crate::options::{Clearing, Level, Options};
 use crate::ring::Ring;
 
 /// Lines that one thread can be writing past the caches at a time (Intel's processors have ten or twelve buffers).
@@ -349,7 +349,7 @@ impl State {
         }
         let given = self.out.frames.give(kernel);
         let line = given.frame * PAGE_LINES;
-        if given.again && !self.options.clearing {
+        if given.again && self.options.clearing == Clearing::Unrecorded {
             self.emptied(line);
         }
         (line, given.again)
@@ -358,7 +358,7 @@ impl State {
     /// A frame whose bytes were there without a store of a processor: from a device, or another process.
     fn filled_frame(&mut self, page: u64) -> u64 {
         let (line, again) = self.frame(page);
-        if again && self.options.clearing {
+        if again && self.options.clearing != Clearing::Unrecorded {
             self.emptied(line);
         }
         line
@@ -379,13 +379,15 @@ impl State {
 
     /// The kernel stores zeros to a frame that nobody has yet.
     fn clear_page(&mut self, vcpu: u32, first: u64) {
-        if !self.options.clearing {
+        if self.options.clearing == Clearing::Unrecorded {
             return;
         }
         self.cleared_pages += 1;
         let core = self.core(vcpu);
+        counters::add(vcpu, self.options.kernel.fault);
         for line in first..first + PAGE_LINES {
-            (self.caches).access(core, line, NAMELESS, true, &mut self.out);
+            counters::add(vcpu, self.options.kernel.line);
+            self.overwrite(core, line);
             self.out.zeros = first..line + 1;
         }
         self.out.zeros = 0..0;
@@ -395,20 +397,30 @@ impl State {
     /// The kernel copies a frame to one that nobody has yet, because of a store to the address. What is copied is what the page
     /// holds now, and so the line that was stored to comes last.
     fn copy_page(&mut self, vcpu: u32, from: u64, to: u64, address: u64) {
-        if !self.options.clearing {
+        if self.options.clearing == Clearing::Unrecorded {
             return;
         }
         self.copied_pages += 1;
+        counters::add(vcpu, self.options.kernel.fault);
         let core = self.core(vcpu);
         let (page, last) = (address / PAGE_BYTES, address / 64 % PAGE_LINES);
         for at in (last + 1..PAGE_LINES).chain(0..=last) {
+            counters::add(vcpu, 2 * self.options.kernel.line);
             (self.caches).access(core, from + at, NAMELESS, false, &mut self.out);
-            (self.caches).access(core, to + at, NAMELESS, true, &mut self.out);
+            self.overwrite(core, to + at);
             if let Some(bytes) = self.out.bytes_of(page * PAGE_BYTES + at * 64) {
                 self.out.captured.insert(to + at, bytes);
             }
         }
         self.settled(to);
+    }
+
+    /// The kernel stores to all of the line.
+    fn overwrite(&mut self, core: usize, line: u64) {
+        match self.options.clearing {
+            Clearing::Fetched => (self.caches).access(core, line, NAMELESS, true, &mut self.out),
+            _ => (self.caches).access(core, line, NAMELESS, true, &mut Unfetched(&mut self.out)),
+        }
     }
 
     /// From now on memory has the frame's bytes.

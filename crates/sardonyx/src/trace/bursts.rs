@@ -1,11 +1,11 @@
-//! Writes that came in bursts: runs of many writes with no instruction between them.
+//! Writes that came in bursts: in runs of many reads and writes with no instruction between them.
 //!
-//! A cache replaces a line now and then; thousands of writes at one instant are a flush of a whole cache, by the program or
-//! by the recorder. A mean write latency is then that of a full queue.
+//! A cache replaces a line now and then; thousands of accesses at one instant are a flush of a whole cache, by the program or
+//! by the recorder, or what a kernel does whose instructions nobody counts. A mean write latency is then that of a full queue.
 
 use super::{Op, Record};
 
-/// Writes in a row, each but the first without an instruction or cycle since the record before, that make a burst (assumed:
+/// Reads and writes in a row, each but the first without an instruction or cycle since the record before, that make a burst (assumed:
 /// twice the 32 places of the write queue of ESD's machine, so that half of them at least wait for the medium).
 pub const BURST: u64 = 64;
 /// Share of writes in bursts above which a mean needs a word (assumed: one write in twenty moves a mean that others share).
@@ -16,8 +16,10 @@ pub const WRITES_LEAST: u64 = 1000;
 /// The bursts while the records pass by.
 #[derive(Default)]
 pub(super) struct Bursts {
-    /// Writes of the run that goes on.
+    /// Reads and writes of the run that goes on.
     run: u64,
+    /// The writes among them.
+    run_writes: u64,
     /// Gaps of records without traffic since.
     carried: u64,
     /// Writes in bursts that have ended.
@@ -33,25 +35,23 @@ impl Bursts {
             return;
         }
         self.carried = 0;
-        if !record.op.is_write() {
+        let (read, write) = (record.op == Op::ReadMiss, record.op.is_write());
+        if gap > 0 || !(read || write) {
             self.end();
-        } else {
-            if gap > 0 {
-                self.end();
-            }
-            self.run += 1;
         }
+        self.run += u64::from(read || write);
+        self.run_writes += u64::from(write);
     }
 
     fn end(&mut self) {
         if self.run >= BURST {
-            self.writes += self.run;
-            self.longest = self.longest.max(self.run);
+            self.writes += self.run_writes;
+            self.longest = self.longest.max(self.run_writes);
         }
-        self.run = 0;
+        (self.run, self.run_writes) = (0, 0);
     }
 
-    /// Writes in bursts, and those of the longest.
+    /// Writes in bursts, and the most of one.
     pub(super) fn finish(mut self) -> (u64, u64) {
         self.end();
         (self.writes, self.longest)
