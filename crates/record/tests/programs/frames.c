@@ -3,6 +3,7 @@
 // Each line says when and where it was stored, and all of its other bytes follow from that. With BECOME the program becomes
 // itself at its end, with DUMP.next, and then pages that were there go with the first one.
 #define _GNU_SOURCE
+#include <emmintrin.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -58,6 +59,9 @@ int main(int count, char **words) {
     epoch = (uint64_t)getpid() << 20 | (uint64_t)(count == 3) << 19;
     snprintf(name, sizeof name, "%s.private", words[2]);
     int private = open(name, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644);
+    snprintf(name, sizeof name, "%s.tail", words[2]);
+    int tail = open(name, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644);
+    must(tail >= 0 && !ftruncate(tail, 4096), name);
     char page[4096];
     for (int i = 0; i < PAGES; i++) {
         memset(page, i + 1, sizeof page);
@@ -104,6 +108,11 @@ int main(int count, char **words) {
         fill(at + BYTES / 4, BYTES / 4, 4096);
         put(gone, at + BYTES / 4, BYTES / 4);
         munmap(at, BYTES);
+        // The last sixteen bytes of a file's last page, at once, as the first touch: what lies above is no memory.
+        at = mmap(0, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, tail, 0);
+        must(at != MAP_FAILED, "mmap");
+        _mm_storeu_si128((__m128i *)(at + 4096 - 16), _mm_set1_epi8(1));
+        munmap(at, 2 * 4096);
         // A shared one: its lines are the file's, and other addresses have them too.
         at = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         fill(at, BYTES, 64);

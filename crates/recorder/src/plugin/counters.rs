@@ -9,6 +9,8 @@ pub const THREADS: usize = 1 << 14;
 struct Counter(AtomicU64);
 
 static COUNTERS: [Counter; THREADS] = [const { Counter(AtomicU64::new(0)) }; THREADS];
+/// What the kernel ran for the program's pages; apart, because by the first thread's counter a block's run is told from the next.
+static KERNEL: Counter = Counter(AtomicU64::new(0));
 static IN_USE: AtomicU32 = AtomicU32::new(1);
 
 /// The number under which a thread is kept.
@@ -51,22 +53,30 @@ pub fn each() -> impl Iterator<Item = u64> {
         .map(|c| c.0.load(Ordering::Relaxed))
 }
 
-/// All threads' together.
+/// Adds what the kernel runs.
+pub fn add_kernel(instructions: u64) {
+    KERNEL.0.fetch_add(instructions, Ordering::Relaxed);
+}
+
+/// All threads' together, and the kernel's.
 #[inline(always)]
 pub fn all() -> u64 {
+    let kernel = KERNEL.0.load(Ordering::Relaxed);
     if !super::threaded() {
-        return COUNTERS[0].0.load(Ordering::Relaxed);
+        return COUNTERS[0].0.load(Ordering::Relaxed) + kernel;
     }
-    each().sum()
+    each().sum::<u64>() + kernel
 }
 
 /// Begins with what the programs before this one had in this process.
 pub fn resume(instructions: u64) {
+    KERNEL.0.store(0, Ordering::Relaxed);
     COUNTERS[0].0.store(instructions, Ordering::Relaxed);
 }
 
 /// Begins anew, in a child.
 pub fn reset() {
+    KERNEL.0.store(0, Ordering::Relaxed);
     for counter in &COUNTERS[..IN_USE.load(Ordering::Relaxed) as usize] {
         counter.0.store(0, Ordering::Relaxed);
     }

@@ -384,9 +384,9 @@ impl State {
         }
         self.cleared_pages += 1;
         let core = self.core(vcpu);
-        counters::add(vcpu, self.options.kernel.fault);
+        counters::add_kernel(self.options.kernel.fault);
         for line in first..first + PAGE_LINES {
-            counters::add(vcpu, self.options.kernel.line);
+            counters::add_kernel(self.options.kernel.line);
             self.overwrite(core, line);
             self.out.zeros = first..line + 1;
         }
@@ -401,11 +401,11 @@ impl State {
             return;
         }
         self.copied_pages += 1;
-        counters::add(vcpu, self.options.kernel.fault);
+        counters::add_kernel(self.options.kernel.fault);
         let core = self.core(vcpu);
         let (page, last) = (address / PAGE_BYTES, address / 64 % PAGE_LINES);
         for at in (last + 1..PAGE_LINES).chain(0..=last) {
-            counters::add(vcpu, 2 * self.options.kernel.line);
+            counters::add_kernel(2 * self.options.kernel.line);
             (self.caches).access(core, from + at, NAMELESS, false, &mut self.out);
             self.overwrite(core, to + at);
             if let Some(bytes) = self.out.bytes_of(page * PAGE_BYTES + at * 64) {
