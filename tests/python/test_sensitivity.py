@@ -23,7 +23,7 @@ from sardonyx.runs.conclusions import conclusions, differs, says
 from sardonyx.runs.results import Results
 from sardonyx.runs.sensitivity import Flip
 from sardonyx.runs.sources import ProgramSource
-from sardonyx.sweeps.sensitivity import Range, ranges
+from sardonyx.sweeps.varying import Range, ranges
 
 pytestmark = pytest.mark.native
 COMMAND = [sys.executable, "-m", "sardonyx"]

@@ -51,7 +51,7 @@ mod _core {
     #[pymodule_export]
     use super::merging::{
         check_merge_timed, merge, merge_available, merge_mixes, merge_snapshot, merge_timed,
-        merge_validate,
+        merge_timed_keys, merge_validate,
     };
     #[pymodule_export]
     use super::persist::{crash_designs, crash_lint, crash_real};

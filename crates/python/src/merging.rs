@@ -39,6 +39,13 @@ pub fn check_merge_timed(question_json: &str) -> PyResult<()> {
     read::<timed::Question>(question_json)?.check().map_err(bad)
 }
 
+/// The keys of that question that are no machine's, as JSON: `settings` and `assumed`.
+#[pyfunction]
+pub fn merge_timed_keys(question_json: &str) -> PyResult<String> {
+    let question = read::<timed::Question>(question_json)?;
+    Ok(question.keys().map_err(bad)?.to_string())
+}
+
 /// The names of the mixes that can be generated.
 #[pyfunction]
 pub fn merge_mixes() -> Vec<&'static str> {

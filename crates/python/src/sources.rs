@@ -112,7 +112,7 @@ impl Source {
         Ok(match (limit, middle) {
             (None, _) => source,
             (Some(limit), false) => source.limit(*limit),
-            (Some(limit), true) => source.middle(*limit),
+            (Some(limit), true) => source.middle(*limit).map_err(bad)?,
         })
     }
 }

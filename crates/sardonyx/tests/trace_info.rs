@@ -292,3 +292,27 @@ fn the_last_cache_of_a_recording_is_that_of_its_provenance() {
     assert_eq!(about.recorded_cache_bytes, Some(16 << 20));
     assert_eq!(survey(&run(3)).recorded_cache_bytes, None);
 }
+
+#[test]
+fn the_middle_of_a_trace_is_of_what_comes_before_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let mut writer = TraceWriter::create(&path, Provenance::default()).unwrap();
+    for at in 0..10 {
+        writer.push(&write(9, at)).unwrap();
+    }
+    for _ in 0..90 {
+        writer.push(&passing(Op::FinalDirty, 0)).unwrap();
+    }
+    writer.finish().unwrap();
+    let lines = |records| -> Vec<u64> {
+        let mut source = Source::open(&path).unwrap().middle(records).unwrap();
+        let (mut batch, mut lines) = (Vec::new(), Vec::new());
+        while source.next_batch(&mut batch).unwrap() {
+            lines.extend(batch.iter().map(|record| record.line.0));
+        }
+        lines
+    };
+    assert_eq!(lines(4), [3, 4, 5, 6]);
+    assert_eq!(lines(100).len(), 100);
+}

@@ -46,7 +46,7 @@ from sardonyx.runs.sources import unknown
 
 PAPERS = " or ".join(reproductions())
 #: Those whose headline claims can be varied.
-HEADLINED = ("esd", "sca", "easy-pm")
+HEADLINED = ("esd", "sca", "easy-pm", "pageforge")
 
 
 def reproduce(

@@ -14,6 +14,7 @@ from pathlib import Path
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
+from sardonyx.papers.sensitivity import Headlines
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.measures import arithmetic_mean, divide, of_known
@@ -444,6 +445,36 @@ def phases(comparison: Comparison) -> Exhibit:
     )
 
 
+#: What the paper says in the end: latencies, what is saved, and what the thread takes.
+HEADLINES = (
+    "mean_sojourn_latency_vs_baseline",
+    "p95_sojourn_latency_vs_baseline",
+    "footprint_saving",
+    "ksm_cycles_share_avg_core",
+)
+
+
+def varied(asked: Asked, applications: Sequence[str]) -> Headlines:
+    """The headline claims over one application, small machines and a short window."""
+    shown = list(applications) if asked.traces else [SHORT]
+    runs = TimedRuns(
+        [TimedPoint(name, design) for name in shown for design in DESIGNS],
+        asked.machine,
+        (*QUICK.sets, *asked.overrides),
+        seed=asked.seed,
+    )
+    note = (
+        f"Of {', '.join(shown)} alone, once merging has settled, over a window of "
+        f"{QUICK.window_ms} ms and machines of {QUICK.vm_mib} MiB. Keys of the memory and the "
+        "cores stay as they are."
+    )
+
+    def headline_claims(comparison: Comparison) -> list[ClaimRow]:
+        return [row for row in claims(comparison) if row.claim.metric in HEADLINES]
+
+    return Headlines(runs, headline_claims, note)
+
+
 def note(scale: Scale, images: Sequence[str], results_of: Sequence[str]) -> str:
     """What stands in for the paper's guests, applications and simulators."""
     machines = (
@@ -509,6 +540,7 @@ class PageForge:
             lambda comparison, _: (phases(comparison),),
             verdict=verdict,
             facts=facts,
+            headlines=None if images else varied(asked, chosen),
         )
 
 

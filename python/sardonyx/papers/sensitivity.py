@@ -7,7 +7,6 @@ Left out: the runs (``sweeps.sensitivity``), and which runs the headline claims 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,9 @@ from sardonyx.runs.conclusions import SIGN, Conclusion
 from sardonyx.runs.jobs import Simulations
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sensitivity import Sensitivity
-from sardonyx.sweeps.sensitivity import Setting, Study
+from sardonyx.runs.tailbench import TimedRuns
+from sardonyx.sweeps.sensitivity import Study
+from sardonyx.sweeps.varying import MergedInTime, Setting, Simulated, Varying
 
 #: A figure that is no further from the paper's is near it.
 WITHIN = 0.15
@@ -33,7 +34,7 @@ class Headlines:
     for it, in a sentence.
     """
 
-    runs: Simulations
+    runs: Simulations | TimedRuns
     claims: Callable[[Comparison], Sequence[ClaimRow]]
     note: str
 
@@ -43,15 +44,13 @@ def study(headlines: Headlines, results: Results, folder: Path, **options: Any) 
 
     ``options`` are those of ``Study``.
     """
-    points, settings = headlines.runs.points, headlines.runs.settings
+    varying = _varying(headlines.runs)
 
     def judge(runs: Sequence[Run | None], setting: Setting) -> Mapping[str, Conclusion]:
-        pairs = [*settings.overrides, *setting.items()]
-        return _conclusions(headlines, _with(results, settings.machine, pairs, runs))
+        return _conclusions(headlines, _with(results, varying, setting, runs))
 
     return Study(
-        points,
-        settings,
+        varying,
         results.runs,
         judge,
         lambda _: True,
@@ -61,22 +60,26 @@ def study(headlines: Headlines, results: Results, folder: Path, **options: Any) 
     ).study()
 
 
+def _varying(runs: Simulations | TimedRuns) -> Varying:
+    """The runs as they can be varied."""
+    if isinstance(runs, Simulations):
+        return Simulated(runs.points, runs.settings)
+    return MergedInTime(runs)
+
+
 def _with(
-    results: Results,
-    machine: str,
-    pairs: Sequence[tuple[str, str]],
-    runs: Sequence[Run | None],
+    results: Results, varying: Varying, setting: Setting, runs: Sequence[Run | None]
 ) -> Results:
     """The results with other runs, on the machine that these were made on; a setting that no
     machine can have has no runs of its own.
     """
     try:
-        parameters = json.loads(_core.machine(machine, list(pairs)))["parameters"]
+        parameters = varying.parameters(setting)
     except _core.SardonyxError:
         parameters = results.machine.parameters
     return replace(
         results,
-        machine=replace(results.machine, parameters=parameters),
+        machine=replace(results.machine, parameters=dict(parameters)),
         runs=tuple(run for run in runs if run is not None),
     )
 

@@ -2,14 +2,13 @@
 values at which conclusions flip.
 
 Every run is a point of a sweep in a folder, so that what was done is found again after a kill.
-Ranges are the machine's own (``_core.machine``). Left out: what runs conclude
-(``runs.sensitivity``), and how it is shown.
+Left out: what else a key may be (``varying``), what runs conclude (``runs.sensitivity``), and how
+it is shown.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sardonyx import _core
 from sardonyx.runs import scheduler
 from sardonyx.runs.conclusions import Conclusion, conclusions, differs
 from sardonyx.runs.jobs import Point, Settings
@@ -31,12 +29,12 @@ from sardonyx.runs.sensitivity import (
     Tried,
     Varied,
 )
-from sardonyx.runs.sources import SYNTH, ProgramSource, SynthSource, known_programs
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.folder import RESULTS, ROW, Folder, Index
 from sardonyx.sweeps.kinds import BOOKED
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Sweep, View
+from sardonyx.sweeps.varying import CORES, Range, Setting, Simulated, Varying
 
 #: Draws of all keys together: a conclusion that flips in a tenth of all settings and more is found
 #: with 95 % of certainty, since 0.9^30 is 4 %.
@@ -44,111 +42,13 @@ DRAWS = 30
 #: Halvings of what lies between a key's value and its low or high: the value at which a conclusion
 #: flips is known to a 32nd of that.
 HALVINGS = 5
-#: The key that says how many cores run. It is left out of the draws, which would take as many times
-#: as long.
-CORES = "cores"
 #: Keys that are drawn again where a machine cannot have the value beside those drawn before.
 AGAIN = 64
 
-#: Settings of one run, by key, as ``--set`` takes them.
-Setting: TypeAlias = Mapping[str, str]
 #: What runs conclude that were made under a setting.
 Judge: TypeAlias = Callable[[Sequence[Run | None], Setting], Mapping[str, Conclusion]]
 #: What shows a sweep while it runs.
 Shown: TypeAlias = Callable[[Plan], AbstractContextManager[View]]
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """What an assumed key may be: numbers between two, or a few other words."""
-
-    parameter: str
-    value: str
-    why: str
-    low: str = ""
-    high: str = ""
-    whole: bool = False
-    others: tuple[str, ...] = ()
-    reason: str = ""
-    #: Why it cannot matter, or that nobody has said what else it may be.
-    left_out: str | None = None
-
-    @property
-    def ends(self) -> list[str]:
-        """The values to try, alone."""
-        if self.left_out is not None:
-            return []
-        return [each for each in (self.others or (self.low, self.high)) if not self._is(each)]
-
-    def _is(self, text: str) -> bool:
-        return text == self.value or (not self.others and float(text) == float(self.value))
-
-    @property
-    def _grid(self) -> bool:
-        """Whether the value and both ends are powers of two, so that what lies between is, too."""
-        numbers = [float(each) for each in (self.low, self.value, self.high)]
-        return self.whole and all(n >= 1 and math.log2(n).is_integer() for n in numbers)
-
-    def between(self, a: str, b: str, share: float = 0.5) -> str | None:
-        """A value so far from one to another; nothing if there is none between."""
-        x, y = float(a), float(b)
-        if self._grid:
-            exponent = math.log2(x) + share * (math.log2(y) - math.log2(x))
-            found = float(2 ** round(exponent))
-        elif min(x, y) > 0 and max(x, y) >= 4 * min(x, y):
-            found = x * (y / x) ** share
-        else:
-            found = x + share * (y - x)
-        if self.whole and not self._grid:
-            found = round(found)
-        if min(x, y) < found < max(x, y):
-            return self._text(found)
-        if self._grid or not self.whole or abs(x - y) < 2:
-            return None
-        return self._text(math.floor((x + y) / 2))
-
-    def drawn(self, generator: random.Random) -> str:
-        """Any of its values; numbers even, or by their size where they span a factor of 4."""
-        if self.others:
-            words = sorted((self.value, *self.others))
-            return words[int(generator.random() * len(words))]
-        share = generator.random()
-        low, high = float(self.low), float(self.high)
-        if self._grid:
-            steps = round(math.log2(high / low)) + 1
-            return self._text(low * 2 ** int(share * steps))
-        if low > 0 and high >= 4 * low:
-            found = low * (high / low) ** share
-        else:
-            found = low + share * (high - low)
-        return self._text(round(found) if self.whole else found)
-
-    def _text(self, number: float) -> str:
-        return str(int(number)) if self.whole else f"{number:.4g}"
-
-
-def ranges(machine: str, overrides: Sequence[tuple[str, str]]) -> list[Range]:
-    """The assumed keys of a machine, with what each may be."""
-    found = []
-    for each in json.loads(_core.machine(machine, list(overrides)))["assumed"]:
-        said = each["range"] or {}
-        value = str(each["value"]).strip('"')
-        key: dict[str, Any] = {
-            "parameter": str(each["parameter"]),
-            "value": value,
-            "why": str(each["why"]),
-        }
-        if "inert" in said:
-            found.append(Range(**key, left_out=f"changes no figure: {said['inert']}"))
-        elif "others" in said:
-            others = tuple(str(word) for word in said["others"])
-            found.append(Range(**key, others=others, reason="its other words"))
-        elif said:
-            numbers = {name: said[name] for name in ("low", "high", "whole")}
-            found.append(Range(**key, **numbers, reason=str(said["why"])))
-        else:
-            found.append(Range(**key, left_out="the machine gives no range"))
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +69,12 @@ class _Sweep:
 
 @dataclass(slots=True)
 class Study:
-    """Points that have been run, what they conclude, and where their variations are kept.
+    """Runs that have been made, what they conclude, and where their variations are kept.
 
-    ``assumed`` are, by point, the keys on which its run depends. ``headlines`` names the
-    conclusions whose swings are wanted.
+    ``headlines`` names the conclusions whose swings are wanted.
     """
 
-    points: Sequence[Point]
-    shared: Settings
+    varying: Varying
     runs: Sequence[Run]
     judge: Judge
     headlines: Callable[[Conclusion], bool]
@@ -206,10 +104,10 @@ class Study:
         groups: dict[tuple[str, ...], list[tuple[int, Setting, dict[str, Any]]]] = {}
         for number, items in wanted:
             setting = dict(items)
-            if (problem := self._refused(number, setting)) is not None:
+            if (problem := self.varying.refused(number, setting)) is not None:
                 self._known[number, items] = problem
                 continue
-            row = self._row(number, setting)
+            row = self.varying.row(number, setting)
             names = tuple(sorted(name for name in row if "." not in name))
             groups.setdefault(names, []).append((number, setting, row))
         return [self._sweep(rows) for _, rows in sorted(groups.items())]
@@ -226,10 +124,7 @@ class Study:
 
     def depends(self, number: int, key: str) -> bool:
         """Whether a point's run depends on a key that is assumed."""
-        point, run = self.points[number], self.runs[number]
-        if key == CORES:
-            return CORES in run.assumed and run.copies == 1 and point.copies is None
-        return key in run.assumed and key not in point.variant
+        return self.varying.depends(number, key, self.runs[number])
 
     def own(self, number: int, setting: Setting) -> dict[str, str]:
         """Those of the settings on which a point depends."""
@@ -237,60 +132,12 @@ class Study:
 
     def under(self, setting: Setting, numbers: Iterable[int] | None = None) -> list[Run | None]:
         """All runs, those of these points under a setting."""
-        changed = set(range(len(self.points)) if numbers is None else numbers)
+        changed = set(range(len(self.runs)) if numbers is None else numbers)
         found: list[Run | None] = []
         for number, run in enumerate(self.runs):
             own = self.own(number, setting) if number in changed else {}
             found.append(self.get(number, own) if own else run)
         return found
-
-    def _overrides(self, number: int, setting: Setting) -> list[tuple[str, str]]:
-        job = self.points[number].job(self.shared)
-        return [*job.overrides, *(pair for pair in setting.items() if pair[0] != CORES)]
-
-    def _refused(self, number: int, setting: Setting) -> str | None:
-        """Why the machine, or the program on it, cannot be had; nothing if it can."""
-        overrides = tuple(self._overrides(number, setting))
-        try:
-            _core.machine(self.shared.machine, list(overrides))
-            source = self.points[number].source
-            if isinstance(source, ProgramSource):
-                job = self.points[number].job(self.shared)
-                _core.check_job(job.model_copy(update={"overrides": overrides}).model_dump_json())
-        except _core.SardonyxError as error:
-            return str(error)
-        return None
-
-    def _row(self, number: int, setting: Setting) -> dict[str, Any]:
-        """A point under a setting as a row of a sweep: subject, options, keys."""
-        point = self.points[number]
-        job, source = point.job(self.shared), point.source
-        cores = setting.get(CORES)
-        row: dict[str, Any] = {
-            "design": point.design,
-            "copies": int(cores) if cores else job.copies,
-            "distinct": True if cores else job.distinct,
-            "warmup": job.warmup if not job.warmup_share else f"{100 * job.warmup_share!r}%",
-        }
-        if isinstance(source, ProgramSource):
-            row |= {
-                "trace": source.name,
-                "transactions": source.transactions,
-                "transaction_size": source.item_bytes,
-                "footprint": source.footprint,
-                "seed": source.seed,
-                "software_log": source.software_log,
-            }
-        else:
-            if isinstance(source, SynthSource):
-                records = "" if source.records is None else f":{source.records}"
-                row |= {"trace": f"{SYNTH}{source.name}{records}", "seed": source.seed}
-            else:
-                clash = source.path in known_programs()
-                row["trace"] = f"./{source.path}" if clash else source.path
-                row["middle"] = source.middle
-            row |= {} if source.limit is None else {"limit": source.limit}
-        return row | dict(self._overrides(number, setting))
 
     def _sweep(self, rows: Sequence[tuple[int, Setting, dict[str, Any]]]) -> _Sweep:
         """One sweep over rows with the same options."""
@@ -301,9 +148,7 @@ class Study:
         places: list[int] = []
         for number, _, row in rows:
             if number not in plain:
-                job = self.points[number].job(self.shared)
-                machine = json.loads(_core.machine(self.shared.machine, list(job.overrides)))
-                plain[number] = machine["parameters"]
+                plain[number] = self.varying.keys(number)
             whole = {name: row.get(name, _text(plain[number].get(name))) for name in keys} | row
             text = json.dumps(whole, sort_keys=True)
             if text not in seen:
@@ -311,7 +156,7 @@ class Study:
                 for name, value in whole.items():
                     columns.setdefault(name, []).append(value)
             places.append(seen[text])
-        document = {"sweep": {"machine": self.shared.machine}, "zip": [columns]}
+        document = {"sweep": {"machine": self.varying.machine}, "zip": [columns]}
         plan = reading.read(document)
         folder = Folder(self.folder / plan.id)
         plan = reading.read(document, folder.before)
@@ -348,7 +193,7 @@ class Study:
             run.trace,
             run.design,
             run.machine,
-            int(row["copies"]),
+            int(row.get("copies") or run.copies),
             dict(run.variant),
             metrics=metrics,
             causes={name: Cause(**each) for name, each in causes.items()},
@@ -359,8 +204,8 @@ class Study:
 
     def study(self) -> Sensitivity:
         """Run all of it; the answer depends on points, seed and draws alone."""
-        everything = range(len(self.points))
-        known = ranges(self.shared.machine, self.shared.overrides)
+        everything = range(len(self.runs))
+        known = self.varying.ranges()
         used = {key: [n for n in everything if self.depends(n, key.parameter)] for key in known}
         keys = [key for key in known if used[key]]
         alone = [(key, end) for key in keys for end in key.ends]
@@ -403,13 +248,9 @@ class Study:
             for key in keys:
                 for _ in range(AGAIN):
                     value = key.drawn(generator)
-                    try:
-                        pairs = [*draw.items(), (key.parameter, value)]
-                        _core.machine(self.shared.machine, [*self.shared.overrides, *pairs])
-                    except _core.SardonyxError:
-                        continue
-                    draw[key.parameter] = value
-                    break
+                    if self.varying.possible({**draw, key.parameter: value}):
+                        draw[key.parameter] = value
+                        break
             found.append(draw)
         return found
 
@@ -423,10 +264,7 @@ class Study:
         """How much there is to do, and about how long that takes."""
 
         def seconds(number: int, setting: Setting) -> float:
-            run = self.runs[number]
-            requests, speed = run.metric("requests"), run.metric("requests_per_second")
-            factor = float(setting.get(CORES, 1))
-            return factor * requests / speed if requests and speed else 0.0
+            return self.varying.seconds(number, setting, self.runs[number]) or 0.0
 
         workers = self.workers or scheduler.processors()
         found = sum(sweep.done for sweep in sweeps)
@@ -519,7 +357,7 @@ class Study:
             key.low or None,
             key.high or None,
             key.others,
-            tuple(dict.fromkeys(self.points[n].design for n in used)),
+            tuple(dict.fromkeys(self.varying.designs[n] for n in used)),
             tuple(tried),
             key.left_out,
         )
@@ -530,7 +368,7 @@ class Study:
             if isinstance(answer, str):
                 keys = ", ".join(f"{k} = {v}" for k, v in sorted(items)[:3])
                 more = f" and {len(items) - 3} more keys" if len(items) > 3 else ""
-                text = f"{self.points[number].design} with {keys}{more}: {answer}"
+                text = f"{self.varying.designs[number]} with {keys}{more}: {answer}"
                 found[text] = found.get(text, 0) + 1
         return sorted(
             f"{text} ({count} runs)" if count > 1 else text for text, count in found.items()
@@ -556,8 +394,7 @@ def of_comparison(
     first = next((each.over for each in judge(runs, {}).values()), "")
     several = len({point.trace for point in points}) > 1
     return Study(
-        points,
-        shared,
+        Simulated(points, shared),
         runs,
         judge,
         lambda each: each.over == first and (each.workload == MEAN or not several),

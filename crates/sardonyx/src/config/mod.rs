@@ -21,6 +21,7 @@ use crate::settings::{Setting, Settings};
 pub use error::ConfigError;
 pub use keys::all as keys;
 pub use presets::{Preset, all as presets};
+pub use ranges::declared;
 
 pub use reference::reference;
 

@@ -44,7 +44,7 @@ pub(super) enum Written {
 }
 
 /// What the key's own declaration says of `value`; nothing if that lies outside.
-pub(super) fn declared(key: &Row, value: Value) -> Option<Range> {
+pub fn declared(key: &Row, value: Value) -> Option<Range> {
     match key.doubt {
         Some(Doubt::Inert(why)) => Some(Range::Inert(why.to_owned())),
         Some(Doubt::Between(low, high, why)) => {

@@ -13,7 +13,8 @@ use super::ksm::{Counters, Maps};
 use super::pageforge::{self, PageForge};
 use super::run::{Run, Runner};
 use super::{PAGE_BYTES, Page, why};
-use crate::settings::{Origin, Row, Settings};
+use crate::config::declared;
+use crate::settings::{Doubt, Origin, Row, Settings};
 
 /// Savings that are the same for so many passes have settled.
 const SETTLED: usize = 10;
@@ -89,7 +90,12 @@ pub(super) fn table_of(rows: Vec<&'static Row>) -> String {
     for row in rows {
         let (_, default) = said(&Settings::default(), row);
         let assumed = match row.default {
-            Some((_, Origin::Assumed(why))) => format!(" (*assumed*: {why})"),
+            Some((_, Origin::Assumed(why))) => match row.doubt {
+                Some(Doubt::Between(low, high, reason)) => {
+                    format!(" (*assumed*: {why}. From {low} to {high}: {reason})")
+                }
+                _ => format!(" (*assumed*: {why})"),
+            },
             _ => String::new(),
         };
         let default = default.to_string().replace('"', "");
@@ -525,16 +531,17 @@ pub(super) fn said(settings: &Settings, row: &Row) -> (String, Value) {
     (row.name.to_owned(), value.unwrap_or(Value::Null))
 }
 
-/// A value that no source gives, if the user has not given it either.
+/// A value that no source gives, if the user has not given it either, and what else it may be.
 pub(super) fn assumed(settings: &Settings, row: &Row) -> Option<Value> {
-    let (_, Origin::Assumed(why)) = row.default? else {
+    let (default, Origin::Assumed(why)) = row.default? else {
         return None;
     };
     let (name, value) = said(settings, row);
+    let range = || declared(row, default).map(|range| range.document());
     settings
         .find(row.name)
         .is_none()
-        .then(|| json!({"parameter": name, "value": value, "why": why}))
+        .then(|| json!({"parameter": name, "value": value, "why": why, "range": range()}))
 }
 
 /// What has become of the pages of a run.

@@ -38,13 +38,26 @@ impl Source {
         self
     }
 
-    /// The `records` in the middle of a file; the first of a generator, whose records are alike anywhere.
-    #[must_use]
-    pub fn middle(mut self, records: u64) -> Source {
+    /// The `records` in the middle of a file, of those before what its caches held at the end; the first of a generator,
+    /// whose records are alike anywhere.
+    ///
+    /// # Errors
+    /// As [`Source::next_batch`]: the file is read for its end.
+    pub fn middle(mut self, records: u64) -> Result<Source, TraceError> {
         if let Origin::File(reader) = &self.origin {
-            self.skip = reader.records().saturating_sub(records) / 2;
+            let (mut at, mut end) = (0_u64, 0_u64);
+            if records < reader.records() {
+                Source::open(reader.path())?.each(&mut |_, _| (), |record| {
+                    at += 1;
+                    if record.op != Op::FinalDirty {
+                        end = at;
+                    }
+                    Ok(())
+                })?;
+            }
+            self.skip = end.saturating_sub(records) / 2;
         }
-        self.limit(records)
+        Ok(self.limit(records))
     }
 
     /// What reports call this trace.

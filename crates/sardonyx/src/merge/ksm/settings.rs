@@ -52,7 +52,8 @@ keys! {
         Source("Linux 6.18"), "how long the thread sleeps then";
     PRUNE_MILLISECS: u32 = int("ksm.stable_node_chains_prune_millisecs", (0, MOST_MS), 0),
         Assumed("the kernel's default is 2000; 0 looks at all of a chain in each walk, as the comparison with the kernel does"),
-        "how often a chain of copies is looked at as a whole";
+        "how often a chain of copies is looked at as a whole"
+        in Between("0", "2000", "up to the kernel's default");
     ADVISOR_MODE: Advisor = word("ksm.advisor_mode", "none"),
         Source("Linux 6.18"), "whether the kernel sets pages_to_scan itself";
     ADVISOR_TARGET_SCAN_TIME: u64 = int("ksm.advisor_target_scan_time", (1, MOST_MS), 200),
@@ -65,16 +66,20 @@ keys! {
         Source("Linux 6.18"), "most that the advisor sets pages_to_scan to";
     VISIT_NS: u64 = int("ksm.visit_ns", (0, 1_000_000), 400),
         Assumed("measured on one x86-64 machine with Linux 6.18: a pass over merged pages"),
-        "processor time of finding a page and looking at its state";
+        "processor time of finding a page and looking at its state"
+        in Between("200", "1200", "half, and three times as long on another processor");
     CHECKSUM_NS: u64 = int("ksm.checksum_ns", (0, 1_000_000), 600),
         Assumed("the same machine: a first pass, less the visit"),
-        "processor time of a page's checksum";
+        "processor time of a page's checksum"
+        in Between("300", "1800", "half, and three times as long on another processor");
     COMPARE_NS: u64 = int("ksm.compare_ns", (0, 1_000_000), 400),
         Assumed("the same machine: a steady pass over 4,096 unmerged pages, about ten comparisons each"),
-        "processor time of one comparison in a tree";
+        "processor time of one comparison in a tree"
+        in Between("200", "1200", "half, and three times as long on another processor");
     MERGE_NS: u64 = int("ksm.merge_ns", (0, 1_000_000), 2_000),
         Assumed("no source: a comparison under write protection, two page tables, two flushes"),
-        "processor time of merging a page";
+        "processor time of merging a page"
+        in Between("500", "8000", "a quarter, and four times as long");
 }
 
 /// All of them, without their types.
@@ -98,6 +103,11 @@ pub fn rows() -> Vec<&'static Row> {
         &COMPARE_NS.row,
         &MERGE_NS.row,
     ]
+}
+
+/// Names of the keys that say how long the thread's work takes where no processor runs it.
+pub fn times() -> [&'static str; 4] {
+    [&VISIT_NS, &CHECKSUM_NS, &COMPARE_NS, &MERGE_NS].map(|key| key.row.name)
 }
 
 /// A kernel.

@@ -13,18 +13,24 @@ keys! {
         Source("PageForge 6.2"), "code whose check bits make the keys";
     ECC_WORD: usize = int("pageforge.ecc_word", (0, 7), 0),
         Assumed("the paper takes 8 bits of a line's 64 check bits and does not say of which word"),
-        "word of a line whose check byte is the minikey";
+        "word of a line whose check byte is the minikey"
+        in Between("0", "7", "any word of the line");
     ECC_OFFSET_0: u8 = int("pageforge.ecc_offset_0", (0, 15), 0),
-        Assumed("the paper gives no offsets; they are to be profiled"), "line of the page's first kilobyte that is in the key";
+        Assumed("the paper gives no offsets; they are to be profiled"), "line of the page's first kilobyte that is in the key"
+        in Between("0", "15", "any line of the kilobyte");
     ECC_OFFSET_1: u8 = int("pageforge.ecc_offset_1", (0, 15), 0),
-        Assumed("as ecc_offset_0"), "line of the second kilobyte";
+        Assumed("as ecc_offset_0"), "line of the second kilobyte"
+        in Between("0", "15", "any line of the kilobyte");
     ECC_OFFSET_2: u8 = int("pageforge.ecc_offset_2", (0, 15), 0),
-        Assumed("as ecc_offset_0"), "line of the third kilobyte";
+        Assumed("as ecc_offset_0"), "line of the third kilobyte"
+        in Between("0", "15", "any line of the kilobyte");
     ECC_OFFSET_3: u8 = int("pageforge.ecc_offset_3", (0, 15), 0),
-        Assumed("as ecc_offset_0"), "line of the fourth kilobyte";
+        Assumed("as ecc_offset_0"), "line of the fourth kilobyte"
+        in Between("0", "15", "any line of the kilobyte");
     CALL_NS: u64 = int("pageforge.call_ns", (0, 1_000_000), 20),
         Assumed("no source: an uncached access to the memory controller"),
-        "processor time of a call of the five functions";
+        "processor time of a call of the five functions"
+        in Between("5", "80", "a quarter, and four times as long");
 }
 
 /// All of them, without their types.

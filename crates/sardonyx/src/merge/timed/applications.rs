@@ -123,13 +123,17 @@ macro_rules! application {
                     Assumed("a core is about half busy without merging: TailBench's middle load"),
                     "instructions of a query, on average";
                 SPREAD: u64 = int(concat!($name, ".spread_percent"), (0, 1_000), $spread),
-                    Assumed("no source; log-normal"), "standard deviation of the instructions, in percent of their mean";
+                    Assumed("no source; log-normal"), "standard deviation of the instructions, in percent of their mean"
+                    in Between("0", "150", "from queries that are all alike to a deviation above the mean");
                 ACCESSES: u64 = int(concat!($name, ".accesses"), (1, 100_000), $accesses),
-                    Assumed("no source"), "accesses past the first cache in 100,000 instructions";
+                    Assumed("no source"), "accesses past the first cache in 100,000 instructions"
+                    in Between("400", "3600", "a third, and three times as many");
                 STORES: u64 = int(concat!($name, ".stores_percent"), (0, 100), $stores),
-                    Assumed("no source"), "of 100 accesses, stores";
+                    Assumed("no source"), "of 100 accesses, stores"
+                    in Between("5", "60", "a quarter, and three times as many");
                 DEPENDS: u64 = int(concat!($name, ".depends_percent"), (0, 100), $depends),
-                    Assumed("no source"), "of 100 loads, those that the next access waits for";
+                    Assumed("no source"), "of 100 loads, those that the next access waits for"
+                    in Between("0", "90", "none, and nearly all");
                 HOT: u64 = int(concat!($name, ".hot_kib"), (4, 1 << 22), $hot),
                     Assumed("no source; all machines' fit in the last-level cache"), "memory used again and again, in KiB";
                 COLD: u64 = int(concat!($name, ".cold_kib"), (4, 1 << 22), $cold),
@@ -139,9 +143,11 @@ macro_rules! application {
                     "of 1,000 accesses, those to memory used now and then";
                 MERGEABLE: u64 = int(concat!($name, ".mergeable_percent"), (0, 100), $mergeable),
                     Assumed("the paper: most merged pages are the operating system's"),
-                    "of 100 pages used, those that other machines have too";
+                    "of 100 pages used, those that other machines have too"
+                    in Between("0", "60", "none, and three times as many");
                 COPIES: u64 = int(concat!($name, ".queries_a_copy"), (1, MANY), 100),
-                    Assumed("no source"), "one query in so many writes a page that other machines have too";
+                    Assumed("no source"), "one query in so many writes a page that other machines have too"
+                    in Between("10", "1000", "ten times as often, and a tenth");
             }
         }
     };

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::config::Machine;
 use crate::machine::RunError;
@@ -73,7 +73,10 @@ pub enum TimedError {
 
 /// All keys that are no machine's.
 pub fn rows() -> Vec<&'static Row> {
+    // Here processors run the work, so that its times are instructions.
+    let times = ksm_settings::times();
     let mut rows = question::rows();
+    rows.retain(|row| !times.contains(&row.name));
     rows.extend(keys::rows());
     rows.extend(applications::rows());
     rows
@@ -109,7 +112,38 @@ struct Plan {
     factor: u64,
 }
 
+impl Plan {
+    /// All keys that are no machine's, and their values.
+    fn said(&self) -> Map<String, Value> {
+        let each = rows().into_iter();
+        each.map(|row| question::said(&self.settings, row))
+            .collect()
+    }
+
+    /// Those of them whose values no source gives, and what else they may be; of applications' keys this one's.
+    fn assumed(&self) -> Vec<Value> {
+        let of_another = |name: &str| {
+            let others = applications::ALL.iter().map(|other| other.name);
+            let mut others = others.filter(|other| *other != self.application.name);
+            name.split_once('.')
+                .is_some_and(|(section, _)| others.any(|other| other == section))
+        };
+        let own = rows().into_iter().filter(|row| !of_another(row.name));
+        own.filter_map(|row| question::assumed(&self.settings, row))
+            .collect()
+    }
+}
+
 impl Question {
+    /// The keys that are no machine's: `settings`, their values, and `assumed`, those that no source gives.
+    ///
+    /// # Errors
+    /// As [`Question::answer`], before any work.
+    pub fn keys(&self) -> Result<Value, TimedError> {
+        let plan = self.plan()?;
+        Ok(json!({"settings": plan.said(), "assumed": plan.assumed()}))
+    }
+
     /// # Errors
     /// An unknown name or key, with the nearest, or a value that a key does not take.
     fn plan(&self) -> Result<Plan, TimedError> {

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
 
-use super::applications::{self, Demand};
+use super::applications::Demand;
 use super::kernel::{self, Kernel, PARTS, Part, Parts};
 use super::module::{Module, Sample, Sampler};
 use super::queries::{self, Done, Draw, Queries};
 use super::settings as keys;
 use super::settled::{SETTLED, Settled};
 use super::thread::Costs;
-use super::{Plan, Question, TimedError, rows};
+use super::{Plan, Question, TimedError};
 use crate::line::{LINE_BYTES, Line, Logical, Virtual, ZERO_LINE};
 use crate::machine::{
     AddressSpace, Agent, Backing, Batch, Mapped, OpSource, PAGE_LINES, Player, RunError, System,
@@ -22,7 +22,7 @@ use crate::memory::Memory;
 use crate::merge::Page;
 use crate::merge::images::Images;
 use crate::merge::ksm::Keys;
-use crate::merge::question::{self, Pages};
+use crate::merge::question::Pages;
 use crate::units::Time;
 
 /// What frames hold before anybody writes them: page k of all machines lies in frame k.
@@ -287,21 +287,6 @@ impl<'i> Run<'i> {
             "queries_per_second",
             json!(plan.demand.queries_per_second / plan.factor),
         );
-        let settings = &plan.settings;
-        let assumed = rows()
-            .into_iter()
-            .filter_map(|row| question::assumed(settings, row));
-        let applications: Vec<String> = applications::ALL
-            .iter()
-            .map(|other| other.name.to_owned() + ".")
-            .collect();
-        let own = format!("{}.", plan.application.name);
-        let of_this = |name: &str| {
-            name.starts_with(&own) || !applications.iter().any(|other| name.starts_with(&**other))
-        };
-        let assumed: Vec<Value> = assumed
-            .filter(|row| row["parameter"].as_str().is_some_and(of_this))
-            .collect();
         Ok(json!({
             "application": plan.application.name,
             "design": question.design,
@@ -309,9 +294,9 @@ impl<'i> Run<'i> {
             "metrics": metrics,
             "bandwidths_gb_s": bandwidths,
             "merging_lines": merging_lines,
-            "settings": rows().iter().map(|row| question::said(settings, row)).collect::<Map<_, _>>(),
+            "settings": plan.said(),
             "parameters": plan.machine.parameters(),
-            "assumed": assumed,
+            "assumed": plan.assumed(),
         }))
     }
 
