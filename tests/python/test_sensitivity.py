@@ -17,13 +17,16 @@ import pytest
 import sardonyx
 from sardonyx import _core
 from sardonyx.cli.sensitivity import sensitivity_table, where
+from sardonyx.papers import reproductions
+from sardonyx.papers.reproduction import Asked
 from sardonyx.report import write_report
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.conclusions import conclusions, differs, says
-from sardonyx.runs.results import Results
+from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sensitivity import Flip
 from sardonyx.runs.sources import ProgramSource
-from sardonyx.sweeps.varying import Range, ranges
+from sardonyx.runs.tailbench import TimedRuns
+from sardonyx.sweeps.varying import MergedInTime, Range, ranges
 
 pytestmark = pytest.mark.native
 COMMAND = [sys.executable, "-m", "sardonyx"]
@@ -207,3 +210,26 @@ def test_what_does_nothing_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "there").exists()
     with pytest.raises(_core.SardonyxError, match="draws = -1"):
         sardonyx.compare([TRACE], ["baseline", "esd"], sensitivity=True, draws=-1)
+
+
+def test_merging_in_time_can_be_varied() -> None:
+    plan = reproductions()["pageforge"].plan(Asked(["silo"], "pageforge", (), quick=True))
+    assert plan.headlines is not None and isinstance(plan.headlines.runs, TimedRuns)
+    varying = MergedInTime(plan.headlines.runs)
+    known = {key.parameter: key for key in varying.ranges()}
+    able = [key for key in known.values() if key.ends]
+    assert len([key for key in able if key.parameter.split(".")[0] != "silo"]) >= 8
+    assert all(key.reason for key in able)
+    assert not {"window.ms", "vms.mib"} & set(known), "the reproduction sets them"
+    assert "ksm.visit_ns" not in known, "here processors run the work"
+    assert "masstree.accesses" not in known, "of another application"
+    slice_us = known["thread.slice_us"]
+    assert (slice_us.low, slice_us.value, slice_us.high) == ("750", "3000", "20000")
+    run = Run("silo", "ksm", "pageforge", 1, {}, metrics={}, assumed=tuple(known))
+    none, ksm = varying.designs.index("none"), varying.designs.index("ksm")
+    assert varying.depends(ksm, "thread.slice_us", run)
+    assert not varying.depends(none, "thread.slice_us", run)
+    assert varying.depends(none, "silo.accesses", run)
+    assert varying.row(ksm, {"thread.slice_us": "750"})["thread.slice_us"] == "750"
+    assert varying.possible({"thread.slice_us": "750"})
+    assert "0 to 15" in (varying.refused(ksm, {"pageforge.ecc_offset_0": "16"}) or "")

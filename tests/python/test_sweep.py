@@ -370,6 +370,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
             {"saving", "cpu_seconds"},
         ),
         (
+            '[sweep]\napplications = ["silo"]\ndesigns = ["ksm"]\n[set]\nwindow.ms = 3\n'
+            "window.warmup_ms = 1\nvms.mib = 2\n[axes]\nthread.slice_us = [750, 20000]\n",
+            {"application": ["silo"] * 2, "thread.slice_us": [750, 20000]},
+            {"geomean_sojourn_ns", "thread_share_mean"},
+        ),
+        (
             '[sweep]\nstore = ["stream"]\ndesigns = ["recam", "conventional"]\nbytes = "64K"\n',
             {"workload": ["stream"] * 2, "design": ["recam", "conventional"]},
             {"writes_per_second", "duplicate_writes"},
