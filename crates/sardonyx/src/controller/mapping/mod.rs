@@ -7,6 +7,7 @@ pub mod efit;
 pub mod full_dedup;
 pub mod index;
 pub mod places;
+pub mod references;
 pub mod tables;
 
 use super::designs::{Mapping, files};
