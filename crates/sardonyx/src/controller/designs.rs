@@ -203,7 +203,9 @@ pub fn all() -> impl Iterator<Item = &'static Design> + Clone {
     let mappings = mapping::FILES.iter().map(|file| file.designs);
     let policies = encryption::FILES.iter().map(|file| file.designs);
     let loggings = logging::FILES.iter().map(|file| file.designs);
-    mappings.chain(policies).chain(loggings).flatten()
+    let integrities = integrity::FILES.iter().map(|file| file.designs);
+    let of_files = mappings.chain(policies).chain(loggings).chain(integrities);
+    of_files.flatten()
 }
 
 /// A layer of any kind.

@@ -3,6 +3,9 @@
 //! Left out: keeping the bytes secret, which is the layer below's.
 
 pub mod amt;
+/// The worked example of `docs/designs.md`, in tests alone.
+#[cfg(test)]
+pub mod dedup_fold;
 pub mod efit;
 pub mod full_dedup;
 pub mod index;
