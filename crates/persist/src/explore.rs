@@ -24,13 +24,13 @@ use crate::state::{Course, Platform};
 const PATIENCE: u32 = 50;
 const LEAST_TIME: Duration = Duration::from_secs(2);
 
-/// What is asked.
+/// What `sardonyx crash-test` asks of a recording.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// The trace.
+    /// The recording, a trace of level `cpu`.
     pub recording: PathBuf,
-    /// The mapped file.
+    /// The mapped file, under the path that the recorded program used.
     pub pool: PathBuf,
     /// Words of the recovery's command.
     pub recover: Vec<String>,
@@ -46,13 +46,13 @@ pub struct Question {
     pub tear: bool,
     /// A mark, or a row of the recording, from which on cuts are tried.
     pub start: Option<String>,
-    /// Seconds in all.
+    /// Seconds that the whole exploration may take.
     pub budget: f64,
-    /// Of drawn subsets.
+    /// The seed that subsets of pending lines are drawn from.
     pub seed: u64,
     /// Workers; 0 for one a processor.
     pub threads: usize,
-    /// One image instead of all.
+    /// The name of the one image to run the recovery on, instead of exploring.
     pub replay: Option<String>,
     /// A folder in which the images of each cause are left.
     pub keep: Option<PathBuf>,

@@ -107,7 +107,7 @@ pub struct Floors<'a> {
 }
 
 impl<'a> Floors<'a> {
-    /// At the ground.
+    /// Floors before the first event: every line as the ground has it.
     pub fn new(recording: &'a Recording, course: &'a Course) -> Floors<'a> {
         Floors {
             recording,
@@ -230,7 +230,7 @@ pub struct Scope {
     pub tear: bool,
     /// The first cut.
     pub start: u32,
-    /// Of drawn subsets.
+    /// The seed that subsets of pending lines are drawn from.
     pub seed: u64,
     /// Images count as others when more had been acknowledged.
     pub acks: bool,

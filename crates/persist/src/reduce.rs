@@ -19,7 +19,7 @@ const CLOSE: u32 = 8;
 /// Of a line's stores, how many are tried.
 const STORES: u32 = 8;
 
-/// See the module.
+/// What a violation was brought down to: the fewest lines that were early, and the fewest that were late.
 #[derive(Clone, Debug)]
 pub struct Reduced {
     /// The least image that fails.

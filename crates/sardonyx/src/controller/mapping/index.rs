@@ -37,14 +37,14 @@ impl Digest {
 /// An entry with the wanted digest, and how far the search has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Match {
-    /// Its bucket.
+    /// The bucket that the entry lies in, as the cache has it.
     pub cached: Lookup,
     slot: usize,
     /// Where the content lies.
     pub place: Place,
     /// How many lines refer to it.
     pub count: References,
-    /// The step after which that is known.
+    /// The step after which all of this is known.
     pub at: Step,
 }
 
@@ -54,7 +54,7 @@ pub struct Search {
     bucket: u64,
     walked: u64,
     current: Option<(Lookup, Line, usize)>,
-    /// When it has come so far.
+    /// The step after which what it has found so far is known.
     pub at: Step,
 }
 

@@ -23,9 +23,9 @@ const BITS: u64 = 512;
 
 /// A place for a line.
 pub struct Room {
-    /// Where.
+    /// The free place in the medium that the line gets.
     pub place: Place,
-    /// It must not be written before.
+    /// The place must not be written before this step: its old owners' unmapping.
     pub unmapped: Step,
     /// What of the look-up of the line's mapping is still true.
     entry: Entry,
