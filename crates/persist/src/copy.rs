@@ -19,7 +19,7 @@ use crate::images::{Floors, Image, bytes};
 use crate::recording::{LINE, Recording};
 use crate::state::Course;
 
-/// What is compared together.
+/// Bytes of the pool that are compared at a time.
 const BLOCK: usize = 64 << 10;
 const PAGE: usize = 4096;
 

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
 use crate::PersistError;
@@ -25,13 +24,13 @@ use crate::state::{Course, Platform};
 const PATIENCE: u32 = 50;
 const LEAST_TIME: Duration = Duration::from_secs(2);
 
-/// What is asked.
+/// What `sardonyx crash-test` asks of a recording.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// The trace.
+    /// The recording, a trace of level `cpu`.
     pub recording: PathBuf,
-    /// The mapped file.
+    /// The mapped file, under the path that the recorded program used.
     pub pool: PathBuf,
     /// Words of the recovery's command.
     pub recover: Vec<String>,
@@ -47,13 +46,13 @@ pub struct Question {
     pub tear: bool,
     /// A mark, or a row of the recording, from which on cuts are tried.
     pub start: Option<String>,
-    /// Seconds in all.
+    /// Seconds that the whole exploration may take.
     pub budget: f64,
-    /// Of drawn subsets.
+    /// The seed that subsets of pending lines are drawn from.
     pub seed: u64,
     /// Workers; 0 for one a processor.
     pub threads: usize,
-    /// One image instead of all.
+    /// The name of the one image to run the recovery on, instead of exploring.
     pub replay: Option<String>,
     /// A folder in which the images of each cause are left.
     pub keep: Option<PathBuf>,
@@ -108,9 +107,69 @@ pub fn explore(
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Explored, PersistError> {
     let started = Instant::now();
-    let deadline = started + Duration::from_secs_f64(question.budget);
     let platform = Platform::named(&question.platform)
         .ok_or_else(|| PersistError::new("--platform: give adr or eadr"))?;
+    let recording = opened(question, platform)?;
+    let mut shared = Shared {
+        recovery: Recovery {
+            words: question.recover.clone(),
+            ok: question.ok.clone(),
+            time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
+            memory: question.memory_limit,
+        },
+        course: Course::of(&recording, platform),
+        recording,
+        platform,
+        recoveries: AtomicU64::new(0),
+        deadline: started + Duration::from_secs_f64(question.budget),
+        slowest: AtomicU64::new(0),
+        verdicts: Mutex::default(),
+        enough: AtomicBool::new(false),
+        stop: AtomicBool::new(false),
+    };
+    let folder = copy::scratch()?;
+    let ground = copy::ground(&shared.recording, folder.path())?;
+    let replay = match &question.replay {
+        Some(name) => Some(Image::named(name, &shared.recording, &shared.course)?),
+        None => None,
+    };
+    let undisturbed = undisturbed(&mut shared, question, &ground, &folder.path().join("first"))?;
+    let mut found = Found {
+        undisturbed: undisturbed.as_secs_f64(),
+        time_limit: shared.recovery.time.as_secs_f64(),
+        ..Found::default()
+    };
+    if let Some(image) = replay {
+        let replayed = replayed(question, &shared, &ground, folder.path(), image)?;
+        return Ok(Explored {
+            shared,
+            found,
+            replayed: Some(replayed),
+        });
+    }
+    search(
+        question,
+        &shared,
+        &ground,
+        folder.path(),
+        started,
+        &mut found,
+        tell,
+    )?;
+    if let Some(keep) = &question.keep {
+        leave(&shared, &ground, &folder.path().join("keep"), &found, keep)?;
+    }
+    found.recoveries = shared.recoveries.load(Ordering::Relaxed);
+    found.seconds = started.elapsed().as_secs_f64();
+    Ok(Explored {
+        shared,
+        found,
+        replayed: None,
+    })
+}
+
+/// The recording of a question, which must be worth a cut and have what the question asks for.
+fn opened(question: &Question, platform: Platform) -> Result<Recording, PersistError> {
     let mut recording = Recording::open(&question.recording, &question.pool)?;
     check(&recording, platform)?;
     if question.source {
@@ -131,64 +190,38 @@ pub fn explore(
                 .to_owned(),
         );
     }
-    let course = Course::of(&recording, platform);
-    let mut shared = Shared {
-        recovery: Recovery {
-            words: question.recover.clone(),
-            ok: question.ok.clone(),
-            time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
-            memory: question.memory_limit,
-        },
-        recording,
-        course,
-        platform,
-        recoveries: AtomicU64::new(0),
-        deadline,
-        slowest: AtomicU64::new(0),
-        verdicts: Mutex::default(),
-        enough: AtomicBool::new(false),
-        stop: AtomicBool::new(false),
-    };
-    let folder = copy::scratch()?;
-    let ground = copy::ground(&shared.recording, folder.path())?;
-    let replay = match &question.replay {
-        Some(name) => Some(Image::named(name, &shared.recording, &shared.course)?),
-        None => None,
-    };
-    let undisturbed = undisturbed(&mut shared, question, &ground, &folder.path().join("first"))?;
-    let mut found = Found {
-        violations: Vec::new(),
-        reduced: Vec::new(),
-        unreduced: 0,
-        start: 0,
-        start_seconds: 0.0,
-        images: 0,
-        recoveries: 0,
-        by_cut: FxHashMap::default(),
-        kinds: Vec::new(),
-        looking: 0.0,
-        seconds: 0.0,
-        finished: false,
-        passes: 0,
-        undisturbed: undisturbed.as_secs_f64(),
-        time_limit: shared.recovery.time.as_secs_f64(),
-    };
-    if let Some(image) = replay {
-        let mut bench = Bench::new(&shared, &ground, &folder.path().join("replay"))?;
-        let acked = bench.acked(image.cut);
-        let ended = bench.run(&image, acked, shared.recovery.time)?;
-        let said = bench.said();
-        if let Some(keep) = &question.keep {
-            std::fs::create_dir_all(keep).map_err(PersistError::io(keep.display()))?;
-            bench.save(&image, &keep.join("replayed.pool"))?;
-        }
-        drop(bench);
-        return Ok(Explored {
-            shared,
-            found,
-            replayed: Some((image, ended, said)),
-        });
+    Ok(recording)
+}
+
+/// Runs the recovery on one image; leaves that behind if it is to be kept.
+fn replayed(
+    question: &Question,
+    shared: &Shared,
+    ground: &File,
+    folder: &Path,
+    image: Image,
+) -> Result<(Image, Ended, String), PersistError> {
+    let mut bench = Bench::new(shared, ground, &folder.join("replay"))?;
+    let acked = bench.acked(image.cut);
+    let ended = bench.run(&image, acked, shared.recovery.time)?;
+    let said = bench.said();
+    if let Some(keep) = &question.keep {
+        std::fs::create_dir_all(keep).map_err(PersistError::io(keep.display()))?;
+        bench.save(&image, &keep.join("replayed.pool"))?;
     }
+    Ok((image, ended, said))
+}
+
+/// The search at all cuts, by as many workers as the question says, each in a folder of its own.
+fn search(
+    question: &Question,
+    shared: &Shared,
+    ground: &File,
+    folder: &Path,
+    started: Instant,
+    found: &mut Found,
+    tell: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<(), PersistError> {
     let threads = match question.threads {
         0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
         threads => threads,
@@ -199,17 +232,12 @@ pub fn explore(
     let (answers, answered) = channel();
     std::thread::scope(|scope| {
         for worker in 0..threads {
-            let (shared, waiting, ground, start) = (&shared, &waiting, &ground, &start);
-            let folder = folder.path().join(format!("{worker}"));
+            let (waiting, start) = (&waiting, &start);
+            let folder = folder.join(format!("{worker}"));
             let answers = answers.clone();
             scope.spawn(move || {
-                work(
-                    shared,
-                    Bench::new(shared, ground, &folder),
-                    waiting,
-                    &answers,
-                    start,
-                );
+                let bench = Bench::new(shared, ground, &folder);
+                work(shared, bench, waiting, &answers, start);
             });
         }
         drop(answers);
@@ -218,46 +246,33 @@ pub fn explore(
             answers: answered,
             waiting: 0,
         };
-        let mut search = Search {
-            question,
-            shared: &shared,
-            platform,
-            started,
-            found: &mut found,
-            kinds: FxHashMap::default(),
-            failed: FxHashMap::default(),
-            refused: (Ended::Status(0), String::new()),
-            waited: Duration::ZERO,
-            workers: threads as f64,
-            problem: None,
-            tell,
-        };
+        let mut search = Search::new(question, shared, started, found, threads, tell);
         let outcome = search.all(&mut crew, &start);
         if outcome.is_err() {
             shared.stop.store(true, Ordering::Relaxed);
         }
         outcome // the crew is dropped, and with it the queue: the workers go
-    })?;
-    if let Some(keep) = &question.keep {
-        let mut bench = Bench::new(&shared, &ground, &folder.path().join("keep"))?;
-        std::fs::create_dir_all(keep).map_err(PersistError::io(keep.display()))?;
-        for (number, (_, reduced)) in found.reduced.iter().enumerate() {
-            bench.save(
-                &reduced.image,
-                &keep.join(format!("{}-fails.pool", number + 1)),
-            )?;
-            if let Some(passes) = &reduced.passes {
-                bench.save(passes, &keep.join(format!("{}-passes.pool", number + 1)))?;
-            }
+    })
+}
+
+/// Leaves the images of each cause in a folder: the one that fails, and the one that passes.
+fn leave(
+    shared: &Shared,
+    ground: &File,
+    folder: &Path,
+    found: &Found,
+    keep: &Path,
+) -> Result<(), PersistError> {
+    let mut bench = Bench::new(shared, ground, folder)?;
+    std::fs::create_dir_all(keep).map_err(PersistError::io(keep.display()))?;
+    for (number, (_, reduced)) in found.reduced.iter().enumerate() {
+        let number = number + 1;
+        bench.save(&reduced.image, &keep.join(format!("{number}-fails.pool")))?;
+        if let Some(passes) = &reduced.passes {
+            bench.save(passes, &keep.join(format!("{number}-passes.pool")))?;
         }
     }
-    found.recoveries = shared.recoveries.load(Ordering::Relaxed);
-    found.seconds = started.elapsed().as_secs_f64();
-    Ok(Explored {
-        shared,
-        found,
-        replayed: None,
-    })
+    Ok(())
 }
 
 /// The recovery on the pool as the program left it, twice: it must cope, and it must leave the program's own pool alone.

@@ -107,7 +107,7 @@ pub struct Floors<'a> {
 }
 
 impl<'a> Floors<'a> {
-    /// At the ground.
+    /// Floors before the first event: every line as the ground has it.
     pub fn new(recording: &'a Recording, course: &'a Course) -> Floors<'a> {
         Floors {
             recording,
@@ -230,7 +230,7 @@ pub struct Scope {
     pub tear: bool,
     /// The first cut.
     pub start: u32,
-    /// Of drawn subsets.
+    /// The seed that subsets of pending lines are drawn from.
     pub seed: u64,
     /// Images count as others when more had been acknowledged.
     pub acks: bool,
@@ -288,124 +288,167 @@ impl<F: FnMut(Image) -> bool> Visit for Maker<'_, F> {
     }
 }
 
+/// What is pending at a cut.
+struct Moment<'s> {
+    cut: Cut,
+    state: &'s State,
+    /// All pending lines, to their last store.
+    all: Vec<Over>,
+    /// Those that were stored to lately, the latest first.
+    recent: Vec<u32>,
+    /// How much had been acknowledged, if that makes images differ.
+    acked: u64,
+}
+
+impl Moment<'_> {
+    /// A line with all its stores.
+    fn whole(&self, slot: u32) -> Over {
+        Over {
+            slot,
+            version: self.state.current[slot as usize],
+            words: WHOLE,
+        }
+    }
+
+    /// All pending lines but some.
+    fn without(&self, gone: &[u32]) -> Vec<Over> {
+        let kept = self.all.iter().filter(|over| !gone.contains(&over.slot));
+        kept.copied().collect()
+    }
+
+    /// All pending lines, one of them as it is given.
+    fn but(&self, over: Over) -> Vec<Over> {
+        let others = self.all.iter().filter(|other| other.slot != over.slot);
+        others.copied().chain([over]).collect()
+    }
+}
+
 impl<F: FnMut(Image) -> bool> Maker<'_, F> {
     fn at(&mut self, cut: &Cut, state: &State) {
         let acked = match self.scope.acks {
             true => self.recording.acked(cut.row) as u64,
             false => 0,
         };
-        let whole = |slot: u32| Over {
-            slot,
-            version: state.current[slot as usize],
-            words: WHOLE,
-        };
-        let all: Vec<Over> = state.pending.iter().map(|&slot| whole(slot)).collect();
         let recent = match self.pass.kinds {
             [Kind::None, ..] | [Kind::All] => Vec::new(),
             _ => recent(state),
         };
-        let without = |gone: &[u32]| -> Vec<Over> {
-            let kept = all.iter().filter(|over| !gone.contains(&over.slot));
-            kept.copied().collect()
+        let mut moment = Moment {
+            cut: *cut,
+            state,
+            all: Vec::new(),
+            recent,
+            acked,
         };
-        let late = |over: Over| -> Vec<Over> {
-            let others = all.iter().filter(|other| other.slot != over.slot);
-            others.copied().chain([over]).collect()
-        };
+        moment.all = (state.pending.iter())
+            .map(|&slot| moment.whole(slot))
+            .collect();
         for &kind in self.pass.kinds {
             match kind {
                 Kind::None => self.offer(Vec::new(), kind, acked),
-                Kind::All => self.offer(all.clone(), kind, acked),
+                Kind::All => self.offer(moment.all.clone(), kind, acked),
                 Kind::Early => {
-                    for &slot in &recent {
-                        self.offer(vec![whole(slot)], kind, acked);
+                    for &slot in &moment.recent {
+                        self.offer(vec![moment.whole(slot)], kind, acked);
                     }
                 }
                 Kind::Late => {
-                    for &slot in &recent {
-                        self.offer(without(&[slot]), kind, acked);
+                    for &slot in &moment.recent {
+                        self.offer(moment.without(&[slot]), kind, acked);
                     }
                 }
-                Kind::Prefix => {
-                    for &slot in &recent {
-                        let (from, to) =
-                            (state.floor[slot as usize] + 1, state.current[slot as usize]);
-                        for version in between(from, to) {
-                            let over = Over {
-                                slot,
-                                version,
-                                words: WHOLE,
-                            };
-                            self.offer(vec![over], kind, acked);
-                            self.offer(late(over), kind, acked);
-                        }
-                    }
+                Kind::Prefix => self.prefixes(&moment),
+                Kind::Torn if self.scope.tear => self.torn(&moment),
+                Kind::Each if moment.recent.len() <= FEW => self.combinations(&moment),
+                Kind::Pair => self.pairs(&moment),
+                Kind::Drawn if moment.recent.len() > FEW => self.drawn(&moment),
+                Kind::Stale => self.stale(&moment),
+                Kind::Torn | Kind::Each | Kind::Drawn | Kind::Given => {}
+            }
+        }
+    }
+
+    /// A line that is not at its floor, alone and with all others.
+    fn early_and_late(&mut self, over: Over, kind: Kind, moment: &Moment<'_>) {
+        self.offer(vec![over], kind, moment.acked);
+        self.offer(moment.but(over), kind, moment.acked);
+    }
+
+    fn prefixes(&mut self, moment: &Moment<'_>) {
+        for &slot in &moment.recent {
+            let whole = moment.whole(slot);
+            let from = moment.state.floor[slot as usize] + 1;
+            for version in between(from, whole.version) {
+                let over = Over { version, ..whole };
+                self.early_and_late(over, Kind::Prefix, moment);
+            }
+        }
+    }
+
+    fn torn(&mut self, moment: &Moment<'_>) {
+        for &slot in &moment.recent {
+            let whole = moment.whole(slot);
+            let floor = moment.state.floor[slot as usize];
+            for words in torn(self.recording, floor, whole) {
+                let over = Over { words, ..whole };
+                self.early_and_late(over, Kind::Torn, moment);
+            }
+        }
+    }
+
+    /// All combinations of few lines.
+    fn combinations(&mut self, moment: &Moment<'_>) {
+        for set in 1..1u32 << moment.recent.len() {
+            let chosen = (moment.recent.iter().enumerate())
+                .filter(|(i, _)| set & 1 << i != 0)
+                .map(|(_, &slot)| moment.whole(slot));
+            self.offer(chosen.collect(), Kind::Each, moment.acked);
+        }
+    }
+
+    /// Two transactions that share a line, or that wait at the same time, differ in their threads or are apart in time.
+    fn pairs(&mut self, moment: &Moment<'_>) {
+        let of = |recording: &Recording, slot: u32| {
+            let event = moment.state.changed[slot as usize];
+            (event, recording.events[event as usize].thread)
+        };
+        for (i, &one) in moment.recent.iter().enumerate() {
+            for &other in &moment.recent[i + 1..] {
+                let ((late, a), (early, b)) = (of(self.recording, one), of(self.recording, other));
+                if a != b || late - early > 64 || moment.recent.len() <= 8 {
+                    let both = vec![moment.whole(one), moment.whole(other)];
+                    self.offer(both, Kind::Pair, moment.acked);
+                    self.offer(moment.without(&[one, other]), Kind::Pair, moment.acked);
                 }
-                Kind::Torn if self.scope.tear => {
-                    for &slot in &recent {
-                        let over = whole(slot);
-                        for words in torn(self.recording, state.floor[slot as usize], over) {
-                            let over = Over { words, ..over };
-                            self.offer(vec![over], kind, acked);
-                            self.offer(late(over), kind, acked);
-                        }
-                    }
-                }
-                Kind::Each if recent.len() <= FEW => {
-                    for set in 1..1u32 << recent.len() {
-                        let chosen = (recent.iter().enumerate())
-                            .filter(|(i, _)| set & 1 << i != 0)
-                            .map(|(_, &slot)| whole(slot));
-                        self.offer(chosen.collect(), kind, acked);
-                    }
-                }
-                Kind::Pair => {
-                    // Two transactions that share a line, or that wait at the same time, differ in their threads or are apart in time.
-                    for (i, &one) in recent.iter().enumerate() {
-                        for &other in &recent[i + 1..] {
-                            let of = |slot: u32| {
-                                let event = state.changed[slot as usize];
-                                (event, self.recording.events[event as usize].thread)
-                            };
-                            let ((late, a), (early, b)) = (of(one), of(other));
-                            if a != b || late - early > 64 || recent.len() <= 8 {
-                                self.offer(vec![whole(one), whole(other)], kind, acked);
-                                self.offer(without(&[one, other]), kind, acked);
-                            }
-                        }
-                    }
-                }
-                Kind::Drawn if recent.len() > FEW => {
-                    for draw in 0..DRAWS {
-                        let seed = mixed(self.scope.seed, u64::from(cut.event) << 8 | draw);
-                        let chosen = all.iter().filter_map(|over| {
-                            let dice = mixed(seed, u64::from(over.slot));
-                            let floor = state.floor[over.slot as usize];
-                            let version = match dice % 4 {
-                                0 | 1 => return None,
-                                2 => over.version,
-                                _ => floor + 1 + (dice >> 8) as u32 % (over.version - floor),
-                            };
-                            Some(Over { version, ..*over })
-                        });
-                        self.offer(chosen.collect(), kind, acked);
-                    }
-                }
-                Kind::Stale => {
-                    let stale: Vec<Over> = all
-                        .iter()
-                        .filter(|over| !recent.contains(&over.slot))
-                        .copied()
-                        .collect();
-                    // A few of them at each cut, others at the next.
-                    let count = stale.len().max(1);
-                    for i in 0..count.min(2) {
-                        if let Some(&over) = stale.get((self.number as usize * 2 + i) % count) {
-                            self.offer(vec![over], kind, acked);
-                        }
-                    }
-                }
-                _ => {}
+            }
+        }
+    }
+
+    /// Subsets drawn from the seed and the cut, of whole lines and of lines between their stores.
+    fn drawn(&mut self, moment: &Moment<'_>) {
+        for draw in 0..DRAWS {
+            let seed = mixed(self.scope.seed, u64::from(moment.cut.event) << 8 | draw);
+            let chosen = moment.all.iter().filter_map(|over| {
+                let dice = mixed(seed, u64::from(over.slot));
+                let floor = moment.state.floor[over.slot as usize];
+                let version = match dice % 4 {
+                    0 | 1 => return None,
+                    2 => over.version,
+                    _ => floor + 1 + (dice >> 8) as u32 % (over.version - floor),
+                };
+                Some(Over { version, ..*over })
+            });
+            self.offer(chosen.collect(), Kind::Drawn, moment.acked);
+        }
+    }
+
+    /// Lines that nobody flushed for long: two of them at each cut, others at the next.
+    fn stale(&mut self, moment: &Moment<'_>) {
+        let stale = moment.without(&moment.recent);
+        let count = stale.len().max(1);
+        for i in 0..count.min(2) {
+            if let Some(&over) = stale.get((self.number as usize * 2 + i) % count) {
+                self.offer(vec![over], Kind::Stale, moment.acked);
             }
         }
     }

@@ -13,6 +13,8 @@ mod elsewhere;
 pub mod explore;
 pub mod images;
 pub mod lint;
+#[cfg(test)]
+mod made;
 pub mod recording;
 pub mod recovery;
 pub mod reduce;
@@ -20,6 +22,8 @@ pub mod report;
 pub mod search;
 pub mod source;
 pub mod state;
+#[cfg(test)]
+mod tests_rules;
 
 /// What cannot be done: the place and the remedy.
 #[derive(Debug, thiserror::Error)]

@@ -214,3 +214,93 @@ pub fn without(
     writer.finish()?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made::Do::{self, Clflush, Clwb, Fence, Past, Store};
+    use crate::made::recording;
+
+    /// Faults and how often each is there.
+    fn faults(program: &[(u16, Do)]) -> Vec<(Fault, u64)> {
+        let linted = lint(&recording(program), false).unwrap();
+        let findings = linted.findings.iter();
+        findings
+            .map(|finding| (finding.fault, finding.count))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_flushed_and_fenced_is_no_fault() {
+        assert_eq!(faults(&[(0, Store(0, 1)), (0, Clwb(0)), (0, Fence)]), []);
+        assert_eq!(faults(&[(0, Past(0, 1)), (0, Fence)]), []);
+        assert_eq!(faults(&[(0, Store(0, 1)), (0, Clflush(0))]), []);
+        let twice = [Store(0, 1), Clwb(0), Store(0, 2), Clwb(0), Fence].map(|what| (0, what));
+        assert_eq!(faults(&twice), []);
+    }
+
+    #[test]
+    fn each_fault_is_found_where_it_is() {
+        let never_flushed = [(0, Store(0, 1)), (0, Clwb(0)), (0, Fence), (0, Store(0, 2))];
+        assert_eq!(faults(&never_flushed), [(Fault::NeverFlushed, 1)]);
+        let never_fenced = [
+            (0, Store(0, 1)),
+            (0, Clwb(0)),
+            (1, Store(1, 1)),
+            (1, Clwb(1)),
+            (1, Fence),
+        ];
+        assert_eq!(faults(&never_fenced), [(Fault::NeverFenced, 1)]);
+        assert_eq!(faults(&[(0, Past(0, 1))]), [(Fault::NeverFenced, 1)]);
+        let again = [
+            (0, Store(0, 1)),
+            (0, Clwb(0)),
+            (0, Clwb(0)),
+            (0, Clflush(0)),
+            (0, Fence),
+        ];
+        assert_eq!(faults(&again), [(Fault::FlushedTwice, 2)]);
+        assert_eq!(faults(&[(0, Clwb(4))]), [(Fault::FlushedClean, 1)]);
+        let other_thread = [(0, Store(0, 1)), (0, Clwb(0)), (1, Fence), (0, Fence)];
+        assert_eq!(faults(&other_thread), [(Fault::FenceForNothing, 1)]);
+    }
+
+    #[test]
+    fn rows_that_could_be_left_out_are_told_apart() {
+        let program = [
+            (0, Store(0, 1)), // row 0
+            (0, Clwb(0)),
+            (0, Clwb(0)), // idle
+            (0, Clwb(9)), // idle
+            (0, Fence),
+            (0, Fence),       // idle
+            (0, Store(2, 1)), // never flushed, which is not idle
+        ];
+        let linted = lint(&recording(&program), false).unwrap();
+        assert_eq!(linted.idle[0], FxHashSet::from_iter([2, 3]));
+        assert_eq!(linted.idle[1], FxHashSet::from_iter([5]));
+        assert_eq!(linted.of, (2, 3, 2));
+        let never = linted
+            .findings
+            .iter()
+            .find(|finding| finding.fault == Fault::NeverFlushed);
+        assert_eq!(
+            never.map(|finding| (finding.row, finding.offset)),
+            Some((6, Some(2 * 64)))
+        );
+    }
+
+    /// A thread that flushes what is not the pool's has something to wait for.
+    #[test]
+    fn a_fence_for_another_file_is_not_for_nothing() {
+        let mut made = recording(&[
+            (0, Store(0, 1)),
+            (0, Clwb(0)),
+            (0, Fence),
+            (0, Fence),
+            (0, Fence),
+        ]);
+        made.events[3].act = Act::Foreign;
+        assert_eq!(lint(&made, false).unwrap().findings.len(), 0);
+    }
+}

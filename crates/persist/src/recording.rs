@@ -96,12 +96,12 @@ pub struct Module {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
-    /// Where in the file.
+    /// The offset in the file, in bytes, of the first address.
     pub offset: u64,
     /// The first site of the program that had it there; later ones may be of another that it became.
     #[serde(default)]
     pub first_site: u32,
-    /// Of the file's contents.
+    /// A hash of the file's contents when it was recorded.
     #[serde(default)]
     pub hash: String,
 }
@@ -115,7 +115,8 @@ pub enum Ground {
     File(PathBuf),
 }
 
-/// See the module.
+/// A recording as far as it is about one mapped file: the contents of its lines, and every store, flush and
+/// fence.
 #[derive(Debug)]
 pub struct Recording {
     /// The trace.
@@ -144,7 +145,7 @@ pub struct Recording {
     pub program: String,
     /// Rows in all.
     pub rows: u64,
-    /// What to know.
+    /// What a reader of the report should know of the recording, a sentence each.
     pub notes: Vec<String>,
 }
 

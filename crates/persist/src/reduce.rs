@@ -19,7 +19,7 @@ const CLOSE: u32 = 8;
 /// Of a line's stores, how many are tried.
 const STORES: u32 = 8;
 
-/// See the module.
+/// What a violation was brought down to: the fewest lines that were early, and the fewest that were late.
 #[derive(Clone, Debug)]
 pub struct Reduced {
     /// The least image that fails.
@@ -334,4 +334,126 @@ fn floor_of(bench: &Bench<'_>, cut: u32, slot: u32) -> u32 {
     let before = &course.rises[..course.cuts[cut as usize].rises as usize];
     let last = before.iter().rev().find(|rise| rise.slot == slot);
     last.map_or(0, |rise| rise.to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made::Do::{self, Clwb, Fence, Store};
+    use crate::made::{on_a_bench, shared};
+
+    /// The first byte of the line 0 must be set where that of the line 1 is.
+    const LINE_0_FIRST: &[&str] = &[
+        "sh",
+        "-c",
+        "set -- $(od -An -tu1 -N1 {pool}) $(od -An -tu1 -j64 -N1 {pool}); test $2 = 0 -o $1 != 0",
+    ];
+
+    fn slots(shared: &crate::bench::Shared, overs: &[Over]) -> Vec<u32> {
+        let line = |over: &Over| shared.recording.lines[over.slot as usize].line;
+        overs.iter().map(line).collect()
+    }
+
+    #[test]
+    fn the_fewest_are_found_and_no_more_is_asked_than_may_be() {
+        for wanted in [vec![3], vec![0, 9], vec![2, 3, 11], (0..12).collect()] {
+            let mut items: Vec<u32> = (0..12).collect();
+            let mut asked = 0;
+            let has = |some: &[u32]| {
+                asked += 1;
+                Ok(wanted.iter().all(|one| some.contains(one)))
+            };
+            fewest(&mut items, has).unwrap();
+            assert_eq!(items, wanted);
+            assert!(asked <= MOST, "{asked}");
+        }
+        let (mut many, mut asked) = ((0..4000).collect::<Vec<u32>>(), 0);
+        let odd = |some: &[u32]| {
+            asked += 1;
+            Ok(some.iter().filter(|one| *one % 2 == 1).count() == 2000)
+        };
+        fewest(&mut many, odd).unwrap();
+        assert!(asked <= MOST && many.iter().filter(|one| *one % 2 == 1).count() == 2000);
+    }
+
+    #[test]
+    fn of_a_line_that_both_have_the_later_counts() {
+        let over = |slot, version| Over {
+            slot,
+            version,
+            words: WHOLE,
+        };
+        let both = with(&[over(4, 1), over(2, 1)], &[over(2, 3), over(1, 1)]);
+        assert_eq!(both, [over(1, 1), over(2, 3), over(4, 1)]);
+    }
+
+    #[test]
+    fn near_cuts_are_asked_one_by_one_and_far_ones_seldom() {
+        let all: Vec<u32> = distances().collect();
+        assert_eq!(all[..CLOSE as usize], (1..=CLOSE).collect::<Vec<_>>());
+        assert!(
+            all.windows(2)
+                .all(|pair| pair[0] < pair[1] && pair[1] - pair[0] <= 1 + pair[0] / CLOSE)
+        );
+        assert!(*all.last().unwrap() <= AROUND && all.len() < 60);
+    }
+
+    /// A flag and its data in one fence, and a line that has nothing to do with it.
+    const ONE_FENCE: &[(u16, Do)] = &[
+        (0, Store(0, 1)),
+        (0, Store(1, 1)),
+        (0, Store(2, 9)),
+        (0, Store(1, 2)),
+        (0, Clwb(0)),
+        (0, Clwb(1)),
+        (0, Clwb(2)),
+        (0, Fence),
+    ];
+
+    #[test]
+    fn a_line_that_came_early_is_told_from_those_beside_it() {
+        let shared = shared(ONE_FENCE, LINE_0_FIRST);
+        let slot = |line| {
+            let lines = &shared.recording.lines;
+            lines.iter().position(|slot| slot.line == line).unwrap() as u32
+        };
+        let over = |line, version| Over {
+            slot: slot(line),
+            version,
+            words: WHOLE,
+        };
+        let image = given(0, &with(&[over(1, 2), over(2, 1)], &[]));
+        let reduced = on_a_bench(&shared, |bench| reduce(bench, &image, 0)).unwrap();
+        assert_eq!(reduced.early, [over(1, 1)], "its first store is enough");
+        assert_eq!(reduced.late, [over(0, 1)]);
+        assert_eq!(reduced.image, given(0, &[over(1, 1)]));
+        assert_eq!(
+            reduced.passes,
+            Some(given(0, &with(&[over(1, 1)], &[over(0, 1)])))
+        );
+        assert!(reduced.finished && !reduced.unexplained);
+    }
+
+    /// The flag is fenced before its data: what is sure fails by itself.
+    #[test]
+    fn what_is_fenced_too_early_is_found_from_the_cut_before() {
+        let mut program = vec![(0, Store(1, 1)), (0, Clwb(1)), (0, Fence)];
+        for value in 1..9 {
+            program.extend([(0, Store(3, value)), (0, Clwb(3)), (0, Fence)]);
+        }
+        program.extend([(0, Store(0, 1)), (0, Clwb(0)), (0, Fence), (0, Store(2, 1))]);
+        let shared = shared(&program, LINE_0_FIRST);
+        let reduced = on_a_bench(&shared, |bench| reduce(bench, &Image::fenced(7), 0)).unwrap();
+        assert_eq!(slots(&shared, &reduced.early), [1]);
+        assert_eq!(slots(&shared, &reduced.late), [0]);
+        assert_eq!(reduced.image.cut, 0);
+        assert!(!reduced.unexplained);
+    }
+
+    #[test]
+    fn nothing_decides_where_nothing_passes() {
+        let shared = shared(ONE_FENCE, &["false"]);
+        let reduced = on_a_bench(&shared, |bench| reduce(bench, &Image::fenced(1), 0)).unwrap();
+        assert!(reduced.unexplained && reduced.passes.is_none() && reduced.finished);
+    }
 }

@@ -219,28 +219,24 @@ fn weight(of: &Store, among: usize, late: bool) -> f64 {
     own * if late { 1.05 } else { 1.0 } / among as f64
 }
 
-/// The report.
-pub fn report(question: &Question, explored: &Explored) -> Value {
-    let recording = &explored.shared.recording;
-    let mut sources =
-        (question.source && !recording.sites.is_empty()).then(|| Sources::new(recording));
+/// Violations that come down to the same lines of code.
+struct Cause {
+    early: Vec<Store>,
+    late: Vec<Store>,
+    /// The first of them, and what it was reduced to.
+    number: usize,
+    reduced: Reduced,
+    /// Violations of its kinds.
+    count: usize,
+    /// Seconds until the first was found.
+    first: f64,
+}
+
+/// Violations of one kind of moment and image go with the one of them that was reduced. Causes that are explained come first, those
+/// of few stores before others, then the most frequent.
+fn causes(explored: &Explored, sources: &mut Option<Sources<'_>>) -> Vec<Cause> {
+    let (recording, course) = (&explored.shared.recording, &explored.shared.course);
     let found = &explored.found;
-    let course = &explored.shared.course;
-    let cut = |image: &Image| {
-        let cut = &course.cuts[image.cut as usize];
-        json!({
-            "number": image.cut, "row": cut.row, "pending_lines": cut.pending, "mark": recording.mark(cut.row),
-            "acknowledged": recording.acked(cut.row),
-            "place": recording.events.get(cut.event as usize).map(|e| e.site),
-        })
-    };
-    if let Some((image, ended, said)) = &explored.replayed {
-        return json!({
-            "replayed": image.name(recording), "cut": cut(image), "ended": ended.to_string(), "said": said,
-            "fails": explored.shared.recovery.fails(*ended),
-        });
-    }
-    // Violations of one kind of moment and image go with the one of them that was reduced.
     let kind = |violation: &Violation| {
         let cut = course.cuts[violation.image.cut as usize];
         (cut.signature, violation.image.kind)
@@ -249,21 +245,13 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
     for violation in &found.violations {
         *alike.entry(kind(violation)).or_default() += 1;
     }
-    struct Cause {
-        early: Vec<Store>,
-        late: Vec<Store>,
-        number: usize,
-        reduced: Reduced,
-        count: usize,
-        first: f64,
-    }
     let mut causes: BTreeMap<(Vec<String>, Vec<String>), Cause> = BTreeMap::new();
     for (number, reduced) in &found.reduced {
         let violation = &found.violations[*number];
         let mut stores = |overs: &[Over]| -> Vec<Store> {
             overs
                 .iter()
-                .map(|&over| store(recording, &mut sources, over))
+                .map(|&over| store(recording, sources, over))
                 .collect()
         };
         let (early, late) = (stores(&reduced.early), stores(&reduced.late));
@@ -296,8 +284,13 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
             std::cmp::Reverse(cause.count),
         )
     });
+    causes
+}
+
+/// Lines of code that may be the fault, by place, with how much each is suspected; the most suspected first.
+fn suspects(causes: &[Cause]) -> Vec<(String, (f64, Suspect<'_>))> {
     let mut suspects: BTreeMap<String, (f64, Suspect<'_>)> = BTreeMap::new();
-    for cause in &causes {
+    for cause in causes {
         let sides = [(&cause.early, false), (&cause.late, true)];
         for (stores, late) in sides {
             let mut places = FxHashSet::default();
@@ -325,25 +318,57 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
     }
     let mut suspects: Vec<_> = suspects.into_iter().collect();
     suspects.sort_by(|(a, (x, _)), (b, (y, _))| y.total_cmp(x).then_with(|| a.cmp(b)));
+    suspects
+}
+
+/// The cut of an image.
+fn cut(explored: &Explored, image: &Image) -> Value {
+    let recording = &explored.shared.recording;
+    let cut = &explored.shared.course.cuts[image.cut as usize];
+    json!({
+        "number": image.cut, "row": cut.row, "pending_lines": cut.pending, "mark": recording.mark(cut.row),
+        "acknowledged": recording.acked(cut.row),
+        "place": recording.events.get(cut.event as usize).map(|e| e.site),
+    })
+}
+
+fn told(explored: &Explored, sources: &mut Option<Sources<'_>>, cause: &Cause) -> Value {
+    let recording = &explored.shared.recording;
+    let violation = &explored.found.violations[cause.number];
+    json!({
+        "summary": sentence(&cause.early, &cause.late, violation.ended),
+        "early": cause.early, "late": cause.late,
+        "violations": cause.count,
+        "found_after_s": cause.first,
+        "kind": violation.image.kind.name(),
+        "image": cause.reduced.image.name(recording),
+        "passes": cause.reduced.passes.as_ref().map(|image| image.name(recording)),
+        "found_image": violation.image.name(recording),
+        "cut": cut(explored, &cause.reduced.image),
+        "ended": violation.ended.to_string(),
+        "said": violation.said,
+        "timeline": timeline(explored, sources, &cause.reduced),
+    })
+}
+
+/// The report: of a replay how it ended, else of an exploration all that was found.
+pub fn report(question: &Question, explored: &Explored) -> Value {
+    let recording = &explored.shared.recording;
+    let mut sources =
+        (question.source && !recording.sites.is_empty()).then(|| Sources::new(recording));
+    let found = &explored.found;
+    let course = &explored.shared.course;
+    if let Some((image, ended, said)) = &explored.replayed {
+        return json!({
+            "replayed": image.name(recording), "cut": cut(explored, image), "ended": ended.to_string(), "said": said,
+            "fails": explored.shared.recovery.fails(*ended),
+        });
+    }
+    let causes = causes(explored, &mut sources);
+    let suspects = suspects(&causes);
     let causes: Vec<Value> = causes
         .iter()
-        .map(|cause| {
-            let violation = &found.violations[cause.number];
-            json!({
-                "summary": sentence(&cause.early, &cause.late, violation.ended),
-                "early": cause.early, "late": cause.late,
-                "violations": cause.count,
-                "found_after_s": cause.first,
-                "kind": violation.image.kind.name(),
-                "image": cause.reduced.image.name(recording),
-                "passes": cause.reduced.passes.as_ref().map(|image| image.name(recording)),
-                "found_image": violation.image.name(recording),
-                "cut": cut(&cause.reduced.image),
-                "ended": violation.ended.to_string(),
-                "said": violation.said,
-                "timeline": timeline(explored, &mut sources, &cause.reduced),
-            })
-        })
+        .map(|cause| told(explored, &mut sources, cause))
         .collect();
     let start = &course.cuts[found.start as usize];
     let kinds: Vec<Value> = found
@@ -376,4 +401,197 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         "notes": recording.notes,
         "fails": !found.violations.is_empty(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::images::{Kind, WHOLE};
+    use crate::made::Do::{Clwb, Fence, Store as Stores};
+    use crate::made::{question, shared};
+    use crate::search::Found;
+
+    fn at(place: &str, through: Option<&str>) -> Store {
+        let frame = Frame {
+            file: Some(format!("/src/{place}.c")),
+            line: Some(7),
+            function: Some("f".to_owned()),
+            module: "program".to_owned(),
+            inlined: false,
+        };
+        Store {
+            place: frame.place(),
+            frame: Some(frame.clone()),
+            through: through.map(str::to_owned),
+            stack: vec![frame],
+            offset: 0,
+            bytes: 8,
+            row: 0,
+            thread: 0,
+        }
+    }
+
+    #[test]
+    fn a_sentence_names_each_place_once_and_three_at_most() {
+        let stores = ["a", "a", "b", "c", "d", "e"].map(|place| at(place, None));
+        let said = listed(&stores);
+        assert_eq!(said, "the stores at a.c:7, b.c:7, c.c:7 and 2 more");
+        assert_eq!(listed(&stores[..2]), "the store at a.c:7");
+        let through = [at("a", Some("memcpy"))];
+        assert_eq!(listed(&through), "the store at a.c:7 (in memcpy)");
+    }
+
+    #[test]
+    fn a_sentence_says_what_was_early_and_what_was_late() {
+        let (early, late) = ([at("flag", None)], [at("data", None)]);
+        let ended = Ended::Status(1);
+        let both = sentence(&early, &late, ended);
+        assert_eq!(
+            both,
+            "the recovery fails where the store at flag.c:7 had persisted and the store at data.c:7 had not"
+        );
+        let late = sentence(&[], &late, Ended::TimedOut);
+        assert_eq!(
+            late,
+            "the recovery does not end where the store at data.c:7 had not persisted"
+        );
+        let none = sentence(&[], &[], Ended::Signal(11));
+        assert_eq!(none, "the recovery crashes, and no few lines decide it");
+    }
+
+    #[test]
+    fn a_store_of_ones_own_is_suspected_most_and_a_late_one_more_than_an_early_one() {
+        let (own, library) = (at("a", None), at("a", Some("memcpy")));
+        let mut nowhere = own.clone();
+        nowhere.frame = None;
+        let weights = [&own, &library, &nowhere].map(|store| weight(store, 1, false));
+        assert!(weights[0] > weights[1] && weights[1] > weights[2]);
+        assert!(weight(&own, 1, true) > weights[0]);
+        assert_eq!(weight(&own, 4, false), weights[0] / 4.0);
+    }
+
+    #[test]
+    fn suspects_are_ranked_over_all_causes() {
+        let reduced = Reduced {
+            image: Image::fenced(0),
+            early: Vec::new(),
+            late: Vec::new(),
+            passes: None,
+            unexplained: false,
+            finished: true,
+        };
+        let cause = |early: Vec<Store>, late: Vec<Store>, count| Cause {
+            early,
+            late,
+            number: 0,
+            reduced: reduced.clone(),
+            count,
+            first: 0.0,
+        };
+        let causes = [
+            cause(vec![at("a", None), at("a", None)], vec![at("b", None)], 1),
+            cause(vec![], vec![at("b", None)], 20),
+            cause(vec![at("c", Some("memcpy"))], vec![], 1),
+        ];
+        let ranked = suspects(&causes);
+        let places: Vec<&str> = ranked.iter().map(|(place, _)| place.as_str()).collect();
+        assert_eq!(places, ["b.c:7", "a.c:7", "c.c:7"]);
+        assert_eq!(ranked[1].1.0, 1.0, "two stores at one place are one");
+    }
+
+    /// Two violations that come down to one store are one cause; what is alike is counted with them.
+    #[test]
+    fn violations_are_grouped_by_what_they_come_down_to() {
+        let program = [
+            (0, Stores(5, 1)),
+            (0, Stores(6, 1)),
+            (0, Clwb(5)),
+            (0, Fence),
+            (0, Stores(5, 2)),
+            (0, Clwb(5)),
+            (0, Fence),
+        ];
+        let shared = shared(&program, &["true"]);
+        let over = |slot, version| Over {
+            slot,
+            version,
+            words: WHOLE,
+        };
+        let violation = |cut, kind, seconds| Violation {
+            image: Image {
+                cut,
+                over: vec![over(0, 1)],
+                kind,
+            },
+            ended: Ended::Status(1),
+            said: "no".to_owned(),
+            seconds,
+        };
+        let reduced = |cut, early: Vec<Over>, late: Vec<Over>| Reduced {
+            image: Image::fenced(cut),
+            unexplained: early.is_empty() && late.is_empty(),
+            early,
+            late,
+            passes: None,
+            finished: true,
+        };
+        let found = Found {
+            violations: vec![
+                violation(0, Kind::Early, 4.0),
+                violation(0, Kind::Early, 3.0),
+                violation(0, Kind::Late, 2.0),
+                violation(1, Kind::Pair, 1.0),
+            ],
+            reduced: vec![
+                (0, reduced(0, vec![over(0, 1)], vec![])),
+                (2, reduced(0, vec![over(0, 1)], vec![])),
+                (3, reduced(1, vec![], vec![])),
+            ],
+            seconds: 1.0,
+            ..Found::default()
+        };
+        let explored = Explored {
+            shared,
+            found,
+            replayed: None,
+        };
+        let report = report(&question(), &explored);
+        let causes = report["causes"].as_array().unwrap();
+        assert_eq!(causes.len(), 2);
+        assert_eq!(
+            (&causes[0]["violations"], &causes[0]["found_after_s"]),
+            (&json!(3), &json!(2.0))
+        );
+        assert_eq!(causes[0]["early"][0]["place"], "pool offset 0x140");
+        assert_eq!(causes[0]["early"][0]["bytes"], 64);
+        let unexplained = causes[1]["summary"].as_str().unwrap();
+        assert!(
+            unexplained.contains("no few lines decide it"),
+            "{unexplained}"
+        );
+        assert_eq!(report["suspects"][0]["place"], "pool offset 0x140");
+        assert_eq!(
+            (&report["violations"], &report["fails"]),
+            (&json!(4), &json!(true))
+        );
+        let shown = causes[0]["timeline"].as_array().unwrap();
+        let what: Vec<&str> = shown
+            .iter()
+            .map(|one| one["what"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            what,
+            [
+                "store", "store", "flush", "cut", "fence", "store", "flush", "cut", "fence"
+            ]
+        );
+        assert_eq!(
+            (&shown[0]["role"], &shown[1]["role"]),
+            (&json!("early"), &json!(""))
+        );
+        assert_eq!(
+            (&shown[3]["here"], &shown[7]["here"]),
+            (&json!(true), &json!(false))
+        );
+    }
 }

@@ -13,7 +13,7 @@ use crate::images::{self, Image, Kind, PASSES, Scope};
 use crate::recording::Recording;
 use crate::recovery::Ended;
 use crate::reduce::Reduced;
-use crate::state::{Course, Platform};
+use crate::state::Course;
 
 /// Violations after which there is nothing more to learn.
 const ENOUGH: usize = 60;
@@ -44,7 +44,7 @@ pub struct Violation {
 }
 
 /// What an exploration found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Found {
     /// In the order of cuts.
     pub violations: Vec<Violation>,
@@ -111,24 +111,46 @@ fn named_start(recording: &Recording, course: &Course, start: &str) -> Result<u3
 
 /// The search at all cuts.
 pub(crate) struct Search<'a> {
-    pub(crate) question: &'a Question,
-    pub(crate) shared: &'a Shared,
-    pub(crate) platform: Platform,
-    pub(crate) started: Instant,
-    pub(crate) found: &'a mut Found,
-    pub(crate) kinds: FxHashMap<Kind, u64>,
+    question: &'a Question,
+    shared: &'a Shared,
+    started: Instant,
+    found: &'a mut Found,
+    kinds: FxHashMap<Kind, u64>,
     /// Violations by kind of cut and of image.
-    pub(crate) failed: FxHashMap<(u64, Kind), u32>,
+    failed: FxHashMap<(u64, Kind), u32>,
     /// How a recovery ended that did not cope while the start was looked for, and what it said.
-    pub(crate) refused: (Ended, String),
+    refused: (Ended, String),
     /// For recoveries that did not end.
-    pub(crate) waited: Duration,
-    pub(crate) workers: f64,
-    pub(crate) problem: Option<PersistError>,
-    pub(crate) tell: &'a (dyn Fn(u64, u64) -> bool + Sync),
+    waited: Duration,
+    workers: f64,
+    problem: Option<PersistError>,
+    tell: &'a (dyn Fn(u64, u64) -> bool + Sync),
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    pub(crate) fn new(
+        question: &'a Question,
+        shared: &'a Shared,
+        started: Instant,
+        found: &'a mut Found,
+        workers: usize,
+        tell: &'a (dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Search<'a> {
+        Search {
+            question,
+            shared,
+            started,
+            found,
+            kinds: FxHashMap::default(),
+            failed: FxHashMap::default(),
+            refused: (Ended::Status(0), String::new()),
+            waited: Duration::ZERO,
+            workers: workers as f64,
+            problem: None,
+            tell,
+        }
+    }
+
     pub(crate) fn all(&mut self, crew: &mut Crew, start: &AtomicU64) -> Result<(), PersistError> {
         let first = match &self.question.start {
             Some(named) => named_start(&self.shared.recording, &self.shared.course, named)?,
@@ -267,7 +289,7 @@ impl Search<'_> {
     fn look(&mut self, crew: &mut Crew, start: u32) -> Result<(), PersistError> {
         let shared = self.shared;
         let scope = Scope {
-            platform: self.platform,
+            platform: shared.platform,
             tear: self.question.tear,
             start,
             seed: self.question.seed,
@@ -384,5 +406,150 @@ impl Search<'_> {
         }
         self.found.reduced.sort_by_key(|(number, _)| *number);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made::Do::{self, Clwb, Fence, Store};
+    use crate::made::{question, shared};
+    use std::sync::mpsc::{channel, sync_channel};
+
+    /// So many fences, a line stored to before each.
+    fn fences(count: u32) -> Vec<(u16, Do)> {
+        let one = |number: u32| [Store(number % 7, number as u8 | 1), Clwb(number % 7), Fence];
+        (0..count).flat_map(one).map(|what| (0, what)).collect()
+    }
+
+    /// Has a search do something with a worker whose recoveries end with the status that `status` says of an image.
+    fn searched<T>(
+        shared: &Shared,
+        found: &mut Found,
+        status: impl Fn(&Image) -> i32 + Sync,
+        test: impl FnOnce(&mut Search<'_>, &mut Crew) -> T,
+    ) -> T {
+        let question = question();
+        let (jobs, waiting) = sync_channel(QUEUE);
+        let (answers, answered) = channel();
+        std::thread::scope(|scope| {
+            let status = &status;
+            scope.spawn(move || {
+                for job in waiting {
+                    let answer = match job {
+                        Job::Try(image, _) => {
+                            let ended = Ended::Status(status(&image));
+                            Answer::Tried(image, Ok((ended, "said".to_owned())))
+                        }
+                        Job::Reduce(number, image) => {
+                            let reduced = Reduced {
+                                early: image.over.clone(),
+                                image,
+                                late: Vec::new(),
+                                passes: None,
+                                unexplained: false,
+                                finished: true,
+                            };
+                            Answer::Reduced(number, Ok(reduced))
+                        }
+                    };
+                    if answers.send(answer).is_err() {
+                        return;
+                    }
+                }
+            });
+            let mut crew = Crew {
+                jobs,
+                answers: answered,
+                waiting: 0,
+            };
+            let mut search = Search::new(&question, shared, Instant::now(), found, 1, &|_, _| true);
+            test(&mut search, &mut crew)
+        })
+    }
+
+    #[test]
+    fn the_start_is_the_first_cut_at_which_the_recovery_copes() {
+        let shared = shared(&fences(700), &["true"]);
+        let cuts = shared.course.cuts.len() as u32;
+        assert!(cuts > CLOSELY * 2);
+        for wanted in [0, 1, 7, CLOSELY - 1, CLOSELY + 1, 601, cuts - 1] {
+            let mut found = Found::default();
+            let status = |image: &Image| i32::from(image.cut < wanted);
+            let start = searched(&shared, &mut found, status, |search, crew| {
+                search.first_success(crew)
+            });
+            assert_eq!(start.unwrap(), wanted);
+        }
+    }
+
+    #[test]
+    fn a_recovery_that_never_copes_is_an_error_that_says_what_it_said() {
+        let shared = shared(&fences(20), &["true"]);
+        let mut found = Found::default();
+        let start = searched(
+            &shared,
+            &mut found,
+            |_| 3,
+            |search, crew| search.first_success(crew),
+        );
+        let error = start.unwrap_err().to_string();
+        assert!(
+            error.contains("exit status 3: said") && error.contains("--start"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_start_may_be_named_by_a_mark_or_a_row() {
+        let mut shared = shared(&fences(5), &["true"]);
+        let cut = |shared: &Shared, start| named_start(&shared.recording, &shared.course, start);
+        let error = cut(&shared, "ready").unwrap_err().to_string();
+        assert!(error.contains("no marks"), "{error}");
+        shared.recording.marks = vec![(5, "ready".to_owned())];
+        let row = |number: u32| shared.course.cuts[number as usize].row;
+        let named = cut(&shared, "ready").unwrap();
+        assert!(row(named) >= 5 && row(named - 1) < 5);
+        assert_eq!(cut(&shared, "5").unwrap(), named);
+        assert_eq!(cut(&shared, "0").unwrap(), 0);
+        let error = cut(&shared, "redy").unwrap_err().to_string();
+        assert!(error.contains("there are ready"), "{error}");
+        let error = cut(&shared, "1000").unwrap_err().to_string();
+        assert!(error.contains("no cut comes after it"), "{error}");
+    }
+
+    /// All that fails is counted by cut and kind of image; what is alike is looked for twice and reduced once.
+    #[test]
+    fn violations_are_counted_and_one_of_a_kind_is_reduced() {
+        let shared = shared(&fences(300), &["true"]);
+        let mut found = Found::default();
+        let failing = |image: &Image| i32::from(image.over.is_empty() && image.cut >= 200);
+        searched(&shared, &mut found, failing, |search, crew| {
+            search.all(crew, &AtomicU64::new(0))
+        })
+        .unwrap();
+        assert!(!found.violations.is_empty() && found.violations.len() <= ENOUGH + QUEUE + 1);
+        let fail =
+            |violation: &Violation| violation.image.over.is_empty() && violation.image.cut >= 200;
+        assert!(found.violations.iter().all(fail));
+        let failed: u32 = found.by_cut.values().map(|(_, failed)| failed).sum();
+        let tried: u32 = found.by_cut.values().map(|(tried, _)| tried).sum();
+        assert_eq!(
+            (failed as usize, u64::from(tried)),
+            (found.violations.len(), found.images)
+        );
+        let kinds: FxHashSet<_> = (found.violations.iter())
+            .map(|violation| {
+                let cut = shared.course.cuts[violation.image.cut as usize];
+                (cut.signature, violation.image.kind)
+            })
+            .collect();
+        assert_eq!(
+            found.reduced.len(),
+            kinds.len().min(REDUCED).min(NOTHING_NEW + 1)
+        );
+        let mut order = found.violations.iter().map(|violation| violation.image.cut);
+        let mut before = 0;
+        assert!(order.all(|cut| std::mem::replace(&mut before, cut) <= cut));
     }
 }

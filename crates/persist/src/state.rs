@@ -252,9 +252,9 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
 /// All cuts and all rises of a recording.
 #[derive(Debug, Default)]
 pub struct Course {
-    /// In order.
+    /// Positions at which the power may fail, in the order of events.
     pub cuts: Vec<Cut>,
-    /// In order.
+    /// Every rise of a line's floor, in the order of events.
     pub rises: Vec<Rise>,
 }
 
@@ -269,7 +269,7 @@ impl Visit for Course {
 }
 
 impl Course {
-    /// Of a recording.
+    /// Replays a recording and keeps its cuts and rises.
     pub fn of(recording: &Recording, platform: Platform) -> Course {
         let mut course = Course::default();
         replay(recording, platform, &mut course);

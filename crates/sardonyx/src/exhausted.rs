@@ -6,9 +6,9 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; {remedy}")]
 pub struct Exhausted {
-    /// What is the matter.
+    /// What there is no more of.
     pub problem: &'static str,
-    /// What helps.
+    /// What the user can do about it.
     pub remedy: &'static str,
 }
 

@@ -27,7 +27,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// None recorded.
+    /// An empty record.
     pub fn new() -> Latencies {
         Latencies {
             histogram: Histogram::new_with_max(LONGEST, 3).expect("constant bounds are valid"),
@@ -36,7 +36,7 @@ impl Latencies {
         }
     }
 
-    /// Records one.
+    /// Records the latency of one request.
     #[inline]
     pub fn record(&mut self, latency: Time) {
         self.histogram.saturating_record(latency.ps());
@@ -44,7 +44,7 @@ impl Latencies {
         self.max = self.max.max(latency.ps());
     }
 
-    /// How many were recorded.
+    /// How many latencies were recorded.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }

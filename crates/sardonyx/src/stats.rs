@@ -37,7 +37,7 @@ crate::names::named! {
 /// What for and for whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purpose {
-    /// What the step is.
+    /// What the step itself does: a counter's fetch is `Counter`, whomever it serves.
     pub what: Cause,
     /// Whose cause it serves; the same as `what` when it serves itself.
     pub whom: Cause,

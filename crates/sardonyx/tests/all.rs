@@ -16,6 +16,7 @@ mod crash_explorer;
 mod crash_lives;
 mod crash_stages;
 mod crash_trial;
+mod designs_page;
 mod engine_audit;
 mod engine_rules;
 mod guarded;

@@ -75,7 +75,7 @@ pub struct Logged {
 /// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which rule.
+    /// The rule of docs/timing.md that is broken.
     pub rule: Rule,
     /// The channel.
     pub channel: u32,

@@ -13,7 +13,7 @@ use crate::names::did_you_mean;
 pub struct Preset {
     /// Its name, as `--machine` takes it.
     pub name: &'static str,
-    /// Its TOML.
+    /// The machine as a TOML file would have it.
     pub text: &'static str,
 }
 

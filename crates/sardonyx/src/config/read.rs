@@ -46,11 +46,11 @@ impl std::fmt::Display for Raw {
 /// A value with the place where it was written.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
-    /// As written.
+    /// The value as it was written, before its key's unit and range are applied.
     pub raw: Raw,
     /// A timing in nanoseconds (`tRCD_ns`) rather than cycles.
     pub in_ns: bool,
-    /// Where.
+    /// The file and line, or the `--set`, that it comes from.
     pub place: Place,
 }
 

@@ -22,9 +22,9 @@ use crate::settings::{AnyKey, CacheKey, Settings};
 pub struct Design {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Where it comes from.
+    /// The paper that it comes from, or who thought of it.
     pub source: &'static str,
-    /// What it is.
+    /// What the design does, in a line.
     pub line: &'static str,
     /// `LOGGING/MAPPING+POLICY@INTEGRITY`.
     pub stack: &'static str,
@@ -159,7 +159,7 @@ pub struct CounterLines {
     pub per_line: u64,
     /// The 8-byte words of a line, a bit each, that counter number `0..per_line` of it is made of.
     pub words: fn(u64) -> u8,
-    /// That counter.
+    /// Counter number `0..per_line` of a line, read from the line's bytes; 0 is never written.
     pub counter: fn(&Line, u64) -> u64,
 }
 
@@ -203,7 +203,9 @@ pub fn all() -> impl Iterator<Item = &'static Design> + Clone {
     let mappings = mapping::FILES.iter().map(|file| file.designs);
     let policies = encryption::FILES.iter().map(|file| file.designs);
     let loggings = logging::FILES.iter().map(|file| file.designs);
-    mappings.chain(policies).chain(loggings).flatten()
+    let integrities = integrity::FILES.iter().map(|file| file.designs);
+    let of_files = mappings.chain(policies).chain(loggings).chain(integrities);
+    of_files.flatten()
 }
 
 /// A layer of any kind.

@@ -72,7 +72,7 @@ struct Aligned(Line);
 
 #[derive(Clone, Copy)]
 struct Times {
-    /// When the line was there.
+    /// The step after which the line is in the cache.
     fetched: Step,
     /// When all updates of it may leave the chip.
     ripe: Step,
@@ -88,9 +88,9 @@ const MOST_LOOKUPS: u64 = u8::MAX as u64 * LOOKUP;
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup {
     slot: usize,
-    /// When the line is there.
+    /// The step after which the line is in the cache.
     pub at: Step,
-    /// It needed no access to the medium.
+    /// The line was in the cache, so that no access to the medium was needed.
     pub hit: bool,
 }
 

@@ -15,6 +15,8 @@ pub mod metadata_cache;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_examples;
+#[cfg(test)]
 mod tests_sharing;
 
 pub use crate::line::{Class, Persist};

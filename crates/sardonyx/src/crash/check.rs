@@ -49,7 +49,7 @@ pub struct Covered {
 }
 
 impl Covered {
-    /// Both together.
+    /// Adds what `other` has looked at.
     pub fn add(&mut self, other: Covered) {
         self.cuts += other.cuts;
         self.states += other.states;

@@ -19,14 +19,14 @@ use super::violation::{Kind, Tally, Violation};
 /// Positions of a piece.
 const PIECE: u64 = 4096;
 
-/// Which cuts.
+/// At which positions of a history the power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cuts {
     /// At every position.
     All,
-    /// At so many, drawn from the seed.
+    /// At so many positions, drawn from the seed.
     Sample(u64),
-    /// At this one.
+    /// At this position alone.
     One(u64),
 }
 
@@ -49,7 +49,7 @@ impl Cuts {
         }
     }
 
-    /// How many that is.
+    /// How many positions of `history` are cut.
     pub fn count(self, history: &History) -> u64 {
         match self {
             Cuts::All => history.positions(),
@@ -94,7 +94,7 @@ impl Default for Options {
 pub struct Explored {
     /// What has been looked at.
     pub covered: Covered,
-    /// What was wrong.
+    /// Violations by kind, with the first of each.
     pub tally: Tally,
 }
 

@@ -69,11 +69,11 @@ pub enum HistoryError {
     Cuts(String),
 }
 
-/// A run.
+/// One timed run of programs on a design, and what a power cut could leave of it.
 pub struct History {
     /// The design's name.
     pub design: String,
-    /// What it promises.
+    /// What the design promises of the lines that a cut leaves.
     pub guarantee: Guarantee,
     /// The machine, its medium cut down to what the programs need.
     pub machine: Arc<Machine>,
@@ -83,7 +83,7 @@ pub struct History {
     pub seed: u64,
     /// The medium as setup, or the cut before, left it.
     pub image: Image,
-    /// What happened.
+    /// Every write, acceptance, change on chip and mark of the run, in order.
     pub journal: Box<Journal>,
     /// What each core's lines should hold.
     pub programs: Vec<Expected>,
@@ -91,7 +91,7 @@ pub struct History {
     pub pads: Arc<Pads>,
     /// The write requests of each line, in the order of handling.
     pub requests: FxHashMap<u64, Vec<u32>>,
-    /// Where lines lie.
+    /// How to read from the medium's bytes where the programs' lines lie.
     pub placement: Placement,
     /// What the lines of each core read as at first, if that is not what setup wrote.
     found: Vec<Vec<Line>>,

@@ -21,7 +21,7 @@ pub struct Question {
     pub design: String,
     /// One program a core.
     pub specs: Vec<ProgramSpec>,
-    /// Of evictions, delays and samples.
+    /// The seed from which evictions, delays and sampled cuts are drawn.
     pub seed: u64,
     /// How to explore.
     pub options: Options,
@@ -51,7 +51,7 @@ impl Question {
         Ok(explored.map(|explored| (history, explored)))
     }
 
-    /// The same, in JSON.
+    /// Runs the programs, cuts the power, and gives what `sardonyx crash --once --json` has of it.
     ///
     /// # Errors
     /// As [`Question::look`].

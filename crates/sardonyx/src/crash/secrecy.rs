@@ -51,11 +51,11 @@ impl Held {
 /// What a write request, or a hardware log, put into the medium: its content under a pad.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encrypted {
-    /// Where.
+    /// The place in the medium where the encrypted line lies.
     pub place: Place,
-    /// Under which counter, as the design says.
+    /// The counter that the design says it was encrypted under; `None` if it does not say.
     pub counter: Option<u64>,
-    /// The content.
+    /// What the line holds, unencrypted.
     pub plain: Line,
     /// What covers it, in 8-byte words.
     pub pad: [u64; 8],

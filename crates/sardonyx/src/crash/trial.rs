@@ -64,9 +64,9 @@ pub struct Trial {
 /// How large the metadata caches of a pass are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Caches {
-    /// As the machine says.
+    /// Each as large as the machine says.
     Machine,
-    /// So many lines.
+    /// Each of so many lines of 64 bytes.
     Lines(u64),
 }
 

@@ -51,9 +51,9 @@ impl Kind {
 /// One thing wrong at one cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// What.
+    /// Which of the promises is broken.
     pub kind: Kind,
-    /// The cut.
+    /// The position of the cut in the journal.
     pub position: u64,
     /// The cut within the life after that cut, and so on, if that is where it shows.
     pub later_cuts: Vec<u64>,
@@ -63,7 +63,7 @@ pub struct Violation {
     pub line: Option<u64>,
     /// The place it is about, where that is what is known.
     pub place: Option<Place>,
-    /// In words.
+    /// What is wrong, in words, with the numbers of lines and transactions.
     pub what: String,
     /// What there was to see at the cut, a line of text each.
     pub evidence: Vec<String>,
@@ -91,7 +91,7 @@ impl Violation {
 /// Cuts at which anything of one sort was wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cuts {
-    /// How many.
+    /// How many cuts, each counted once however much was wrong there.
     pub count: u64,
     /// The last of them, and the cut within recovery.
     last: Option<(u64, Option<u64>)>,

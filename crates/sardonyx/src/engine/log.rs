@@ -36,13 +36,13 @@ pub enum CommandKind {
 pub struct Command {
     /// When, in memory-clock cycles from the start.
     pub cycle: u64,
-    /// Which channel's bus.
+    /// Number of the channel on whose bus it was issued.
     pub channel: u32,
     /// The rank.
     pub rank: u32,
     /// The bank within the rank.
     pub bank: u32,
-    /// What.
+    /// What the command does: activate, read, write, precharge, refresh.
     pub kind: CommandKind,
     /// The line of a column command; 0 otherwise.
     pub place: u64,

@@ -37,7 +37,7 @@ use slots::Waiting;
 pub struct Request {
     /// When the core presented it.
     pub arrival: Time,
-    /// Which core.
+    /// Number of the core that made the request.
     pub core: u32,
     /// The core's own name for it.
     pub tag: u64,
@@ -52,7 +52,8 @@ pub struct Request {
 pub struct Answer {
     /// The request.
     pub request: Request,
-    /// When it was admitted.
+    /// When it left the core and entered the ingress: its latency counts from its arrival, which may be
+    /// earlier.
     pub admitted: Time,
     /// When it was answered (a read) or done (a write).
     pub at: Time,
@@ -62,11 +63,11 @@ pub struct Answer {
 /// domain. A write of a group is accepted with its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acceptance {
-    /// Which core's request.
+    /// Number of the core that made the request.
     pub core: u32,
     /// The core's own name for it.
     pub tag: u64,
-    /// When.
+    /// When the request was accepted.
     pub at: Time,
 }
 

@@ -22,7 +22,7 @@ pub enum RunError {
     Memory {
         /// The trace's name.
         trace: String,
-        /// What it asked for.
+        /// The pages or lines that it touched beyond the machine's.
         why: OutOfMemory,
     },
     /// Nothing to simulate.
@@ -38,9 +38,9 @@ pub enum RunError {
         trace: String,
         /// How much was to be warm-up.
         warmup: u64,
-        /// Of what.
+        /// What is counted: requests, or transactions.
         unit: &'static str,
-        /// How much there is.
+        /// How many of them the trace has.
         all: u64,
     },
     /// More cores than the caches can tell apart, or none.
@@ -61,7 +61,7 @@ pub enum RunError {
         design: String,
         /// The region of the medium.
         region: String,
-        /// Which of its lines.
+        /// The line within the region, from 0.
         line: u64,
     },
     /// The run needs more than there is: a place for a line, time that the clock can tell.
@@ -71,7 +71,7 @@ pub enum RunError {
         trace: String,
         /// The design.
         design: String,
-        /// What it needs.
+        /// What the run has used up, and what helps.
         why: Exhausted,
     },
     /// Somebody asked for the run to end.
@@ -85,8 +85,8 @@ pub enum RunError {
 pub struct TraceUse {
     /// The trace's name.
     pub trace: String,
-    /// What does not fit.
+    /// What about the trace does not fit what is asked of it.
     pub problem: String,
-    /// What to do.
+    /// What the user can do about it.
     pub remedy: &'static str,
 }

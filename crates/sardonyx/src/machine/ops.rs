@@ -5,12 +5,12 @@ use super::RunError;
 use crate::line::{LINE_BYTES, Line, Lines, Virtual};
 use crate::units::Time;
 
-/// Where a transaction is.
+/// How far which transaction of a core has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {
     /// Its number, counted from 1.
     pub transaction: u64,
-    /// How far it is.
+    /// Which of its moments has come.
     pub phase: Phase,
 }
 
@@ -30,7 +30,7 @@ pub enum Phase {
 pub struct Op {
     /// Instructions since the operation before.
     pub gap: u32,
-    /// What it does.
+    /// What the operation does to its line, or to the core.
     pub kind: OpKind,
     /// Its line, in the program's own address space; of a mark, the transaction.
     pub line: Virtual,
@@ -41,32 +41,32 @@ pub struct Op {
 pub enum OpKind {
     /// Reads `len` bytes of the line from byte `from` on, eight an instruction.
     Load {
-        /// First byte.
+        /// The first byte within the line, 0 to 63.
         from: u8,
-        /// How many.
+        /// How many bytes, 1 to 64.
         len: u8,
     },
-    /// The same of a whole line, which the cache that holds it gives, else memory, and which no cache takes.
+    /// Reads a whole line, which the cache that holds it gives, else memory, and which no cache takes.
     LoadPast,
     /// Writes `len` bytes of the line from byte `from` on, eight an instruction.
     Store {
-        /// First byte.
+        /// The first byte within the line, 0 to 63.
         from: u8,
-        /// How many.
+        /// How many bytes, 1 to 64.
         len: u8,
         /// The mark of a counter-atomic variable.
         atomic: bool,
-        /// Where the bytes are.
+        /// Index of the first of its bytes in the [`Batch`].
         bytes: u32,
     },
     /// One instruction after whose store the whole line holds these 64 bytes (recorded traces).
     StoreLine {
-        /// Where the bytes are.
+        /// Index of the first of its bytes in the [`Batch`].
         bytes: u32,
     },
     /// Writes the whole line past the caches.
     NonTemporal {
-        /// Where the bytes are.
+        /// Index of the first of its bytes in the [`Batch`].
         bytes: u32,
     },
     /// `clwb`: writes the line back and keeps it.
@@ -85,7 +85,7 @@ pub enum OpKind {
     Depend,
     /// Tells an agent beside the cores, whose number the line is, to look at what it has to do.
     Doorbell,
-    /// Where a transaction is.
+    /// The transaction that the line stands for has come so far.
     Mark(Phase),
 }
 

@@ -27,7 +27,7 @@ pub struct Outcome {
     pub causes: Map<String, Value>,
     /// Points of the distribution of write latencies: nanoseconds, share of writes.
     pub write_latency_cdf: Vec<(f64, f64)>,
-    /// The same of reads.
+    /// Points of the distribution of read latencies: nanoseconds, share of reads.
     pub read_latency_cdf: Vec<(f64, f64)>,
     /// The cores' caches were simulated.
     pub from_the_core: bool,

@@ -180,19 +180,19 @@ section! {
 /// Everything about the medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediumParams {
-    /// How many of everything.
+    /// How many channels, ranks, banks, rows and lines there are.
     pub geometry: Geometry,
     /// When commands may follow each other.
     pub timing: Timing,
     /// How a line's number is cut up.
     pub mapping: Mapping,
-    /// Where requests wait.
+    /// Sizes of the queues in which requests wait, and when they drain.
     pub queues: Queues,
     /// How groups of writes are merged with queued ones.
     pub group_merging: GroupMerging,
     /// A queued write that another was merged with takes a third.
     pub remerging: bool,
-    /// What an access costs.
+    /// Energy of an access, by what it does.
     pub energy: AccessEnergy,
     /// Writes a cell survives, for lifetimes.
     pub endurance: u64,
@@ -314,13 +314,13 @@ units! {
 /// there are; a use goes to the unit that is free first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UnitParams {
-    /// From start to result.
+    /// Time from a use's start to its result.
     pub latency: Time,
-    /// From one start to the next (0: any number at once).
+    /// Time from one start to the next; 0 is any number at once.
     pub interval: Time,
     /// Energy of one use.
     pub energy: Energy,
-    /// Units side by side.
+    /// How many units work side by side.
     pub number: usize,
 }
 

@@ -110,7 +110,7 @@ impl Memory {
         self.engine.answers()
     }
 
-    /// Whether there are any.
+    /// Whether requests were answered since [`Memory::answers`] was called.
     #[inline]
     pub fn has_answers(&self) -> bool {
         self.engine.has_answers()

@@ -54,12 +54,12 @@ pub enum Domain {
 /// Bytes of an on-chip line that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnChip {
-    /// Where on the chip.
+    /// What reserve power has to drain for the bytes to survive.
     pub domain: Domain,
     /// What draining it would write: of its words these bytes, as others may describe what is not
     /// accepted yet.
     pub write: Write,
-    /// Which bytes of the line.
+    /// The bytes of the line that changed, a bit each.
     pub bytes: u64,
     /// Lines that are not locked any more.
     pub unlocked: Vec<Logical>,
@@ -70,9 +70,9 @@ pub struct OnChip {
 pub struct Sealed {
     /// The write's [`Write::order`].
     pub order: u64,
-    /// Where.
+    /// The place in the medium where the encrypted line goes.
     pub place: Place,
-    /// Under which counter.
+    /// The encryption counter that it was encrypted under.
     pub counter: u64,
     /// The order of the counter's own write, if the two were to be one.
     pub paired_with: Option<u64>,
@@ -83,11 +83,11 @@ pub struct Sealed {
 pub struct Handled {
     /// The line, as the processor knows it.
     pub line: Logical,
-    /// Its content.
+    /// What the line holds, unencrypted.
     pub data: Line,
     /// Data or log.
     pub class: Class,
-    /// What the program demanded.
+    /// Whether the program demanded that it be counter-atomic.
     pub persist: Persist,
     /// The number of the next write of the medium when this one was handled.
     pub order: u64,
@@ -96,11 +96,11 @@ pub struct Handled {
 /// A line that the controller wrote to its hardware log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// Its write is numbered from this on.
+    /// The first number that its write, [`Write::order`], may have.
     pub from: u64,
-    /// And before this.
+    /// The number after the last that its write may have.
     pub until: u64,
-    /// Its content.
+    /// What the line holds, unencrypted.
     pub data: Line,
 }
 
@@ -123,7 +123,7 @@ pub enum Event {
     /// Writes `from .. from + count` of [`Journal::writes`] became ready, at one instant: they are
     /// in the persistence domain.
     Ready {
-        /// The first.
+        /// Index of the first of them.
         from: u32,
         /// How many: more than one for a group.
         count: u32,
@@ -144,9 +144,9 @@ pub enum Event {
     Store(u32),
     /// A program's mark.
     Mark {
-        /// Which core.
+        /// Number of the core that runs the program.
         core: u32,
-        /// What.
+        /// What the program has come to.
         mark: Mark,
     },
 }

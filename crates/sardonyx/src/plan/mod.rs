@@ -59,9 +59,9 @@ impl<T> At<T> {
 /// The two moments of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// In the persistence domain.
+    /// The step after which the write is in the persistence domain: a power cut leaves it.
     pub accepted: Step,
-    /// In the array.
+    /// The step after which the write is in the medium's array.
     pub done: Step,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Payload {
 pub(crate) struct Flight {
     /// The accept step of the newest write, `Step::PAST` if none is in flight.
     pub writer: Step,
-    /// That write's payload.
+    /// Index of the bytes of the line's newest write.
     pub payload: u32,
     /// Finished when every read handled so far is.
     pub readers: Step,

@@ -41,11 +41,11 @@ pub(crate) enum Action {
 pub(crate) struct Notify;
 
 impl Notify {
-    /// It is answered.
+    /// The request is answered: its latency ends.
     pub const ANSWER: u8 = 1;
-    /// It leaves the ingress.
+    /// The request leaves the ingress, which then has room for another.
     pub const LEAVE: u8 = 2;
-    /// It leaves the ingress, and the core is told of the acceptance.
+    /// The request leaves the ingress, and its core is told that it is accepted.
     pub const ACCEPTANCE: u8 = 4;
 }
 

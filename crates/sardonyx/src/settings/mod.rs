@@ -253,7 +253,7 @@ pub trait Setting: Copy {
 
 /// An enum that is written as one of a few words.
 pub trait Word: Setting {
-    /// They.
+    /// The words, in the order in which messages list them.
     const WORDS: &'static [&'static str];
 }
 

@@ -66,7 +66,7 @@ impl Workload {
     /// bytes.
     ///
     /// # Errors
-    /// They make no sense.
+    /// What the bytes of the log say makes no sense.
     pub fn recover(&self, memory: &mut dyn PersistentMemory) -> Result<Recovered, Fault> {
         self.durability.recover(memory, 0..self.region_bytes())
     }

@@ -118,11 +118,11 @@ pub struct Spot {
     pub bucket: u16,
     /// The record, of those of the bucket.
     pub record: u64,
-    /// Who writes.
+    /// Number of the core that writes.
     pub core: u32,
-    /// In which transaction.
+    /// Number of the core's transaction that writes.
     pub transaction: u64,
-    /// Nothing is sent before this.
+    /// Nothing of the line is sent to memory before this step is finished.
     pub gate: Step,
 }
 
@@ -130,7 +130,7 @@ pub struct Spot {
 pub struct Entry {
     /// The line.
     pub line: Logical,
-    /// Its old content.
+    /// What the line held before the transaction.
     pub old: At<Line>,
 }
 

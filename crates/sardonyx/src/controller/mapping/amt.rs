@@ -3,6 +3,7 @@
 //! Left out: which lines share a place.
 
 use super::places::Paged;
+use super::references::References;
 use crate::controller::designs::Placement;
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::controller::{Class, Encryption, Persist};
@@ -27,9 +28,6 @@ fn shape(counted: bool) -> (u64, usize) {
     }
 }
 
-/// A count at which it stays for ever.
-pub const SATURATED: u8 = u8::MAX;
-
 /// The entry of a line, just looked up.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -45,8 +43,8 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
     place: Place,
-    /// How many.
-    pub refer: u8,
+    /// How many lines refer to it.
+    pub refer: References,
     cached: Lookup,
 }
 
@@ -170,17 +168,18 @@ impl Amt {
             .get(line, after, &mut plan.because(Cause::Reclaim));
         Count {
             place,
-            refer: self.cache.line(cached)[from + ENTRY],
+            refer: References::of_byte(self.cache.line(cached)[from + ENTRY]),
             cached,
         }
     }
 
     /// Makes `count` another.
-    pub fn set_count(&mut self, count: Count, refer: u8, ripe: Step, plan: &mut Plan) {
+    pub fn set_count(&mut self, count: Count, refer: References, ripe: Step, plan: &mut Plan) {
         let (_, from) = self.spot(count.place.0);
         let mut plan = plan.because(Cause::Reclaim);
+        let byte = [refer.byte()];
         self.cache
-            .set_bytes(count.cached, from + ENTRY, &[refer], ripe, &mut plan);
+            .set_bytes(count.cached, from + ENTRY, &byte, ripe, &mut plan);
     }
 
     /// The line of the table that maps `line`.
@@ -282,8 +281,8 @@ impl Amt {
             for number in 0..self.per_line {
                 let spot = Place(index * self.per_line + number);
                 let line = plan.scan(place).unwrap_or(ZERO_LINE);
-                let stored = line[number as usize * self.entry_bytes + ENTRY];
-                let true_count = lines_at.get(spot.0).min(u32::from(SATURATED)) as u8;
+                let stored = References::of_byte(line[number as usize * self.entry_bytes + ENTRY]);
+                let true_count = References::of(lines_at.get(spot.0));
                 if stored != true_count {
                     let count = self.count(spot, Step::PAST, plan);
                     self.set_count(count, true_count, Step::PAST, plan);

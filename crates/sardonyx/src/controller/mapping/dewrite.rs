@@ -3,7 +3,6 @@
 //! Sec. II tells it.
 //! Left out: keeping counters in unused table halves; they have the region that all designs have.
 
-use super::amt::SATURATED;
 use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index, Match};
 use super::places::{FRESH, REUSE};
@@ -113,7 +112,7 @@ impl Fingerprint for ByCrc32 {
 
     /// A full count means a fresh copy.
     fn may_share(&self, found: &Match) -> bool {
-        found.count != SATURATED
+        !found.count.is_full()
     }
 
     fn guesses_new(&self) -> bool {

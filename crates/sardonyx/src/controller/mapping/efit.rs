@@ -44,9 +44,9 @@ pub struct Similar {
     slot: usize,
     /// Where content with these check bits lies.
     pub place: Place,
-    /// When the entry was made.
+    /// The step after which the entry exists.
     pub at: Step,
-    /// Its reference count.
+    /// `referH`: how often the content was referred to of late, 0 to 255.
     pub refer: u8,
 }
 

@@ -3,9 +3,10 @@
 //! Left out: a persistent fingerprint table, which is the point of the design.
 
 use super::SHARING;
-use super::amt::{Amt, ENTRY, Entry, SATURATED, When, placement};
+use super::amt::{Amt, ENTRY, Entry, When, placement};
 use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
 use super::places::{Allocator, FRESH, Paged, REUSE};
+use super::references::{Left, References};
 use crate::controller::designs::{About, Design, File, Guarantee, Mapping};
 use crate::controller::metadata_cache::{MetadataCache, Replacement, SETS, rate};
 use crate::controller::{
@@ -313,10 +314,12 @@ impl Esd {
             return self.amt.persist(line, Stored::at(ripe), order, plan);
         }
         let count = self.amt.count(place, decided, plan);
-        let others = if fresh { 0 } else { count.refer };
-        let refer = others.saturating_add(1);
+        let refer = match fresh {
+            true => References::ONE,
+            false => count.refer.one_more(),
+        };
         if refer != count.refer {
-            self.leaked += u64::from(refer == SATURATED);
+            self.leaked += u64::from(refer.is_full());
             self.amt.set_count(count, refer, ripe, plan);
         }
         let stored = self.amt.persist(line, Stored::at(ripe), order, plan);
@@ -329,13 +332,11 @@ impl Esd {
     /// One line less refers to `place`.
     fn unrefer(&mut self, place: Place, after: Step, unmapped: Step, plan: &mut Plan) {
         let count = self.amt.count(place, after, plan);
-        // A count of 0 is one that a power cut took: the place stays used.
-        if count.refer == SATURATED || count.refer == 0 {
-            return;
-        }
-        let less = count.refer - 1;
+        let Left::Some(less) = count.refer.one_less() else {
+            return; // the place stays used
+        };
         self.amt.set_count(count, less, unmapped, plan);
-        if less == u8::from(planted(Fault::SharedFreedEarly)) {
+        if less.byte() == u8::from(planted(Fault::SharedFreedEarly)) {
             if !planted(Fault::EfitKeepsFreed) {
                 self.efit.forget(place);
             }

@@ -2,7 +2,8 @@
 //! and reference count, probed one after the other. Source: the layouts are ours (*assumed*); that
 //! the index is whole, and cached, is ESD's account of its rivals. Left out: what equality means.
 
-use super::amt::{SATURATED, When, number, number_bytes};
+use super::amt::{When, number, number_bytes};
+use super::references::{Left, References};
 use crate::controller::metadata_cache::{Lookup, MetadataCache, spread};
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Place, ZERO_LINE};
@@ -36,14 +37,14 @@ impl Digest {
 /// An entry with the wanted digest, and how far the search has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Match {
-    /// Its bucket.
+    /// The bucket that the entry lies in, as the cache has it.
     pub cached: Lookup,
     slot: usize,
     /// Where the content lies.
     pub place: Place,
-    /// Its reference count.
-    pub count: u8,
-    /// The step after which that is known.
+    /// How many lines refer to it.
+    pub count: References,
+    /// The step after which all of this is known.
     pub at: Step,
 }
 
@@ -53,7 +54,7 @@ pub struct Search {
     bucket: u64,
     walked: u64,
     current: Option<(Lookup, Line, usize)>,
-    /// When it has come so far.
+    /// The step after which what it has found so far is known.
     pub at: Step,
 }
 
@@ -143,7 +144,7 @@ impl Index {
                     cached,
                     slot,
                     place: Place(place),
-                    count: line[self.count(slot)],
+                    count: self.references(&line, slot),
                     at: search.at,
                 });
             }
@@ -156,16 +157,16 @@ impl Index {
     }
 
     /// One more line refers to the place of a match just given; a full count stays.
-    pub fn refer(&mut self, found: &Match, ripe: Step, plan: &mut Plan) -> u8 {
-        let mut count = found.count.saturating_add(1);
-        if planted(Fault::IndexCountWraps) && count == SATURATED {
-            count = 1;
+    pub fn refer(&mut self, found: &Match, ripe: Step, plan: &mut Plan) -> References {
+        let mut count = found.count.one_more();
+        if planted(Fault::IndexCountWraps) && count.is_full() {
+            count = References::ONE;
         }
         if count != found.count {
             let mut plan = plan.because(Cause::Reclaim);
             let at = self.count(found.slot);
             self.cache
-                .set_bytes(found.cached, at, &[count], ripe, &mut plan);
+                .set_bytes(found.cached, at, &[count.byte()], ripe, &mut plan);
         }
         count
     }
@@ -181,7 +182,7 @@ impl Index {
             let wanted = &digest.bytes[..self.digest];
             let full = |slot: &usize| {
                 let of = &line[slot * self.entry..][..self.digest];
-                self.moves && line[self.count(*slot)] == SATURATED && of == wanted
+                self.moves && self.references(&line, *slot).is_full() && of == wanted
             };
             let full = (0..self.per_bucket).find(full);
             let free = (0..self.per_bucket).find(|s| number(&line, self.place(*s)).is_none());
@@ -189,7 +190,7 @@ impl Index {
                 let mut entry = [0; 26];
                 entry[..self.digest].copy_from_slice(&digest.bytes[..self.digest]);
                 entry[self.digest..][..5].copy_from_slice(&number_bytes(place.0));
-                entry[self.digest + 5] = 1;
+                entry[self.digest + 5] = References::ONE.byte();
                 let bytes = &entry[..self.entry];
                 self.cache
                     .set_bytes(cached, slot * self.entry, bytes, ripe, &mut plan);
@@ -228,15 +229,15 @@ impl Index {
                 .find(|s| line[self.count(*s)] != 0)
                 .unwrap_or(slot);
         }
-        let count = line[self.count(slot)];
-        if count == SATURATED {
-            return false;
-        }
-        if count > 1 {
-            let at = self.count(slot);
-            self.cache
-                .set_bytes(cached, at, &[count - 1], ripe, &mut plan);
-            return false;
+        match self.references(&line, slot).one_less() {
+            Left::Unknown => return false,
+            Left::Some(References::NONE) | Left::Nobody => {}
+            Left::Some(less) => {
+                let at = self.count(slot);
+                self.cache
+                    .set_bytes(cached, at, &[less.byte()], ripe, &mut plan);
+                return false;
+            }
         }
         let from = slot * self.entry;
         let digest = Digest::new(&line[from..from + self.digest], self.digest);
@@ -272,23 +273,31 @@ impl Index {
     }
 
     /// Sets the count of `place`, just entered into `bucket`.
-    pub fn set_count(&mut self, bucket: u64, place: Place, count: u8, when: When, plan: &mut Plan) {
+    pub fn set_count(
+        &mut self,
+        bucket: u64,
+        place: Place,
+        count: References,
+        when: When,
+        plan: &mut Plan,
+    ) {
         let at = self.region.line(bucket);
         let cached = self.cache.revisit(at, when.decided, plan);
         let slot = self.slot_of(self.cache.line(cached), place);
         let at = self.count(slot.expect("it has just been entered"));
-        self.cache.set_bytes(cached, at, &[count], when.ripe, plan);
+        let byte = [count.byte()];
+        self.cache.set_bytes(cached, at, &byte, when.ripe, plan);
     }
 
     /// The places that the medium's bytes of a bucket speak of, with their counts.
-    pub fn scan(&self, bucket: u64, plan: &mut Plan) -> Vec<(Place, u8)> {
+    pub fn scan(&self, bucket: u64, plan: &mut Plan) -> Vec<(Place, References)> {
         if bucket >= self.region.lines {
             return Vec::new(); // torn by a power cut
         }
         let line = plan.scan(self.region.line(bucket)).unwrap_or(ZERO_LINE);
         let entry = |slot| {
             let place = number(&line, self.place(slot))?;
-            Some((Place(place), line[self.count(slot)]))
+            Some((Place(place), self.references(&line, slot)))
         };
         (0..self.per_bucket).filter_map(entry).collect()
     }
@@ -320,5 +329,9 @@ impl Index {
 
     fn count(&self, slot: usize) -> usize {
         slot * self.entry + self.digest + 5
+    }
+
+    fn references(&self, bucket: &Line, slot: usize) -> References {
+        References::of_byte(bucket[self.count(slot)])
     }
 }

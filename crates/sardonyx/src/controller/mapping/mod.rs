@@ -3,10 +3,14 @@
 //! Left out: keeping the bytes secret, which is the layer below's.
 
 pub mod amt;
+/// The worked example of `docs/designs.md`, in tests alone.
+#[cfg(test)]
+pub mod dedup_fold;
 pub mod efit;
 pub mod full_dedup;
 pub mod index;
 pub mod places;
+pub mod references;
 pub mod tables;
 
 use super::designs::{Mapping, files};

@@ -4,7 +4,7 @@
 
 mod rebuild;
 
-use super::amt::{Amt, ENTRY, Entry, SATURATED, When, number, number_bytes};
+use super::amt::{Amt, ENTRY, Entry, When, number, number_bytes};
 use super::index::{Digest, Index, Match};
 use super::places::Allocator;
 use crate::controller::Persist;
@@ -23,9 +23,9 @@ const BITS: u64 = 512;
 
 /// A place for a line.
 pub struct Room {
-    /// Where.
+    /// The free place in the medium that the line gets.
     pub place: Place,
-    /// It must not be written before.
+    /// The place must not be written before this step: its old owners' unmapping.
     pub unmapped: Step,
     /// What of the look-up of the line's mapping is still true.
     entry: Entry,
@@ -90,7 +90,7 @@ impl Tables {
         let when = When { decided, ripe };
         self.amt.set(&entry, found.place, when, plan);
         let count = self.index.refer(found, ripe, plan);
-        self.leaked += u64::from(count == SATURATED && found.count != SATURATED);
+        self.leaked += u64::from(count.is_full() && !found.count.is_full());
         Stored::at(self.leave(&entry, when, plan))
     }
 
@@ -246,7 +246,7 @@ impl Tables {
                     continue; // of an owner long gone
                 };
                 entries += 1;
-                self.leaked += u64::from(*count == SATURATED);
+                self.leaked += u64::from(count.is_full());
                 self.places.take(place); // its entry may still be found, so it stays
             }
         }

@@ -47,9 +47,9 @@ pub struct Hit {
 pub struct WriteBack {
     /// The line.
     pub line: Logical,
-    /// Its bytes.
+    /// The line's bytes, as memory is to have them.
     pub data: Line,
-    /// When they are there.
+    /// The step after which the bytes exist.
     pub at: Step,
     /// A counter-atomic variable in it has been stored since the last time.
     pub atomic: bool,

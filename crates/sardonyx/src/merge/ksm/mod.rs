@@ -112,11 +112,11 @@ pub struct Counters {
     pub ksm_zero_pages: u64,
     /// Chains of frames of equal content.
     pub stable_node_chains: u64,
-    /// Frames in them.
+    /// Frames in all chains together.
     pub stable_node_dups: u64,
     /// Bytes saved less bytes of items.
     pub general_profit: i64,
-    /// Items.
+    /// Pages that the kernel keeps an item for, of 64 bytes each.
     pub rmap_items: u64,
 }
 
@@ -125,7 +125,7 @@ pub struct Counters {
 pub struct Keys {
     /// Keys like those of the last pass.
     pub matches: u64,
-    /// Others.
+    /// Keys unlike those of the last pass.
     pub mismatches: u64,
     /// Matches although the page had changed.
     pub false_matches: u64,
@@ -136,7 +136,7 @@ pub struct Keys {
 pub struct Ksm<C, S> {
     /// The pages' bytes.
     pub contents: C,
-    /// Who compares them.
+    /// Who looks for a page in a tree: software, or PageForge's module.
     pub search: S,
     knobs: Knobs,
     items: Vec<Item>,

@@ -54,7 +54,7 @@ pub struct Work {
     pub calls: u64,
     /// Comparisons of two pages.
     pub comparisons: u64,
-    /// Lines read for them: two a step.
+    /// Lines of 64 bytes read for comparisons, two a step.
     pub compared_lines: u64,
     /// Lines read for keys alone.
     pub key_lines: u64,

@@ -7,7 +7,8 @@ use crate::planted::{Fault, planted};
 use std::collections::BTreeMap;
 
 use super::{Digest, ENTRY, Tables};
-use crate::controller::mapping::amt::{SATURATED, When, number_bytes};
+use crate::controller::mapping::amt::{When, number_bytes};
+use crate::controller::mapping::references::References;
 use crate::controller::{Class, Encryption};
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::plan::{Plan, Step};
@@ -53,11 +54,11 @@ impl Tables {
             if lines == 1 && self.index.next(&mut search, plan).is_some() {
                 continue; // nor has a log line an entry: nobody shares it
             }
-            let mut count = lines.min(u32::from(SATURATED)) as u8;
+            let mut count = References::of(lines);
             if planted(Fault::RebuildCountsOne) {
-                count = 1;
+                count = References::ONE;
             }
-            self.leaked += u64::from(count == SATURATED);
+            self.leaked += u64::from(count.is_full());
             let when = When::at(stored.at);
             let bucket = self.index.insert(digest, place, when, plan);
             self.index.set_count(bucket, place, count, when, plan);

@@ -17,11 +17,11 @@ use crate::units::Time;
 enum Head {
     /// An operation, fetched at this tick.
     Ready(u64),
-    /// The same, but memory does not take what it needs.
+    /// An operation, fetched at this tick, for which memory has no room.
     Stalled(u64),
     /// An operation that waits for an answer.
     Blocked,
-    /// Nothing.
+    /// All operations that there are have been done.
     End,
 }
 

@@ -1,89 +1,13 @@
 //! What is persistent when, on recordings made by hand; and the images of a cut, each once.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
+use crate::images::{Image, PASSES, Scope, each};
+use crate::made::Do::{self, Clflush, Clwb, Fence, Past, Store};
+use crate::made::recording;
+use crate::recording::Recording;
+use crate::state::{Course, Platform};
 use rustc_hash::FxHashSet;
-use sardonyx_persist::images::{Image, PASSES, Scope, each};
-use sardonyx_persist::recording::{Act, Event, Ground, NOWHERE, Recording, Slot, Version, hash_of};
-use sardonyx_persist::state::{Course, Platform};
-
-/// What a test's program does: thread, and what.
-#[derive(Clone, Copy)]
-enum Do {
-    Store(u32, u8),
-    Past(u32, u8),
-    Clwb(u32),
-    Clflush(u32),
-    Fence,
-}
-use Do::{Clflush, Clwb, Fence, Past, Store};
-
-fn recording(program: &[(u16, Do)]) -> Recording {
-    let mut made = Recording {
-        path: PathBuf::new(),
-        pool: PathBuf::from("pool"),
-        bytes: 4096,
-        ground: Ground::Zeros,
-        events: Vec::new(),
-        lines: Vec::new(),
-        sites: Vec::new(),
-        modules: Vec::new(),
-        marks: Vec::new(),
-        acks: Vec::new(),
-        has_acks: false,
-        program: String::new(),
-        rows: program.len() as u64,
-        notes: Vec::new(),
-    };
-    let version = |value: u8, line: u32, event: usize| Version {
-        data: [value; 64],
-        hash: hash_of(line, &[value; 64]),
-        event: event as u32,
-    };
-    for (row, &(thread, what)) in program.iter().enumerate() {
-        let mut store = |line: u32, value: u8, past: bool| {
-            let slot = made.lines.iter().position(|slot| slot.line == line);
-            let slot = slot.unwrap_or_else(|| {
-                made.lines.push(Slot {
-                    line,
-                    versions: vec![version(0, line, 0)],
-                });
-                made.lines.len() - 1
-            });
-            let versions = &mut made.lines[slot].versions;
-            if versions.last().unwrap().data[0] != value {
-                versions.push(version(value, line, row));
-            }
-            Act::Store {
-                slot: slot as u32,
-                version: versions.len() as u32 - 1,
-                past,
-            }
-        };
-        let act = match what {
-            Store(line, value) => store(line, value, false),
-            Past(line, value) => store(line, value, true),
-            Clwb(line) | Clflush(line) => {
-                match made.lines.iter().position(|slot| slot.line == line) {
-                    None => Act::FlushClean,
-                    Some(slot) => Act::Flush {
-                        slot: slot as u32,
-                        ordered: matches!(what, Clflush(_)),
-                    },
-                }
-            }
-            Fence => Act::Fence,
-        };
-        made.events.push(Event {
-            row: row as u64,
-            thread,
-            site: NOWHERE,
-            act,
-        });
-    }
-    made
-}
 
 /// The values that are sure of the lines 0 to 2 at each cut.
 fn sure(program: &[(u16, Do)]) -> Vec<[u8; 3]> {
@@ -91,7 +15,7 @@ fn sure(program: &[(u16, Do)]) -> Vec<[u8; 3]> {
     let course = Course::of(&recording, Platform::Adr);
     let mut floors = vec![0; recording.lines.len()];
     let mut done = 0;
-    let at = |cut: &sardonyx_persist::state::Cut, floors: &mut Vec<u32>, done: &mut usize| {
+    let at = |cut: &crate::state::Cut, floors: &mut Vec<u32>, done: &mut usize| {
         for rise in &course.rises[*done..cut.rises as usize] {
             assert_eq!(floors[rise.slot as usize], rise.from);
             floors[rise.slot as usize] = rise.to;
@@ -172,7 +96,7 @@ fn images(recording: &Recording, platform: Platform) -> (Vec<Image>, BTreeSet<(u
     let (mut seen, mut all, mut values) = (FxHashSet::default(), Vec::new(), BTreeSet::new());
     for pass in PASSES {
         each(recording, &course, scope, pass, &mut seen, |image| {
-            let mut floors = sardonyx_persist::images::Floors::new(recording, &course);
+            let mut floors = crate::images::Floors::new(recording, &course);
             floors.go(image.cut, |_, _| ());
             let mut held = floors.floor.clone();
             for over in &image.over {

@@ -1,0 +1,142 @@
+//! For tests: recordings made by hand, and all that an exploration of one needs.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Duration, Instant};
+
+use crate::bench::{Bench, Shared};
+use crate::copy;
+use crate::explore::Question;
+use crate::recording::{Act, Event, Ground, NOWHERE, Recording, Slot, Version, hash_of};
+use crate::recovery::Recovery;
+use crate::state::{Course, Platform};
+
+/// What a test's program does: thread, and what.
+#[derive(Clone, Copy)]
+pub(crate) enum Do {
+    Store(u32, u8),
+    Past(u32, u8),
+    Clwb(u32),
+    Clflush(u32),
+    Fence,
+}
+
+/// Line numbers and the value of all bytes of a line after a store; each record is a row.
+pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
+    let mut made = Recording {
+        path: PathBuf::new(),
+        pool: PathBuf::from("pool"),
+        bytes: 4096,
+        ground: Ground::Zeros,
+        events: Vec::new(),
+        lines: Vec::new(),
+        sites: Vec::new(),
+        modules: Vec::new(),
+        marks: Vec::new(),
+        acks: Vec::new(),
+        has_acks: false,
+        program: String::new(),
+        rows: program.len() as u64,
+        notes: Vec::new(),
+    };
+    let version = |value: u8, line: u32, event: usize| Version {
+        data: [value; 64],
+        hash: hash_of(line, &[value; 64]),
+        event: event as u32,
+    };
+    for (row, &(thread, what)) in program.iter().enumerate() {
+        let mut store = |line: u32, value: u8, past: bool| {
+            let slot = made.lines.iter().position(|slot| slot.line == line);
+            let slot = slot.unwrap_or_else(|| {
+                made.lines.push(Slot {
+                    line,
+                    versions: vec![version(0, line, 0)],
+                });
+                made.lines.len() - 1
+            });
+            let versions = &mut made.lines[slot].versions;
+            if versions.last().unwrap().data[0] != value {
+                versions.push(version(value, line, row));
+            }
+            Act::Store {
+                slot: slot as u32,
+                version: versions.len() as u32 - 1,
+                past,
+            }
+        };
+        let act = match what {
+            Do::Store(line, value) => store(line, value, false),
+            Do::Past(line, value) => store(line, value, true),
+            Do::Clwb(line) | Do::Clflush(line) => {
+                match made.lines.iter().position(|slot| slot.line == line) {
+                    None => Act::FlushClean,
+                    Some(slot) => Act::Flush {
+                        slot: slot as u32,
+                        ordered: matches!(what, Do::Clflush(_)),
+                    },
+                }
+            }
+            Do::Fence => Act::Fence,
+        };
+        made.events.push(Event {
+            row: row as u64,
+            thread,
+            site: NOWHERE,
+            act,
+        });
+    }
+    made
+}
+
+/// What workers share over such a recording, with a recovery of these words.
+pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
+    let recording = recording(program);
+    Shared {
+        recovery: Recovery {
+            words: words.iter().map(|&word| word.to_owned()).collect(),
+            ok: vec![0],
+            time: Duration::from_secs(20),
+            memory: 1 << 32,
+        },
+        course: Course::of(&recording, Platform::Adr),
+        recording,
+        platform: Platform::Adr,
+        recoveries: AtomicU64::new(0),
+        deadline: Instant::now() + Duration::from_secs(600),
+        slowest: AtomicU64::new(0),
+        verdicts: Mutex::default(),
+        enough: AtomicBool::new(false),
+        stop: AtomicBool::new(false),
+    }
+}
+
+/// Gives a bench over it to a test.
+pub(crate) fn on_a_bench<T>(shared: &Shared, test: impl FnOnce(&mut Bench<'_>) -> T) -> T {
+    let folder = copy::scratch().expect("a folder");
+    let ground: File = copy::ground(&shared.recording, folder.path()).expect("a ground");
+    let bench = Bench::new(shared, &ground, &folder.path().join("bench"));
+    test(&mut bench.expect("a bench"))
+}
+
+/// A question about it that wants no lines of code.
+pub(crate) fn question() -> Question {
+    Question {
+        recording: PathBuf::from("recording"),
+        pool: PathBuf::from("pool"),
+        recover: Vec::new(),
+        ok: vec![0],
+        time_limit: None,
+        memory_limit: 1 << 32,
+        platform: "adr".to_owned(),
+        tear: false,
+        start: None,
+        budget: 600.0,
+        seed: 1,
+        threads: 1,
+        replay: None,
+        keep: None,
+        source: false,
+    }
+}

@@ -1,0 +1,91 @@
+//! How many logical lines refer to a place: one byte beside the place, whichever table that is in. A full count
+//! is no longer a count: nobody knows when the last line lets go, so the place stays in use for ever and is
+//! counted as leaked. Source: ESD (HPCA 2023) Sec. III-B has one byte for `referH`; that a count in the medium is
+//! one as well, and stays when it is full, is *assumed*. Left out: where the byte lies.
+
+/// A count of references, as the table has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct References(u8);
+
+/// What is left when a line lets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nobody knows how many: the count was full, and stays.
+    Unknown,
+    /// Nobody was counted: a power cut took the count.
+    Nobody,
+    /// So many: none if this was the last line.
+    Some(References),
+}
+
+impl References {
+    /// No line.
+    pub const NONE: References = References(0);
+    /// One line.
+    pub const ONE: References = References(1);
+    /// A count at which it stays for ever.
+    pub const FULL: References = References(u8::MAX);
+
+    /// What the byte in the table says.
+    pub const fn of_byte(byte: u8) -> References {
+        References(byte)
+    }
+
+    /// The byte for the table.
+    pub const fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// That of so many lines.
+    pub fn of(lines: u32) -> References {
+        References(u8::try_from(lines).unwrap_or(u8::MAX))
+    }
+
+    /// Whether it can no longer be trusted to fall.
+    pub fn is_full(self) -> bool {
+        self == References::FULL
+    }
+
+    /// With one line more; a full count stays.
+    pub fn one_more(self) -> References {
+        References(self.0.saturating_add(1))
+    }
+
+    /// With one line less.
+    pub fn one_less(self) -> Left {
+        match self {
+            References::FULL => Left::Unknown,
+            References::NONE => Left::Nobody,
+            References(count) => Left::Some(References(count - 1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_up_and_down_below_the_top() {
+        let mut count = References::NONE;
+        for lines in 1..255u32 {
+            count = count.one_more();
+            assert_eq!(count, References::of(lines));
+            assert_eq!(count.one_less(), Left::Some(References::of(lines - 1)));
+            assert!(!count.is_full(), "{lines}");
+            assert_eq!(References::of_byte(count.byte()), count);
+        }
+        assert_eq!(References::ONE.one_less(), Left::Some(References::NONE));
+    }
+
+    #[test]
+    fn a_full_count_stays_and_no_count_is_not_the_last() {
+        assert!(References::of(254).one_more().is_full());
+        assert_eq!(References::FULL.one_more(), References::FULL);
+        assert_eq!(References::FULL.one_less(), Left::Unknown);
+        assert_eq!(References::NONE.one_less(), Left::Nobody);
+        for lines in [255, 256, 511, u32::MAX] {
+            assert_eq!(References::of(lines), References::FULL, "{lines}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `docs/designs.md` shows sources as they are, and commands that exist.
+
+use std::path::Path;
+
+fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn page() -> String {
+    std::fs::read_to_string(root().join("docs/designs.md")).expect("the page")
+}
+
+/// Blocks of code with what is said before them: `all of FILE` or `part of FILE`, and the code without the
+/// page's indentation.
+fn sources(page: &str) -> Vec<(String, String)> {
+    let lines: Vec<&str> = page.lines().collect();
+    let mut found = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        let said = line.trim().strip_prefix("<!-- ");
+        let Some(said) = said.and_then(|said| said.strip_suffix(" -->")) else {
+            continue;
+        };
+        let indent = line.len() - line.trim_start().len();
+        assert_eq!(lines[number + 1].trim(), "```rust", "after {line}");
+        let code = lines[number + 2..].iter();
+        let code = code.take_while(|line| line.trim() != "```");
+        let code = code.map(|line| format!("{}\n", line.get(indent..).unwrap_or_default()));
+        found.push((said.to_owned(), code.collect()));
+    }
+    found
+}
+
+#[test]
+fn the_sources_of_the_page_are_those_of_the_tree() {
+    let page = page();
+    let sources = sources(&page);
+    assert_eq!(sources.len(), page.matches("```rust").count(), "each block");
+    let mut whole = 0;
+    for (said, code) in sources {
+        let (what, path) = said.split_once(" of ").expect("`all of` or `part of`");
+        let text = std::fs::read_to_string(root().join(path)).expect(path);
+        match what {
+            "all" => assert!(code == text, "docs/designs.md shows another {path}"),
+            _ => assert!(text.contains(&code), "{path} has no such part:\n{code}"),
+        }
+        if what == "all" {
+            let lines = format!("`dedup_fold.rs`, {} lines", text.lines().count());
+            assert!(page.contains(&lines), "the table does not say {lines}");
+            whole += 1;
+        }
+    }
+    assert_eq!(whole, 1);
+}
+
+/// The line that the page would change is the line that there is.
+#[test]
+fn the_list_of_mappings_is_the_one_that_the_page_changes() {
+    let modules = root().join("crates/sardonyx/src/controller/mapping/mod.rs");
+    let modules = std::fs::read_to_string(modules).expect("a file");
+    let page = page();
+    let gone = page.lines().filter_map(|line| line.strip_prefix('-'));
+    let gone: Vec<&str> = gone.filter(|line| !line.starts_with(' ')).collect();
+    assert_eq!(gone.len(), 4, "{gone:?}");
+    for line in gone {
+        assert!(modules.lines().any(|known| known == line), "{line}");
+    }
+}
+
+/// A program of tests that a command of the docs names exists; so do the page's own files.
+#[test]
+fn commands_of_tests_name_programs_that_exist() {
+    let said = [page(), sardonyx::config::reference()].concat();
+    let mut named = 0;
+    for command in said.split("cargo test ").skip(1) {
+        let words: Vec<&str> = command.lines().next().unwrap().split([' ', '`']).collect();
+        for pair in words.windows(2).filter(|pair| pair[0] == "--test") {
+            let file = format!("{}/tests/{}.rs", env!("CARGO_MANIFEST_DIR"), pair[1]);
+            assert!(Path::new(&file).exists(), "{file}");
+            named += 1;
+        }
+    }
+    assert!(named >= 2, "{named}");
+    for name in ["dedup_fold.rs", "identity.rs", "zero_lines.rs"] {
+        let path = root().join("crates/sardonyx/src/controller/mapping");
+        assert!(path.join(name).exists());
+    }
+}
