@@ -40,10 +40,10 @@ test-rust: qemu
 	cargo test --release --locked --package sardonyx --features planted --test planted
 
 # The simulator's tests with its debug assertions and with overflow as an error; `make test` has neither.
-CHECKED := profile.release.package.sardonyx
+CHECKED := $(foreach check,debug-assertions overflow-checks,$(foreach package,sardonyx sardonyx-trace,\
+	--config profile.release.package.$(package).$(check)=true))
 test-checked:
-	cargo --config '$(CHECKED).debug-assertions=true' --config '$(CHECKED).overflow-checks=true' \
-		test --release --locked --package sardonyx
+	cargo $(CHECKED) test --release --locked --package sardonyx --package sardonyx-trace
 
 test-python: build browser qemu store-tools
 	$(BIN)/python -m pytest

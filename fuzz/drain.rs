@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use sardonyx::trace::TraceReader;
+use sardonyx_trace::TraceReader;
 
 /// Reads the file to its end (`true`) or its error (`false`), and holds what is read against the rules
 /// of the format. Panics if the reader breaks one.

@@ -1,4 +1,4 @@
-"""Prints the tables of crates/sardonyx/src/trace/recorded.rs: what the requests of recordings are
+"""Prints the tables of crates/trace/src/recorded.rs: what the requests of recordings are
 like, whatever they carry.
 
 Of reads and of writes, in thousandths: gaps by their number of bits, and where the line lies.

@@ -4,6 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use pyo3::prelude::*;
+use sardonyx::ecc::FINGERPRINTS;
 use sardonyx::trace::{self, Format, ImportOptions, Spec, TraceError};
 use serde::Deserialize;
 use serde_json::json;
@@ -56,7 +57,9 @@ pub fn trace_info(
         Source::Program(program) => Ok(program.info()?.to_string()),
         source => {
             let source = source.open()?;
-            answer(&detached(py, progress, |tell| trace::info(source, tell))?)
+            answer(&detached(py, progress, |tell| {
+                trace::info(source, &FINGERPRINTS, tell)
+            })?)
         }
     }
 }

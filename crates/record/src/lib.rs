@@ -28,7 +28,7 @@ pub enum RecordError {
     Request(String),
     /// The trace cannot be written.
     #[error(transparent)]
-    Trace(#[from] sardonyx::trace::TraceError),
+    Trace(#[from] sardonyx_trace::TraceError),
 }
 
 impl RecordError {

@@ -3,6 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_recorder::maps::FILES;
+use sardonyx_splitmix::splitmix64;
 
 /// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 64;
@@ -84,7 +85,7 @@ impl Mapper {
                 }
                 loop {
                     self.draws += 1;
-                    let frame = mix(seed ^ mix(self.draws)) % frames;
+                    let frame = splitmix64(seed ^ splitmix64(self.draws)) % frames;
                     if self.used.insert(frame) {
                         return Ok(frame);
                     }
@@ -145,14 +146,6 @@ impl Mapper {
 pub fn full(frames: u64) -> String {
     let room = frames / 256;
     format!("the program's pages do not fit in {room} MiB of frames; give more with --memory")
-}
-
-/// SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014).
-fn mix(z: u64) -> u64 {
-    let z = z.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

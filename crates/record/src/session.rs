@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use sardonyx::trace::{self, Provenance};
 use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy};
 use sardonyx_recorder::codec::Cached;
 use sardonyx_recorder::frames::{Numbers, PAGE_BYTES, Reuse};
 use sardonyx_recorder::options::{Clearing, KernelTime, Level, Options};
 use sardonyx_recorder::ring::{FIRST, Ring, terminate};
+use sardonyx_trace::{self as trace, Provenance};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use sardonyx::line::Virtual;
-use sardonyx::trace::{Op, Provenance, Record, TraceError, TraceWriter};
 use sardonyx_recorder::codec::{self, Cached, Decoder, Event, Undecodable};
 use sardonyx_recorder::maps::FILES;
+use sardonyx_trace::line::Virtual;
+use sardonyx_trace::{Op, Provenance, Record, TraceError, TraceWriter};
 use serde_json::{Value, json};
 
 use crate::pages::{self, Mapper, PAGE_LINES, Pages};

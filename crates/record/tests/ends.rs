@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{compile, hold, image, plugin, records, request, run};
-use sardonyx::trace::Op;
 use sardonyx_record::{Level, record};
+use sardonyx_trace::Op;
 
 #[test]
 fn threads_whose_stacks_are_gone_leave_no_line_behind() {
@@ -36,7 +36,7 @@ fn executable(folder: &Path, name: &str, bytes: &[u8]) -> String {
 
 /// What the trace says of programs that became others: rows and paths.
 fn execs(trace: &Path) -> Vec<(u64, String)> {
-    let reader = sardonyx::trace::TraceReader::open(trace).unwrap();
+    let reader = sardonyx_trace::TraceReader::open(trace).unwrap();
     let execs = reader.provenance().more.get("execs").cloned();
     serde_json::from_value(execs.unwrap_or_default()).unwrap_or_default()
 }
@@ -139,7 +139,7 @@ fn files_keep_their_lines_in_what_a_program_becomes() {
     wanted.level = Level::Cpu;
     assert_eq!(run(&wanted).status, Some(0));
     assert_eq!(execs(&trace).len(), 3);
-    let reader = sardonyx::trace::TraceReader::open(&trace).unwrap();
+    let reader = sardonyx_trace::TraceReader::open(&trace).unwrap();
     let files = reader.provenance().more["files"].as_array().unwrap();
     assert_eq!(files.len(), 2, "{files:?}");
     let image = image(&records(&trace));

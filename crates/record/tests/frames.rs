@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use common::{compile, dump, hold, image, placed, records, request, run};
-use sardonyx::line::Line;
-use sardonyx::trace::{Op, Record, TraceReader};
 use sardonyx_record::{Clearing, Geometry, KernelTime, Request, Reuse};
+use sardonyx_trace::line::Line;
+use sardonyx_trace::{Op, Record, TraceReader};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{compile, image, records, request, run};
-use sardonyx::trace::{Op, TraceReader};
+use sardonyx_trace::{Op, TraceReader};
 
 #[test]
 fn a_pool_can_be_rebuilt_from_its_trace() {

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use common::{compile, hold, placed, records, request, run};
-use sardonyx::trace::Op;
 use sardonyx_record::{Geometry, Level};
+use sardonyx_trace::Op;
 
 #[test]
 fn a_trace_holds_all_of_a_programs_memory() {

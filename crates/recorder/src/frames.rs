@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx_splitmix::splitmix64;
 use serde::{Deserialize, Serialize};
 
 use crate::maps::FILES;
@@ -290,7 +291,7 @@ impl Frames {
             }
             Numbers::Random { seed, frames } => loop {
                 self.draws += 1;
-                let frame = mix(seed ^ mix(self.draws)) % frames;
+                let frame = splitmix64(seed ^ splitmix64(self.draws)) % frames;
                 if frame != ZERO && !self.used.contains(&frame) {
                     return self.taken(frame);
                 }
@@ -351,14 +352,6 @@ impl Frames {
         self.used = stock.used.into_iter().collect();
         [self.next, self.nameless, self.draws] = stock.counts;
     }
-}
-
-/// SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014).
-fn mix(z: u64) -> u64 {
-    let z = z.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 /// What parts of the address space hold before they are touched.

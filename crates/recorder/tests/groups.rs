@@ -2,17 +2,14 @@
 
 use sardonyx_recorder::flow::{Flow, Use};
 use sardonyx_recorder::group::{Group, groups};
+use sardonyx_splitmix::SplitMix64;
 
-/// A stream of numbers (splitmix64).
-struct Numbers(u64);
+/// A stream of numbers.
+struct Numbers(SplitMix64);
 
 impl Numbers {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
+        self.0.draw()
     }
 
     fn below(&mut self, end: u64) -> u64 {
@@ -287,7 +284,7 @@ fn hold(block: &[Does], groups: &[Group], numbers: &mut Numbers) {
 
 #[test]
 fn members_are_where_their_group_says() {
-    let mut numbers = Numbers(1);
+    let mut numbers = Numbers(SplitMix64(1));
     let (mut accesses, mut spared) = (0, 0);
     for _ in 0..20_000 {
         let block: Vec<Does> = (0..2 + numbers.below(14))

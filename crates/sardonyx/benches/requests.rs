@@ -17,28 +17,16 @@ use sardonyx::plan::{At, Step, Stored};
 use sardonyx::stats::Kind;
 use sardonyx::units::Time;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx_splitmix::SplitMix64;
 
 const GIB_LINES: u64 = 1 << 24;
 const HINT_AHEAD: usize = 12;
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
 /// Half reads, half writes, uniform over 1 GiB.
 fn requests(count: usize, seed: u64) -> Vec<(Kind, u64)> {
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let one = |_| {
-        let draw = random.next();
+        let draw = random.draw();
         let kind = if draw >> 63 == 0 {
             Kind::Read
         } else {
@@ -58,14 +46,14 @@ fn every_page() -> Vec<(Kind, u64)> {
 
 /// What write number `i` holds: one in two is one of a thousand contents, the rest are new.
 fn content(i: u64) -> Line {
-    let mut random = Random(if i.is_multiple_of(2) {
+    let mut random = SplitMix64(if i.is_multiple_of(2) {
         i % 1000
     } else {
         i ^ 1 << 40
     });
     let mut line = [0; 64];
     for word in line.chunks_exact_mut(8) {
-        word.copy_from_slice(&random.next().to_le_bytes());
+        word.copy_from_slice(&random.draw().to_le_bytes());
     }
     line
 }
@@ -76,7 +64,7 @@ fn floor(count: usize) -> f64 {
     let _ = array.advise(memmap2::Advice::HugePage); // as the image has
     array.fill(1);
     let cipher = Aes128::new(&Array::from([7u8; 16]));
-    let mut random = Random(3);
+    let mut random = SplitMix64(3);
     let mut sum = 0u64;
     let start = Instant::now();
     for i in 0..count as u64 {
@@ -87,7 +75,7 @@ fn floor(count: usize) -> f64 {
         }
         cipher.encrypt_blocks(&mut pad);
         for _ in 0..2 {
-            let at = (random.next() % GIB_LINES) as usize * 64;
+            let at = (random.draw() % GIB_LINES) as usize * 64;
             let words = array[at..at + 64].chunks_exact(8).zip(pad.iter().cycle());
             for (word, pad) in words {
                 let word = u64::from_le_bytes(word.try_into().expect("8 bytes"));

@@ -5,6 +5,7 @@
 
 use crate::line::Line;
 use crate::settings::{Word, words};
+use crate::trace::Fingerprint;
 
 /// The data masks of a code: check bit j is the parity of `word & masks[j]`.
 type Masks = [u64; 8];
@@ -71,7 +72,7 @@ impl Matrix {
     ];
 
     /// The name in configurations and reports.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         Matrix::WORDS[self as usize]
     }
 
@@ -100,6 +101,22 @@ pub fn check_word(matrix: Matrix, line: &Line) -> u64 {
     }
     u64::from_le_bytes(checks)
 }
+
+/// The check words of all codes, as fingerprints of a trace's contents.
+pub const FINGERPRINTS: [Fingerprint; 3] = [
+    Fingerprint {
+        name: Matrix::TruncatedHamming.name(),
+        of: |line| check_word(Matrix::TruncatedHamming, line),
+    },
+    Fingerprint {
+        name: Matrix::HsiaoOpenTitan.name(),
+        of: |line| check_word(Matrix::HsiaoOpenTitan, line),
+    },
+    Fingerprint {
+        name: Matrix::Hsiao1970.name(),
+        of: |line| check_word(Matrix::Hsiao1970, line),
+    },
+];
 
 /// Check bits of each value of each byte of a word; the code is linear, so they add up.
 type Tables = [[u8; 256]; 8];

@@ -1,6 +1,6 @@
 //! All tests of the simulator in one program, because each program of tests links the whole simulator.
 //!
-//! `cargo test --release --package sardonyx trace_file::` runs those of one file.
+//! `cargo test --release --package sardonyx trace_info::` runs those of one file.
 
 mod audit_random;
 mod audit_rules;
@@ -28,13 +28,7 @@ mod rooms;
 mod sca_timelines;
 mod sim_programs;
 mod sim_run;
-mod trace_checksums;
-mod trace_convert;
-mod trace_file;
-mod trace_hostile;
 mod trace_info;
-mod trace_mix;
-mod trace_synth;
 mod workload_programs;
 mod workload_recovery;
 

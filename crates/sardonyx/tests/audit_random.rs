@@ -6,6 +6,7 @@ use sardonyx::audit::{Rule, audit};
 use sardonyx::config::Machine;
 use sardonyx::engine::log::{Command, CommandKind as Kind};
 use sardonyx::medium::params::MediumParams;
+use sardonyx_splitmix::SplitMix64;
 
 #[derive(Clone, Default)]
 struct Bank {
@@ -192,14 +193,11 @@ fn legal(p: &MediumParams, log: &[Command]) -> bool {
 }
 
 /// A small generator, so that a case is its seed.
-struct Dice(u64);
+struct Dice(SplitMix64);
 
 impl Dice {
     fn roll(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % below
+        self.0.draw() % below
     }
 }
 
@@ -296,7 +294,7 @@ fn mutate(p: &MediumParams, log: &mut Vec<Command>, dice: &mut Dice) {
 }
 
 fn agree(p: &MediumParams, seed: u64, cycles: u64) -> (usize, Vec<u64>) {
-    let dice = &mut Dice(seed);
+    let dice = &mut Dice(SplitMix64(seed));
     let log = random_log(p, cycles, dice);
     assert!(legal(p, &log));
     let summary = audit(p, &log).unwrap_or_else(|violation| panic!("{violation}"));

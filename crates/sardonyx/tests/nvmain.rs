@@ -8,6 +8,7 @@ use sardonyx::medium::params::EngineParams;
 use sardonyx::plan::{At, Step, Stored};
 use sardonyx::stats::Kind;
 use sardonyx::units::Time;
+use sardonyx_splitmix::SplitMix64;
 
 const CLOCK: u64 = 2500;
 const ROW_LINES: u64 = 64;
@@ -177,14 +178,8 @@ fn within_two_percent(what: &str, ours: f64, nvmain: f64) {
 
 /// SplitMix64, for addresses uniform over 1 GiB.
 fn random(seed: u64) -> impl FnMut() -> u64 {
-    let mut state = seed;
-    move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+    let mut numbers = SplitMix64(seed);
+    move || numbers.draw()
 }
 
 const GIB_LINES: u64 = 1 << 24;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use sardonyx::ecc::{Matrix, check_word};
+use sardonyx::ecc::{FINGERPRINTS, Matrix, check_word};
 use sardonyx::line::{Line, Virtual};
 use sardonyx::trace::{Level, Op, Provenance, Record, Source, TraceInfo, TraceWriter, check, info};
 
@@ -66,7 +66,7 @@ fn survey(records: &[Record]) -> TraceInfo {
     let mut writer = TraceWriter::create(&path, provenance).unwrap();
     records.iter().for_each(|r| writer.push(r).unwrap());
     writer.finish().unwrap();
-    info(Source::open(&path).unwrap(), &mut |_, _| ()).unwrap()
+    info(Source::open(&path).unwrap(), &FINGERPRINTS, &mut |_, _| ()).unwrap()
 }
 
 type Print = fn(&Line) -> u64;
@@ -194,9 +194,11 @@ fn the_recordings_in_the_repository_are_sound_and_as_described() {
             "{name}"
         );
         let mut last = (0, 0);
-        let info = info(Source::open(&path).unwrap(), &mut |done, all| {
-            last = (done, all)
-        })
+        let info = info(
+            Source::open(&path).unwrap(),
+            &FINGERPRINTS,
+            &mut |done, all| last = (done, all),
+        )
         .unwrap();
         assert_eq!((info.records, info.writes), (records, writes), "{name}");
         assert_eq!(last, (records, records), "{name}: progress ends at the end");
@@ -288,7 +290,7 @@ fn what_makes_a_mean_doubtful_is_said() {
 #[test]
 fn the_last_cache_of_a_recording_is_that_of_its_provenance() {
     let redis = Source::open(recording("redis")).unwrap();
-    let about = info(redis.limit(10), &mut |_, _| ()).unwrap();
+    let about = info(redis.limit(10), &FINGERPRINTS, &mut |_, _| ()).unwrap();
     assert_eq!(about.recorded_cache_bytes, Some(16 << 20));
     assert_eq!(survey(&run(3)).recorded_cache_bytes, None);
 }

@@ -24,6 +24,7 @@ from rich.text import Text
 from sardonyx._core import SardonyxError
 from sardonyx.cli.forms import spread
 from sardonyx.files import FileError, is_special, write_text
+from sardonyx.sizes import parse_size
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -34,8 +35,6 @@ INTERRUPTED = LEFT_BY_SIGNAL + signal.SIGINT
 MOST = 2**63 - 1
 #: Characters of an error, about.
 LONGEST = 1000
-#: What may follow the number of a size.
-SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 #: What follows the number of a time.
 UNITS = {"s": 1, "m": 60, "h": 3600}
 T = TypeVar("T")
@@ -167,12 +166,10 @@ def seconds_in(option: str, text: str) -> float:
 
 def size_in_bytes(option: str, text: str, least: int = 0, most: int = 2**62) -> int:
     """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``; an error if less or more than allowed."""
-    number, unit = text[:-1], text[-1:].upper()
-    if unit not in SUFFIXES:
-        number, unit = text, ""
-    if not (number.isascii() and number.isdigit() and len(number) < 16):
-        raise SardonyxError(f"{option} {text}: is no size; give bytes, as in 4096, 4K or 16M")
-    size = int(number) * SUFFIXES[unit]
+    try:
+        size = parse_size(text)
+    except ValueError as problem:
+        raise SardonyxError(f"{option} {text}: {problem}") from None
     if not least <= size <= most:
         raise SardonyxError(f"{option} {text}: give {least:,} to {most:,} bytes")
     return size

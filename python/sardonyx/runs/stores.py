@@ -1,5 +1,6 @@
-"""What a deduplicating store is asked, as one JSON document (``crates/store/src/compare.rs``), and
-its runs as results.
+"""What a deduplicating store is asked, as one JSON document, and its runs as results.
+
+The document is read by ``crates/stores/store/src/compare.rs``.
 
 The resistive CAM is simulated, so runs of it go on at once. The conventional store is executed and
 its time measured, so its runs go one after the other, alone, each in a folder that vanishes.

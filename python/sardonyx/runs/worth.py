@@ -1,6 +1,6 @@
 """What a reader must know of traces before she believes a mean over them.
 
-The native module counts bursts and says what is doubtful (``crates/sardonyx/src/trace/bursts.rs``);
+The native module counts bursts and says what is doubtful (``crates/trace/src/bursts.rs``);
 here it stands beside the caches of the recording and of the simulated machine.
 """
 

@@ -28,6 +28,7 @@ from sardonyx.runs.results import CAUSES, Cause, Scalar
 from sardonyx.runs.sources import SYNTH, ProgramSource, Source, TraceSource, Value, parse, unknown
 from sardonyx.runs.stores import Conventional, Recam, StoreQuestion, Stream
 from sardonyx.runs.tailbench import APPLICATIONS, TimedQuestion
+from sardonyx.sizes import parse_size
 from sardonyx.sweeps.inputs import Inputs
 
 #: A figure of a result; text where it is a verdict.
@@ -36,7 +37,6 @@ Figure: TypeAlias = float | str | bool | None
 Subject: TypeAlias = str | tuple[str, ...]
 #: What is booked under a cause.
 BOOKED = tuple(field.name for field in fields(Cause))
-SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +95,7 @@ class Options(Value):
 
 def in_bytes(value: object) -> object:
     """Bytes from a number, or from ``4K``, ``16M`` or ``1G``."""
-    if not isinstance(value, str):
-        return value
-    number, unit = (value[:-1], value[-1:].upper()) if value[-1:].isalpha() else (value, "")
-    if not (number.isascii() and number.isdigit() and (not unit or unit in SUFFIXES)):
-        raise ValueError("is no size; give bytes, as in 4096, 4K or 16M")
-    return int(number) * SUFFIXES.get(unit, 1)
+    return parse_size(value) if isinstance(value, str) else value
 
 
 def _names(text: str) -> frozenset[str]:

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sardonyx::line::Line;
-use sardonyx::trace::{Op, Record, Source};
 use sardonyx_record::{
     Clearing, Geometry, Hierarchy, KernelTime, Level, Outcome, Pages, Request, Reuse, record,
 };
+use sardonyx_trace::line::Line;
+use sardonyx_trace::{Op, Record, Source};
 
 /// The plugin of this build: Cargo puts it beside the tests, or one folder up.
 pub fn plugin() -> PathBuf {
@@ -111,7 +111,7 @@ pub fn image(records: &[Record]) -> HashMap<u64, Line> {
 
 /// Where pages lay, by the trace: page and its first line there, in order.
 pub fn placed(trace: &Path) -> Vec<(u64, u64)> {
-    let reader = sardonyx::trace::TraceReader::open(trace).unwrap();
+    let reader = sardonyx_trace::TraceReader::open(trace).unwrap();
     let Some(pages) = reader.provenance().more.get("pages").cloned() else {
         return Vec::new();
     };

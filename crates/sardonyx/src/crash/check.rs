@@ -13,6 +13,7 @@ mod lines;
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
+use sardonyx_splitmix::mix;
 
 use super::caught::caught;
 use super::explore::{Explored, Options};
@@ -27,7 +28,6 @@ use crate::controller::designs::Guarantee;
 use crate::line::Place;
 use crate::machine::UntimedMemory;
 use crate::plan::journal::{Event, Mark};
-use crate::splitmix::mix;
 use crate::workload::{Fault, Workload};
 
 /// Lines written of late that are compared where it is not known which lines a place is about.

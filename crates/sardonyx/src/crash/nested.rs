@@ -1,6 +1,8 @@
 //! Life goes on: over what a cut has left each core recovers once more, timed, and goes on with some
 //! transactions of its own. That is a history like the first, and is cut like it at every position.
 
+use sardonyx_splitmix::mix;
+
 use super::caught::caught;
 use super::check::{Checker, Covered};
 use super::explain::explain;
@@ -14,7 +16,6 @@ use crate::controller::designs::Guarantee;
 use crate::machine::{RunError, UntimedMemory, read_untimed};
 use crate::medium::image::Image;
 use crate::plan::untimed::Untimed;
-use crate::splitmix::mix;
 use crate::workload::Workload;
 
 /// Transactions of a core in a life after the first, at most.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx_splitmix::mix;
 
 use super::history::History;
 use crate::controller::{Controller, Persist, Write};
@@ -13,7 +14,6 @@ use crate::medium::image::Image;
 use crate::plan::At;
 use crate::plan::journal::{self, Domain, Event, Journal};
 use crate::plan::untimed::Untimed;
-use crate::splitmix::mix;
 use crate::units::Time;
 
 crate::names::named! {

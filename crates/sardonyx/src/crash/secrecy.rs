@@ -453,7 +453,7 @@ mod tests {
     }
 
     fn mixed(place: u64, counter: u64, word: u64) -> u64 {
-        crate::splitmix::mix(place << 40 ^ counter << 8 ^ word)
+        sardonyx_splitmix::mix(place << 40 ^ counter << 8 ^ word)
     }
 
     fn writes() -> Vec<(u64, u64, Line)> {

@@ -2,6 +2,7 @@
 //! program writes goes through the controller, and nowhere else.
 
 use rustc_hash::FxHashMap;
+use sardonyx_splitmix::mix;
 
 use super::bytes::pieces;
 use super::{Batch, Bytes, OpKind, PersistentMemory};
@@ -9,7 +10,6 @@ use crate::controller::{Class, Controller, Persist, Write};
 use crate::line::{LINE_BYTES, Line, Lines, Logical, Virtual};
 use crate::plan::untimed::Untimed;
 use crate::plan::{At, Step};
-use crate::splitmix::mix;
 
 struct Cached {
     line: Line,

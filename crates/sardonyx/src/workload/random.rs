@@ -1,29 +1,28 @@
 //! Choices and contents that follow from numbers alone, so that a transaction is the same whoever
 //! runs it. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 
-use super::{Bytes, Fault};
-pub use crate::splitmix::mix;
+pub use sardonyx_splitmix::mix;
+use sardonyx_splitmix::{GAMMA, SplitMix64, splitmix64};
 
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+use super::{Bytes, Fault};
 
 /// A stream of numbers.
-pub struct Random(u64);
+pub struct Random(SplitMix64);
 
 impl Random {
     /// The stream of `seed` for transaction (or setup step) `number`.
     pub fn new(seed: u64, number: u64) -> Random {
-        Random(mix(seed.wrapping_add(STEP)) ^ mix(number))
+        Random(SplitMix64(splitmix64(seed) ^ mix(number)))
     }
 
     /// The next number.
     pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(STEP);
-        mix(self.0)
+        self.0.draw()
     }
 
     /// A number below `end`, which is not 0.
     pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.draw()) * u128::from(end)) >> 64) as u64
+        self.0.below(end)
     }
 }
 
@@ -31,7 +30,7 @@ impl Random {
 pub fn item(id: u64, len: u64) -> Vec<u8> {
     let word = |i| match i {
         0 => id,
-        _ => mix(id.wrapping_add(STEP.wrapping_mul(i))),
+        _ => mix(id.wrapping_add(GAMMA.wrapping_mul(i))),
     };
     (0..len / 8).flat_map(|i| word(i).to_le_bytes()).collect()
 }

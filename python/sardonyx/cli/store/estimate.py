@@ -1,6 +1,6 @@
 """``sardonyx store estimate``: what deduplication would save of a tree, a device or a trace.
 
-The counting is native (crates/estimate); docs/store-estimate.md explains the figures.
+The counting is native (crates/stores/estimate); docs/store-estimate.md explains the figures.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from rich.table import Table
 from sardonyx import _core
 from sardonyx.cli.common import (
     PATH,
-    SUFFIXES,
     check_json_target,
     check_target,
     err,
@@ -34,6 +33,7 @@ from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.report import write_savings_report
 from sardonyx.report.savings import times_of
+from sardonyx.sizes import SUFFIXES
 
 TRACES = ("fiu", "destor")
 NONE = "none"

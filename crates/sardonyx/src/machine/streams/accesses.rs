@@ -5,11 +5,12 @@
 
 use std::collections::VecDeque;
 
+use sardonyx_splitmix::{SplitMix64, mix};
+
 use crate::line::{Line, Virtual, ZERO_LINE};
 use crate::machine::RunError;
 use crate::machine::{AddressSpace, Frames, TraceUse};
 use crate::medium::params::FrameOrder;
-use crate::splitmix::mix;
 use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source};
 
 /// Accesses that [`Stream::peek`] can see ahead, if the trace has as many.
@@ -194,11 +195,10 @@ impl Stream {
 
 /// 64 bytes of SplitMix64, seeded with the copy's number (mixed, or neighbours' would overlap).
 fn contents_key(copy: u32) -> Line {
-    let seed = mix(u64::from(copy));
+    let mut words = SplitMix64(mix(u64::from(copy)));
     let mut key = ZERO_LINE;
-    for (i, word) in key.chunks_exact_mut(8).enumerate() {
-        let state = seed.wrapping_add((i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        word.copy_from_slice(&mix(state).to_le_bytes());
+    for word in key.as_chunks_mut::<8>().0 {
+        *word = words.draw().to_le_bytes();
     }
     key
 }

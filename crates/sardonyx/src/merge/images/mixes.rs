@@ -1,11 +1,11 @@
 //! Pages made from a seed: the mixes whose counters the kernel was asked for, and random ones. Content
 //! 0 is the page of zeros; content n is 512 words of splitmix64 seeded with n.
 
+use sardonyx_splitmix::SplitMix64;
+
 use crate::merge::{Bytes, PAGE_BYTES};
 use crate::names::named;
-use crate::splitmix::mix;
 
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// First numbers of contents that stand once, and in groups.
 const ONCE: u64 = 1_000_000;
 const GROUPED: u64 = 2_000_000;
@@ -19,10 +19,9 @@ pub fn fill(content: u64, bytes: &mut Bytes) {
         bytes.fill(0);
         return;
     }
-    let mut state = content;
+    let mut words = SplitMix64(content);
     for word in bytes.as_chunks_mut::<8>().0 {
-        state = state.wrapping_add(GOLDEN);
-        *word = mix(state).to_le_bytes();
+        *word = words.draw().to_le_bytes();
     }
 }
 

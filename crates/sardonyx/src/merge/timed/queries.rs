@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 
+use sardonyx_splitmix::{SplitMix64, mix};
+
 use super::applications::Demand;
 use crate::line::Virtual;
 use crate::machine::{Batch, OpKind, PAGE_LINES};
-use crate::splitmix::mix;
 use crate::units::Time;
 
 /// Accesses of a query that are given to the core at once.
@@ -15,23 +16,22 @@ const SECOND: f64 = 1e12;
 
 /// Numbers that follow from a seed.
 #[derive(Clone, Copy, Debug)]
-pub struct Draw(u64);
+pub struct Draw(SplitMix64);
 
 impl Draw {
     /// From a seed and what the numbers are for.
     pub fn new(seed: u64, purpose: u64) -> Draw {
-        Draw(mix(seed ^ mix(purpose)))
+        Draw(SplitMix64(mix(seed ^ mix(purpose))))
     }
 
     /// The next number.
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
+        self.0.draw()
     }
 
     /// Below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+        self.0.below(end)
     }
 
     /// From 0 to below 1.

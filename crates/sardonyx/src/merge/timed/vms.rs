@@ -1,12 +1,13 @@
 //! Virtual machines without an image: pages that stand once, pages of zeros, and pages that several machines
 //! have, in the shares of PageForge's Fig. 7. Pages of a family begin alike, so that comparing them takes some lines.
 
+use sardonyx_splitmix::mix;
+
 use super::settings::{VM_ALIKE, VM_DISTINCT, VM_FAMILIES, VM_UNMERGEABLE, VM_ZERO};
 use crate::line::LINE_BYTES;
 use crate::merge::images::{Data, Extent, Machine, Snapshot, mixes};
 use crate::merge::{Bytes, PAGE_BYTES};
 use crate::settings::Settings;
-use crate::splitmix::mix;
 
 /// First numbers of contents: of those that stand once, and of what families begin with.
 const ONCE: u64 = 1 << 40;

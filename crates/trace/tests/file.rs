@@ -12,8 +12,8 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
-use sardonyx::line::Virtual;
-use sardonyx::trace::{
+use sardonyx_trace::line::Virtual;
+use sardonyx_trace::{
     GapUnit, Op, Provenance, Record, Source, TraceError, TraceReader, TraceWriter, check, cut,
 };
 

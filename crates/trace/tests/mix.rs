@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use sardonyx::line::Virtual;
-use sardonyx::trace::{GapUnit, Op, Provenance, Record, Source, TraceWriter, mix};
+use sardonyx_trace::line::Virtual;
+use sardonyx_trace::{GapUnit, Op, Provenance, Record, Source, TraceWriter, mix};
 use serde_json::json;
 
 fn write(folder: &Path, name: &str, provenance: Provenance, records: &[Record]) -> PathBuf {

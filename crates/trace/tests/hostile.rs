@@ -14,7 +14,7 @@ use parquet::basic::Encoding;
 use parquet::file::properties::WriterProperties;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use sardonyx::trace::{Spec, TraceError, TraceReader, synth_to_file};
+use sardonyx_trace::{Spec, TraceError, TraceReader, synth_to_file};
 
 #[path = "../../../fuzz/drain.rs"]
 mod entry;

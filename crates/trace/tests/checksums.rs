@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use sardonyx::line::Virtual;
-use sardonyx::trace::{
+use sardonyx_trace::line::Virtual;
+use sardonyx_trace::{
     Checksums, Op, Provenance, Record, Spec, TraceError, TraceReader, TraceWriter, check,
     synth_to_file,
 };

@@ -1,6 +1,7 @@
 //! The trace: what a program asked of memory below its last-level cache, with the bytes.
 //!
-//! `docs/trace-format.md` describes the file.
+//! `docs/trace-format.md` describes the file. The recorder writes it and the simulator reads it; neither is known here.
+#![forbid(unsafe_code)]
 
 mod bursts;
 mod check;
@@ -13,6 +14,7 @@ mod error;
 mod footer;
 mod info;
 mod ladder;
+pub mod line;
 mod mix;
 mod pages;
 mod provenance;
@@ -28,7 +30,7 @@ pub use checksums::Checksums;
 pub use convert::{Exported, Fill, Format, ImportOptions, export_nvmain, import};
 pub use cut::{copy, cut};
 pub use error::TraceError;
-pub use info::{Bucket, Collisions, TraceInfo, info};
+pub use info::{Bucket, Collisions, Fingerprint, TraceInfo, info};
 pub use ladder::locality_ladder;
 pub use mix::mix;
 pub use provenance::{CLOCK_REMEDY, GapUnit, Level, Provenance, VERSION};

@@ -6,11 +6,12 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use fastcdc::v2020::StreamCDC;
+use sardonyx_splitmix::mix;
 use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
 use crate::fiu::FiuRequest;
-use crate::made::{Made, mix};
+use crate::made::Made;
 use crate::store::Lba;
 
 /// Where blocks come from.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use sardonyx::line::Virtual;
-use sardonyx::trace::{
+use sardonyx_trace::line::Virtual;
+use sardonyx_trace::{
     Fill, Format, GapUnit, ImportOptions, Op, Provenance, Record, Source, TraceWriter,
     export_nvmain, import,
 };

@@ -3,7 +3,7 @@
 //!
 //! [`Volume`] keeps the bytes, [`Device`] adds requests of any length and a design that counts what
 //! each would take, [`check`] reads everything and says what is wrong. docs/store-device.md has the
-//! layout of the folder. Left out: the network protocol, which is nbdkit's (crates/nbd).
+//! layout of the folder. Left out: the network protocol, which is nbdkit's (crates/stores/nbd).
 #![forbid(unsafe_code)]
 
 mod check;

@@ -1,12 +1,13 @@
 //! Synthetic traces have the statistics that they state, and the same seed gives the same bytes.
 
-use sardonyx::trace::{
+use sardonyx_trace::{
     Addresses, Record, Source, Spec, Synth, TraceInfo, info, locality_ladder, synth_to_file,
 };
 
 fn survey(spec: Spec, seed: u64) -> TraceInfo {
     info(
         Source::from(Synth::new(spec, seed).unwrap()),
+        &[],
         &mut |_, _| (),
     )
     .unwrap()

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use sardonyx_splitmix::splitmix64;
 use serde::{Deserialize, Serialize};
 
 use super::recorded::{Pattern, Recording};
@@ -381,19 +382,11 @@ pub(super) fn content_bytes(seed: u64, content: u64) -> Line {
     let mut line = ZERO_LINE;
     if content > 0 {
         // The first word is a bijection of the number: two contents differ in it.
-        let mut word = mix(content ^ mix(seed));
+        let mut word = splitmix64(content ^ splitmix64(seed));
         for bytes in line.as_chunks_mut::<8>().0 {
             *bytes = word.to_le_bytes();
-            word = mix(word);
+            word = splitmix64(word);
         }
     }
     line
-}
-
-/// SplitMix64's step (Steele, Lea and Flood, OOPSLA 2014).
-fn mix(word: u64) -> u64 {
-    let z = word.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }

@@ -4,13 +4,14 @@
 //! Contents are told apart by the first 128 bits of their SHA-1, so memory grows with the distinct
 //! contents and lines (about 100 bytes each), never with the records.
 
+use std::iter;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use sha1::{Digest, Sha1};
 
 use super::bursts::{BURST, BURSTS_MOST, Bursts, WRITES_LEAST};
 use super::{Checksums, GapUnit, Level, Op, Provenance, Record, Source, TraceError};
-use crate::ecc::{Matrix, check_word};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 
 /// Statistics of a trace.
@@ -83,10 +84,19 @@ pub struct Bucket {
     pub writes_share: f64,
 }
 
+/// A fingerprint whose collisions are counted beside those of CRC-32.
+#[derive(Clone, Copy, Debug)]
+pub struct Fingerprint {
+    /// Its name in the statistics.
+    pub name: &'static str,
+    /// The fingerprint of a content.
+    pub of: fn(&Line) -> u64,
+}
+
 /// How well a fingerprint tells contents apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Collisions {
-    /// `crc-32`, or the name of the ECC matrix whose check word it is.
+    /// `crc-32`, or the name that whoever asked gave it.
     pub fingerprint: &'static str,
     /// Distinct contents whose fingerprint an earlier distinct content had.
     pub contents: u64,
@@ -110,18 +120,25 @@ const BUCKETS: [(u64, &str); 5] = [
     (1001, ">1000"),
 ];
 
-const CRC_32: &str = "crc-32";
-const FINGERPRINTS: usize = 1 + Matrix::ALL.len();
+const CRC_32: Fingerprint = Fingerprint {
+    name: "crc-32",
+    of: |data| u64::from(crc32fast::hash(data)),
+};
 
-/// Reads `source` to its end; `progress` hears of records done and in all.
+/// Reads `source` to its end and counts the collisions of CRC-32 and of `fingerprints`, at most seven; `progress` hears of
+/// records done and in all.
 ///
 /// # Errors
 /// As [`Source::next_batch`].
+///
+/// # Panics
+/// If there are more than seven fingerprints.
 pub fn info(
     mut source: Source,
+    fingerprints: &[Fingerprint],
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<TraceInfo, TraceError> {
-    let mut survey = Survey::default();
+    let mut survey = Survey::new(fingerprints);
     source.each(progress, |record| {
         survey.add(record);
         Ok(())
@@ -192,10 +209,21 @@ struct Survey {
     lines: FxHashMap<u64, Touched>,
     numbers: FxHashMap<u128, u32>,
     contents: Vec<Content>,
-    seen: [FxHashSet<u64>; FINGERPRINTS],
+    /// CRC-32 and those asked for, each with the values met.
+    seen: Vec<(Fingerprint, FxHashSet<u64>)>,
 }
 
 impl Survey {
+    fn new(fingerprints: &[Fingerprint]) -> Survey {
+        let most = u8::BITS as usize - 1;
+        assert!(fingerprints.len() <= most, "a bit for each fingerprint");
+        let all = iter::once(&CRC_32).chain(fingerprints);
+        Survey {
+            seen: all.map(|print| (*print, FxHashSet::default())).collect(),
+            ..Survey::default()
+        }
+    }
+
     fn add(&mut self, record: &Record) {
         self.records += 1;
         self.of[usize::from(record.op.code())] += 1;
@@ -229,8 +257,8 @@ impl Survey {
         let number = *self.numbers.entry(key).or_insert(next);
         if number == next {
             let mut collides = 0;
-            for (f, print) in fingerprints(data).into_iter().enumerate() {
-                collides |= u8::from(!self.seen[f].insert(print)) << f;
+            for (f, (print, seen)) in self.seen.iter_mut().enumerate() {
+                collides |= u8::from(!seen.insert((print.of)(data))) << f;
             }
             self.contents.push(Content {
                 writes: 0,
@@ -275,7 +303,11 @@ impl Survey {
             zero_rate: share(self.zeros, writes),
             silent_write_rate: share(self.silent, writes),
             locality: locality(&self.contents, writes),
-            collisions: collisions(&self.contents, writes),
+            collisions: collisions(
+                &self.contents,
+                writes,
+                self.seen.iter().map(|(print, _)| print.name),
+            ),
             burst_writes: memory.then_some(in_bursts),
             burst_write_share: memory.then(|| share(in_bursts, writes)),
             longest_burst: memory.then_some(longest),
@@ -284,14 +316,6 @@ impl Survey {
             warnings: warnings(writes, if memory { in_bursts } else { 0 }, longest),
         }
     }
-}
-
-fn fingerprints(data: &Line) -> [u64; FINGERPRINTS] {
-    let mut prints = [u64::from(crc32fast::hash(data)); FINGERPRINTS];
-    for (print, matrix) in prints[1..].iter_mut().zip(Matrix::ALL) {
-        *print = check_word(matrix, data);
-    }
-    prints
 }
 
 fn locality(contents: &[Content], writes: u64) -> Vec<Bucket> {
@@ -314,14 +338,18 @@ fn locality(contents: &[Content], writes: u64) -> Vec<Bucket> {
     buckets
 }
 
-fn collisions(contents: &[Content], writes: u64) -> Vec<Collisions> {
+/// Those of the fingerprints of these names, CRC-32 first.
+fn collisions(
+    contents: &[Content],
+    writes: u64,
+    names: impl Iterator<Item = &'static str>,
+) -> Vec<Collisions> {
     let count = |f: usize| {
         let colliding = contents.iter().filter(move |c| c.collides >> f & 1 == 1);
         colliding.fold((0, 0), |(n, writes), c| (n + 1, writes + c.writes))
     };
     let (crc_contents, crc_writes) = count(0);
     let ratio = |n: u64, of: u64| (of > 0).then(|| n as f64 / of as f64);
-    let names = std::iter::once(CRC_32).chain(Matrix::ALL.map(Matrix::name));
     names
         .enumerate()
         .map(|(f, fingerprint)| {

@@ -6,8 +6,8 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use crate::line::{Line, ZERO_LINE};
-use crate::trace::temporary::Temporary;
-use crate::trace::{CLOCK_REMEDY, Op, Source, TraceError};
+use crate::temporary::Temporary;
+use crate::{CLOCK_REMEDY, Op, Source, TraceError};
 
 /// What went into an NVMain trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use sardonyx_splitmix::{GAMMA, mix, splitmix64};
 
 /// What a generated block is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -18,16 +19,6 @@ pub struct Made {
 /// The sender's key. Nothing here is secret; results must repeat.
 const KEY: [u8; 16] = *b"sardonyx-sender.";
 static CIPHER: LazyLock<Aes128> = LazyLock::new(|| Aes128::new(&Array::from(KEY)));
-
-/// SplitMix64's increment and mixing function (Steele, Lea, Flood): a bijection of 64 bits.
-const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// Mixes 64 bits.
-pub(crate) const fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
 
 const WORD: usize = 8;
 const PAD: usize = 16;
@@ -57,7 +48,7 @@ impl Made {
     /// If `at` and the length are not whole words of 8 bytes.
     pub fn bytes(&self, at: usize, into: &mut [u8]) {
         assert!(at.is_multiple_of(WORD) && into.len().is_multiple_of(WORD));
-        let low = mix((self.content as u64).wrapping_add(GAMMA));
+        let low = splitmix64(self.content as u64);
         let high = (self.content >> 64) as u64;
         for (index, chunk) in (at / WORD..).zip(into.as_chunks_mut::<WORD>().0) {
             // Even words tell the lower halves of two numbers apart, odd ones the upper halves.

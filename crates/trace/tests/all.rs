@@ -1,0 +1,8 @@
+//! All tests of the trace file in one program, because each program of tests links Parquet.
+
+mod checksums;
+mod convert;
+mod file;
+mod hostile;
+mod mix;
+mod synth;
