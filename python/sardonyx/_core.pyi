@@ -166,7 +166,7 @@ def merge_timed(question_json: str, progress: Progress | None) -> str:
     """
 
 def merge_timed_keys(question_json: str) -> str:
-    """The keys of that question that are no machine's: ``settings`` and, with ranges, ``assumed``."""
+    """The keys of that question that are no machine's: ``settings`` and ``assumed``."""
 
 def check_merge_timed(question_json: str) -> None:
     """An error unless that question can be answered."""
