@@ -51,7 +51,7 @@ impl Fault {
 pub struct Finding {
     /// What is wrong.
     pub fault: Fault,
-    /// In words.
+    /// What the fault is, in words.
     pub meaning: &'static str,
     /// `file.c:12`, or what is known instead.
     pub place: String,
@@ -59,9 +59,9 @@ pub struct Finding {
     pub frame: Option<Frame>,
     /// The library's function that did it, if the line did not itself.
     pub through: Option<String>,
-    /// How often.
+    /// How many records of the recording have the fault at that place.
     pub count: u64,
-    /// The first row.
+    /// Row of the recording of the first of them.
     pub row: u64,
     /// Where in the pool, of the first; nothing for a fence.
     pub offset: Option<u64>,
@@ -78,16 +78,8 @@ pub struct Linted {
     pub of: (u64, u64, u64),
 }
 
-/// Looks at a recording.
-///
-/// # Errors
-/// Lines of code are wanted and cannot be had.
-pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError> {
-    if source {
-        Sources::new(recording).check()?;
-    }
-    let mut sources = (source && !recording.sites.is_empty()).then(|| Sources::new(recording));
-    let mut linted = Linted::default();
+/// Faults and the numbers of their events; counts stores, flushes and fences.
+fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(Fault, usize)> {
     // The last store and whether it was flushed since, by line; what each thread has flushed since its last fence.
     let mut lines: Vec<(usize, bool)> = vec![(0, true); recording.lines.len()];
     let mut flushed: FxHashMap<u16, Vec<usize>> = FxHashMap::default();
@@ -95,14 +87,14 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
     for (number, event) in recording.events.iter().enumerate() {
         match event.act {
             Act::Store { slot, past, .. } => {
-                linted.of.0 += 1;
+                of.0 += 1;
                 lines[slot as usize] = (number, past);
                 if past {
                     flushed.entry(event.thread).or_default().push(number);
                 }
             }
             Act::Flush { slot, ordered } => {
-                linted.of.1 += 1;
+                of.1 += 1;
                 let line = &mut lines[slot as usize];
                 match std::mem::replace(&mut line.1, true) {
                     true => found.push((Fault::FlushedTwice, number)),
@@ -111,12 +103,12 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
                 }
             }
             Act::FlushClean => {
-                linted.of.1 += 1;
+                of.1 += 1;
                 found.push((Fault::FlushedClean, number));
             }
             Act::Foreign => flushed.entry(event.thread).or_default().push(usize::MAX),
             Act::Fence => {
-                linted.of.2 += 1;
+                of.2 += 1;
                 let waiting = flushed.remove(&event.thread).unwrap_or_default();
                 let site = recording.sites.get(event.site as usize);
                 if waiting.is_empty() && !site.is_some_and(|site| site.locked || site.pc == 0) {
@@ -134,6 +126,20 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
         .flatten()
         .filter(|&&number| number != usize::MAX);
     found.extend(waiting.map(|&number| (Fault::NeverFenced, number)));
+    found
+}
+
+/// Looks at a recording.
+///
+/// # Errors
+/// Lines of code are wanted and cannot be had.
+pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError> {
+    if source {
+        Sources::new(recording).check()?;
+    }
+    let mut sources = (source && !recording.sites.is_empty()).then(|| Sources::new(recording));
+    let mut linted = Linted::default();
+    let found = faults(recording, &mut linted.of);
     let mut places: BTreeMap<(Fault, String), Finding> = BTreeMap::new();
     for (fault, number) in found {
         let event = &recording.events[number];

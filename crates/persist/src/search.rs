@@ -33,20 +33,20 @@ const SPARSE: u32 = 32;
 /// A failed recovery.
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// Of what.
+    /// The image that the recovery was run on.
     pub image: Image,
-    /// How.
+    /// How the recovery ended.
     pub ended: Ended,
-    /// What it said.
+    /// The beginning of what the recovery printed.
     pub said: String,
-    /// Seconds after the beginning.
+    /// Seconds from the exploration's beginning until it was found.
     pub seconds: f64,
 }
 
 /// What an exploration found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// In the order of cuts.
+    /// Every recovery that failed, in the order of cuts.
     pub violations: Vec<Violation>,
     /// Causes of some of them: the violation's index, and what it comes down to.
     pub reduced: Vec<(usize, Reduced)>,
@@ -54,7 +54,7 @@ pub struct Found {
     pub unreduced: usize,
     /// The first cut that was tried.
     pub start: u32,
-    /// Seconds until it was known.
+    /// Seconds until the first cut to be tried was known.
     pub start_seconds: f64,
     /// Images tried.
     pub images: u64,
@@ -64,17 +64,17 @@ pub struct Found {
     pub by_cut: FxHashMap<u32, (u32, u32)>,
     /// Images by how they were come by.
     pub kinds: Vec<(Kind, u64)>,
-    /// Seconds of looking, and of all.
+    /// Seconds until all images had been tried, before any was reduced.
     pub looking: f64,
-    /// Seconds in all.
+    /// Seconds that the exploration took, reductions included.
     pub seconds: f64,
     /// All passes were made.
     pub finished: bool,
-    /// Passes that were.
+    /// How many of [`images::PASSES`] were made to their end.
     pub passes: usize,
-    /// The undisturbed recovery's seconds.
+    /// Seconds that the recovery takes on the pool as the program left it.
     pub undisturbed: f64,
-    /// The limit of each.
+    /// Seconds after which a recovery counts as one that does not end.
     pub time_limit: f64,
 }
 
@@ -538,16 +538,22 @@ mod tests {
             (failed as usize, u64::from(tried)),
             (found.violations.len(), found.images)
         );
-        let kinds: FxHashSet<_> = (found.violations.iter())
-            .map(|violation| {
-                let cut = shared.course.cuts[violation.image.cut as usize];
-                (cut.signature, violation.image.kind)
-            })
-            .collect();
+        let kind = |violation: &Violation| {
+            let cut = shared.course.cuts[violation.image.cut as usize];
+            (cut.signature, violation.image.kind)
+        };
+        let kinds: FxHashSet<_> = found.violations.iter().map(kind).collect();
         assert_eq!(
             found.reduced.len(),
             kinds.len().min(REDUCED).min(NOTHING_NEW + 1)
         );
+        let mut reduced = FxHashSet::default();
+        for (number, _) in &found.reduced {
+            assert!(
+                reduced.insert(kind(&found.violations[*number])),
+                "one of a kind"
+            );
+        }
         let mut order = found.violations.iter().map(|violation| violation.image.cut);
         let mut before = 0;
         assert!(order.all(|cut| std::mem::replace(&mut before, cut) <= cut));
