@@ -173,7 +173,7 @@ fn warnings(writes: u64, in_bursts: u64, longest: u64) -> Vec<String> {
     let bursts = share(in_bursts, writes);
     if bursts > BURSTS_MOST {
         found.push(format!(
-            "{:.1} % of the writes come in bursts, {BURST} and more with no instruction between them (the longest \
+            "{:.1} % of the writes come in bursts, {BURST} accesses and more with no instruction between them (the longest \
              has {longest}): their latencies are those of a full write queue, and means show it",
             100.0 * bursts
         ));

@@ -195,7 +195,10 @@ def record(asked: Record) -> Work:
         "pc": asked.pc,
         "acks": acks,
     }
-    return Work(partial(_record, wanted, asked.json_to), f"with --level {level} --pages {pages}")
+    chosen = f"with --level {level} --pages {pages}"
+    if clearing != Record.clearing:
+        chosen += f" --clearing {clearing}"
+    return Work(partial(_record, wanted, asked.json_to), chosen)
 
 
 def _record(wanted: dict[str, Any], json_to: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -42,6 +43,7 @@ from sardonyx.papers.reproduction import Asked, BesidePaper, document
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Simulations, parse_settings
+from sardonyx.runs.scheduler import processors
 from sardonyx.runs.sources import unknown
 
 PAPERS = " or ".join(reproductions())
@@ -138,11 +140,14 @@ def reproduce(
         rows = tuple(plan.claims(comparison))
         if sensitivity and plan.headlines is not None:
             with Watcher(err) as watch:
+                began, points = time.monotonic(), len(plan.headlines.runs.points)
                 started = plan.headlines.runs.run(workers, watch)
+                took = time.monotonic() - began
             found = headlines.study(
                 plan.headlines,
                 started,
                 kept_runs(target),
+                took * min(points, workers or processors()) / points,
                 workers=workers,
                 draws=checked_draws,
                 seed=seed,

@@ -39,12 +39,14 @@ class Headlines:
     note: str
 
 
-def study(headlines: Headlines, results: Results, folder: Path, **options: Any) -> Sensitivity:
+def study(
+    headlines: Headlines, results: Results, folder: Path, seconds: float = 0.0, **options: Any
+) -> Sensitivity:
     """What the headline claims hang on, over the results of their runs.
 
-    ``options`` are those of ``Study``.
+    ``seconds`` is what a run took of a processor, about; ``options`` are those of ``Study``.
     """
-    varying = _varying(headlines.runs)
+    varying = _varying(headlines.runs, seconds)
 
     def judge(runs: Sequence[Run | None], setting: Setting) -> Mapping[str, Conclusion]:
         return _conclusions(headlines, _with(results, varying, setting, runs))
@@ -60,11 +62,11 @@ def study(headlines: Headlines, results: Results, folder: Path, **options: Any) 
     ).study()
 
 
-def _varying(runs: Simulations | TimedRuns) -> Varying:
+def _varying(runs: Simulations | TimedRuns, seconds: float) -> Varying:
     """The runs as they can be varied."""
     if isinstance(runs, Simulations):
         return Simulated(runs.points, runs.settings)
-    return MergedInTime(runs)
+    return MergedInTime(runs, seconds)
 
 
 def _with(

@@ -205,7 +205,7 @@ def rests_on(traces: Sequence[Trace]) -> Figure | Missing:
         for each in known
     ]
     return head.figure(
-        "For each trace, the share of its writes that come in bursts: runs of 64 and more without "
+        "For each trace, the share of its writes that come in bursts: runs of 64 accesses without "
         "an instruction between them.",
         "A cache writes back a line now and then; thousands of writes at one instant are a flush "
         "of it, and their latencies are those of a full write queue. Below a thousand writes, or "

@@ -81,7 +81,7 @@ def beside_caches(results: Results) -> str:
     """What a footprint is held against, in a sentence."""
     sizes = ", ".join(f"{name} {size(value)}" for name, value in tables(results))
     return (
-        "In bursts: writes in runs of 64 and more without an instruction between them. Footprint: "
+        "In bursts: writes in runs of 64 accesses and more with no instruction between. Footprint: "
         "lines read or written; what fits the caches above the recording or the tables on chip"
         f"{f' ({sizes})' if sizes else ''} says little of larger ones."
     )

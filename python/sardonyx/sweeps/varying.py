@@ -258,7 +258,7 @@ class MergedInTime:
     """Applications whose pages are merged meanwhile. ``seconds_each`` is what a run takes."""
 
     runs: TimedRuns
-    seconds_each: float | None = None
+    seconds_each: float = 0.0
 
     @property
     def machine(self) -> str:
