@@ -206,7 +206,9 @@ def test_what_does_nothing_is_refused(tmp_path: Path) -> None:
     assert "is gone" in gone and "--cache-sizes" in gone
     assert "--draws" in refused("compare", TRACE, "--sensitivity", "--draws", "-1", *there)
     assert "--draws" in refused("reproduce", "sca", "--quick", "--draws", "3", *there)
-    assert "easy-pm, esd, sca" in refused("reproduce", "recam", "--quick", "--sensitivity", *there)
+    assert "easy-pm, esd, pageforge, sca" in refused(
+        "reproduce", "recam", "--quick", "--sensitivity", *there
+    )
     assert not (tmp_path / "there").exists()
     with pytest.raises(_core.SardonyxError, match="draws = -1"):
         sardonyx.compare([TRACE], ["baseline", "esd"], sensitivity=True, draws=-1)
