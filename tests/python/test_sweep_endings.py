@@ -93,6 +93,21 @@ def test_two_sweeps_in_one_folder_divide_the_work(tmp_path: Path) -> None:
     assert (out / "results.parquet").read_bytes() == undisturbed(file, tmp_path / "undisturbed")
 
 
+def test_of_two_that_claim_the_same_the_later_name_gives_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = reading.read(written(tmp_path, 8))
+    sweep = Sweep(plan, Folder(tmp_path / "out"), 1)
+    sweep.folder.begin(plan)
+    theirs = {True: [range(0, 3)], False: None}  # claimed between our look and our claim
+    monkeypatch.setattr(Folder, "others", lambda *_, before=False: theirs[before])
+    try:
+        assert sweep._next(iter(range(8))) == (3,)
+        assert sweep._aside == [0, 1, 2]
+    finally:
+        sweep.folder.end()
+
+
 def test_no_room_is_an_error_that_loses_nothing(tmp_path: Path) -> None:
     file, out = written(tmp_path, 8), tmp_path / "full"
     share = [*COMMAND, str(file), "--out", str(out), "--shard", "1/4"]
