@@ -66,7 +66,7 @@ fn every_bad_value_is_an_error_that_names_its_key() {
         ("esd.refer_max", &["256", "0"]),
         ("esd.collision", &["maybe"]),
         ("esd.matrix", &["hamming"]),
-        ("dedup_sha1.digest_bytes", &["21"]),
+        ("full_dedup.digest_bytes", &["21"]),
         ("dewrite.history", &["0"]),
     ];
     for (key, values) in bad {

@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use super::designs::{Counters, Stack};
 use super::encryption::ENABLED;
 use super::harness::Rig;
-use super::mapping::dedup_sha1::DIGEST_BYTES;
 use super::mapping::efit::{POLICY, REFRESH_EVERY};
 use super::mapping::esd::{AMT_POLICY, COLLISION, MATRIX, RECLAIM, REFER_MAX};
+use super::mapping::full_dedup::KEPT;
 use super::{Class, Persist};
 use crate::line::{Line, Place};
 use crate::settings::{CacheParams, Key, Settings, Value, Word};
@@ -74,7 +74,7 @@ fn options() -> impl Strategy<Value = Settings> {
         }
         settings.set(&REFER_MAX, refer_max);
         settings.set(&ENABLED, encrypted);
-        settings.set(&DIGEST_BYTES, digest_bytes);
+        settings.set(&KEPT, digest_bytes);
         if small {
             tiny(&mut settings);
         }

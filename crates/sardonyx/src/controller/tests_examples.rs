@@ -8,7 +8,7 @@ use super::designs::{self, AnyLayer};
 use super::harness::Rig;
 use super::mapping::dedup_fold::FILE;
 use crate::config::Machine;
-use crate::crash::{History, Kind, Options, explore};
+use crate::crash::{History, Kind, Options, Trial, explore};
 use crate::line::Line;
 use crate::settings::Settings;
 use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
@@ -73,4 +73,30 @@ fn the_sound_form_of_the_worked_example_survives_every_cut_and_the_other_does_no
     };
     assert_eq!(found("dedup-fold-sound+fca"), []);
     assert_eq!(found(FILE.designs[0].stack), [Kind::WrongLine]);
+}
+
+/// The plan of `crash`: keys of the file are pressed as those of any other layer are, so that eight bytes collide.
+#[test]
+fn the_plan_of_crash_makes_the_fingerprints_of_the_worked_example_collide() {
+    know();
+    let trial = Trial {
+        machine: "sca".into(),
+        overrides: Vec::new(),
+        design: "dedup-fold-sound+fca".into(),
+        program: "queue".into(),
+        durability: DurabilityKind::SoftwareUndo { mutant: None },
+        seed: 1,
+        cores: None,
+        transactions: Some(20),
+        item_bytes: None,
+        footprint: None,
+        options: Options::default(),
+        thorough: None,
+    };
+    let answer = trial
+        .answer(&|_, _| true)
+        .expect("it runs")
+        .expect("to its end");
+    assert_eq!(answer["verdict"], "holds", "{answer:#}");
+    assert!(answer["exercised"]["collisions"].as_u64() > Some(0));
 }

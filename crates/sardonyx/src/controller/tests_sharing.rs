@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::harness::Rig;
-use super::mapping::dedup_sha1::{DIGEST_BYTES, VERIFY};
+use super::mapping::dedup_sha1::VERIFY;
 use super::mapping::esd::{COLLISION, Collision, MATRIX, RECLAIM, REFER_MAX, Reclaim};
+use super::mapping::full_dedup::KEPT;
 use crate::line::Line;
 use crate::settings::Settings;
 
@@ -137,7 +138,7 @@ proptest! {
 fn without_comparing_a_collision_loses_data() {
     for (verify, lost) in [(true, 0), (false, 1)] {
         let mut settings = Settings::default();
-        settings.set(&DIGEST_BYTES, 1);
+        settings.set(&KEPT, 1);
         settings.set(&VERIFY, verify);
         let mut rig = Rig::new("dedup-sha1", &settings, 1024);
         for line in 0..300 {

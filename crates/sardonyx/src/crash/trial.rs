@@ -16,9 +16,11 @@ use super::history::{History, HistoryError};
 use super::report::{Question, exercised, exercised_json, run, violation};
 use super::violation::Kind;
 use crate::config::Machine;
-use crate::controller::designs::{self, Guarantee, Placement, Stack};
+use crate::controller::designs::{Guarantee, Placement, Stack};
 use crate::mechanisms::{Exercised, Mechanism};
 use crate::medium::layout::Layout;
+use crate::medium::params::Queues;
+use crate::settings::Pressure;
 use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
 
 /// The workload of duplicates and collisions, which the plan of every mapping includes.
@@ -61,69 +63,65 @@ pub struct Trial {
     pub thorough: Option<Duration>,
 }
 
-/// How large the metadata caches of a pass are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Caches {
-    /// Each as large as the machine says.
-    Machine,
-    /// Each of so many lines of 64 bytes.
-    Lines(u64),
-}
-
 /// One pass: what it sets, and no more.
 struct Pass {
     program: String,
     several_cores: bool,
     packed: bool,
-    caches: Caches,
-    /// Write queues of four entries.
-    short_queues: bool,
-    /// Counters between two marks; 0 for the machine's.
-    mark_stride: u64,
+    pressure: Pressure,
     item_bytes: u64,
     footprint: u64,
     transactions: u64,
 }
 
 impl Pass {
+    /// One in which everything is small.
     fn of(program: &str) -> Pass {
         Pass {
             program: program.to_owned(),
             several_cores: false,
             packed: true,
-            caches: Caches::Lines(2),
-            short_queues: true,
-            mark_stride: 2,
+            pressure: Pressure {
+                cache_lines: Some(2),
+                short: true,
+                stride: Some(2),
+                collisions: program == DUPLICATES,
+                long_transactions: program == DUPLICATES,
+            },
             item_bytes: 64,
             footprint: 4096,
             transactions: 40,
         }
     }
 
-    /// The settings that make it, as `--set` takes them.
-    fn settings(&self) -> Vec<(String, String)> {
-        let mut settings: Vec<(&str, u64)> = Vec::new();
-        if let Caches::Lines(lines) = self.caches {
-            for key in designs::caches() {
-                let entries = if key.is_of_lines() { lines } else { 4 * lines };
-                settings.push((key.bytes.name(), entries * key.entry_bytes));
-                settings.push((key.ways.name(), entries));
-            }
-        }
-        if self.short_queues {
-            settings.extend([
-                ("medium.queues.writes", 4),
-                ("medium.queues.counter_writes", 4),
-                ("medium.queues.high_watermark", 3),
-                ("medium.queues.low_watermark", 1),
-            ]);
-        }
-        if self.mark_stride != 0 {
-            settings.push(("encryption.mark_stride", self.mark_stride));
-        }
-        if self.program == DUPLICATES {
-            settings.push(("dedup_sha1.digest_bytes", 1)); // so that contents collide in it
-        }
+    /// As the machine says but for what the program itself asks for.
+    fn relaxed(program: &str) -> Pass {
+        let mut pass = Pass::of(program);
+        pass.pressure.cache_lines = None;
+        pass.pressure.short = false;
+        pass.pressure.stride = None;
+        pass
+    }
+
+    fn cache_lines(mut self, lines: u64) -> Pass {
+        self.pressure.cache_lines = Some(lines);
+        self
+    }
+
+    fn stride(mut self, writes: u64) -> Pass {
+        self.pressure.stride = Some(writes);
+        self
+    }
+
+    /// The settings that make it over `stack`, as `--set` takes them: each layer's keys answer for themselves.
+    fn settings(&self, stack: &Stack) -> Vec<(String, String)> {
+        let keys = stack
+            .layers()
+            .into_iter()
+            .flat_map(|layer| layer.about().keys);
+        let queues = Queues::SHORT.into_iter().filter(|_| self.pressure.short);
+        let pressed = keys.flat_map(|key| key.pressed(&self.pressure));
+        let settings: BTreeMap<&str, u64> = pressed.chain(queues).collect();
         let settings = settings.into_iter();
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
         settings.collect()
@@ -153,75 +151,52 @@ impl Trial {
     /// The passes of the plan. A mapping's has the workload of duplicates as well.
     fn passes(&self, shares_places: bool) -> Vec<Pass> {
         let program = &self.program;
+        let several = |pass: Pass| Pass {
+            several_cores: true,
+            ..pass
+        };
+        // Items of more lines of counters than the cache has room for.
+        let large = |pass: Pass| Pass {
+            item_bytes: 256,
+            footprint: 8192,
+            ..pass
+        };
         let mut passes = vec![
             Pass {
                 packed: false,
-                caches: Caches::Machine,
-                short_queues: false,
-                mark_stride: 0,
                 footprint: 16_384,
                 transactions: 120,
-                ..Pass::of(program)
+                ..Pass::relaxed(program)
             },
+            large(Pass::of(program).stride(8)),
+            several(Pass::of(program)),
             Pass {
-                mark_stride: 8,
-                item_bytes: 256, // more lines of counters than the cache has room for
-                footprint: 8192,
-                ..Pass::of(program)
-            },
-            Pass {
-                several_cores: true,
-                ..Pass::of(program)
-            },
-            Pass {
-                several_cores: true,
-                caches: Caches::Lines(8),
-                short_queues: false,
-                mark_stride: 8,
-                item_bytes: 256,
-                footprint: 8192,
                 transactions: 24,
-                ..Pass::of(program)
+                ..several(large(Pass::relaxed(program).cache_lines(8).stride(8)))
             },
             Pass {
-                several_cores: true,
                 packed: false,
-                caches: Caches::Lines(8),
-                ..Pass::of(program)
+                ..several(Pass::of(program).cache_lines(8))
             },
         ];
         if shares_places {
             passes.extend([
                 Pass {
-                    caches: Caches::Machine,
-                    short_queues: false,
-                    mark_stride: 8,
                     footprint: 32_768, // so that counts of eight bits saturate
                     transactions: 60,
-                    ..Pass::of(DUPLICATES)
+                    ..Pass::relaxed(DUPLICATES).stride(8)
                 },
                 Pass {
-                    caches: Caches::Lines(8),
                     transactions: 60,
-                    ..Pass::of(DUPLICATES)
+                    ..Pass::of(DUPLICATES).cache_lines(8)
                 },
-                Pass {
-                    several_cores: true,
-                    ..Pass::of(DUPLICATES)
-                },
+                several(Pass::of(DUPLICATES)),
             ]);
         }
         // The tightest once more: some faults show in them alone.
         passes.extend([
-            Pass {
-                mark_stride: 8,
-                ..Pass::of(program)
-            },
-            Pass {
-                several_cores: true,
-                mark_stride: 8,
-                ..Pass::of(program)
-            },
+            Pass::of(program).stride(8),
+            several(Pass::of(program).stride(8)),
         ]);
         passes
     }
@@ -232,22 +207,6 @@ impl Trial {
             DurabilityKind::Hardware => 2 * pass.item_bytes, // more lines than a record has room for
             DurabilityKind::SoftwareUndo { .. } => pass.item_bytes,
         })
-    }
-
-    /// The settings that make `pass`.
-    fn settings(&self, pass: &Pass) -> Vec<(String, String)> {
-        let mut settings = pass.settings();
-        if self.durability == DurabilityKind::Hardware {
-            // Records are filled, buckets follow each other, and time runs out.
-            // One transaction of `duplicates` changes more than 112 lines.
-            let records = if pass.program == DUPLICATES { 8 } else { 1 };
-            let timeout = if pass.mark_stride == 8 { 60 } else { 200 };
-            let small = [("log.records", records), ("log.timeout_ns", timeout)];
-            let small = small.map(|(key, value): (&str, u64)| (key.to_owned(), value.to_string()));
-            settings.extend(small.into_iter().filter(|_| pass.short_queues));
-            settings.push(("log.buckets".into(), "64".into()));
-        }
-        settings
     }
 
     /// The run of `pass` in the plan's round number `round`, whose number is `index`.
@@ -275,7 +234,7 @@ impl Trial {
                 },
             },
         };
-        let mut settings = self.settings(pass);
+        let mut settings = pass.settings(&Stack::named(&self.design)?);
         settings.extend(self.overrides.iter().cloned());
         Ok(Question {
             machine: Machine::load(&self.machine, &settings)?,
@@ -448,7 +407,7 @@ impl Trial {
                 "transaction_bytes": self.item_bytes(pass),
                 "footprint_bytes": self.footprint.unwrap_or(pass.footprint),
                 "transactions": self.transactions.unwrap_or(pass.transactions),
-                "settings": self.settings(pass),
+                "settings": pass.settings(stack),
                 "seed": self.seed * 100 + index as u64,
                 "runs": shown.runs,
                 "positions": shown.positions,

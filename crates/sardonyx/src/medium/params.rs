@@ -146,6 +146,16 @@ section! {
         "Whether a row stays open after its column command";
 }
 
+impl Queues {
+    /// What a crash run sets so that the write queues have room for four lines and drain early.
+    pub const SHORT: [(&str, u64); 4] = [
+        ("medium.queues.writes", 4),
+        ("medium.queues.counter_writes", 4),
+        ("medium.queues.high_watermark", 3),
+        ("medium.queues.low_watermark", 1),
+    ];
+}
+
 /// How writes that are accepted together may be merged with queued writes of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupMerging {

@@ -3,6 +3,7 @@
 //! [`Settings`] hold the values by key. Left out: reading and writing them, which `config` does.
 
 mod kinds;
+mod pressure;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -11,6 +12,7 @@ use crate::line::LINE_BYTES;
 use crate::units::{Energy, Time};
 
 pub use kinds::{Kind, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value, clock, latency};
+pub use pressure::Pressure;
 
 /// Who says what a default is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub struct Row {
     /// What an assumed default may be instead. A key of words or a flag needs none: its other words
     /// are what it may be.
     pub doubt: Option<Doubt>,
+    /// What a count is set to by a pass of the crash explorer that presses so; not at all if none.
+    pub pressed: fn(&Pressure) -> Option<u64>,
 }
 
 impl Row {
@@ -56,6 +60,7 @@ impl Row {
             meaning,
             default: None,
             doubt: None,
+            pressed: |_| None,
         }
     }
 
@@ -91,6 +96,13 @@ impl<T> Key<T> {
     #[must_use]
     pub const fn doubted(mut self, doubt: Doubt) -> Key<T> {
         self.row.doubt = Some(doubt);
+        self
+    }
+
+    /// The key, which a pass of the crash explorer sets.
+    #[must_use]
+    pub const fn pressed(mut self, pressed: fn(&Pressure) -> Option<u64>) -> Key<T> {
+        self.row.pressed = pressed;
         self
     }
 
@@ -224,6 +236,13 @@ pub trait AnyKey: Sync {
     fn cache(&self) -> Option<&CacheKey> {
         None
     }
+
+    /// What a pass of the crash explorer that presses so sets them to, by their names.
+    fn pressed(&self, by: &Pressure) -> Vec<(&'static str, u64)> {
+        let rows = self.rows().into_iter();
+        let pressed = rows.filter_map(|row| Some((row.name, (row.pressed)(by)?)));
+        pressed.collect()
+    }
 }
 
 impl<T> AnyKey for Key<T> {
@@ -239,6 +258,19 @@ impl AnyKey for CacheKey {
 
     fn cache(&self) -> Option<&CacheKey> {
         Some(self)
+    }
+
+    /// One set; an entry that is no line is four times as many.
+    fn pressed(&self, by: &Pressure) -> Vec<(&'static str, u64)> {
+        let Some(lines) = by.cache_lines else {
+            return Vec::new();
+        };
+        let entries = if self.is_of_lines() { lines } else { 4 * lines };
+        let (bytes, ways) = (&self.bytes.row, &self.ways.row);
+        vec![
+            (bytes.name, entries * self.entry_bytes),
+            (ways.name, entries),
+        ]
     }
 }
 
@@ -312,19 +344,19 @@ pub(crate) use words;
 /// The parameters of a layer: how each is made ([`Key`] says of what), where its default comes from and
 /// what it means. For a cache: what both names begin with, bytes of an entry and in all, where those
 /// come from, and the two meanings. `in Between(low, high, why)` says what an assumed number may be
-/// instead, `in Inert(why)` why that cannot matter.
+/// instead, `in Inert(why)` why that cannot matter; `under f` gives a [`Pressure`]'s value of a count.
 macro_rules! keys {
     ($(
         $name:ident: $type:ty = $make:ident($($what:expr),*),
         $origin:ident($why:literal), $meaning:literal
-        $(in $doubt:ident($($than:literal),+))?;
+        $(in $doubt:ident($($than:literal),+))? $(under $pressed:expr)?;
     )*) => {
         $(#[doc = $meaning]
         pub static $name: $crate::settings::Key<$type> = $crate::settings::Key::$make(
             $($what,)*
             $crate::settings::Origin::$origin($why),
             $meaning,
-        )$(.doubted($crate::settings::Doubt::$doubt($($than),+)))?;)*
+        )$(.doubted($crate::settings::Doubt::$doubt($($than),+)))?$(.pressed($pressed))?;)*
     };
     ($(
         $name:ident = cache($prefix:literal, $entry:expr, $bytes:literal),

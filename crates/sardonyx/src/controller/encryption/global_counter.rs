@@ -28,7 +28,8 @@ keys! {
     MARK_STRIDE: u64 = int("encryption.mark_stride", (2, 1 << 40), 4096),
         Assumed("no source; half of it, 2048 writes, between two marks makes their cost too small to measure"),
         "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks"
-        in Between("64", "65536", "from a mark every 32 writes to one every 32,768");
+        in Between("64", "65536", "from a mark every 32 writes to one every 32,768")
+        under |by| by.stride;
 }
 
 /// A mark: after `written`, counters up to `limit` may be used.

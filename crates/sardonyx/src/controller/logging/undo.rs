@@ -59,11 +59,13 @@ keys! {
     RECORDS: u64 = int("log.records", (1, 1024), 64),
         Assumed("no source; a bucket of 32 KiB"),
         "Records of a bucket, each of seven old lines and a header"
-        in Between("16", "256", "a quarter of the default and four times: buckets of 8 to 128 KiB");
+        in Between("16", "256", "a quarter of the default and four times: buckets of 8 to 128 KiB")
+        under |by| by.short.then_some(if by.long_transactions { 8 } else { 1 });
     BUCKETS: u64 = int("log.buckets", (1, 32_768), 128),
         Assumed("no source; four for each of 32 transactions"),
         "Buckets of the log"
-        in Between("64", "512", "two to sixteen for each of 32 transactions");
+        in Between("64", "512", "two to sixteen for each of 32 transactions")
+        under |_| Some(64);
     REUSE: Reuse = word("log.reuse", "fifo"),
         Assumed("no source; a log is appended to (EASY-PM III-C), so it goes round: fifo wears all of its lines \
                  alike, as `places.reuse` does those of data"),
@@ -74,7 +76,8 @@ keys! {
     TIMEOUT: u64 = int("log.timeout_ns", (1, 1 << 40), 2048),
         Assumed("no source; 4096 cycles at 2 GHz"),
         "Nanoseconds after which a record that is not full gets its header"
-        in Between("512", "8192", "a quarter of the default and four times");
+        in Between("512", "8192", "a quarter of the default and four times")
+        under |by| by.short.then_some(if by.stride == Some(8) { 60 } else { 200 });
 }
 
 /// The log manager's keys.

@@ -4,10 +4,8 @@
 
 use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index};
-use super::places::{FRESH, REUSE};
 use super::tables::Tables;
 use crate::controller::designs::{Design, File, Mapping};
-use crate::controller::metadata_cache::SETS;
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -36,8 +34,7 @@ pub static FILE: File<Mapping> = File {
 struct ByFold;
 
 impl Fingerprint for ByFold {
-    const KEYS: &'static [&'static dyn AnyKey] =
-        &[&FINGERPRINT_CACHE, &MAPPING_CACHE, &REUSE, &FRESH, &SETS];
+    const KEYS: &'static [&'static dyn AnyKey] = &[&FINGERPRINT_CACHE, &MAPPING_CACHE];
     const UNIT: Unit = Unit::Crc32; // assumed: a fold takes as long
     const GUESSES: bool = false;
 
@@ -53,7 +50,7 @@ impl Fingerprint for ByFold {
         let fold = words.fold(1u64, |fold, word| {
             (fold ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (fold >> 29)
         });
-        Digest::new(&fold.to_le_bytes(), 8)
+        Digest::new(&fold.to_le_bytes())
     }
 
     fn bytes_per_line(&self, tables: &Tables) -> f64 {

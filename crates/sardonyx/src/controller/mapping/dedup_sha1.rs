@@ -6,10 +6,8 @@ use sha1::{Digest as _, Sha1};
 
 use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index};
-use super::places::{FRESH, REUSE};
 use super::tables::Tables;
 use crate::controller::designs::{Design, File, Mapping};
-use crate::controller::metadata_cache::SETS;
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -19,9 +17,6 @@ keys! {
     VERIFY: bool = flag("dedup_sha1.verify", true),
         Assumed("ESD Sec. III-E has it drop on a collision, Sec. IV-F has it read similar lines"),
         "Compare the bytes before dropping a duplicate; without it a collision loses data";
-    // Fewer than 20 force collisions, for tests.
-    DIGEST_BYTES: usize = int("dedup_sha1.digest_bytes", (1, SHA1_BYTES as u64), SHA1_BYTES as u64),
-        Source("SHA-1"), "Bytes of the digest that are kept";
 }
 
 keys! {
@@ -57,22 +52,12 @@ pub static FILE: File<Mapping> = File {
 /// Bytes of a whole SHA-1.
 const SHA1_BYTES: usize = 20;
 
-/// SHA-1, or the first bytes of it.
 struct BySha1 {
-    digest_bytes: usize,
     verify: bool,
 }
 
 impl Fingerprint for BySha1 {
-    const KEYS: &'static [&'static dyn AnyKey] = &[
-        &VERIFY,
-        &DIGEST_BYTES,
-        &FINGERPRINT_CACHE,
-        &MAPPING_CACHE,
-        &REUSE,
-        &FRESH,
-        &SETS,
-    ];
+    const KEYS: &'static [&'static dyn AnyKey] = &[&VERIFY, &FINGERPRINT_CACHE, &MAPPING_CACHE];
     const UNIT: Unit = Unit::Sha1;
     const GUESSES: bool = false;
 
@@ -83,14 +68,13 @@ impl Fingerprint for BySha1 {
         let index = Index::new(SHA1_BYTES, buckets, false, cache, settings, layout);
         let tables = Tables::new(index, &MAPPING_CACHE, false, sound, settings, layout);
         let fingerprint = BySha1 {
-            digest_bytes: settings.get(&DIGEST_BYTES),
             verify: settings.get(&VERIFY) || sound,
         };
         (fingerprint, tables)
     }
 
     fn of(&self, data: &Line) -> Digest {
-        Digest::new(&Sha1::digest(data), self.digest_bytes)
+        Digest::new(&Sha1::digest(data))
     }
 
     fn compares(&self) -> bool {

@@ -5,11 +5,9 @@
 
 use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index, Match};
-use super::places::{FRESH, REUSE};
 use super::tables::Tables;
 use crate::controller::Figures;
 use crate::controller::designs::{Design, File, Mapping};
-use crate::controller::metadata_cache::SETS;
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -81,14 +79,7 @@ struct ByCrc32 {
 }
 
 impl Fingerprint for ByCrc32 {
-    const KEYS: &'static [&'static dyn AnyKey] = &[
-        &HISTORY,
-        &FINGERPRINT_CACHE,
-        &MAPPING_CACHE,
-        &REUSE,
-        &FRESH,
-        &SETS,
-    ];
+    const KEYS: &'static [&'static dyn AnyKey] = &[&HISTORY, &FINGERPRINT_CACHE, &MAPPING_CACHE];
     const UNIT: Unit = Unit::Crc32;
     const GUESSES: bool = true;
 
@@ -107,7 +98,7 @@ impl Fingerprint for ByCrc32 {
     }
 
     fn of(&self, data: &Line) -> Digest {
-        Digest::new(&crc32fast::hash(data).to_le_bytes(), CRC_BYTES)
+        Digest::new(&crc32fast::hash(data).to_le_bytes())
     }
 
     /// A full count means a fresh copy.

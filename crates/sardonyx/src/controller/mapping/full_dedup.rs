@@ -2,11 +2,15 @@
 //! knows every content there; the line is written if its content is new. Which fingerprint, and what
 //! is done before the verdict, a [`Fingerprint`] says. Source: ESD (HPCA 2023) Sec. II, of its rivals.
 
+use std::marker::PhantomData;
+
 use super::SHARING;
 use super::amt::{When, placement};
-use super::index::{Digest, Match};
+use super::index::{DIGEST_BYTES, Digest, Match};
+use super::places::{FRESH, REUSE};
 use super::tables::Tables;
 use crate::controller::designs::{About, Guarantee, Mapping};
+use crate::controller::metadata_cache::SETS;
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Top, Write, stands_on_below};
 use crate::line::{Line, Logical, Place};
 use crate::mechanisms::Mechanism;
@@ -14,12 +18,19 @@ use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Step, Stored};
 use crate::planted::{Fault, planted};
-use crate::settings::{AnyKey, Settings};
+use crate::settings::{AnyKey, Settings, keys};
 use crate::stats::Cause;
+
+keys! {
+    KEPT: usize = int("full_dedup.digest_bytes", (1, DIGEST_BYTES as u64), DIGEST_BYTES as u64),
+        Source("each fingerprint's own length, which is at most that"),
+        "Bytes of a fingerprint that are kept; fewer make contents collide"
+        under |by| by.collisions.then_some(1);
+}
 
 /// What one full deduplication does otherwise than another.
 pub trait Fingerprint: Send + Sized + 'static {
-    /// The parameters that it declares.
+    /// The parameters that it declares, beside those of every full deduplication.
     const KEYS: &'static [&'static dyn AnyKey];
     /// The unit that computes it.
     const UNIT: Unit;
@@ -88,11 +99,33 @@ pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str
 const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
     About {
         name,
-        keys: F::KEYS,
+        keys: Keys::<F>::ALL,
         units: const { &[F::UNIT, Unit::Compare, Unit::Fingerprints, Unit::Metadata] },
         cut,
         tries: &SHARING,
     }
+}
+
+/// The keys of a fingerprint and those of every full deduplication, in one list.
+struct Keys<F>(PhantomData<F>);
+
+impl<F: Fingerprint> Keys<F> {
+    const SHARED: [&'static dyn AnyKey; 4] = [&KEPT, &REUSE, &FRESH, &SETS];
+    const ROOM: [&'static dyn AnyKey; 32] = {
+        let mut keys: [&'static dyn AnyKey; 32] = [&KEPT; 32];
+        let mut at = 0;
+        while at < F::KEYS.len() {
+            keys[at] = F::KEYS[at];
+            at += 1;
+        }
+        while at < F::KEYS.len() + Self::SHARED.len() {
+            keys[at] = Self::SHARED[at - F::KEYS.len()];
+            at += 1;
+        }
+        keys
+    };
+    const ALL: &'static [&'static dyn AnyKey] =
+        Self::ROOM.split_at(F::KEYS.len() + Self::SHARED.len()).0;
 }
 
 #[derive(Default)]
@@ -106,6 +139,8 @@ struct Counts {
 struct FullDedup<F> {
     fingerprint: F,
     tables: Tables,
+    /// Bytes of a fingerprint that are kept.
+    kept: usize,
     counts: Counts,
     below: Encryption,
 }
@@ -116,6 +151,7 @@ impl<F: Fingerprint> FullDedup<F> {
         Box::new(FullDedup {
             fingerprint,
             tables,
+            kept: settings.get(&KEPT),
             counts: Counts::default(),
             below,
         })
@@ -162,7 +198,7 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
     fn recover(&mut self, plan: &mut Plan) {
         match self.tables.sound {
             true => {
-                let digest = |data: &Line| self.fingerprint.of(data);
+                let digest = |data: &Line| self.fingerprint.of(data).first(self.kept);
                 self.tables.rebuild(&mut self.below, digest, plan);
             }
             false => self.tables.recover(plan),
@@ -212,7 +248,7 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
         let (mut digest, mut known, mut ahead) = (None, data.at, false);
         if write.class == Class::Data {
             ahead = self.fingerprint.guesses_new();
-            let fingerprint = self.fingerprint.of(data.value);
+            let fingerprint = self.fingerprint.of(data.value).first(self.kept);
             let hashed = plan.because(Cause::Fingerprint).unit(F::UNIT, data.at);
             let found = self.find(At::new(fingerprint, hashed), data.value, plan);
             (digest, known) = (Some(fingerprint), found.at);

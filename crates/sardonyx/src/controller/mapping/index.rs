@@ -17,20 +17,28 @@ use crate::stats::Cause;
 /// The last byte of a bucket: entries that lie beyond it because it was full.
 const OVERFLOW: usize = 63;
 
-/// A fingerprint, as many of its bytes as the index keeps.
+/// Bytes of the longest fingerprint.
+pub const DIGEST_BYTES: usize = 20;
+
+/// A fingerprint; the bytes that it does not have are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
-    bytes: [u8; 20],
-    len: usize,
+    bytes: [u8; DIGEST_BYTES],
 }
 
 impl Digest {
-    /// The first `len` bytes of a digest.
-    pub fn new(digest: &[u8], len: usize) -> Digest {
-        let len = len.clamp(1, digest.len().min(20));
-        let mut bytes = [0; 20];
+    /// A digest of at most [`DIGEST_BYTES`] bytes; what is beyond them is left out.
+    pub fn new(digest: &[u8]) -> Digest {
+        let len = digest.len().min(DIGEST_BYTES);
+        let mut bytes = [0; DIGEST_BYTES];
         bytes[..len].copy_from_slice(&digest[..len]);
-        Digest { bytes, len }
+        Digest { bytes }
+    }
+
+    /// The first `len` bytes of it.
+    pub fn first(mut self, len: usize) -> Digest {
+        self.bytes[len..].fill(0);
+        self
     }
 }
 
@@ -240,7 +248,7 @@ impl Index {
             }
         }
         let from = slot * self.entry;
-        let digest = Digest::new(&line[from..from + self.digest], self.digest);
+        let digest = Digest::new(&line[from..from + self.digest]);
         let blank = &[0; 26][..self.entry];
         self.cache.set_bytes(cached, from, blank, ripe, &mut plan);
         self.entries -= 1;
