@@ -1,57 +1,32 @@
 """Writes docs/metrics.md: what each figure of a result is.
 
 The measures come from ``sardonyx.runs.measures``, the causes from ``sardonyx.runs.results``, the
-metrics from ``sardonyx.runs.metrics``.
+figures of a run from the simulator, which declares each where it counts it.
 
     python tools/metrics_page.py            writes the page
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from sardonyx import _core
 from sardonyx.runs.measures import MEASURES, Measure
-from sardonyx.runs.metrics import GROUPS
+from sardonyx.runs.metrics import by_title
 from sardonyx.runs.results import CAUSES
 
 PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
 
-#: What a measure of ``MEASURES`` is, by its key.
-MEASURED = {
-    "write_reduction": "share of the program's writes that stored no line",
-    "medium_write_ratio": "all writes of the design to its medium, counters and tables too, over "
-    "those of the baseline",
-    "write_speedup": "mean write latency of the baseline over that of the design",
-    "read_speedup": "mean read latency of the baseline over that of the design",
-    "ipc_ratio": "instructions per cycle of the design over those of the baseline",
-    "p99_write": "the time within which 99 of 100 writes of the design are done; not a ratio",
-    "energy_ratio": "energy of the design over that of the baseline",
-}
-
-#: What is booked under each cause.
-BOOKED = {
-    "ingress": "waiting to be admitted",
-    "fingerprint": "computing a fingerprint",
-    "lookup": "looking a fingerprint up, on chip or in the medium",
-    "compare": "reading a similar line and comparing it",
-    "mapping": "the mapping table",
-    "counter": "encryption counters",
-    "encryption": "computing one-time pads",
-    "hazard": "waiting for an earlier request's use of the same line",
-    "reclaim": "reference counts, inverse table and free map",
-    "data": "the program's own lines",
-    "log": "records of a hardware log, and what a recovery puts back from it",
-}
-
 
 def _measure(measure: Measure) -> str:
     better = "more" if measure.higher_is_better else "less"
-    meaning = MEASURED[measure.key]
-    return f"| {measure.title} | `{measure.key}` | {meaning} | {better} | {measure.mean} |"
+    return f"| {measure.title} | `{measure.key}` | {measure.meaning} | {better} | {measure.mean} |"
 
 
 def page() -> str:
     """The whole page."""
+    booked = json.loads(_core.causes())
     lines = [
         "# Metrics",
         "",
@@ -73,13 +48,17 @@ def page() -> str:
         "",
         "## Metrics of one run",
         "",
-        "As in `results.json`. The unit is in the name: `_ns` is nanoseconds, `_nj` nanojoules. "
-        "What does not apply to a run is",
-        "null or left out. Counting begins after the warm-up.",
+        "As in `results.json`. What does not apply to a run is null or left out. Counting begins "
+        "after the warm-up. A number without a",
+        "unit is a count. *Better* is said where, all else being equal, a direction is.",
     ]
-    for title, metrics in GROUPS.items():
-        rows = [f"| `{name}` | {meaning} |" for name, meaning in metrics.items()]
-        lines += ["", f"### {title}", "", "| name | what it is |", "|---|---|", *rows]
+    for title, figures in by_title().items():
+        rows = [
+            f"| `{one.name}` | {one.meaning} | {one.unit} | {one.better} |".replace("  |", " |")
+            for one in figures
+        ]
+        head = ["| name | what it is | unit | better |", "|---|---|---|---|"]
+        lines += ["", f"### {title}", "", *head, *rows]
     lines += [
         "",
         "## Causes",
@@ -90,7 +69,7 @@ def page() -> str:
         "",
         "| cause | what is booked under it |",
         "|---|---|",
-        *[f"| `{cause}` | {BOOKED[cause]} |" for cause in CAUSES],
+        *[f"| `{cause}` | {booked[cause]} |" for cause in CAUSES],
     ]
     return "\n".join(lines) + "\n"
 

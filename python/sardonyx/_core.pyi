@@ -99,6 +99,14 @@ def machines() -> str:
 def machine(name_or_path: str, overrides: list[tuple[str, str]]) -> str:
     """A checked machine: ``name``, ``source``, ``toml``, ``parameters`` (flat), ``assumed``."""
 
+def figures() -> str:
+    """Every figure that a run can have, as a JSON array of objects: ``name``, ``about`` (a title of
+    the page of metrics), ``unit``, ``better`` (``less``, ``more`` or empty) and ``meaning``.
+    """
+
+def causes() -> str:
+    """What is booked under each cause, as a JSON object by the cause's name."""
+
 def designs() -> str:
     """``name``, ``source`` and ``line`` of every design."""
 

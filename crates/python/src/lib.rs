@@ -60,7 +60,7 @@ mod _core {
     #[pymodule_export]
     use super::recorder::{Recording, trace_record};
     #[pymodule_export]
-    use super::simulate::{check_job, designs, simulate};
+    use super::simulate::{causes, check_job, designs, figures, simulate};
     #[pymodule_export]
     use super::store::{check_store, store};
     #[pymodule_export]

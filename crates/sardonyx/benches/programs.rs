@@ -55,7 +55,7 @@ fn measure(machine: &Machine, memory: Memory, source: Box<dyn OpSource>) -> (f64
     let start = Instant::now();
     let outcome = system.run(&mut |_| true).expect("a run");
     let took = start.elapsed().as_secs_f64();
-    let figure = |name: &str| outcome.metrics[name].as_f64().expect("a number");
+    let figure = |name: &str| outcome.figures.named(name).number().expect("a number");
     (
         figure("memory_operations") / took / 1e6,
         figure("requests") / figure("memory_operations"),

@@ -12,6 +12,7 @@ pub mod crash;
 pub mod ecc;
 pub mod engine;
 pub mod exhausted;
+pub mod figures;
 pub mod latency;
 pub mod line;
 pub mod machine;

@@ -1,13 +1,16 @@
 //! Enums whose variants have names, and help with a name that nobody knows: which known ones are
 //! spelt like it.
 
-/// An enum each of whose variants has a name in reports: `ALL` of them, and `name`.
+/// An enum each of whose variants has a name in reports: `ALL` of them, `name`, and as `meaning` what is said of
+/// it here.
 macro_rules! named {
-    ($(#[$about:meta])* $Type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
+    ($(#[$about:meta])* $Type:ident {
+        $($(#[doc = $doc:literal])+ $(#[default $($default:tt)?])? $variant:ident = $name:literal,)+
+    }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $Type {
-            $($(#[$doc])* $variant,)+
+            $($(#[doc = $doc])+ $(#[default $($default)?])? $variant,)+
         }
 
         impl $Type {
@@ -18,6 +21,13 @@ macro_rules! named {
             pub const fn name(self) -> &'static str {
                 match self {
                     $($Type::$variant => $name,)+
+                }
+            }
+
+            /// What it is, in a line.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $($Type::$variant => concat!($($doc),+).trim(),)+
                 }
             }
         }

@@ -25,7 +25,7 @@ crate::names::named! {
         Reclaim = "reclaim",
         /// Computing one-time pads.
         Encryption = "encryption",
-        /// Log records.
+        /// Records of a hardware log, and what a recovery puts back from it.
         Log = "log",
         /// Waiting for an earlier request's use of the same line.
         Hazard = "hazard",
@@ -102,6 +102,18 @@ impl Ledger {
     /// Everything done as `what`, for whomever.
     pub fn total(&self, what: Cause) -> Account {
         sum(self.accounts[what as usize].iter())
+    }
+
+    /// The latency of what was done as `what`, for each other cause that it served.
+    pub fn served(&self, what: Cause) -> impl Iterator<Item = (Cause, Time)> {
+        let others = Cause::ALL.into_iter().filter(move |whom| *whom != what);
+        let latency = move |whom| {
+            let part = self.get(Purpose { what, whom });
+            (whom, part.read_latency + part.write_latency)
+        };
+        others
+            .map(latency)
+            .filter(|(_, latency)| *latency > Time::ZERO)
     }
 
     /// Everything.

@@ -133,6 +133,7 @@ macro_rules! tagged {
                 name: $name,
                 keys: &[],
                 units: &[],
+                figures: &[],
                 cut: "each tag is atomic with its line",
                 tries: &[],
             },

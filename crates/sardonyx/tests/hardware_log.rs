@@ -7,6 +7,7 @@ use sardonyx::audit::audit;
 use sardonyx::config::Machine;
 use sardonyx::engine::log::CommandKind;
 use sardonyx::machine::{Outcome, RunError, System};
+use sardonyx::stats::Cause;
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
 
 const DESIGNS: [&str; 3] = ["hw-log", "alc", "easy-pm"];
@@ -39,15 +40,12 @@ fn run(design: &str, settings: &[(&str, &str)], spec: &ProgramSpec, cores: usize
 }
 
 fn figure(outcome: &Outcome, name: &str) -> f64 {
-    let value = outcome.metrics[name].as_f64();
-    value.unwrap_or_else(|| panic!("{name} is {}", outcome.metrics[name]))
+    let value = outcome.figures.named(name).number();
+    value.unwrap_or_else(|| panic!("there is no {name}"))
 }
 
-fn by_cause(outcome: &Outcome, cause: &str, what: &str) -> u64 {
-    outcome
-        .causes
-        .get(cause)
-        .map_or(0, |cause| cause[what].as_u64().expect("a count"))
+fn writes_of(outcome: &Outcome, cause: Cause) -> u64 {
+    outcome.ledger.total(cause).medium_writes
 }
 
 /// Breaks if a write of a log has no cause, if a merged write is counted, or if the commands are illegal.
@@ -64,16 +62,12 @@ fn writes_by_cause_are_those_of_the_command_log() {
             let machine = Machine::load("sca", &[] as &[(&str, &str)]).unwrap();
             let summary = audit(&machine.engine.medium, &log)
                 .unwrap_or_else(|broken| panic!("{design}: {broken}"));
-            let causes: Vec<&String> = outcome.causes.keys().collect();
-            let sum = |what| {
-                causes
-                    .iter()
-                    .map(|cause| by_cause(&outcome, cause, what))
-                    .sum::<u64>()
-            };
+            let causes = || Cause::ALL.into_iter();
+            let writes = causes().map(|cause| writes_of(&outcome, cause));
+            let reads = causes().map(|cause| outcome.ledger.total(cause).medium_reads);
             let name = (design, known.name);
             assert_eq!(
-                (sum("medium_writes"), sum("medium_reads")),
+                (writes.sum(), reads.sum()),
                 (summary.writes, summary.reads),
                 "{name:?}"
             );
@@ -82,7 +76,7 @@ fn writes_by_cause_are_those_of_the_command_log() {
                 summary.writes,
                 "{name:?}"
             );
-            assert!(by_cause(&outcome, "log", "medium_writes") > 0, "{name:?}");
+            assert!(writes_of(&outcome, Cause::Log) > 0, "{name:?}");
         }
     }
 }
@@ -97,7 +91,7 @@ fn a_transaction_of_seven_lines_costs_what_the_paper_says() {
     let writes = |design: &str| {
         // Two items of three lines, and the root line.
         let outcome = run(design, &alone, &spec("array-swap", 192, 200), 1);
-        ["data", "log", "counter"].map(|cause| by_cause(&outcome, cause, "medium_writes"))
+        [Cause::Data, Cause::Log, Cause::Counter].map(|cause| writes_of(&outcome, cause))
     };
     let [hw_log, alc, easy_pm] = DESIGNS.map(writes);
     // Seven old lines and their header; EASY-PM's vectors and their number of headers as well.
@@ -145,7 +139,7 @@ fn headers_are_counted_where_it_is_chosen() {
             ("easy_pm.valid_headers", kept),
         ];
         let outcome = run("easy-pm", &settings, &spec("array-swap", 192, 200), 1);
-        by_cause(&outcome, "log", "medium_writes")
+        writes_of(&outcome, Cause::Log)
     };
     // Seven old lines, a header, the vectors; and the number of headers.
     assert_eq!(

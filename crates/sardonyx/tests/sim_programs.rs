@@ -33,14 +33,12 @@ fn run(machine: &Machine, design: &str, spec: &ProgramSpec, cores: usize, warmup
     let system = timed::system(machine, design, spec, cores, warmup);
     let mut system = system.unwrap_or_else(|error| panic!("{error}"));
     let outcome = system.run(&mut |_| true);
-    let mut outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
-    outcome.metrics.remove("requests_per_second"); // of the host, not of the simulation
-    outcome
+    outcome.unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn figure(outcome: &Outcome, name: &str) -> f64 {
-    let value = outcome.metrics[name].as_f64();
-    value.unwrap_or_else(|| panic!("{name} is {}", outcome.metrics[name]))
+    let value = outcome.figures.named(name).number();
+    value.unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 /// Breaks if a store, a flush, an eviction or a line of setup is lost or goes astray, under any

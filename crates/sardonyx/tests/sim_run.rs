@@ -6,6 +6,7 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs;
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{Outcome, RunError};
+use sardonyx::stats::Cause;
 use sardonyx::trace::{Source, Spec, Synth};
 
 const RECORDS: u64 = 6_000;
@@ -32,7 +33,7 @@ fn run(machine: &Machine, design: &str, warmup: u64) -> Outcome {
     let sources = vec![source(), source()];
     let mut system = recordings::system(machine, design, sources, options).expect("a run");
     system.memory().keep_log();
-    let mut outcome = system.run(&mut |_| true).expect("an outcome");
+    let outcome = system.run(&mut |_| true).expect("an outcome");
     let log = system.memory().take_log();
     let summary = audit(&machine.engine.medium, &log)
         .unwrap_or_else(|violation| panic!("{design}: {violation}"));
@@ -40,21 +41,27 @@ fn run(machine: &Machine, design: &str, warmup: u64) -> Outcome {
         assert_eq!(figure(&outcome, "medium_reads") as u64, summary.reads);
         assert_eq!(figure(&outcome, "medium_writes") as u64, summary.writes);
     }
-    outcome.metrics.remove("requests_per_second"); // of the host, not of the simulation
     outcome
 }
 
 fn figure(outcome: &Outcome, name: &str) -> f64 {
-    let value = outcome.metrics[name].as_f64();
-    value.unwrap_or_else(|| panic!("{name} is {}", outcome.metrics[name]))
+    let value = outcome.figures.named(name).number();
+    value.unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 fn causes_add_up(outcome: &Outcome, design: &str) {
     for (kind, count) in [("read", "reads"), ("write", "writes")] {
         let mean = figure(outcome, &format!("mean_{kind}_latency_ns"));
         let whole = mean * figure(outcome, count);
-        let part = |cause: &serde_json::Value| cause[format!("{kind}_latency_ns")].as_f64();
-        let parts: f64 = outcome.causes.values().filter_map(part).sum();
+        let part = |cause| {
+            let account = outcome.ledger.total(cause);
+            if kind == "read" {
+                account.read_latency.ns()
+            } else {
+                account.write_latency.ns()
+            }
+        };
+        let parts: f64 = Cause::ALL.into_iter().map(part).sum();
         assert!(
             (parts / whole - 1.0).abs() < 1e-9,
             "{design} {kind}: {parts} of {whole}"
@@ -119,9 +126,8 @@ fn a_small_ingress_and_small_queues_only_slow_things_down() {
         assert_eq!(figure(&tight, "requests"), figure(&wide, "requests"));
         assert!(figure(&tight, "simulated_ns") > figure(&wide, "simulated_ns"));
         let ingress = |o: &Outcome| {
-            o.causes
-                .get("ingress")
-                .and_then(|i| i["latency_ns"].as_f64())
+            let account = o.ledger.total(Cause::Ingress);
+            account.read_latency + account.write_latency
         };
         assert!(ingress(&tight) > ingress(&wide), "{}", design.name);
         causes_add_up(&tight, design.name);

@@ -124,6 +124,7 @@ class Measure:
     key: str
     title: str
     short: str
+    meaning: str
     of: Two
     unit: Literal["x", "%", "ns"] = "x"
     mean: Mean = "geometric"
@@ -138,6 +139,7 @@ _MEASURES = (
         "write_reduction",
         "Write reduction",
         "Writes saved",
+        "share of the program's writes that stored no line",
         lambda run, _: write_reduction(run),
         "%",
         "arithmetic",
@@ -147,6 +149,8 @@ _MEASURES = (
         "medium_write_ratio",
         "Medium writes",
         "Medium",
+        "all writes of the design to its medium, counters and tables too, over "
+        "those of the baseline",
         ratio_of("medium_writes"),
         aspect="counts",
         higher_is_better=False,
@@ -154,14 +158,35 @@ _MEASURES = (
         base_unit="number",
     ),
     Measure(
-        "write_speedup", "Write speed-up", "Write", write_speedup, base="mean_write_latency_ns"
+        "write_speedup",
+        "Write speed-up",
+        "Write",
+        "mean write latency of the baseline over that of the design",
+        write_speedup,
+        base="mean_write_latency_ns",
     ),
-    Measure("read_speedup", "Read speed-up", "Read", read_speedup, base="mean_read_latency_ns"),
-    Measure("ipc_ratio", "IPC", "IPC", ipc_ratio, base="ipc", base_unit=""),
+    Measure(
+        "read_speedup",
+        "Read speed-up",
+        "Read",
+        "mean read latency of the baseline over that of the design",
+        read_speedup,
+        base="mean_read_latency_ns",
+    ),
+    Measure(
+        "ipc_ratio",
+        "IPC",
+        "IPC",
+        "instructions per cycle of the design over those of the baseline",
+        ipc_ratio,
+        base="ipc",
+        base_unit="",
+    ),
     Measure(
         "p99_write",
         "p99 write latency",
         "p99 write",
+        "the time within which 99 of 100 writes of the design are done; not a ratio",
         lambda run, _: run.metric("p99_write_latency_ns"),
         "ns",
         higher_is_better=False,
@@ -171,6 +196,7 @@ _MEASURES = (
         "energy_ratio",
         "Energy",
         "Energy",
+        "energy of the design over that of the baseline",
         energy_ratio,
         aspect="energy",
         higher_is_better=False,

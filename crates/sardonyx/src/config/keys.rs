@@ -18,7 +18,7 @@ const CORE_COUNT: Kind = Kind::Int { min: 1, max: 1024 };
 /// How many cores.
 pub(super) static CORES: Key<usize> = Key::required("cores", CORE_COUNT, "Cores");
 
-static ALL: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
+static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
     let tables = [
         std::slice::from_ref(&CORES.row),
         CoreParams::ROWS,
@@ -40,7 +40,8 @@ static ALL: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&PROGRAMS_SKEW.row),
     ];
     let mut rows: Vec<&Row> = tables.into_iter().flatten().collect();
-    let layers = designs::keys().chain(Think::KEYS);
+    let layers = designs::built_in().flat_map(|layer| layer.about().keys);
+    let layers = layers.copied().chain(Think::KEYS);
     for row in layers.flat_map(|key| key.rows()) {
         if !rows.iter().any(|known| known.name == row.name) {
             rows.push(row);
@@ -53,7 +54,17 @@ static ALL: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
     rows
 });
 
-/// Every key; the memory's clock comes before the timings that it is needed to read.
+/// Every key; the memory's clock comes before the timings that it is needed to read, and keys of layers that were
+/// registered while the program runs come last.
 pub fn all() -> impl DoubleEndedIterator<Item = &'static Row> + Clone {
-    ALL.iter().copied()
+    let mut rows = BUILT_IN.clone();
+    for row in designs::registered()
+        .flat_map(|layer| layer.about().keys)
+        .flat_map(|key| key.rows())
+    {
+        if !rows.iter().any(|known| known.name == row.name) {
+            rows.push(row);
+        }
+    }
+    rows.into_iter()
 }

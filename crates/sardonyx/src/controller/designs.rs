@@ -8,6 +8,7 @@ use std::sync::{PoisonError, RwLock};
 use super::encryption::{self, ENABLED, none};
 use super::mapping::amt::Entries;
 use super::{Controller, Encryption, Top, integrity, logging, mapping};
+use crate::figures::Figure;
 use crate::line::{Line, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
@@ -88,6 +89,8 @@ pub struct About {
     pub keys: &'static [&'static dyn AnyKey],
     /// The on-chip units that it uses and not every layer of its kind.
     pub units: &'static [Unit],
+    /// The figures that it counts: its own, and those that it shares.
+    pub figures: &'static [&'static [&'static Figure]],
     /// What a power cut does to what it keeps, and what a recovery rebuilds.
     pub cut: &'static str,
     /// The mechanisms that it has, and not every stack: a run that has not used them proves nothing.
@@ -246,7 +249,7 @@ impl AnyLayer {
 /// Layers made known while the program runs.
 static REGISTERED: RwLock<Vec<AnyLayer>> = RwLock::new(Vec::new());
 
-/// Makes a layer known that no file of this crate has; its keys keep their defaults.
+/// Makes a layer known that no file of this crate has, and its keys.
 pub fn register(layer: AnyLayer) {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     registered.push(layer);
@@ -265,10 +268,15 @@ pub fn built_in() -> impl Iterator<Item = AnyLayer> {
         .chain(integrities.map(AnyLayer::Integrity))
 }
 
+/// What has been registered.
+pub fn registered() -> impl Iterator<Item = AnyLayer> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    registered.clone().into_iter()
+}
+
 /// All layers: those, and what has been registered.
 pub fn layers() -> impl Iterator<Item = AnyLayer> {
-    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
-    built_in().chain(registered.clone())
+    built_in().chain(registered())
 }
 
 /// Lists the layers of one kind.

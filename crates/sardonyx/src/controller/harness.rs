@@ -55,9 +55,8 @@ impl Rig {
     }
 
     pub fn figure(&self, name: &str) -> f64 {
-        let figures = self.controller.figures();
-        let found = figures.iter().find(|(known, _)| *known == name);
-        found.unwrap_or_else(|| panic!("no figure {name}")).1
+        let figure = self.controller.figures().named(name).number();
+        figure.unwrap_or_else(|| panic!("no figure {name}"))
     }
 
     /// Flushes, throws the controller away and builds another from the bytes.

@@ -19,10 +19,11 @@ mod tests_examples;
 #[cfg(test)]
 mod tests_sharing;
 
+pub use crate::figures::Figures;
 pub use crate::line::{Class, Persist};
 use crate::line::{Line, Logical, Place};
 use crate::plan::guard::Guard;
-pub use crate::plan::storey::{Figures, Storey};
+pub use crate::plan::storey::Storey;
 use crate::plan::{At, Plan, Step, Stored, Timer};
 use crate::units::Time;
 
@@ -231,7 +232,7 @@ impl Controller {
 
     /// The figures of all layers, from the top down.
     pub fn figures(&self) -> Figures {
-        let mut out = Figures::new();
+        let mut out = Figures::default();
         let mut layer: Option<&dyn Storey> = Some(&*self.top);
         while let Some(this) = layer {
             this.figures(&mut out);

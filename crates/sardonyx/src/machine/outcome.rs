@@ -1,30 +1,129 @@
-//! A run's figures, by the names that results use. Units are in the names; what does not apply is
-//! null. `write_reduction` is the share of the program's writes that stored no line.
+//! A run's figures. What does not apply is absent.
 
 use std::time::Duration;
-
-use serde_json::{Map, Value, json};
 
 use super::port::Port;
 use super::system::Before;
 use super::{CoreFigures, Counts};
 use crate::config::Machine;
 use crate::controller::designs::Stack;
+use crate::controller::mapping::figures::DUPLICATE_WRITES;
+use crate::figures::{Amount, Figure, Figures};
 use crate::latency::Latencies;
-use crate::stats::{Cause, Kind, Ledger, Purpose};
+use crate::stats::{Cause, Kind, Ledger};
 use crate::units::Time;
 
 /// Points of a latency distribution.
 const CDF_POINTS: usize = 200;
 const SECONDS_A_YEAR: f64 = 365.25 * 24.0 * 3600.0;
 
-/// What one run has brought.
+mod traffic {
+    crate::figures::figures! { "Requests and traffic";
+        REQUESTS: Count Neither "requests", "reads and writes of the program that reached the controller";
+        READS: Count Neither "reads", "reads of the program";
+        WRITES: Count Neither "writes", "writes of the program";
+        WRITE_REDUCTION: Ratio More "write_reduction", "`duplicate_writes` / `writes`";
+        DATA_WRITES: Count Less "data_writes",
+            "lines of the program written to the medium, after writes to one place that meet in the queue have become one";
+        MEDIUM_READS: Count Less "medium_reads", "all reads of the medium: data, counters, mappings and other tables";
+        MEDIUM_WRITES: Count Less "medium_writes", "all writes to the medium, likewise";
+        MEDIUM_WRITE_REDUCTION: Ratio More "medium_write_reduction",
+            "1 - `medium_writes` / `writes`; negative where counters and tables add more than deduplication saves";
+        FOOTPRINT_PAGES: Count Neither "footprint_pages", "pages of memory that the program touched";
+        SKIPPED: Count Neither "skipped_fences_and_flushes",
+            "fences and flushes of a trace, which have no effect there";
+    }
+}
+
+mod latency {
+    crate::figures::figures! { "Latency";
+        MEAN_WRITE: Nanoseconds Less "mean_write_latency_ns", "of the program's writes: mean latency";
+        P50_WRITE: Nanoseconds Less "p50_write_latency_ns",
+            "of the program's writes: median latency: half are at least as fast";
+        P95_WRITE: Nanoseconds Less "p95_write_latency_ns", "of the program's writes: 95 of 100 are at least as fast";
+        P99_WRITE: Nanoseconds Less "p99_write_latency_ns", "of the program's writes: 99 of 100 are at least as fast";
+        P999_WRITE: Nanoseconds Less "p999_write_latency_ns",
+            "of the program's writes: 999 of 1000 are at least as fast";
+        MAX_WRITE: Nanoseconds Less "max_write_latency_ns", "of the program's writes: the slowest";
+        MEAN_READ: Nanoseconds Less "mean_read_latency_ns", "of the program's reads: mean latency";
+        P50_READ: Nanoseconds Less "p50_read_latency_ns",
+            "of the program's reads: median latency: half are at least as fast";
+        P95_READ: Nanoseconds Less "p95_read_latency_ns", "of the program's reads: 95 of 100 are at least as fast";
+        P99_READ: Nanoseconds Less "p99_read_latency_ns", "of the program's reads: 99 of 100 are at least as fast";
+        P999_READ: Nanoseconds Less "p999_read_latency_ns", "of the program's reads: 999 of 1000 are at least as fast";
+        MAX_READ: Nanoseconds Less "max_read_latency_ns", "of the program's reads: the slowest";
+    }
+}
+
+mod time {
+    crate::figures::figures! { "Time, energy and the core";
+        SIMULATED: Nanoseconds Less "simulated_ns", "simulated time from the begin of counting to the last answer";
+        INSTRUCTIONS: Count Neither "instructions",
+            "instructions of all cores; 0 where the trace does not count them";
+        IPC: Ratio More "ipc",
+            "instructions per cycle, the mean of the cores; none where the trace counts cycles";
+        ENERGY: Nanojoules Less "energy_nj", "energy of the medium and of the controller's units";
+        HOST_SPEED: PerSecond More "requests_per_second",
+            "the simulator's own speed, in requests per second of real time";
+    }
+}
+
+mod medium {
+    crate::figures::figures! { "The medium";
+        READ_QUEUE: Nanoseconds Less "medium_read_queue_ns", "mean wait of the medium's reads in the queue";
+        READ_TOTAL: Nanoseconds Less "medium_read_total_ns", "mean time of the medium's reads, queue included";
+        READ_SHORT_CUTS: Count More "medium_read_short_cuts", "reads that a queued write answered";
+        WRITE_QUEUE: Nanoseconds Less "medium_write_queue_ns", "mean wait of the medium's writes in the queue";
+        WRITE_TOTAL: Nanoseconds Less "medium_write_total_ns", "mean time of the medium's writes, queue included";
+        WRITE_SHORT_CUTS: Count More "medium_write_short_cuts", "writes that were merged with a queued one";
+        ROW_HIT_RATE: Ratio More "row_hit_rate", "share of the medium's accesses that found their row open";
+        WRITE_BYTES: Bytes Less "medium_write_bytes", "bytes written to the cells";
+        BITS_FLIPPED: Count Less "bits_flipped", "bits that writes have changed";
+        MAX_LINE_WRITES: Count Less "max_line_writes", "writes of the line that was written most";
+        LIFETIME_IDEAL: Years More "lifetime_ideal_years",
+            "years until cells wear out at this rate, all lines worn alike";
+        LIFETIME_NONE: Years More "lifetime_none_years", "the same of the line that was written most, never moved";
+    }
+}
+
+mod programs {
+    crate::figures::figures! { "Programs on cores and caches";
+        RUNTIME: Nanoseconds Less "runtime_ns", "time until the last core has retired everything";
+        TRANSACTIONS: Count Neither "transactions", "transactions committed, all cores together";
+        TRANSACTION_RATE: PerSecond More "transactions_per_second", "the same per second of simulated time";
+        OPERATIONS: Count Neither "memory_operations", "loads, stores, flushes, counter write-backs and fences";
+        MISS_RATE: Ratio Less "cpu_cache_miss_rate", "share of accesses that missed the processor's caches";
+        L1_LATENCY: Nanoseconds Less "mean_l1_latency_ns",
+            "mean time of loads and stores until their line is in L1, waiting for memory that took no request included; without stores to a line that is on its way";
+        FENCES: Count Neither "fences", "fences that the controller has seen";
+        FENCE_WAIT: Nanoseconds Less "core_fence_wait_ns", "time that a core waited at fences, the mean of the cores";
+        LOAD_WAIT: Nanoseconds Less "core_load_wait_ns", "time that a core waited for loads, the mean of the cores";
+        MEMORY_WAIT: Nanoseconds Less "core_memory_wait_ns",
+            "time that a core waited for a memory that took no request, the mean of the cores";
+    }
+}
+
+/// The figures of every run, whatever its design.
+pub static FIGURES: [&[&Figure]; 5] = [
+    traffic::FIGURES,
+    latency::FIGURES,
+    time::FIGURES,
+    medium::FIGURES,
+    programs::FIGURES,
+];
+
+/// The simulator's own speed: the one figure that is the host's and not the simulation's.
+pub use time::HOST_SPEED;
+
+/// What one run has brought. Equal runs are equal, however long they took.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Figures by name.
-    pub metrics: Map<String, Value>,
+    /// What was simulated.
+    pub figures: Figures,
+    /// Requests that the simulator handled in a second of the host's time: [`HOST_SPEED`].
+    pub host_speed: HostSpeed,
     /// Costs by cause.
-    pub causes: Map<String, Value>,
+    pub ledger: Ledger,
     /// Points of the distribution of write latencies: nanoseconds, share of writes.
     pub write_latency_cdf: Vec<(f64, f64)>,
     /// Points of the distribution of read latencies: nanoseconds, share of reads.
@@ -33,6 +132,16 @@ pub struct Outcome {
     pub from_the_core: bool,
     /// Pages took frames when they were first touched.
     pub takes_frames: bool,
+}
+
+/// Requests per second of real time, equal to any other.
+#[derive(Clone, Copy, Debug)]
+pub struct HostSpeed(pub f64);
+
+impl PartialEq for HostSpeed {
+    fn eq(&self, _: &HostSpeed) -> bool {
+        true
+    }
 }
 
 /// A run that is over.
@@ -67,8 +176,9 @@ impl Finished<'_> {
 
 pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
     Outcome {
-        metrics: metrics(sim, took),
-        causes: causes(sim.port.memory.ledger()),
+        figures: figures(sim),
+        host_speed: HostSpeed(sim.port.admitted as f64 / took.as_secs_f64()),
+        ledger: sim.port.memory.ledger().clone(),
         write_latency_cdf: sim.port.writes.cdf(CDF_POINTS),
         read_latency_cdf: sim.port.reads.cdf(CDF_POINTS),
         from_the_core: sim.executes(),
@@ -76,73 +186,87 @@ pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
     }
 }
 
-fn metrics(sim: &Finished, took: Duration) -> Map<String, Value> {
-    let mut m = Map::new();
+fn figures(sim: &Finished) -> Figures {
+    let mut out = Figures::default();
     let (port, memory) = (sim.port, &sim.port.memory);
     let (reads, writes) = (port.reads.count(), port.writes.count());
     let ledger = memory.ledger();
     let total = ledger.grand_total();
     let simulated = port.last_answer.since(sim.before.time);
-    let figures = memory.figures();
-    let duplicates = figures.iter().find(|f| f.0 == "duplicate_writes");
-    let duplicates = duplicates.map_or(0.0, |f| f.1);
-    let mut put = |name: &str, value: Value| {
-        m.insert(name.to_owned(), value);
-    };
-    put("requests", json!(reads + writes));
-    put("reads", json!(reads));
-    put("writes", json!(writes));
-    put("medium_reads", json!(total.medium_reads));
-    put("medium_writes", json!(total.medium_writes));
-    let data = ledger.total(Cause::Data);
-    put("data_writes", json!(data.medium_writes));
-    put("duplicate_writes", json!(duplicates));
-    put("write_reduction", share(duplicates, writes as f64));
-    let kept = share(total.medium_writes as f64, writes as f64);
-    let reduction = kept.as_f64().map(|kept| 1.0 - kept);
-    put("medium_write_reduction", json!(reduction));
-    latencies(&mut put, "write", &port.writes);
-    latencies(&mut put, "read", &port.reads);
-    put("simulated_ns", json!(simulated.ns()));
-    put("instructions", json!(sim.instructions()));
-    put("ipc", ipc(sim));
-    put("energy_nj", json!(total.energy.nj()));
-    for (kind, name) in [(Kind::Read, "read"), (Kind::Write, "write")] {
-        let service = memory.service(kind);
-        let count = service.accesses as f64;
-        let mut put = |what: &str, value| put(&format!("medium_{name}_{what}"), value);
-        put("queue_ns", share(service.queued.ns(), count));
-        put("total_ns", share(service.total.ns(), count));
-        put("short_cuts", json!(service.short_cuts));
+    let mut of_layers = memory.figures();
+    if of_layers.of(&DUPLICATE_WRITES) == Amount::Absent {
+        of_layers.put(&DUPLICATE_WRITES, 0.0); // nothing was deduplicated
     }
+    let duplicates = of_layers.of(&DUPLICATE_WRITES).number().unwrap_or(0.0);
+    out.put(&traffic::REQUESTS, reads + writes);
+    out.put(&traffic::READS, reads);
+    out.put(&traffic::WRITES, writes);
+    out.put(&traffic::MEDIUM_READS, total.medium_reads);
+    out.put(&traffic::MEDIUM_WRITES, total.medium_writes);
+    let data = ledger.total(Cause::Data);
+    out.put(&traffic::DATA_WRITES, data.medium_writes);
+    out.put(
+        &traffic::WRITE_REDUCTION,
+        Amount::share(duplicates, writes as f64),
+    );
+    let kept = Amount::share(total.medium_writes as f64, writes as f64);
+    out.put(
+        &traffic::MEDIUM_WRITE_REDUCTION,
+        kept.number().map(|kept| 1.0 - kept),
+    );
+    latencies(&mut out, &latency::FIGURES[..6], &port.writes);
+    latencies(&mut out, &latency::FIGURES[6..], &port.reads);
+    out.put(&time::SIMULATED, simulated);
+    out.put(&time::INSTRUCTIONS, sim.instructions());
+    out.put(&time::IPC, ipc(sim));
+    out.put(&time::ENERGY, total.energy);
     let service = [Kind::Read, Kind::Write].map(|kind| memory.service(kind));
+    for (service, figures) in service.iter().zip([
+        [
+            &medium::READ_QUEUE,
+            &medium::READ_TOTAL,
+            &medium::READ_SHORT_CUTS,
+        ],
+        [
+            &medium::WRITE_QUEUE,
+            &medium::WRITE_TOTAL,
+            &medium::WRITE_SHORT_CUTS,
+        ],
+    ]) {
+        let [queue, whole, short_cuts] = figures;
+        let count = service.accesses as f64;
+        out.put(queue, Amount::share(service.queued.ns(), count));
+        out.put(whole, Amount::share(service.total.ns(), count));
+        out.put(short_cuts, service.short_cuts);
+    }
     let hits = service[0].row_hits + service[1].row_hits;
     let accesses = service[0].accesses + service[1].accesses;
-    put("row_hit_rate", share(hits as f64, accesses as f64));
+    out.put(
+        &medium::ROW_HIT_RATE,
+        Amount::share(hits as f64, accesses as f64),
+    );
     let wear = memory.image().wear();
-    put("max_line_writes", json!(wear.max_line_writes));
-    put("bits_flipped", json!(wear.bits_flipped));
-    put("medium_write_bytes", json!(wear.bytes));
+    out.put(&medium::MAX_LINE_WRITES, u64::from(wear.max_line_writes));
+    out.put(&medium::BITS_FLIPPED, wear.bits_flipped);
+    out.put(&medium::WRITE_BYTES, wear.bytes);
     let [ideal, none] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
-    put("lifetime_ideal_years", ideal);
-    put("lifetime_none_years", none);
-    put("footprint_pages", json!(port.pages.pages()));
-    let speed = port.admitted as f64 / took.as_secs_f64();
-    put("requests_per_second", json!(speed));
-    for (name, value) in figures {
-        put(name, json!(value));
-    }
+    out.put(&medium::LIFETIME_IDEAL, ideal);
+    out.put(&medium::LIFETIME_NONE, none);
+    out.put(&traffic::FOOTPRINT_PAGES, port.pages.pages());
+    out.append(of_layers);
     if sim.executes() {
-        executed(sim, &mut put);
+        executed(sim, &mut out);
     } else {
-        let skipped: u64 = sim.figures.iter().map(|core| core.skipped).sum();
-        put("skipped_fences_and_flushes", json!(skipped));
+        out.put(
+            &traffic::SKIPPED,
+            sim.figures.iter().map(|core| core.skipped).sum::<u64>(),
+        );
     }
-    m
+    out
 }
 
 /// What is known of a run from the cores down only.
-fn executed(sim: &Finished, put: &mut impl FnMut(&str, Value)) {
+fn executed(sim: &Finished, out: &mut Figures) {
     let took = sim.retired().since(sim.before.time);
     let committed = sim.port.committed.iter().sum::<u64>() - sim.before.committed;
     let sum = |of: fn(&Counts) -> u64| {
@@ -152,102 +276,56 @@ fn executed(sim: &Finished, put: &mut impl FnMut(&str, Value)) {
         };
         sum(&sim.figures) - sum(&sim.before.figures)
     };
-    let mean_ns = |ps: u64| json!(Time::from_ps(ps / sim.figures.len() as u64).ns());
+    let mean = |ps: u64| Time::from_ps(ps / sim.figures.len() as u64);
     let per_second = match committed {
-        0 => Value::Null,
-        _ => share(committed as f64, took.ns() * 1e-9),
+        0 => Amount::Absent,
+        _ => Amount::share(committed as f64, took.ns() * 1e-9),
     };
     let (misses, accesses) = (sum(|c| c.misses) as f64, sum(|c| c.accesses) as f64);
-    put("runtime_ns", json!(took.ns()));
-    put("transactions", json!(committed));
-    put("transactions_per_second", per_second);
-    put("memory_operations", json!(sum(|c| c.operations)));
-    put("cpu_cache_miss_rate", share(misses, accesses));
+    out.put(&programs::RUNTIME, took);
+    out.put(&programs::TRANSACTIONS, committed);
+    out.put(&programs::TRANSACTION_RATE, per_second);
+    out.put(&programs::OPERATIONS, sum(|c| c.operations));
+    out.put(&programs::MISS_RATE, Amount::share(misses, accesses));
     let latency = Time::from_ps(sum(|c| c.access_latency.ps())).ns();
-    put(
-        "mean_l1_latency_ns",
-        share(latency, sum(|c| c.timed) as f64),
+    out.put(
+        &programs::L1_LATENCY,
+        Amount::share(latency, sum(|c| c.timed) as f64),
     );
-    put("fences", json!(sim.port.fences));
-    put("core_fence_wait_ns", mean_ns(sum(|c| c.fence_wait.ps())));
-    put("core_load_wait_ns", mean_ns(sum(|c| c.load_wait.ps())));
-    put("core_memory_wait_ns", mean_ns(sum(|c| c.memory_wait.ps())));
+    out.put(&programs::FENCES, sim.port.fences);
+    out.put(&programs::FENCE_WAIT, mean(sum(|c| c.fence_wait.ps())));
+    out.put(&programs::LOAD_WAIT, mean(sum(|c| c.load_wait.ps())));
+    out.put(&programs::MEMORY_WAIT, mean(sum(|c| c.memory_wait.ps())));
 }
 
-fn share(part: f64, whole: f64) -> Value {
-    if whole > 0.0 {
-        json!(part / whole)
-    } else {
-        Value::Null
+/// The mean, the percentiles and the greatest of `all`, as `figures` in the order of their declaration.
+fn latencies(out: &mut Figures, figures: &[&'static Figure], all: &Latencies) {
+    out.put(figures[0], all.mean_ns());
+    let points = [all.p50(), all.p95(), all.p99(), all.p999(), all.max()];
+    for (figure, point) in figures[1..].iter().zip(points) {
+        out.put(figure, point);
     }
 }
 
-fn latencies(put: &mut impl FnMut(&str, Value), name: &str, all: &Latencies) {
-    let ns = |time: Option<Time>| json!(time.map(Time::ns));
-    put(&format!("mean_{name}_latency_ns"), json!(all.mean_ns()));
-    put(&format!("p50_{name}_latency_ns"), ns(all.p50()));
-    put(&format!("p95_{name}_latency_ns"), ns(all.p95()));
-    put(&format!("p99_{name}_latency_ns"), ns(all.p99()));
-    put(&format!("p999_{name}_latency_ns"), ns(all.p999()));
-    put(&format!("max_{name}_latency_ns"), ns(all.max()));
-}
-
-/// Instructions a core cycle, the mean of the cores; null for a trace that counts cycles.
-fn ipc(sim: &Finished) -> Value {
+/// Instructions a core cycle, the mean of the cores; absent for a trace that counts cycles.
+fn ipc(sim: &Finished) -> Amount {
     let took = sim.retired().since(sim.before.time);
     let cycles = took.ps() as f64 / sim.machine.core.clock.ps() as f64;
     if sim.figures.iter().any(|core| core.instructions.is_none()) {
-        return Value::Null;
+        return Amount::Absent;
     }
-    share(sim.instructions() as f64 / sim.figures.len() as f64, cycles)
+    Amount::share(sim.instructions() as f64 / sim.figures.len() as f64, cycles)
 }
 
 /// Years until cells wear out at this rate: with every line worn alike, and with none moved.
-fn lifetimes(machine: &Machine, took: Time, writes: u64, max_line_writes: u32) -> [Value; 2] {
+fn lifetimes(machine: &Machine, took: Time, writes: u64, max_line_writes: u32) -> [Amount; 2] {
     let years = took.ns() * 1e-9 / SECONDS_A_YEAR;
     let endurance = machine.engine.medium.endurance as f64;
     let lines = machine.engine.medium.geometry.lines() as f64;
     [
-        share(years * endurance * lines, writes as f64),
-        share(years * endurance, f64::from(max_line_writes)),
+        Amount::share(years * endurance * lines, writes as f64),
+        Amount::share(years * endurance, f64::from(max_line_writes)),
     ]
-}
-
-fn causes(ledger: &Ledger) -> Map<String, Value> {
-    let mut causes = Map::new();
-    for cause in Cause::ALL {
-        let a = ledger.total(cause);
-        if a == Default::default() {
-            continue;
-        }
-        let mut whom = Map::new();
-        for served in Cause::ALL {
-            let purpose = Purpose {
-                what: cause,
-                whom: served,
-            };
-            let part = ledger.get(purpose);
-            let latency = part.read_latency + part.write_latency;
-            if latency > Time::ZERO && served != cause {
-                whom.insert(served.name().to_owned(), json!(latency.ns()));
-            }
-        }
-        causes.insert(
-            cause.name().to_owned(),
-            json!({
-                "latency_ns": (a.read_latency + a.write_latency).ns(),
-                "write_latency_ns": a.write_latency.ns(),
-                "read_latency_ns": a.read_latency.ns(),
-                "wait_ns": a.wait.ns(),
-                "energy_nj": a.energy.nj(),
-                "medium_reads": a.medium_reads,
-                "medium_writes": a.medium_writes,
-                "unit_uses": a.unit_uses,
-                "latency_ns_for": whom,
-            }),
-        );
-    }
-    causes
 }
 
 /// The assumed parameters on which this outcome of `design` depends.

@@ -2,11 +2,9 @@
 //! timers, figures. Left out: reads and writes, which layers and guards have each in their way.
 
 use super::{At, Plan, Step, Stored, Timer};
+use crate::figures::Figures;
 use crate::line::{Line, Logical};
 use crate::units::Time;
-
-/// Named figures of a layer, in the order in which a report shows them.
-pub type Figures = Vec<(&'static str, f64)>;
 
 /// What of a layer has no address. Every method is about this layer alone, and does nothing unless
 /// the layer says otherwise.
@@ -54,6 +52,6 @@ pub trait Storey: Send {
     /// Forgets the figures counted so far (after a warm-up); state stays.
     fn forget_figures(&mut self) {}
 
-    /// Hit rates, counts and footprints.
+    /// Hit rates, counts and footprints: those that the layer's description lists.
     fn figures(&self, _out: &mut Figures) {}
 }

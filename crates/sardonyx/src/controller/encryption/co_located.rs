@@ -6,6 +6,7 @@ use super::counter_mode::{COUNTER_CACHE, global};
 use super::counter_tags::CounterTags;
 use super::global_counter::GlobalCounter;
 use super::pad::Pads;
+use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, WASTED_ENCRYPTIONS};
 use crate::controller::designs::{Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::line::{Line, Place};
@@ -96,10 +97,10 @@ impl Storey for CoLocated {
 
     fn figures(&self, out: &mut Figures) {
         if let Some(cache) = &self.cache {
-            out.push(("counter_cache_hit_rate", cache.hit_rate()));
+            out.put(&COUNTER_CACHE_HIT_RATE, cache.hit_rate());
         }
-        out.push(("counter_bytes", (self.counted * 8) as f64));
-        out.push(("wasted_encryptions", self.wasted as f64));
+        out.put(&COUNTER_BYTES, (self.counted * 8) as f64);
+        out.put(&WASTED_ENCRYPTIONS, self.wasted as f64);
     }
 }
 

@@ -2,7 +2,7 @@
 //! cache; and the policies of when a line's counter persists with it. Source: SCA (HPCA 2018).
 //! Left out: integrity (no MACs, no tree), split counters, and counters beside their lines.
 
-use super::ENABLED;
+use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, FIGURES, WASTED_ENCRYPTIONS};
 use super::global_counter::{GlobalCounter, MARK_STRIDE, SURVIVAL};
 use super::pad::Pads;
 use crate::controller::designs::{About, CounterLines, Counters, Design, File, Guarantee, Policy};
@@ -85,6 +85,7 @@ pub(super) const fn global(
             name,
             keys: KEYS,
             units: &[Unit::Aes],
+            figures: &[FIGURES],
             cut,
             tries,
         },
@@ -119,6 +120,7 @@ pub static FILE: File<Policy> = File {
                     &SETS,
                 ],
                 units: &[Unit::Aes],
+                figures: &[FIGURES],
                 cut: ON_DEMAND,
                 tries: ON_DEMAND_TRIES,
             },
@@ -307,9 +309,9 @@ impl Storey for CounterMode {
     }
 
     fn figures(&self, out: &mut Figures) {
-        out.push(("counter_cache_hit_rate", self.cache.hit_rate()));
-        out.push(("counter_bytes", (self.counted * 8) as f64));
-        out.push(("wasted_encryptions", self.wasted as f64));
+        out.put(&COUNTER_CACHE_HIT_RATE, self.cache.hit_rate());
+        out.put(&COUNTER_BYTES, (self.counted * 8) as f64);
+        out.put(&WASTED_ENCRYPTIONS, self.wasted as f64);
     }
 }
 

@@ -9,7 +9,14 @@ pub mod global_counter;
 pub mod pad;
 
 use super::designs::{Policy, files};
+use crate::figures::figures;
 use crate::settings::keys;
+
+figures! { "Encryption";
+    COUNTER_CACHE_HIT_RATE: Ratio More "counter_cache_hit_rate", "share of look-ups in the counter cache that hit";
+    COUNTER_BYTES: Bytes Less "counter_bytes", "bytes of the counters of all lines that have one";
+    WASTED_ENCRYPTIONS: Count Less "wasted_encryptions", "encryptions whose result was not used";
+}
 
 files! { Policy: none counter_mode co_located }
 

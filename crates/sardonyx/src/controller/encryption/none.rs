@@ -14,6 +14,7 @@ pub static FILE: File<Policy> = File {
             name: "no-encryption",
             keys: &[],
             units: &[],
+            figures: &[],
             cut: "keeps nothing",
             tries: &[],
         },

@@ -12,6 +12,7 @@ pub static FILE: File<Integrity> = File {
             name: NAME,
             keys: &[],
             units: &[],
+            figures: &[],
             cut: "keeps nothing, and believes what it reads",
             tries: &[],
         },

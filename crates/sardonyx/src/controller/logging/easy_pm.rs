@@ -61,6 +61,7 @@ pub static FILE: File<Logging> = File {
             name: "easy-pm",
             keys: &KEYS,
             units: &[Unit::Aes],
+            figures: &[undo::FIGURES],
             cut: undo::CUT,
             tries: undo::TRIES,
         },

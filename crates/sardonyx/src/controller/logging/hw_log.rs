@@ -30,6 +30,7 @@ const fn about(name: &'static str) -> About {
         name,
         keys: &undo::KEYS,
         units: &[],
+        figures: &[undo::FIGURES],
         cut: undo::CUT,
         tries: undo::TRIES,
     }

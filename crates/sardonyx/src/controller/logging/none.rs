@@ -12,6 +12,7 @@ pub static FILE: File<Logging> = File {
             name: NAME,
             keys: &[],
             units: &[],
+            figures: &[],
             cut: "keeps nothing",
             tries: &[],
         },

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use crate::controller::{Class, Figures, Layer, Persist, Storey, Top, Write, stands_on_below};
 use crate::exhausted::Exhausted;
+use crate::figures::figures;
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
@@ -78,6 +79,19 @@ keys! {
         "Nanoseconds after which a record that is not full gets its header"
         in Between("512", "8192", "a quarter of the default and four times")
         under |by| by.short.then_some(if by.stride == Some(8) { 60 } else { 200 });
+}
+
+figures! { "Hardware log";
+    ENTRIES: Count Neither "log_entries", "old lines that went to the log";
+    FILLED: Count Less "log_records", "records that got their header";
+    FORCED: Count Less "log_records_forced", "of them, because a line whose old content they held was written";
+    TIMED_OUT: Count Less "log_records_timed_out", "of them, because time had run out";
+    BUCKETS_MOST: Count Less "log_buckets_most", "buckets that transactions held at one time, at most";
+    TRANSACTIONS_MOST: Count Neither "log_transactions_most", "transactions under way at one time, at most";
+    REGISTER_BYTES: Bytes Less "log_register_bytes", "on chip: registers that are dumped at a power cut";
+    OPEN_HEADER_BYTES: Bytes Less "log_open_header_bytes", "on chip: headers of the records that are being filled";
+    TIMER_BYTES: Bytes Less "log_timer_bytes", "on chip: when these records are out of time";
+    RC_BYTES: Bytes Less "log_rc_bytes", "on chip: the most recent ciphertext of each chain (`easy-pm`)";
 }
 
 /// The log manager's keys.
@@ -572,20 +586,18 @@ impl<S: Sealing> Storey for UndoLog<S> {
     }
 
     fn figures(&self, out: &mut Figures) {
-        out.push(("log_entries", self.counts.entries as f64));
-        out.push(("log_records", self.counts.records as f64));
-        out.push(("log_records_forced", self.counts.forced as f64));
-        out.push(("log_records_timed_out", self.counts.timed_out as f64));
-        out.push(("log_buckets_most", self.counts.most_buckets as f64));
-        out.push((
-            "log_transactions_most",
-            self.counts.most_transactions as f64,
-        ));
+        let counts = &self.counts;
+        out.put(&ENTRIES, counts.entries as f64);
+        out.put(&FILLED, counts.records as f64);
+        out.put(&FORCED, counts.forced as f64);
+        out.put(&TIMED_OUT, counts.timed_out as f64);
+        out.put(&BUCKETS_MOST, counts.most_buckets as f64);
+        out.put(&TRANSACTIONS_MOST, counts.most_transactions as f64);
         let each = |bytes: usize| (self.slots.len() * bytes) as f64;
-        out.push(("log_register_bytes", each(LINE_BYTES)));
-        out.push(("log_open_header_bytes", each(LINE_BYTES)));
-        out.push(("log_timer_bytes", each(size_of::<u64>())));
-        out.push(("log_rc_bytes", self.sealing.register_bytes() as f64));
+        out.put(&REGISTER_BYTES, each(LINE_BYTES));
+        out.put(&OPEN_HEADER_BYTES, each(LINE_BYTES));
+        out.put(&TIMER_BYTES, each(size_of::<u64>()));
+        out.put(&RC_BYTES, self.sealing.register_bytes() as f64);
     }
 }
 

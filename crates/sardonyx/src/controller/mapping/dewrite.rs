@@ -8,6 +8,7 @@ use super::index::{Digest, Index, Match};
 use super::tables::Tables;
 use crate::controller::Figures;
 use crate::controller::designs::{Design, File, Mapping};
+use crate::figures::{Figure, figures};
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -27,6 +28,13 @@ keys! {
         Assumed("ESD does not state the rivals' caches: as ESD's own"),
         "Cache of mapping, inverse and free map", "Its ways"
         in Between("262144", "1048576", "half and twice ESD's own; the rivals' entries are larger than ESD's");
+}
+
+figures! { "Deduplication";
+    T1: Count More "prediction_t1", "DeWrite guessed duplicate, and was right";
+    F2: Count Less "prediction_f2", "DeWrite guessed duplicate, and was wrong";
+    T3: Count More "prediction_t3", "DeWrite guessed no duplicate, and was right";
+    F4: Count Less "prediction_f4", "DeWrite guessed no duplicate, and was wrong";
 }
 
 /// What this file has.
@@ -80,6 +88,7 @@ struct ByCrc32 {
 
 impl Fingerprint for ByCrc32 {
     const KEYS: &'static [&'static dyn AnyKey] = &[&HISTORY, &FINGERPRINT_CACHE, &MAPPING_CACHE];
+    const FIGURES: &'static [&'static Figure] = FIGURES;
     const UNIT: Unit = Unit::Crc32;
     const GUESSES: bool = true;
 
@@ -131,12 +140,10 @@ impl Fingerprint for ByCrc32 {
 
     fn figures(&self, out: &mut Figures) {
         let [t1, f2, t3, f4] = self.guesses.map(|count| count as f64);
-        out.extend([
-            ("prediction_t1", t1),
-            ("prediction_f2", f2),
-            ("prediction_t3", t3),
-            ("prediction_f4", f4),
-        ]);
+        out.put(&T1, t1);
+        out.put(&F2, f2);
+        out.put(&T3, t3);
+        out.put(&F4, f4);
     }
 }
 

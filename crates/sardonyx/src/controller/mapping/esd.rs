@@ -4,6 +4,10 @@
 
 use super::SHARING;
 use super::amt::{Amt, ENTRY, Entry, When, placement};
+use super::figures::{
+    self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES, METADATA_BYTES_IN_USE,
+    METADATA_BYTES_PER_LINE,
+};
 use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
 use super::places::{Allocator, FRESH, Paged, REUSE};
 use super::references::{Left, References};
@@ -14,6 +18,7 @@ use crate::controller::{
 };
 use crate::ecc::{self, Matrix};
 use crate::exhausted::Exhausted;
+use crate::figures::figures;
 use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
@@ -85,6 +90,13 @@ const KEYS: &[&dyn AnyKey] = &[
     &SETS,
 ];
 
+figures! { "Deduplication";
+    EFIT_LOOKUPS: Count Neither "efit_lookups", "look-ups in ESD's fingerprint table on chip";
+    EFIT_HIT_RATE: Ratio More "efit_hit_rate", "share of them that hit";
+    SATURATED_REWRITES: Count Less "saturated_rewrites",
+        "writes that hit there and were stored anew, `referH` being full";
+}
+
 /// ESD with one persistence of mappings.
 const fn mapping(
     name: &'static str,
@@ -97,6 +109,7 @@ const fn mapping(
             name,
             keys: KEYS,
             units: &[Unit::Fingerprints, Unit::Compare, Unit::Metadata],
+            figures: &[figures::FIGURES, FIGURES],
             cut,
             tries: &SHARING,
         },
@@ -388,18 +401,16 @@ impl Storey for Esd {
         let counts = if counted { self.places.in_use() } else { 0 };
         let in_use = ENTRY as f64 * mapped + counts as f64;
         let counts = &self.counts;
-        out.extend([
-            ("duplicate_writes", counts.duplicates as f64),
-            ("efit_lookups", counts.lookups as f64),
-            ("efit_hit_rate", rate(counts.hits, counts.lookups)),
-            ("collisions", counts.collisions as f64),
-            ("saturated_rewrites", counts.rewrites as f64),
-            ("amt_hit_rate", self.amt.cache.hit_rate()),
-            ("metadata_bytes", bytes * mapped),
-            ("metadata_bytes_per_line", bytes),
-            ("metadata_bytes_in_use", in_use),
-            ("leaked_lines", self.leaked as f64),
-        ]);
+        out.put(&DUPLICATE_WRITES, counts.duplicates as f64);
+        out.put(&EFIT_LOOKUPS, counts.lookups as f64);
+        out.put(&EFIT_HIT_RATE, rate(counts.hits, counts.lookups));
+        out.put(&COLLISIONS, counts.collisions as f64);
+        out.put(&SATURATED_REWRITES, counts.rewrites as f64);
+        out.put(&AMT_HIT_RATE, self.amt.cache.hit_rate());
+        out.put(&METADATA_BYTES, bytes * mapped);
+        out.put(&METADATA_BYTES_PER_LINE, bytes);
+        out.put(&METADATA_BYTES_IN_USE, in_use);
+        out.put(&LEAKED_LINES, self.leaked as f64);
     }
 }
 

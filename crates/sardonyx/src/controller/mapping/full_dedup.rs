@@ -6,12 +6,17 @@ use std::marker::PhantomData;
 
 use super::SHARING;
 use super::amt::{When, placement};
+use super::figures::{
+    self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
+    METADATA_BYTES_IN_USE, METADATA_BYTES_PER_LINE,
+};
 use super::index::{DIGEST_BYTES, Digest, Match};
 use super::places::{FRESH, REUSE};
 use super::tables::Tables;
 use crate::controller::designs::{About, Guarantee, Mapping};
 use crate::controller::metadata_cache::SETS;
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Top, Write, stands_on_below};
+use crate::figures::{Figure, figures};
 use crate::line::{Line, Logical, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
@@ -28,10 +33,20 @@ keys! {
         under |by| by.collisions.then_some(1);
 }
 
+figures! { "Deduplication";
+    INDEX_HIT_RATE: Ratio More "fingerprint_cache_hit_rate",
+        "share of look-ups in the cache of the fingerprint index that hit";
+    FOUND_IN_CACHE: Count Neither "duplicates_found_in_cache", "duplicates whose fingerprint was on chip";
+    FOUND_IN_MEDIUM: Count Neither "duplicates_found_in_medium",
+        "duplicates whose fingerprint was read from the medium";
+}
+
 /// What one full deduplication does otherwise than another.
 pub trait Fingerprint: Send + Sized + 'static {
     /// The parameters that it declares, beside those of every full deduplication.
     const KEYS: &'static [&'static dyn AnyKey];
+    /// The figures that it counts, likewise.
+    const FIGURES: &'static [&'static Figure] = &[];
     /// The unit that computes it.
     const UNIT: Unit;
     /// It guesses ahead of the verdict whether a line is a duplicate.
@@ -101,6 +116,7 @@ const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
         name,
         keys: Keys::<F>::ALL,
         units: const { &[F::UNIT, Unit::Compare, Unit::Fingerprints, Unit::Metadata] },
+        figures: const { &[figures::FIGURES, FIGURES, F::FIGURES] },
         cut,
         tries: &SHARING,
     }
@@ -214,22 +230,18 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
     fn figures(&self, out: &mut Figures) {
         let (tables, counts) = (&self.tables, &self.counts);
         let duplicates = counts.in_cache + counts.in_medium;
-        out.extend([
-            ("duplicate_writes", duplicates as f64),
-            ("duplicates_found_in_cache", counts.in_cache as f64),
-            ("duplicates_found_in_medium", counts.in_medium as f64),
-            ("collisions", counts.collisions as f64),
-            ("fingerprint_cache_hit_rate", tables.index.cache.hit_rate()),
-            ("amt_hit_rate", tables.amt.cache.hit_rate()),
-            ("leaked_lines", tables.leaked as f64),
-        ]);
+        out.put(&DUPLICATE_WRITES, duplicates as f64);
+        out.put(&FOUND_IN_CACHE, counts.in_cache as f64);
+        out.put(&FOUND_IN_MEDIUM, counts.in_medium as f64);
+        out.put(&COLLISIONS, counts.collisions as f64);
+        out.put(&INDEX_HIT_RATE, tables.index.cache.hit_rate());
+        out.put(&AMT_HIT_RATE, tables.amt.cache.hit_rate());
+        out.put(&LEAKED_LINES, tables.leaked as f64);
         self.fingerprint.figures(out);
         let per_line = self.fingerprint.bytes_per_line(tables);
-        out.extend([
-            ("metadata_bytes", tables.amt.mapped() as f64 * per_line),
-            ("metadata_bytes_per_line", per_line),
-            ("metadata_bytes_in_use", tables.bytes_in_use() as f64),
-        ]);
+        out.put(&METADATA_BYTES, tables.amt.mapped() as f64 * per_line);
+        out.put(&METADATA_BYTES_PER_LINE, per_line);
+        out.put(&METADATA_BYTES_IN_USE, tables.bytes_in_use() as f64);
     }
 }
 

@@ -14,6 +14,7 @@ pub static FILE: File<Mapping> = File {
             name: "identity",
             keys: &[],
             units: &[],
+            figures: &[],
             cut: "keeps nothing",
             tries: &[],
         },

@@ -7,6 +7,7 @@ pub mod amt;
 #[cfg(test)]
 pub mod dedup_fold;
 pub mod efit;
+pub mod figures;
 pub mod full_dedup;
 pub mod index;
 pub mod places;

@@ -7,11 +7,13 @@
 //! alone. The bit persists as a counter does: with a counter-atomic write, and on demand.
 
 use super::amt::Entries;
+use super::figures::{AMT_HIT_RATE, DUPLICATE_WRITES, METADATA_BYTES_PER_LINE};
 use crate::controller::designs::{About, Design, File, Guarantee, Mapping, Placement};
 use crate::controller::metadata_cache::{MetadataCache, SETS, rate};
 use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Write, stands_on_below,
 };
+use crate::figures::{Figure, figures};
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
@@ -38,6 +40,11 @@ keys! {
         in Between("16384", "262144", "a quarter and four times: bits of 8 to 128 MiB");
 }
 
+figures! { "Deduplication";
+    ZERO_WRITES_SHARE: Ratio More "zero_writes_share", "`zero-lines`: share of the writes that were lines of zeros";
+}
+const SHARED: &[&Figure] = &[&DUPLICATE_WRITES, &AMT_HIT_RATE, &METADATA_BYTES_PER_LINE];
+
 /// What this file has.
 pub static FILE: File<Mapping> = File {
     layers: &[Mapping {
@@ -45,6 +52,7 @@ pub static FILE: File<Mapping> = File {
             name: "zero-lines",
             keys: &[&LOGS, &CACHE, &SETS],
             units: &[Unit::Metadata],
+            figures: &[SHARED, FIGURES],
             cut: "bits not written back on demand are lost; nothing has to be rebuilt",
             tries: &[Mechanism::MetadataEviction, Mechanism::MetadataWriteBack],
         },
@@ -121,12 +129,10 @@ impl Storey for ZeroLines {
     }
 
     fn figures(&self, out: &mut Figures) {
-        out.extend([
-            ("duplicate_writes", self.zeros as f64),
-            ("zero_writes_share", rate(self.zeros, self.writes)),
-            ("amt_hit_rate", self.cache.hit_rate()),
-            ("metadata_bytes_per_line", 64.0 / PER_LINE as f64),
-        ]);
+        out.put(&DUPLICATE_WRITES, self.zeros as f64);
+        out.put(&ZERO_WRITES_SHARE, rate(self.zeros, self.writes));
+        out.put(&AMT_HIT_RATE, self.cache.hit_rate());
+        out.put(&METADATA_BYTES_PER_LINE, 64.0 / PER_LINE as f64);
     }
 }
 

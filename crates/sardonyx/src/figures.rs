@@ -1,0 +1,175 @@
+//! Figures: what is counted, measured or derived of a run, each declared where it is counted, with its unit,
+//! the direction that is better and its meaning. Left out: how they are written, which the border does.
+
+use crate::units::{Energy, Time};
+
+crate::names::named! {
+    /// What a figure's value is of, and so its unit.
+    Quantity {
+        /// A number of things or of times.
+        Count = "",
+        /// A part of a whole, or one amount over another.
+        Ratio = "ratio",
+        /// Simulated time.
+        Nanoseconds = "ns",
+        /// Energy.
+        Nanojoules = "nJ",
+        /// Bytes.
+        Bytes = "bytes",
+        /// Time at a constant rate of wear.
+        Years = "years",
+        /// Things per second.
+        PerSecond = "1/s",
+    }
+}
+
+crate::names::named! {
+    /// Which direction of a figure is better, all else being equal.
+    Better {
+        /// Less of it.
+        Less = "less",
+        /// More of it.
+        More = "more",
+        /// Neither: it says what a run did.
+        Neither = "",
+    }
+}
+
+/// A figure.
+#[derive(Debug)]
+pub struct Figure {
+    /// Its name in results.
+    pub name: &'static str,
+    /// What it is about: a title of the page of metrics.
+    pub about: &'static str,
+    /// What its value is in.
+    pub unit: Quantity,
+    /// Which direction is better.
+    pub better: Better,
+    /// What it means, in a line.
+    pub meaning: &'static str,
+}
+
+/// Declares figures: what they are about; then for each its unit, the better direction, its name and what it
+/// means. `FIGURES` lists them.
+macro_rules! figures {
+    ($about:literal; $($figure:ident: $unit:ident $better:ident $name:literal, $meaning:literal;)+) => {
+        $(#[doc = $meaning]
+        pub static $figure: $crate::figures::Figure = $crate::figures::Figure {
+            name: $name,
+            about: $about,
+            unit: $crate::figures::Quantity::$unit,
+            better: $crate::figures::Better::$better,
+            meaning: $meaning,
+        };)+
+
+        /// The figures that are declared here.
+        pub const FIGURES: &[&$crate::figures::Figure] = &[$(&$figure),+];
+    };
+}
+pub(crate) use figures;
+
+/// A figure's value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// A whole number.
+    Count(u64),
+    /// Any other.
+    Real(f64),
+    /// Nobody knows, or it does not apply.
+    Absent,
+}
+
+impl Amount {
+    /// `part` of `whole`; of nothing it is absent.
+    pub fn share(part: f64, whole: f64) -> Amount {
+        if whole > 0.0 {
+            Amount::Real(part / whole)
+        } else {
+            Amount::Absent
+        }
+    }
+
+    /// As a number, if there is one.
+    pub fn number(self) -> Option<f64> {
+        match self {
+            Amount::Count(count) => Some(count as f64),
+            Amount::Real(real) => Some(real),
+            Amount::Absent => None,
+        }
+    }
+}
+
+impl From<u64> for Amount {
+    fn from(count: u64) -> Amount {
+        Amount::Count(count)
+    }
+}
+
+impl From<f64> for Amount {
+    fn from(real: f64) -> Amount {
+        Amount::Real(real)
+    }
+}
+
+impl From<Time> for Amount {
+    fn from(time: Time) -> Amount {
+        Amount::Real(time.ns())
+    }
+}
+
+impl From<Energy> for Amount {
+    fn from(energy: Energy) -> Amount {
+        Amount::Real(energy.nj())
+    }
+}
+
+impl<T: Into<Amount>> From<Option<T>> for Amount {
+    fn from(value: Option<T>) -> Amount {
+        value.map_or(Amount::Absent, Into::into)
+    }
+}
+
+/// Figures with their values, in the order in which they were put in.
+#[derive(Clone, Debug, Default)]
+pub struct Figures(Vec<(&'static Figure, Amount)>);
+
+impl Figures {
+    /// One more.
+    pub fn put(&mut self, figure: &'static Figure, value: impl Into<Amount>) {
+        self.0.push((figure, value.into()));
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Figure, Amount)> {
+        self.0.iter().copied()
+    }
+
+    /// All of `other` as well.
+    pub fn append(&mut self, mut other: Figures) {
+        self.0.append(&mut other.0);
+    }
+
+    /// The value of `figure`; absent if nobody has put it in.
+    pub fn of(&self, figure: &'static Figure) -> Amount {
+        self.named(figure.name)
+    }
+
+    /// The value of the figure of that name, likewise.
+    pub fn named(&self, name: &str) -> Amount {
+        let found = self.iter().find(|(known, _)| known.name == name);
+        found.map_or(Amount::Absent, |(_, value)| value)
+    }
+}
+
+impl PartialEq for Figures {
+    fn eq(&self, other: &Figures) -> bool {
+        let names = |figures: &Figures| -> Vec<_> {
+            figures
+                .iter()
+                .map(|(known, value)| (known.name, value))
+                .collect()
+        };
+        names(self) == names(other)
+    }
+}
