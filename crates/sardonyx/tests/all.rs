@@ -23,6 +23,7 @@ mod guarded;
 mod hardware_log;
 mod merge_kernel;
 mod nvmain;
+mod observers;
 mod reference;
 mod rooms;
 mod sca_timelines;

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use sardonyx::audit::{Rule, audit};
 use sardonyx::config::Machine;
-use sardonyx::engine::log::{Command, CommandKind as Kind};
 use sardonyx::medium::params::MediumParams;
+use sardonyx::plan::command::{Command, CommandKind as Kind};
 use sardonyx_splitmix::SplitMix64;
 
 #[derive(Clone, Default)]

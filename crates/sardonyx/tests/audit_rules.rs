@@ -2,8 +2,8 @@
 //! them, and for every rule a log that breaks it in one place is caught and the rule named.
 use sardonyx::audit::{Rule, Violation, audit};
 use sardonyx::config::Machine;
-use sardonyx::engine::log::{Command, CommandKind};
 use sardonyx::medium::params::MediumParams;
+use sardonyx::plan::command::{Command, CommandKind};
 
 /// DDR4-2400 on two channels with an array write and a link: every term of the equations counts.
 fn mixed() -> MediumParams {

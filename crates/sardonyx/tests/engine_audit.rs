@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use sardonyx::audit::audit;
 use sardonyx::config::Machine;
-use sardonyx::engine::log::Command;
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::mapping::{Field, Mapping};
 use sardonyx::medium::params::{
     EngineParams, Geometry, GroupMerging, PagePolicy, Queues, Scheduler, Timing, Unit,
 };
+use sardonyx::plan::command::{Command, CommandLog};
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
 use sardonyx::stats::{Cause, Kind, Ledger};
 use sardonyx::units::Time;
@@ -292,7 +292,7 @@ struct Ran {
 
 fn run(params: &EngineParams, ops: &[Op], places: &[Place]) -> Ran {
     let mut engine = Engine::new(params);
-    engine.keep_log();
+    engine.observe(CommandLog::default());
     let mut plain = Plain::default();
     let mut steps: Vec<Step> = Vec::new();
     let mut answers = Vec::new();
@@ -357,7 +357,10 @@ fn run(params: &EngineParams, ops: &[Op], places: &[Place]) -> Ran {
     assert_eq!(engine.image().wear().writes, total.medium_writes);
     Ran {
         ledger: engine.ledger().clone(),
-        log: engine.take_log(),
+        log: engine
+            .take::<CommandLog>()
+            .expect("it listens")
+            .by_channel(),
         answers,
     }
 }

@@ -7,7 +7,7 @@ use sardonyx::config::Machine;
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::params::{EngineParams, GroupMerging, Unit};
-use sardonyx::plan::journal::Event;
+use sardonyx::plan::journal::{Event, Journal};
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
 use sardonyx::stats::{Cause, Kind, Purpose};
 use sardonyx::units::Time;
@@ -311,7 +311,7 @@ fn rule_5_a_group_merges_by_member_where_the_medium_says_so_and_at_one_instant_s
         Stored::at(pause(plan, 1))
     });
     times(&mut engine, 1);
-    engine.keep_journal();
+    engine.observe(Journal::default());
     for (tag, line) in [0, 1].into_iter().enumerate() {
         request(&mut engine, Kind::Write, tag as u64, |plan| {
             pair_of(plan, [line, 100], 1 << line)
@@ -335,7 +335,7 @@ fn rule_5_a_group_merges_by_member_where_the_medium_says_so_and_at_one_instant_s
     assert_eq!(engine.answers().count(), 0);
     assert_eq!(engine.service(Kind::Write).short_cuts, 3);
     engine.run_to_rest();
-    let journal = engine.take_journal().expect("one is kept");
+    let journal = engine.take::<Journal>().expect("one is kept");
     let groups = journal.events.iter().filter_map(|(_, event)| match event {
         Event::Ready { count, .. } => Some(*count),
         _ => None,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use sardonyx::audit::audit;
 use sardonyx::config::Machine;
-use sardonyx::engine::log::CommandKind;
 use sardonyx::machine::{Outcome, RunError, System};
+use sardonyx::plan::command::{CommandKind, CommandLog};
 use sardonyx::stats::Cause;
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
 
@@ -54,11 +54,15 @@ fn writes_by_cause_are_those_of_the_command_log() {
     for design in DESIGNS {
         for known in workload::all() {
             let mut system = system(design, &[], &spec(known.name, 128, 60), 4);
-            system.memory().keep_log();
+            system.memory().observe(CommandLog::default());
             let outcome = system
                 .run(&mut |_| true)
                 .unwrap_or_else(|error| panic!("{design}: {error}"));
-            let log = system.memory().take_log();
+            let log = system
+                .memory()
+                .take::<CommandLog>()
+                .expect("it listens")
+                .by_channel();
             let machine = Machine::load("sca", &[] as &[(&str, &str)]).unwrap();
             let summary = audit(&machine.engine.medium, &log)
                 .unwrap_or_else(|broken| panic!("{design}: {broken}"));
@@ -113,10 +117,14 @@ fn buckets_come_back_in_the_order_that_is_chosen() {
         let lines = |reuse| {
             let chosen = [("log.reuse", reuse), ("log.buckets", "8")];
             let mut system = system(design, &chosen, &spec("array-swap", 64, 50), 1);
-            system.memory().keep_log();
+            system.memory().observe(CommandLog::default());
             let outcome = system.run(&mut |_| true);
             outcome.unwrap_or_else(|error| panic!("{design}: {error}"));
-            let log = system.memory().take_log();
+            let log = system
+                .memory()
+                .take::<CommandLog>()
+                .expect("it listens")
+                .by_channel();
             let written = log.iter().filter_map(|command| match command.kind {
                 CommandKind::Write { .. } => Some(command.place),
                 _ => None,

@@ -5,6 +5,7 @@ use sardonyx::config::Machine;
 use sardonyx::engine::{Answer, Engine, Request};
 use sardonyx::line::{Place, ZERO_LINE};
 use sardonyx::medium::params::EngineParams;
+use sardonyx::plan::command::CommandLog;
 use sardonyx::plan::{At, Step, Stored};
 use sardonyx::stats::Kind;
 use sardonyx::units::Time;
@@ -42,7 +43,7 @@ fn admit(engine: &mut Engine, kind: Kind, place: Place, tag: u64, now: Time) {
 /// `a_cycle` in a memory cycle; gives for each the cycle of its completion less 200.
 fn run(requests: &[(Kind, Place)], a_cycle: usize) -> (Engine, Vec<u64>) {
     let mut engine = Engine::new(&params());
-    engine.keep_log();
+    engine.observe(CommandLog::default());
     let start = Time::from_ps(200 * CLOCK);
     let mut done = vec![0; requests.len()];
     let (mut next, mut taken) = (0, (0, 0));
@@ -122,11 +123,14 @@ fn eight_reads_one_a_bank() {
     let reads: Vec<_> = (0..8).map(|bank| (Kind::Read, place(0, bank, 0))).collect();
     let (mut engine, done) = run(&reads, usize::MAX);
     assert_eq!(done.iter().max(), Some(&78));
-    let log = engine.take_log();
+    let log = engine
+        .take::<CommandLog>()
+        .expect("it listens")
+        .by_channel();
     let activates = log.iter().filter(|command| {
         matches!(
             command.kind,
-            sardonyx::engine::log::CommandKind::Activate { .. }
+            sardonyx::plan::command::CommandKind::Activate { .. }
         )
     });
     let cycles: Vec<u64> = activates.map(|command| command.cycle).collect();

@@ -97,7 +97,7 @@ impl Rig {
         let clock = self.machine.engine.medium.timing.clock.ps();
         let start = (self.engine.now().ps() / clock + 10_000) * clock;
         let now = Time::from_ps(start);
-        self.engine.keep_journal();
+        self.engine.observe(Journal::default());
         for (tag, op) in ops.iter().enumerate() {
             let request = Request {
                 arrival: now,
@@ -121,7 +121,7 @@ impl Rig {
         for answer in self.engine.answers() {
             done[answer.request.tag as usize] = answer.at.ps() - start;
         }
-        let journal = self.engine.take_journal().expect("it was kept");
+        let journal = self.engine.take::<Journal>().expect("it was kept");
         (done, accepted(&journal, start))
     }
 }

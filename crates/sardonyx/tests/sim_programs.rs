@@ -8,7 +8,7 @@ use sardonyx::line::{Logical, Virtual};
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{Batch, OpKind, OpSource, Outcome, Phase, RunError, System, Warmup};
 use sardonyx::memory::Memory;
-use sardonyx::plan::journal::Event;
+use sardonyx::plan::journal::{Event, Journal};
 use sardonyx::trace::{GapUnit, Level, Op, Provenance, Record, Source, TraceWriter};
 use sardonyx::units::Time;
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
@@ -192,7 +192,7 @@ fn play(machine: &Machine, design: &str, make: impl Fn(&mut Batch)) -> Vec<Time>
     let given = false;
     let list = Box::new(List { batch, given }) as Box<dyn OpSource>;
     let mut memory = Memory::new(machine, design).unwrap();
-    memory.keep_journal();
+    memory.observe(Journal::default());
     let system = System::of_programs(machine, memory, vec![list], Warmup::Requests(0)).unwrap();
     let journal = system.record().unwrap();
     let marks = journal

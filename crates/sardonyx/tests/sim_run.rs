@@ -6,6 +6,7 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs;
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{Outcome, RunError};
+use sardonyx::plan::command::CommandLog;
 use sardonyx::stats::Cause;
 use sardonyx::trace::{Source, Spec, Synth};
 
@@ -32,9 +33,13 @@ fn run(machine: &Machine, design: &str, warmup: u64) -> Outcome {
     };
     let sources = vec![source(), source()];
     let mut system = recordings::system(machine, design, sources, options).expect("a run");
-    system.memory().keep_log();
+    system.memory().observe(CommandLog::default());
     let outcome = system.run(&mut |_| true).expect("an outcome");
-    let log = system.memory().take_log();
+    let log = system
+        .memory()
+        .take::<CommandLog>()
+        .expect("it listens")
+        .by_channel();
     let summary = audit(&machine.engine.medium, &log)
         .unwrap_or_else(|violation| panic!("{design}: {violation}"));
     if warmup == 0 {

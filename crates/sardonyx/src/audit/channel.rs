@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use super::pairs::{demands, horizon};
 use super::{Logged, Rule, Violation, alone};
-use crate::engine::log::{Command, CommandKind};
 use crate::medium::params::{MediumParams, Timing};
+use crate::plan::command::{Command, CommandKind};
 
 /// Refreshes of a rank that may be put off.
 const POSTPONED: u64 = 8;

@@ -10,9 +10,9 @@ pub use rule::Rule;
 
 use std::fmt;
 
-use crate::engine::log::{Command, CommandKind};
 use crate::medium::mapping::Field;
 use crate::medium::params::{Geometry, MediumParams};
+use crate::plan::command::{Command, CommandKind};
 use channel::Channel;
 
 /// What an audit that found no fault has looked at.

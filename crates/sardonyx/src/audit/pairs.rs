@@ -2,8 +2,8 @@
 //! them, so each equation can be read on its own.
 
 use super::Rule;
-use crate::engine::log::{Command, CommandKind};
 use crate::medium::params::Timing;
+use crate::plan::command::{Command, CommandKind};
 
 /// A distance that no equation below exceeds: all terms together, whatever their sign, doubled for
 /// those that appear twice.

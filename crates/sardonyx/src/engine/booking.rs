@@ -42,6 +42,12 @@ impl Requests {
         }
     }
 
+    /// The number that the next request gets.
+    pub fn upcoming(&self) -> u32 {
+        let fresh = self.table.len() as u32;
+        self.free.last().copied().unwrap_or(fresh)
+    }
+
     #[inline]
     pub fn get(&self, index: u32) -> &Request {
         &self.table[index as usize].request
@@ -57,11 +63,15 @@ impl Engine {
             self.plan.steps.get_mut(entry.first).kept = false;
         }
         self.read_answered |= entry.request.kind == Kind::Read;
-        self.answers.push(Answer {
+        let answer = Answer {
             request: entry.request,
             admitted: Time::from_ps(entry.admitted),
             at: self.now(),
-        });
+        };
+        self.answers.push(answer);
+        if self.plan.observers.any() {
+            self.plan.observers.tell(|one| one.answered(index, &answer));
+        }
         if entry.request.counted {
             self.book(critical, &entry);
         }

@@ -5,11 +5,11 @@
 //! policy is [`Channel::act`], top to bottom.
 
 use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
-use super::log::{Command, CommandKind};
 use super::queue::{Entry, Lists, NONE};
 use crate::line::Place;
 use crate::medium::mapping::Decoder;
 use crate::medium::params::{MediumParams, PagePolicy, Queues, Scheduler};
+use crate::plan::command::{Command, CommandKind};
 use crate::plan::steps::Step;
 
 /// No cycle at all.
@@ -83,7 +83,7 @@ pub(crate) struct Channel {
     turn: u32,
     /// The cycle in which it acts next, for the engine.
     pub next_act: u64,
-    pub log: Option<Vec<Command>>,
+    pub issued: Option<Vec<Command>>,
 }
 
 impl Channel {
@@ -108,7 +108,7 @@ impl Channel {
             turn: 0,
             next_act: NEVER,
             banks,
-            log: None,
+            issued: None,
         }
     }
 
@@ -376,13 +376,13 @@ impl Channel {
         let row = access.row;
         if command == PRE {
             self.banks.precharge(bank, cycle);
-            self.write_log(bank, cycle, CommandKind::Precharge, 0, 0);
+            self.note(bank, cycle, CommandKind::Precharge, 0, 0);
             return None;
         }
         if command == ACT {
             let column = column(access.direction);
             self.banks.activate(bank, cycle, column);
-            self.write_log(bank, cycle, CommandKind::Activate { row }, 0, 0);
+            self.note(bank, cycle, CommandKind::Activate { row }, 0, 0);
             return None;
         }
         let closes = self.queues.page == PagePolicy::Closed
@@ -405,7 +405,7 @@ impl Channel {
                 auto_precharge,
             },
         };
-        self.write_log(bank, cycle, kind, access.place, done);
+        self.note(bank, cycle, kind, access.place, done);
         Some(Issued { access, done })
     }
 
@@ -428,16 +428,16 @@ impl Channel {
                     }
                 }
             }
-            self.write_log(bank, at, kind, 0, 0);
+            self.note(bank, at, kind, 0, 0);
         }
     }
 
     #[inline]
-    fn write_log(&mut self, bank: usize, cycle: u64, kind: CommandKind, place: u64, done: u64) {
+    fn note(&mut self, bank: usize, cycle: u64, kind: CommandKind, place: u64, done: u64) {
         let per_rank = self.banks.per_rank();
         let channel = self.index;
-        if let Some(log) = &mut self.log {
-            log.push(Command {
+        if let Some(issued) = &mut self.issued {
+            issued.push(Command {
                 cycle,
                 channel,
                 rank: (bank / per_rank) as u32,

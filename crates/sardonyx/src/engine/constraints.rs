@@ -3,8 +3,8 @@
 //! follows the data in its bank only). `docs/timing.md` lists them; the auditor re-checks them.
 
 use super::channel::NEVER;
-use super::log::CommandKind;
 use crate::medium::params::{MAX_BANKS, MediumParams, Timing};
+use crate::plan::command::CommandKind;
 
 pub(crate) const PRE: usize = 0;
 pub(crate) const ACT: usize = 1;

@@ -5,6 +5,7 @@ use super::channel::{Slots, Transaction};
 use super::{Acceptance, Engine};
 use crate::line::Place;
 use crate::mechanisms::Mechanism;
+use crate::plan::journal::Write;
 use crate::plan::steps::{Action, Critical, Notify, State, Step};
 use crate::stats::{Kind, Purpose};
 use crate::units::Time;
@@ -33,7 +34,7 @@ impl Engine {
 
     /// Finishes one step. Steps that become ready wait in `ready`.
     pub(super) fn end(&mut self, step: Step) {
-        if self.plan.journal.is_some() {
+        if self.plan.observers.closely() {
             self.note_end(step, self.plan.steps.get(step).action);
         }
         let record = self.plan.steps.get(step);
@@ -70,6 +71,12 @@ impl Engine {
         let index = record.request;
         if notify & (Notify::LEAVE | Notify::ACCEPTANCE) != 0 {
             self.in_ingress -= 1;
+            if self.plan.observers.any() {
+                let (now, request) = (self.now(), *self.requests.get(index));
+                self.plan
+                    .observers
+                    .tell(|one| one.accepted(now, index, &request));
+            }
         }
         if notify & Notify::ACCEPTANCE != 0 {
             let request = self.requests.get(index);
@@ -93,32 +100,37 @@ impl Engine {
 
     #[cold]
     pub(super) fn note_end(&mut self, step: Step, action: Action) {
-        let now = Time::from_ps(self.now);
-        let journal = self.plan.journal.as_mut().expect("a journal is kept");
-        match action {
-            Action::Store => journal.done(now, Step(step.0 - 1)),
-            Action::Join => journal.on_chip(now, step),
-            Action::Notify => journal.left(now, step),
+        let now = self.now();
+        self.plan.observers.tell(|one| match action {
+            Action::Store => one.done(now, step.0 - 1),
+            Action::Join | Action::Notify => one.ended(now, step),
             _ => {}
-        }
+        });
     }
 
+    /// The write of step `accept` is in the persistence domain, merged with the queued one of step `into`.
     #[cold]
     pub(super) fn note_ready(&mut self, accept: Step, into: Option<Step>) {
-        let now = Time::from_ps(self.now);
-        let record = self.plan.steps.get(accept);
-        let payload = self.plan.contents.overlay.payload(record.link as u32);
-        let journal = self.plan.journal.as_mut().expect("a journal is kept");
-        journal.ready(now, accept, Place(record.place), payload, into);
+        let now = self.now();
+        let write = Write {
+            merged_into: into.map(|step| step.0),
+            ..self.noted(accept, accept)
+        };
+        self.plan.observers.tell(|one| one.ready(now, &write));
     }
 
     #[cold]
     pub(super) fn note_begun(&mut self, store: Step) {
-        let now = Time::from_ps(self.now);
-        let record = self.plan.steps.get(store);
+        let now = self.now();
+        let write = self.noted(Step(store.0 - 1), store);
+        self.plan.observers.tell(|one| one.begun(now, &write));
+    }
+
+    /// The write that was accepted with step `accept`, with the bytes that `step` has.
+    fn noted(&self, accept: Step, step: Step) -> Write {
+        let record = self.plan.steps.get(step);
         let payload = self.plan.contents.overlay.payload(record.link as u32);
-        let journal = self.plan.journal.as_mut().expect("a journal is kept");
-        journal.begun(now, Step(store.0 - 1), Place(record.place), payload);
+        Write::new(accept.0, Place(record.place), payload)
     }
 
     /// Starts a ready step, or makes it wait for a slot.
@@ -240,6 +252,9 @@ impl Engine {
         self.now = outcome.cycle * clock;
         (self.cycle, self.cycle_began) = (outcome.cycle, self.now);
         self.heads.set_act(index, next.saturating_mul(clock));
+        if self.plan.observers.any() {
+            self.tell_commands(index);
+        }
         if let Some(issued) = outcome.issued {
             let source = self.channels.len() * issued.access.direction + index;
             self.issued(&issued.access, issued.done * clock, source);
@@ -256,8 +271,17 @@ impl Engine {
         }
     }
 
+    /// Tells the observers of the commands that a channel has issued.
+    #[cold]
+    pub(super) fn tell_commands(&mut self, index: usize) {
+        let issued = self.channels[index].issued.as_mut();
+        for command in issued.into_iter().flat_map(|commands| commands.drain(..)) {
+            self.plan.observers.tell(|one| one.command(&command));
+        }
+    }
+
     pub(super) fn issued(&mut self, access: &Transaction, done: u64, source: usize) {
-        if self.plan.journal.is_some() && access.direction == Kind::Write as usize {
+        if self.plan.observers.closely() && access.direction == Kind::Write as usize {
             self.note_begun(access.step);
         }
         let record = self.plan.steps.get(access.step);

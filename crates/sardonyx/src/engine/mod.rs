@@ -9,7 +9,6 @@ pub(crate) mod channel;
 mod constraints;
 mod executing;
 mod heads;
-pub mod log;
 mod queue;
 pub(crate) mod slots;
 
@@ -22,7 +21,8 @@ use crate::medium::image::Image;
 use crate::medium::mapping::Decoder;
 use crate::medium::params::{EngineParams, Unit};
 use crate::plan::delays::Delays;
-use crate::plan::journal::Journal;
+use crate::plan::observe::{Observer, Observers};
+pub use crate::plan::request::{Answer, Request};
 use crate::plan::steps::{Action, Notify, Step};
 use crate::plan::{Plan, Stored, Timer};
 use crate::stats::{Cause, Kind, Ledger, Purpose};
@@ -31,33 +31,6 @@ use booking::Requests;
 use channel::{Channel, NEVER};
 use heads::{Head, Heads};
 use slots::Waiting;
-
-/// A request as the ingress sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Request {
-    /// When the core presented it.
-    pub arrival: Time,
-    /// Number of the core that made the request.
-    pub core: u32,
-    /// The core's own name for it.
-    pub tag: u64,
-    /// Read or write.
-    pub kind: Kind,
-    /// Whether its latency is booked (not during a warm-up).
-    pub counted: bool,
-}
-
-/// A request that has been answered.
-#[derive(Clone, Copy, Debug)]
-pub struct Answer {
-    /// The request.
-    pub request: Request,
-    /// When it left the core and entered the ingress: its latency counts from its arrival, which may be
-    /// earlier.
-    pub admitted: Time,
-    /// When it was answered (a read) or done (a write).
-    pub at: Time,
-}
 
 /// A request admitted by [`Engine::admit_announced`] is accepted: what it wrote is in the persistence
 /// domain. A write of a group is accepted with its group.
@@ -205,19 +178,23 @@ impl Engine {
     ) {
         self.now = self.now.max(now.ps());
         let first = self.plan.steps.upcoming();
-        let handled = self.plan.journal.as_ref().map_or(0, |j| j.handled.len());
+        if self.plan.observers.any() {
+            let (now, number) = (self.now(), self.requests.upcoming());
+            let observers = &mut self.plan.observers;
+            observers.tell(|one| one.admitted(now, number, &request));
+        }
         let stored = self.plan(handle);
         let last = Step(self.plan.steps.upcoming().0 - 1);
         let index = self.requests.add(request, self.now, first, last);
         if first <= last {
             self.plan.steps.get_mut(first).kept = true;
         }
-        if self.plan.journal.is_none() && self.can_notify(first, stored) {
+        if !self.plan.observers.closely() && self.can_notify(first, stored) {
             self.notify_at(stored.accepted, index, leave);
             self.notify_at(stored.done, index, Notify::ANSWER);
             self.in_ingress += 1;
         } else {
-            self.add_notify_steps(stored, index, leave, handled);
+            self.add_notify_steps(stored, index, leave);
         }
         self.start_fresh();
     }
@@ -242,7 +219,7 @@ impl Engine {
     }
 
     /// Adds steps that only say that the request leaves the ingress and that it is answered.
-    fn add_notify_steps(&mut self, stored: Stored, index: u32, leave: u8, handled: usize) {
+    fn add_notify_steps(&mut self, stored: Stored, index: u32, leave: u8) {
         let Stored { accepted, done } = stored;
         let purpose = Purpose::of(Cause::Data);
         let mut step = |after, notify| {
@@ -257,9 +234,7 @@ impl Engine {
         // Steps that wait for the same step start in the order of creation; the answer comes last.
         let left = step([accepted, Step::PAST, Step::PAST], leave);
         step([done, accepted, Step::PAST], Notify::ANSWER);
-        if let Some(journal) = &mut self.plan.journal {
-            journal.handled_until(handled, left);
-        }
+        self.plan.observers.tell(|one| one.leaves_with(left));
         self.in_ingress += 1;
     }
 
@@ -512,37 +487,33 @@ impl Engine {
         self.plan.contents.image.forget_wear();
     }
 
-    /// Keeps a journal from now on.
-    pub fn keep_journal(&mut self) {
-        self.plan.journal = Some(Box::default());
-    }
-
-    /// The journal being kept, for the program's marks.
-    pub fn journal(&mut self) -> Option<&mut Journal> {
-        self.plan.journal.as_deref_mut()
-    }
-
-    /// Ends the journal and returns it.
-    pub fn take_journal(&mut self) -> Option<Box<Journal>> {
-        self.plan.journal.take()
-    }
-
-    /// Keeps a log of all commands from now on.
-    pub fn keep_log(&mut self) {
+    /// `observer` listens from now on.
+    pub fn observe(&mut self, observer: impl Observer) {
+        self.plan.observers.add(Box::new(observer));
         for channel in &mut self.channels {
-            channel.log = Some(Vec::new());
+            channel.issued = Some(Vec::new());
         }
     }
 
-    /// The log of all channels, one after the other.
-    pub fn take_log(&mut self) -> Vec<log::Command> {
+    /// Those who listen, if anybody does.
+    #[inline]
+    pub fn observers(&mut self) -> Option<&mut Observers> {
+        Some(&mut self.plan.observers).filter(|observers| observers.any())
+    }
+
+    /// Ends the listening of an observer and gives it, when it has been told of all commands until now.
+    pub fn take<T: Observer>(&mut self) -> Option<Box<T>> {
         let cycle = self.now / self.params.medium.timing.clock.ps();
-        for channel in &mut self.channels {
-            channel.refresh(cycle); // an idle channel has not yet made up for its refreshes
+        for index in 0..self.channels.len() {
+            self.channels[index].refresh(cycle); // an idle channel has not yet made up for its refreshes
+            self.tell_commands(index);
         }
-        let channels = self.channels.iter_mut();
-        channels
-            .flat_map(|c| c.log.take().unwrap_or_default())
-            .collect()
+        let taken = self.plan.observers.take();
+        if !self.plan.observers.any() {
+            for channel in &mut self.channels {
+                channel.issued = None;
+            }
+        }
+        taken
     }
 }

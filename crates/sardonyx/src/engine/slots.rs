@@ -94,7 +94,7 @@ impl Engine {
             self.enqueue(step, slots, sequence);
             return;
         }
-        if self.plan.journal.is_some() {
+        if self.plan.observers.closely() {
             self.note_ready(step, None);
         }
         let store = Step(step.0 + 1);
@@ -223,15 +223,16 @@ impl Engine {
     /// Accepts each member, all at one instant.
     fn accept_group(&mut self, group: u32, accept: impl Fn(&mut Engine, Step)) {
         let whole = !planted(Fault::GroupTakenApart);
-        if let Some(journal) = self.plan.journal.as_mut().filter(|_| whole) {
-            journal.open_group();
+        let told = whole && self.plan.observers.closely();
+        if told {
+            self.plan.observers.tell(|one| one.open_group());
         }
         for member in std::mem::take(&mut self.plan.groups[group as usize - 1]) {
             accept(self, member);
         }
         let now = self.now();
-        if let Some(journal) = self.plan.journal.as_mut().filter(|_| whole) {
-            journal.close_group(now);
+        if told {
+            self.plan.observers.tell(|one| one.close_group(now));
         }
     }
 
@@ -285,7 +286,7 @@ impl Engine {
 
     /// Merges the write of `accept` with the queued one of `target`.
     fn merge(&mut self, accept: Step, target: Step) {
-        if self.plan.journal.is_some() {
+        if self.plan.observers.closely() {
             self.note_ready(accept, Some(Step(target.0 - 1)));
         }
         let (record, old) = (*self.plan.steps.get(accept), *self.plan.steps.get(target));

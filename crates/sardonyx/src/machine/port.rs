@@ -322,29 +322,26 @@ impl Port {
     /// `core` has stored into the line of `hit`.
     #[inline]
     pub fn stored(&mut self, line: Logical, hit: Hit, at: Time) {
-        if let Some(journal) = self.memory.journal() {
+        if let Some(observers) = self.memory.observers() {
             self.marked_store = self.caches.is_atomic(hit);
             let persist = match self.marked_store {
                 true => Persist::CounterAtomic,
                 false => Persist::Relaxed,
             };
-            let data = *self.caches.line(hit);
-            journal.store(
-                at,
-                journal::Stored {
-                    line,
-                    data,
-                    persist,
-                },
-            );
+            let stored = journal::Stored {
+                line,
+                data: *self.caches.line(hit),
+                persist,
+            };
+            observers.tell(|one| one.stored(at, &stored));
         }
     }
 
     /// A fence of `core` has passed: all that the core had flushed is in the persistence domain.
     pub fn fenced(&mut self, core: usize, at: Time) {
         self.fences += 1;
-        if let Some(journal) = self.memory.journal() {
-            journal.mark(at, core as u32, journal::Mark::Fence);
+        if let Some(observers) = self.memory.observers() {
+            observers.tell(|one| one.marked(at, core as u32, journal::Mark::Fence));
         }
     }
 
@@ -355,13 +352,13 @@ impl Port {
         if mark.phase == Phase::Committed {
             self.committed[core] = number;
         }
-        if let Some(journal) = self.memory.journal() {
+        if let Some(observers) = self.memory.observers() {
             let mark = match mark.phase {
                 Phase::Begin => journal::Mark::Begin(number),
                 Phase::Committing => journal::Mark::Committing(number),
                 Phase::Committed => journal::Mark::Committed(number),
             };
-            journal.mark(at, core as u32, mark);
+            observers.tell(|one| one.marked(at, core as u32, mark));
         }
     }
 
@@ -530,8 +527,8 @@ impl Port {
     }
 
     fn exercise(&mut self, mechanism: Mechanism) {
-        if let Some(journal) = self.memory.journal() {
-            journal.exercised.count(mechanism);
+        if let Some(observers) = self.memory.observers() {
+            observers.tell(|one| one.used(mechanism));
         }
     }
 

@@ -131,7 +131,7 @@ impl<'s> System<'s> {
         self
     }
 
-    /// The memory, for its log and its journal.
+    /// The memory, for who listens to it.
     pub fn memory(&mut self) -> &mut Memory {
         &mut self.port.memory
     }
@@ -192,10 +192,10 @@ impl<'s> System<'s> {
     /// A source is broken further on.
     ///
     /// # Panics
-    /// If the engine keeps no journal.
+    /// If no journal listens.
     pub fn record(mut self) -> Result<Box<Journal>, RunError> {
         self.play(&mut |_| true)?;
-        Ok(self.port.memory.take_journal().expect("one was kept"))
+        Ok(self.port.memory.take().expect("one listens"))
     }
 
     fn play(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<(), RunError> {

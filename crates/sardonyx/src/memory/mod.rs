@@ -7,13 +7,13 @@
 use crate::config::Machine;
 use crate::controller::designs::{self, UnknownDesign};
 use crate::controller::{Class, Controller, Figures, Write};
-use crate::engine::log::Command;
 use crate::engine::{Acceptance, Answer, Engine, Request, Service};
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::plan::journal::Journal;
+use crate::plan::observe::{Observer, Observers};
 use crate::plan::{At, Plan, Step, Stored};
 use crate::stats::{Kind, Ledger};
 use crate::units::Time;
@@ -213,7 +213,7 @@ impl Memory {
         delays: u64,
     ) -> Memory {
         let mut engine = Engine::with_image(&machine.engine, image);
-        engine.keep_journal();
+        engine.observe(Journal::default());
         engine.hold_back(delays);
         engine.background(|plan| {
             controller.recover(plan);
@@ -283,29 +283,19 @@ impl Memory {
         self.engine.image()
     }
 
-    /// Keeps a journal from now on.
-    pub fn keep_journal(&mut self) {
-        self.engine.keep_journal();
+    /// `observer` listens from now on.
+    pub fn observe(&mut self, observer: impl Observer) {
+        self.engine.observe(observer);
     }
 
-    /// The journal being kept, for the program's marks.
+    /// Those who listen, if anybody does.
     #[inline]
-    pub fn journal(&mut self) -> Option<&mut Journal> {
-        self.engine.journal()
+    pub fn observers(&mut self) -> Option<&mut Observers> {
+        self.engine.observers()
     }
 
-    /// Ends the journal and returns it.
-    pub fn take_journal(&mut self) -> Option<Box<Journal>> {
-        self.engine.take_journal()
-    }
-
-    /// Keeps a log of all commands from now on.
-    pub fn keep_log(&mut self) {
-        self.engine.keep_log();
-    }
-
-    /// The log of all channels, one after the other.
-    pub fn take_log(&mut self) -> Vec<Command> {
-        self.engine.take_log()
+    /// Ends the listening of an observer and gives it.
+    pub fn take<T: Observer>(&mut self) -> Option<Box<T>> {
+        self.engine.take()
     }
 }

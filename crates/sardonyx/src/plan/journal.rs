@@ -1,15 +1,17 @@
 //! The journal: one total order of everything that a power cut could fall between. A cut is a
-//! *position* in it, never a second run of the engine; `crash` reads it. Costs nothing when off.
+//! *position* in it, never a second run of the engine; `crash` reads it.
 //!
-//! Not a log of commands (that is [`crate::engine::log`]): only what changes which bytes survive, and what
+//! Not a log of commands (that is [`super::command`]): only what changes which bytes survive, and what
 //! the program could have relied on.
 
 use rustc_hash::FxHashMap;
 
+use super::observe::Observer;
 use super::overlay::Payload;
+use super::request::Request;
 use super::steps::Step;
 use crate::line::{Class, Line, Logical, Persist, Place};
-use crate::mechanisms::Exercised;
+use crate::mechanisms::{Exercised, Mechanism};
 use crate::units::Time;
 
 /// A write of the medium, or a change of an on-chip line that has a place in it.
@@ -30,7 +32,7 @@ pub struct Write {
 }
 
 impl Write {
-    pub(super) fn new(order: u64, place: Place, payload: &Payload) -> Write {
+    pub(crate) fn new(order: u64, place: Place, payload: &Payload) -> Write {
         Write {
             order,
             place,
@@ -66,7 +68,7 @@ pub struct OnChip {
 }
 
 /// A line that was encrypted, as the design says: what the auditor of pairs needs to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// The write's [`Write::order`].
     pub order: u64,
@@ -190,7 +192,9 @@ pub struct Journal {
     /// The group that is being accepted.
     group: Option<u32>,
     /// On-chip changes that have not happened yet, by the step that says they have.
-    pub(crate) pending: FxHashMap<u64, OnChip>,
+    pending: FxHashMap<u64, OnChip>,
+    /// The first write that the controller was asked for in the request under way.
+    presented: Option<u32>,
     /// Write requests not yet accepted, by their leaving step.
     leaving: FxHashMap<u64, u32>,
 }
@@ -231,84 +235,111 @@ impl Journal {
         events.flat_map(|((_, event), at)| self.accepted_by(*event).iter().map(move |w| (at, w)))
     }
 
-    /// A program's mark.
-    pub fn mark(&mut self, now: Time, core: u32, mark: Mark) {
-        self.events.push((now, Event::Mark { core, mark }));
+    /// Forgets what was asked for, written and encrypted; the counts of mechanisms stay.
+    pub(crate) fn forget(&mut self) {
+        self.handled.clear();
+        self.logged.clear();
+        self.events.clear();
+        self.sealed.clear();
+        self.pending.clear();
+        self.presented = None;
+    }
+}
+
+impl Observer for Journal {
+    fn closely(&self) -> bool {
+        true
     }
 
-    /// A store is in the cache hierarchy.
-    pub fn store(&mut self, now: Time, stored: Stored) {
-        self.events
-            .push((now, Event::Store(self.stores.len() as u32)));
-        self.stores.push(stored);
+    fn admitted(&mut self, _now: Time, _number: u32, _request: &Request) {
+        self.presented = None;
     }
 
-    /// The write handled since there were `before` of them leaves the ingress with `leave`.
-    pub(crate) fn handled_until(&mut self, before: usize, leave: Step) {
-        if self.handled.len() > before {
-            self.leaving.insert(leave.0, before as u32);
+    fn used(&mut self, mechanism: Mechanism) {
+        self.exercised.count(mechanism);
+    }
+
+    fn handled(&mut self, handled: Handled) {
+        self.presented.get_or_insert(self.handled.len() as u32);
+        self.handled.push(handled);
+    }
+
+    fn leaves_with(&mut self, leave: Step) {
+        if let Some(first) = self.presented.take() {
+            self.leaving.insert(leave.0, first);
         }
     }
 
-    /// Until [`Journal::close_group`] all accepted writes are of one event.
-    pub(crate) fn open_group(&mut self) {
+    fn sealed(&mut self, sealed: Sealed) {
+        self.sealed.push(sealed);
+    }
+
+    fn logged(&mut self, logged: Logged) {
+        self.logged.push(logged);
+    }
+
+    fn locked(&mut self, now: Time, line: Logical) {
+        self.events.push((now, Event::Locked(line)));
+    }
+
+    fn changes(&mut self, step: Step, change: OnChip) {
+        self.pending.insert(step.0, change);
+    }
+
+    fn open_group(&mut self) {
         self.group = Some(self.writes.len() as u32);
     }
 
-    pub(crate) fn close_group(&mut self, now: Time) {
+    fn close_group(&mut self, now: Time) {
         let from = self.group.take().expect("a group was open");
         let count = self.writes.len() as u32 - from;
         self.events.push((now, Event::Ready { from, count }));
     }
 
-    /// The write of `accept` is in the persistence domain; `into` is the accept step of the queued
-    /// write that it was merged with.
-    pub(crate) fn ready(
-        &mut self,
-        now: Time,
-        accept: Step,
-        place: Place,
-        payload: &Payload,
-        into: Option<Step>,
-    ) {
-        if let Some(into) = into {
-            self.merged.insert(into.0, accept.0);
+    fn ready(&mut self, now: Time, write: &Write) {
+        if let Some(into) = write.merged_into {
+            self.merged.insert(into, write.order);
         }
         if self.group.is_none() {
             let from = self.writes.len() as u32;
             self.events.push((now, Event::Ready { from, count: 1 }));
         }
-        self.writes.push(Write {
-            merged_into: into.map(|step| step.0),
-            ..Write::new(accept.0, place, payload)
-        });
+        self.writes.push(write.clone());
     }
 
-    /// The write of `accept` is being programmed from now on.
-    pub(crate) fn begun(&mut self, now: Time, accept: Step, place: Place, payload: &Payload) {
+    fn begun(&mut self, now: Time, write: &Write) {
         let index = self.array.len() as u32;
-        self.begun.insert(accept.0, index);
-        let order = self.merged.remove(&accept.0).unwrap_or(accept.0);
-        self.array.push(Write::new(order, place, payload));
+        self.begun.insert(write.order, index);
+        let order = self.merged.remove(&write.order).unwrap_or(write.order);
+        self.array.push(Write {
+            order,
+            ..write.clone()
+        });
         self.events.push((now, Event::Begun(index)));
     }
 
-    pub(crate) fn done(&mut self, now: Time, accept: Step) {
-        let index = self.begun.remove(&accept.0).expect("it was begun");
+    fn done(&mut self, now: Time, order: u64) {
+        let index = self.begun.remove(&order).expect("it was begun");
         self.events.push((now, Event::Done(index)));
     }
 
-    pub(crate) fn on_chip(&mut self, now: Time, step: Step) {
+    fn ended(&mut self, now: Time, step: Step) {
         if let Some(change) = self.pending.remove(&step.0) {
-            self.events
-                .push((now, Event::OnChip(self.on_chip.len() as u32)));
+            let index = self.on_chip.len() as u32;
+            self.events.push((now, Event::OnChip(index)));
             self.on_chip.push(change);
+        } else if let Some(index) = self.leaving.remove(&step.0) {
+            self.events.push((now, Event::Accepted(index)));
         }
     }
 
-    pub(crate) fn left(&mut self, now: Time, leave: Step) {
-        if let Some(index) = self.leaving.remove(&leave.0) {
-            self.events.push((now, Event::Accepted(index)));
-        }
+    fn stored(&mut self, now: Time, stored: &Stored) {
+        let index = self.stores.len() as u32;
+        self.events.push((now, Event::Store(index)));
+        self.stores.push(stored.clone());
+    }
+
+    fn marked(&mut self, now: Time, core: u32, mark: Mark) {
+        self.events.push((now, Event::Mark { core, mark }));
     }
 }

@@ -5,11 +5,14 @@
 //! Kept in a table it keeps its step, so a later request that finds it there waits as hardware
 //! would. The engine times the graph afterwards; a plan needs no clock.
 
+pub mod command;
 pub(crate) mod contents;
 pub(crate) mod delays;
 pub mod guard;
 pub mod journal;
+pub mod observe;
 pub(crate) mod overlay;
+pub mod request;
 pub mod steps;
 pub mod storey;
 pub mod untimed;
@@ -30,7 +33,8 @@ use crate::units::Time;
 use contents::Contents;
 use delays::Delays;
 use guard::Guard;
-use journal::{Domain, Event, Handled, Journal, Logged, OnChip, Sealed, Write};
+use journal::{Domain, Handled, Logged, OnChip, Sealed, Write};
+use observe::Observers;
 use overlay::Payload;
 pub use steps::Step;
 use steps::{Action, Steps};
@@ -121,7 +125,7 @@ pub struct Plan {
     pub(crate) timers: Vec<(Time, Timer)>,
     next_timer: u64,
     pub(crate) failure: Option<Exhausted>,
-    pub(crate) journal: Option<Box<Journal>>,
+    pub(crate) observers: Observers,
     /// Which writes are held back: none but for the crash explorer.
     pub(crate) delays: Option<Box<Delays>>,
     pub(crate) now: Time,
@@ -142,7 +146,7 @@ impl Plan {
             timers: Vec::new(),
             next_timer: 0,
             failure: None,
-            journal: None,
+            observers: Observers::default(),
             delays: None,
             now: Time::ZERO,
             purpose: Purpose::of(Cause::Data),
@@ -455,16 +459,14 @@ impl Plan {
         released.is_some()
     }
 
-    /// Whether a journal is kept.
-    pub fn keeps_journal(&self) -> bool {
-        self.journal.is_some()
+    /// Whether somebody has to know of single writes.
+    pub fn is_observed(&self) -> bool {
+        self.observers.closely()
     }
 
-    /// For the journal: `mechanism` has been used once more.
+    /// For observers: `mechanism` has been used once more.
     pub fn exercise(&mut self, mechanism: Mechanism) {
-        if let Some(journal) = &mut self.journal {
-            journal.exercised.count(mechanism);
-        }
+        self.observers.tell(|one| one.used(mechanism));
     }
 
     /// Makes writes of this plan one group: all their slots at one instant or none. A write that is in a
@@ -493,44 +495,40 @@ impl Plan {
         self.groups[index] = members;
     }
 
-    /// For the journal: the controller is asked to write `data` to `line`.
+    /// For observers: the controller is asked to write `data` to `line`.
     pub fn handled(&mut self, line: Logical, data: &Line, class: Class, persist: Persist) {
         let order = self.steps.upcoming().0;
-        if let Some(journal) = &mut self.journal {
-            journal.handled.push(Handled {
+        self.observers.tell(|one| {
+            one.handled(Handled {
                 line,
                 data: *data,
                 class,
                 persist,
                 order,
             });
-        }
+        });
     }
 
-    /// For the journal: what was planned from step `from` on wrote `plain` to a hardware log.
+    /// For observers: what was planned from step `from` on wrote `plain` to a hardware log.
     pub fn logged(&mut self, from: Step, plain: &Line) {
-        let until = self.steps.upcoming().0;
-        if let Some(journal) = &mut self.journal {
-            let from = from.0;
-            let data = *plain;
-            journal.logged.push(Logged { from, until, data });
-        }
+        let (from, until, data) = (from.0, self.steps.upcoming().0, *plain);
+        self.observers
+            .tell(|one| one.logged(Logged { from, until, data }));
     }
 
-    /// For the journal: `stored` is encrypted under `counter`; `paired` is the counter's own write if
+    /// For observers: `stored` is encrypted under `counter`; `paired` is the counter's own write if
     /// the two are one group.
     pub fn sealed(&mut self, stored: Stored, place: Place, counter: u64, paired: Option<Stored>) {
-        if let Some(journal) = &mut self.journal {
-            journal.sealed.push(Sealed {
-                order: stored.accepted.0,
-                place,
-                counter,
-                paired_with: paired.map(|counter| counter.accepted.0),
-            });
-        }
+        let sealed = Sealed {
+            order: stored.accepted.0,
+            place,
+            counter,
+            paired_with: paired.map(|counter| counter.accepted.0),
+        };
+        self.observers.tell(|one| one.sealed(sealed));
     }
 
-    /// For the journal: the bytes `bytes` of an on-chip copy of the line at `place` are those of `line`,
+    /// For observers: the bytes `bytes` of an on-chip copy of the line at `place` are those of `line`,
     /// and a platform that drains the copy's `domain` may do so after `ripe`.
     pub fn on_chip(
         &mut self,
@@ -543,14 +541,13 @@ impl Plan {
         self.change_on_chip(place, line, bytes, ripe, (domain, &[]));
     }
 
-    /// For the journal: reserve power leaves a copy of `line` where it is, as memory must not have it yet.
+    /// For observers: reserve power leaves a copy of `line` where it is, as memory must not have it yet.
     pub fn lock(&mut self, line: Logical) {
-        if let Some(journal) = &mut self.journal {
-            journal.events.push((self.now, Event::Locked(line)));
-        }
+        let now = self.now;
+        self.observers.tell(|one| one.locked(now, line));
     }
 
-    /// For the journal: the registers whose place is `place` have the bytes `line` after `ripe`, and the lines
+    /// For observers: the registers whose place is `place` have the bytes `line` after `ripe`, and the lines
     /// `unlocked` are locked no more. What relies on that waits for the step that this gives, which takes no
     /// time.
     pub fn registers(
@@ -577,29 +574,26 @@ impl Plan {
         ripe: Step,
         (domain, unlocked): (Domain, &[Logical]),
     ) -> Step {
-        if self.journal.is_none() {
+        if !self.observers.closely() {
             return ripe;
         }
         let after = [ripe, Step::PAST, Step::PAST];
         let step = self.steps.create(Action::Join, self.purpose, after, false);
-        if let Some(journal) = &mut self.journal {
-            let write = Write {
-                order: step.0,
-                place,
-                line: *line,
-                words: (bytes.start / 8..=(bytes.end - 1) / 8).fold(0, |all, word| all | 1 << word),
-                sideband: None,
-                merged_into: None,
-            };
-            let bytes = bytes.fold(0, |all, byte| all | 1 << byte);
-            let change = OnChip {
-                domain,
-                write,
-                bytes,
-                unlocked: unlocked.to_vec(),
-            };
-            journal.pending.insert(step.0, change);
-        }
+        let write = Write {
+            order: step.0,
+            place,
+            line: *line,
+            words: (bytes.start / 8..=(bytes.end - 1) / 8).fold(0, |all, word| all | 1 << word),
+            sideband: None,
+            merged_into: None,
+        };
+        let change = OnChip {
+            domain,
+            write,
+            bytes: bytes.fold(0, |all, byte| all | 1 << byte),
+            unlocked: unlocked.to_vec(),
+        };
+        self.observers.tell(|one| one.changes(step, change.clone()));
         step
     }
 

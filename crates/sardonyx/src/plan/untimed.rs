@@ -20,7 +20,7 @@ impl Untimed {
     /// Over `image`.
     pub fn new(image: Image) -> Untimed {
         let mut plan = Plan::new(image, true);
-        plan.journal = Some(Box::default());
+        plan.observers.add(Box::<Journal>::default());
         Untimed { plan }
     }
 
@@ -30,7 +30,8 @@ impl Untimed {
     }
 
     fn journal(&mut self) -> &mut Journal {
-        self.plan.journal.as_mut().expect("it is always kept")
+        let journal = self.plan.observers.find_mut();
+        journal.expect("it is always kept")
     }
 
     /// Why a plan could not be carried out, if one could not.
@@ -66,7 +67,7 @@ impl Untimed {
 
     /// Requests, and what was encrypted, since they were last forgotten or settled.
     pub fn asked(&self) -> &Journal {
-        self.plan.journal.as_ref().expect("it is always kept")
+        self.plan.observers.find().expect("it is always kept")
     }
 
     /// The number of the next write.
@@ -92,12 +93,7 @@ impl Untimed {
         self.plan.timers.clear();
         self.plan.failure = None;
         self.plan.refused.clear();
-        let journal = self.journal();
-        journal.handled.clear();
-        journal.logged.clear();
-        journal.events.clear();
-        journal.sealed.clear();
-        journal.pending.clear();
+        self.journal().forget();
     }
 
     /// Writes what lies over the image into it.

@@ -2,9 +2,9 @@
 //! cache; and the policies of when a line's counter persists with it. Source: SCA (HPCA 2018).
 //! Left out: integrity (no MACs, no tree), split counters, and counters beside their lines.
 
-use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, FIGURES, WASTED_ENCRYPTIONS};
 use super::global_counter::{GlobalCounter, MARK_STRIDE, SURVIVAL};
 use super::pad::Pads;
+use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, FIGURES, WASTED_ENCRYPTIONS};
 use crate::controller::designs::{About, CounterLines, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::{MetadataCache, SETS};
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};

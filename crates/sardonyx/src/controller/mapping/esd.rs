@@ -4,11 +4,11 @@
 
 use super::SHARING;
 use super::amt::{Amt, ENTRY, Entry, When, placement};
-use super::figures::{
-    self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES, METADATA_BYTES_IN_USE,
-    METADATA_BYTES_PER_LINE,
-};
 use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
+use super::figures::{
+    self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
+    METADATA_BYTES_IN_USE, METADATA_BYTES_PER_LINE,
+};
 use super::places::{Allocator, FRESH, Paged, REUSE};
 use super::references::{Left, References};
 use crate::controller::designs::{About, Design, File, Guarantee, Mapping};

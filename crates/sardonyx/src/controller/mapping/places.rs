@@ -175,7 +175,7 @@ impl Allocator {
             false => self.another(home)?,
         };
         self.take(place);
-        if plan.keeps_journal() && plan.peek(place).is_some() {
+        if plan.is_observed() && plan.peek(place).is_some() {
             plan.exercise(Mechanism::Reused);
         }
         let unmapped = self.unmapped.remove(&place.0);

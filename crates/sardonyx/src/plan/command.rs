@@ -1,5 +1,6 @@
 //! The command log: what went over each channel's command bus, for the auditor and for people.
-//! Optional; costs nothing when off.
+
+use super::observe::Observer;
 
 /// A command on a channel's command bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,4 +50,23 @@ pub struct Command {
     /// When a column command's request is done (data returned and off chip, or array written), in
     /// cycles; 0 otherwise.
     pub done: u64,
+}
+
+/// All commands, in the order in which the channels issued them.
+#[derive(Debug, Default)]
+pub struct CommandLog(Vec<Command>);
+
+impl CommandLog {
+    /// The commands of all channels, one channel after the other.
+    pub fn by_channel(self) -> Vec<Command> {
+        let mut commands = self.0;
+        commands.sort_by_key(|command| command.channel);
+        commands
+    }
+}
+
+impl Observer for CommandLog {
+    fn command(&mut self, command: &Command) {
+        self.0.push(*command);
+    }
 }

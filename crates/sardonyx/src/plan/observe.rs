@@ -1,0 +1,136 @@
+//! Who is told what happens: the journal of a crash run, the command log, whoever wants requests or a timeline.
+//! Nobody told costs one comparison where something happens.
+
+use std::any::Any;
+
+use super::command::Command;
+use super::journal::{Handled, Logged, Mark, OnChip, Sealed, Stored, Write};
+use super::request::{Answer, Request};
+use super::steps::Step;
+use crate::line::Logical;
+use crate::mechanisms::Mechanism;
+use crate::units::Time;
+
+/// A listener. Each method is one thing that happened, and does nothing unless the listener says otherwise.
+/// Times are simulated.
+pub trait Observer: Any + Send {
+    /// Whether it has to know of single writes and of changes on chip ([`Observer::ready`] and what follows it):
+    /// requests and changes then get steps of their own, which take no time.
+    fn closely(&self) -> bool {
+        false
+    }
+
+    /// A request has entered the ingress; until it is answered no other has its number.
+    fn admitted(&mut self, _now: Time, _number: u32, _request: &Request) {}
+
+    /// A request has left the ingress: what it wrote is in the persistence domain.
+    fn accepted(&mut self, _now: Time, _number: u32, _request: &Request) {}
+
+    /// A read has its line, a write is in the array.
+    fn answered(&mut self, _number: u32, _answer: &Answer) {}
+
+    /// A channel has issued a command; those of a channel come in order.
+    fn command(&mut self, _command: &Command) {}
+
+    /// A mechanism was used once more.
+    fn used(&mut self, _mechanism: Mechanism) {}
+
+    /// The controller is asked to write a line.
+    fn handled(&mut self, _handled: Handled) {}
+
+    /// What the controller was asked for leaves the ingress with step `leave`.
+    fn leaves_with(&mut self, _leave: Step) {}
+
+    /// A line was encrypted.
+    fn sealed(&mut self, _sealed: Sealed) {}
+
+    /// A line was written to a hardware log.
+    fn logged(&mut self, _logged: Logged) {}
+
+    /// Memory must not have a line yet.
+    fn locked(&mut self, _now: Time, _line: Logical) {}
+
+    /// An on-chip line will have changed when step `.0` ends.
+    fn changes(&mut self, _step: Step, _change: OnChip) {}
+
+    /// Until [`Observer::close_group`] all writes that become ready do so as one.
+    fn open_group(&mut self) {}
+
+    /// The group is whole.
+    fn close_group(&mut self, _now: Time) {}
+
+    /// A write is in the persistence domain, by itself or merged with a queued one.
+    fn ready(&mut self, _now: Time, _write: &Write) {}
+
+    /// The array begins to change to what the write, and those that were merged with it, say.
+    fn begun(&mut self, _now: Time, _write: &Write) {}
+
+    /// The array has changed; the write is named by its [`Write::order`].
+    fn done(&mut self, _now: Time, _order: u64) {}
+
+    /// A step without an access has ended: a change on chip, or a request that leaves the ingress.
+    fn ended(&mut self, _now: Time, _step: Step) {}
+
+    /// A store is in the cache hierarchy.
+    fn stored(&mut self, _now: Time, _stored: &Stored) {}
+
+    /// A program is at a mark.
+    fn marked(&mut self, _now: Time, _core: u32, _mark: Mark) {}
+}
+
+/// Those who listen.
+#[derive(Default)]
+pub struct Observers {
+    all: Vec<Box<dyn Observer>>,
+    closely: bool,
+}
+
+impl Observers {
+    /// One more listens from now on.
+    pub fn add(&mut self, observer: Box<dyn Observer>) {
+        self.closely |= observer.closely();
+        self.all.push(observer);
+    }
+
+    /// Whether anybody listens.
+    #[inline]
+    pub fn any(&self) -> bool {
+        !self.all.is_empty()
+    }
+
+    /// Whether anybody has to know of single writes.
+    #[inline]
+    pub fn closely(&self) -> bool {
+        self.closely
+    }
+
+    /// Tells all of them.
+    pub fn tell(&mut self, mut of: impl FnMut(&mut dyn Observer)) {
+        for observer in &mut self.all {
+            of(&mut **observer);
+        }
+    }
+
+    /// The first listener that is a `T`.
+    pub fn find<T: Observer>(&self) -> Option<&T> {
+        let all = self.all.iter();
+        let mut these = all.filter_map(|one| (&**one as &dyn Any).downcast_ref::<T>());
+        these.next()
+    }
+
+    /// The same, to be changed.
+    pub fn find_mut<T: Observer>(&mut self) -> Option<&mut T> {
+        let all = self.all.iter_mut();
+        let mut these = all.filter_map(|one| (&mut **one as &mut dyn Any).downcast_mut::<T>());
+        these.next()
+    }
+
+    /// Ends the listening of the first that is a `T`, and gives it.
+    pub fn take<T: Observer>(&mut self) -> Option<Box<T>> {
+        let mut each = self.all.iter();
+        let index = each.position(|one| (&**one as &dyn Any).is::<T>())?;
+        let taken: Box<dyn Any> = self.all.remove(index);
+        self.closely = self.all.iter().any(|one| one.closely());
+        taken.downcast().ok()
+    }
+}

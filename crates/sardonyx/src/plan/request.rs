@@ -1,0 +1,31 @@
+//! A request to memory, and its answer: what the ingress sees of it.
+
+use crate::stats::Kind;
+use crate::units::Time;
+
+/// A request as the ingress sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// When the core presented it.
+    pub arrival: Time,
+    /// Number of the core that made the request.
+    pub core: u32,
+    /// The core's own name for it.
+    pub tag: u64,
+    /// Read or write.
+    pub kind: Kind,
+    /// Whether its latency is booked (not during a warm-up).
+    pub counted: bool,
+}
+
+/// A request that has been answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// The request.
+    pub request: Request,
+    /// When it left the core and entered the ingress: its latency counts from its arrival, which may be
+    /// earlier.
+    pub admitted: Time,
+    /// When it was answered (a read) or done (a write).
+    pub at: Time,
+}
