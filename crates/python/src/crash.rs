@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sardonyx::crash::{Cuts, Options, Platform, Question, Tear, Trial};
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::progress::Progress;
@@ -164,7 +164,13 @@ pub fn crash(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -
     let question = read::<CrashQuestion>(question_json)?.question()?;
     let tell = Progress::listener(progress);
     let answer = py.detach(|| question.answer(&tell)).map_err(bad)?;
-    Ok(answer.ok_or_else(|| bad("cancelled"))?.to_string())
+    told(answer)
+}
+
+/// An answer in JSON, unless somebody has ended the run.
+fn told(answer: Option<impl Serialize>) -> PyResult<String> {
+    let answer = answer.ok_or_else(|| bad("cancelled"))?;
+    serde_json::to_string(&answer).map_err(bad)
 }
 
 /// Bytes of memory that the largest run of a trial needs, about.
@@ -195,7 +201,7 @@ pub fn crash_trial(
     let trial = read::<TrialQuestion>(question_json)?.trial()?;
     let tell = Progress::listener(progress);
     let answer = py.detach(|| trial.answer(&tell)).map_err(bad)?;
-    Ok(answer.ok_or_else(|| bad("cancelled"))?.to_string())
+    told(answer)
 }
 
 /// The same run and cuts, by the stages of a transaction: what each has shown of the two copies of
@@ -216,7 +222,7 @@ pub fn crash_stages(
     }
     let tell = Progress::listener(progress);
     let answer = py.detach(|| question.stages(&tell)).map_err(bad)?;
-    Ok(answer.ok_or_else(|| bad("cancelled"))?.to_string())
+    told(answer)
 }
 
 /// Every program: `name` and `line`; and every mutant, be it a mistake or an equivalent one:

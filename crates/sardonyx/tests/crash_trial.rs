@@ -38,7 +38,7 @@ fn trial(program: &str, design: &str, seed: u64) -> Trial {
 
 fn answer(trial: &Trial) -> Value {
     let answer = trial.answer(&|_, _| true).expect("a design and a program");
-    answer.expect("nobody cancels")
+    serde_json::to_value(answer.expect("nobody cancels")).expect("JSON")
 }
 
 /// Each design on two platforms, each time under another program: over 200,000 cuts.

@@ -101,7 +101,8 @@ fn trial(tried: Tried, mutant: Option<Mutant>, seed: u64) -> Trial {
 
 fn answer(tried: Tried, seed: u64) -> Value {
     let answer = trial(tried, None, seed).answer(&|_, _| true);
-    answer.expect("a plan").expect("nobody ends it")
+    let answer = answer.expect("a plan").expect("nobody ends it");
+    serde_json::to_value(answer).expect("JSON")
 }
 
 fn turn() -> MutexGuard<'static, ()> {
@@ -371,7 +372,8 @@ fn is_caught(mutant: Mutant, obliging: Option<Fault>) -> bool {
     let caught = seeds.any(|seed| {
         let trial = trial(on("sca", "btree"), Some(mutant), seed);
         let answer = trial.answer(&|_, _| true).expect("a plan");
-        !found(&answer.expect("nobody ends it")).0.is_empty()
+        let answer = serde_json::to_value(answer.expect("nobody ends it")).expect("JSON");
+        !found(&answer).0.is_empty()
     });
     plant(None);
     caught

@@ -8,8 +8,9 @@ use super::designs::{self, AnyLayer};
 use super::harness::Rig;
 use super::mapping::dedup_fold::FILE;
 use crate::config::Machine;
-use crate::crash::{History, Kind, Options, Trial, explore};
+use crate::crash::{History, Kind, Options, Trial, Verdict, explore};
 use crate::line::Line;
+use crate::mechanisms::Mechanism;
 use crate::settings::Settings;
 use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
 
@@ -93,10 +94,8 @@ fn the_plan_of_crash_makes_the_fingerprints_of_the_worked_example_collide() {
         options: Options::default(),
         thorough: None,
     };
-    let answer = trial
-        .answer(&|_, _| true)
-        .expect("it runs")
-        .expect("to its end");
-    assert_eq!(answer["verdict"], "holds", "{answer:#}");
-    assert!(answer["exercised"]["collisions"].as_u64() > Some(0));
+    let answer = trial.answer(&|_, _| true);
+    let answer = answer.expect("it runs").expect("to its end");
+    assert_eq!(answer.verdict, Verdict::Holds, "{answer:#?}");
+    assert!(answer.exercised.of(Mechanism::Collision) > 0);
 }

@@ -1,11 +1,12 @@
-//! What exploring has shown, as JSON: the same for programs as for people.
+//! What exploring has shown: the same for programs as for people. The names of the fields are those of
+//! `sardonyx crash --json`.
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
 use super::explain::explain;
 use super::explore::{Explored, Options, explore};
 use super::history::{History, HistoryError};
-use super::stages::{Stage, stages};
+use super::stages::{Shown, Stage, stages};
 use super::violation::Violation;
 use crate::config::Machine;
 use crate::controller::designs::Guarantee;
@@ -29,8 +30,8 @@ pub struct Question {
 
 impl Question {
     /// What is to be run.
-    pub fn facts(&self) -> Value {
-        facts(&self.design, &self.specs[0], self.specs.len(), self.seed)
+    pub fn run(&self) -> Run {
+        Run::of(&self.design, &self.specs[0], self.specs.len(), self.seed)
     }
 
     /// Runs the programs and cuts the power; `None` if `progress`, told the cuts done and in all, has
@@ -58,16 +59,33 @@ impl Question {
     pub fn answer(
         &self,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<Option<Value>, HistoryError> {
+    ) -> Result<Option<Once>, HistoryError> {
         let started = std::time::Instant::now();
         let Some((history, explored)) = self.look(progress)? else {
             return Ok(None);
         };
-        let mut answer = describe(&history, &explored);
-        answer["platform"] = json!(self.options.platform.name());
-        answer["tear"] = json!(self.options.tear.name());
-        answer["seconds"] = json!(started.elapsed().as_secs_f64());
-        Ok(Some(answer))
+        let (covered, tally) = (explored.covered, &explored.tally);
+        let verdict = Verdict::of(!tally.kinds.is_empty(), history.guarantee, true);
+        let violations = tally.kinds.values();
+        let violations = violations.map(|(count, first)| Told::of(&history, *count, first));
+        Ok(Some(Once {
+            run: Run::recorded(&history),
+            platform: self.options.platform.name(),
+            tear: self.options.tear.name(),
+            guarantee: history.guarantee.name(),
+            positions: history.positions(),
+            cuts: covered.cuts,
+            distinct_states: covered.states,
+            checked_in_full: covered.full,
+            recovery_cuts: covered.recovery_cuts,
+            lost_cuts: tally.lost.count,
+            secret_cuts: tally.secret.count,
+            exercised: exercised(&history, &explored),
+            verdict,
+            fails: verdict.fails(),
+            violations: violations.collect(),
+            seconds: started.elapsed().as_secs_f64(),
+        }))
     }
 
     /// Runs the programs, cuts the power everywhere, and counts what each stage of a transaction
@@ -79,49 +97,170 @@ impl Question {
     pub fn stages(
         &self,
         progress: &dyn Fn(u64, u64) -> bool,
-    ) -> Result<Option<Value>, HistoryError> {
+    ) -> Result<Option<Stages>, HistoryError> {
         let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
         let cuts = history.positions();
         let platform = self.options.platform;
         let Some(shown) = stages(&history, platform, &|done| progress(done, cuts)) else {
             return Ok(None);
         };
-        let mut answer = run(&history);
-        answer["platform"] = json!(platform.name());
-        answer["cuts"] = json!(cuts);
-        let each = Stage::ALL.iter().zip(shown).map(|(stage, shown)| {
-            let mut row = json!(shown);
-            row["stage"] = json!(stage.name());
-            row
+        let each = Stage::ALL.into_iter().zip(shown);
+        let each = each.map(|(stage, shown)| OfStage {
+            stage: stage.name(),
+            shown,
         });
-        answer["stages"] = each.collect();
-        Ok(Some(answer))
+        Ok(Some(Stages {
+            run: Run::recorded(&history),
+            platform: platform.name(),
+            cuts,
+            stages: each.collect(),
+        }))
     }
 }
 
 /// What was run.
-pub fn run(history: &History) -> Value {
-    let programs = &history.programs;
-    facts(
-        &history.design,
-        &programs[0].spec,
-        programs.len(),
-        history.seed,
-    )
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Run {
+    /// The design's name.
+    pub design: String,
+    /// The program's name.
+    pub program: String,
+    /// A mistake of the program's own log, if there is one in it.
+    pub mutant: Option<&'static str>,
+    /// Cores, each with a program.
+    pub cores: usize,
+    /// Who shares lines of counters: [`crate::workload::Sharing`].
+    pub sharing: &'static str,
+    /// Transactions of a core.
+    pub transactions: u64,
+    /// Bytes of a transaction's item.
+    pub transaction_bytes: u64,
+    /// Bytes of a structure.
+    pub footprint_bytes: u64,
+    /// The seed of evictions, delays and sampled cuts.
+    pub seed: u64,
 }
 
-fn facts(design: &str, spec: &ProgramSpec, cores: usize, seed: u64) -> Value {
-    json!({
-        "design": design,
-        "program": spec.name,
-        "mutant": spec.durability.mutant().map(|mutant| mutant.name()),
-        "cores": cores,
-        "sharing": spec.sharing.name(),
-        "transactions": spec.transactions,
-        "transaction_bytes": spec.item_bytes,
-        "footprint_bytes": spec.footprint,
-        "seed": seed,
-    })
+impl Run {
+    fn of(design: &str, spec: &ProgramSpec, cores: usize, seed: u64) -> Run {
+        Run {
+            design: design.into(),
+            program: spec.name.clone(),
+            mutant: spec.durability.mutant().map(|mutant| mutant.name()),
+            cores,
+            sharing: spec.sharing.name(),
+            transactions: spec.transactions,
+            transaction_bytes: spec.item_bytes,
+            footprint_bytes: spec.footprint,
+            seed,
+        }
+    }
+
+    /// The run of which `history` is.
+    pub fn recorded(history: &History) -> Run {
+        let programs = &history.programs;
+        Run::of(
+            &history.design,
+            &programs[0].spec,
+            programs.len(),
+            history.seed,
+        )
+    }
+}
+
+/// What cuts of the power say of a design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// No violation, in what was tried.
+    Holds,
+    /// Violations of a design that promises nothing.
+    Caught,
+    /// Violations of what the design promises.
+    Broken,
+    /// No violation, but a mechanism of the design was not used.
+    #[serde(rename = "not exercised")]
+    NotExercised,
+}
+
+impl Verdict {
+    /// Of a design that promises `guarantee`; whether all of its mechanisms that had to be were `exercised`.
+    pub fn of(broken: bool, guarantee: Guarantee, exercised: bool) -> Verdict {
+        match (broken, guarantee) {
+            (true, Guarantee::Nothing) => Verdict::Caught,
+            (true, _) => Verdict::Broken,
+            (false, Guarantee::Nothing) => Verdict::Holds,
+            (false, _) if exercised => Verdict::Holds,
+            (false, _) => Verdict::NotExercised,
+        }
+    }
+
+    /// Whether the command that gives it ends with an error.
+    pub fn fails(self) -> bool {
+        matches!(self, Verdict::Broken | Verdict::NotExercised)
+    }
+}
+
+/// One run and its cuts: what `sardonyx crash --once --json` has.
+#[derive(Clone, Debug, Serialize)]
+pub struct Once {
+    /// What was run.
+    #[serde(flatten)]
+    pub run: Run,
+    /// What reserve power drains.
+    pub platform: &'static str,
+    /// What of a line that is being accepted is atomic.
+    pub tear: &'static str,
+    /// What the design promises.
+    pub guarantee: &'static str,
+    /// Positions at which the power can be cut.
+    pub positions: u64,
+    /// Cuts.
+    pub cuts: u64,
+    /// Different states among them.
+    pub distinct_states: u64,
+    /// Cuts at which every line was looked at.
+    pub checked_in_full: u64,
+    /// Cuts of later lives.
+    pub recovery_cuts: u64,
+    /// Cuts that break recoverability.
+    pub lost_cuts: u64,
+    /// Cuts that break secrecy.
+    pub secret_cuts: u64,
+    /// How often each mechanism was used.
+    pub exercised: Exercised,
+    /// What they say together.
+    pub verdict: Verdict,
+    /// Whether that is an error.
+    pub fails: bool,
+    /// The first violation of each kind.
+    pub violations: Vec<Told>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// The cuts of one run by the stages of a transaction.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stages {
+    /// What was run.
+    #[serde(flatten)]
+    pub run: Run,
+    /// What reserve power drains.
+    pub platform: &'static str,
+    /// Cuts.
+    pub cuts: u64,
+    /// What each stage has shown.
+    pub stages: Vec<OfStage>,
+}
+
+/// One stage of a transaction.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfStage {
+    /// Its name.
+    pub stage: &'static str,
+    /// What its cuts have shown.
+    #[serde(flatten)]
+    pub shown: Shown,
 }
 
 /// How often the run has used each mechanism.
@@ -132,56 +271,63 @@ pub fn exercised(history: &History, explored: &Explored) -> Exercised {
     exercised
 }
 
-/// The same in JSON, by name.
-pub fn exercised_json(exercised: &Exercised) -> Value {
-    let each = Mechanism::ALL.iter();
-    let each = each.map(|mechanism| (mechanism.name().to_owned(), json!(exercised.of(*mechanism))));
-    Value::Object(each.collect())
-}
-
-fn describe(history: &History, explored: &Explored) -> Value {
-    let (covered, tally) = (explored.covered, &explored.tally);
-    let broken = !tally.kinds.is_empty();
-    let verdict = match (broken, history.guarantee) {
-        (false, _) => "holds",
-        (true, Guarantee::Nothing) => "caught",
-        (true, _) => "broken",
-    };
-    let violations = tally.kinds.values();
-    let violations = violations.map(|(count, first)| violation(history, *count, first));
-    let mut answer = run(history);
-    for (key, value) in [
-        ("guarantee", json!(history.guarantee.name())),
-        ("positions", json!(history.positions())),
-        ("cuts", json!(covered.cuts)),
-        ("distinct_states", json!(covered.states)),
-        ("checked_in_full", json!(covered.full)),
-        ("recovery_cuts", json!(covered.recovery_cuts)),
-        ("lost_cuts", json!(tally.lost.count)),
-        ("secret_cuts", json!(tally.secret.count)),
-        ("exercised", exercised_json(&exercised(history, explored))),
-        ("verdict", json!(verdict)),
-        ("fails", json!(verdict == "broken")),
-        ("violations", violations.collect()),
-    ] {
-        answer[key] = value;
+impl Serialize for Exercised {
+    /// By the mechanisms' names.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Mechanism::ALL.map(|m| (m.name(), self.of(m))))
     }
-    answer
 }
 
-/// A violation that came `count` times, for programs and people.
-pub fn violation(history: &History, count: u64, violation: &Violation) -> Value {
-    json!({
-        "kind": violation.kind.name(),
-        "about": if violation.kind.is_secrecy() { "secrecy" } else { "recoverability" },
-        "count": count,
-        "seed": history.seed,
-        "cut": violation.position,
-        "recovery_cut": violation.later_cuts.first(),
-        "core": violation.core,
-        "line": violation.line,
-        "place": violation.place.map(|place| place.0),
-        "what": violation.what,
-        "history": explain(history, violation),
-    })
+/// The first violation of a kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct Told {
+    /// Which of the promises is broken.
+    pub kind: &'static str,
+    /// Whether that is about secrecy or recoverability.
+    pub about: &'static str,
+    /// How many cuts break it.
+    pub count: u64,
+    /// The run's seed.
+    pub seed: u64,
+    /// The position of the cut.
+    pub cut: Option<u64>,
+    /// The cut within the life after that cut, if that is where it shows.
+    pub recovery_cut: Option<u64>,
+    /// The core whose program it is about.
+    pub core: Option<usize>,
+    /// The line that it is about.
+    pub line: Option<u64>,
+    /// The place that it is about.
+    pub place: Option<u64>,
+    /// What is wrong, in words.
+    pub what: String,
+    /// What led to it, a line of text each.
+    pub history: Vec<String>,
+    /// The run, of a plan's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Run>,
+    /// The number of its pass in the plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<usize>,
+}
+
+impl Told {
+    /// `violation`, which came `count` times.
+    pub fn of(history: &History, count: u64, violation: &Violation) -> Told {
+        Told {
+            kind: violation.kind.name(),
+            about: violation.kind.about(),
+            count,
+            seed: history.seed,
+            cut: Some(violation.position),
+            recovery_cut: violation.later_cuts.first().copied(),
+            core: violation.core,
+            line: violation.line,
+            place: violation.place.map(|place| place.0),
+            what: violation.what.clone(),
+            history: explain(history, violation),
+            run: None,
+            pass: None,
+        }
+    }
 }

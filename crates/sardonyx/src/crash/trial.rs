@@ -8,15 +8,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::check::Covered;
 use super::explore::{Explored, Options};
 use super::history::{History, HistoryError};
-use super::report::{Question, exercised, exercised_json, run, violation};
+use super::report::{Question, Run, Told, Verdict, exercised};
 use super::violation::Kind;
 use crate::config::Machine;
-use crate::controller::designs::{Guarantee, Placement, Stack};
+use crate::controller::designs::{Placement, Stack};
 use crate::mechanisms::{Exercised, Mechanism};
 use crate::medium::layout::Layout;
 use crate::medium::params::Queues;
@@ -143,7 +143,7 @@ struct Shown {
 #[derive(Default)]
 struct Found {
     passes: Vec<Shown>,
-    kinds: BTreeMap<Kind, (u64, usize, Value)>,
+    kinds: BTreeMap<Kind, (u64, usize, Told)>,
     error: Option<(usize, HistoryError)>,
 }
 
@@ -267,7 +267,7 @@ impl Trial {
     pub fn answer(
         &self,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<Option<Value>, HistoryError> {
+    ) -> Result<Option<Tried>, HistoryError> {
         let stack = Stack::named(&self.design)?;
         let machine = Machine::load(&self.machine, &self.overrides)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
@@ -302,11 +302,11 @@ impl Trial {
                 let (round, index) = (number / passes.len(), number % passes.len());
                 let question = self.question(&passes[index], index, round as u64);
                 let going = |_, _| told();
-                let facts = question.as_ref().map(Question::facts).unwrap_or_default();
+                let run = question.as_ref().map(Question::run).unwrap_or_default();
                 let answer = question.and_then(|question| question.look(&going));
                 let mut found = found.lock().expect("no thread panics");
                 match answer {
-                    Err(HistoryError::Broken(what)) => found.ended(number, index, facts, &what),
+                    Err(HistoryError::Broken(what)) => found.ended(number, index, run, &what),
                     Ok(Some((history, explored))) => {
                         found.add(number, index, &history, &explored);
                     }
@@ -378,7 +378,7 @@ impl Trial {
         found: &Found,
         required: &[Mechanism],
         started: Instant,
-    ) -> Value {
+    ) -> Tried {
         let mut all = Shown::default();
         for shown in &found.passes {
             all.append(shown);
@@ -387,70 +387,157 @@ impl Trial {
         let broken = all.lost_cuts + all.secret_cuts > 0;
         let unused = |mechanism: &&Mechanism| all.exercised.of(**mechanism) == 0;
         let missing: Vec<&str> = required.iter().filter(unused).map(|m| m.name()).collect();
-        let verdict = match (broken, guarantee) {
-            (true, Guarantee::Nothing) => "caught",
-            (true, _) => "broken",
-            (false, Guarantee::Nothing) => "holds",
-            (false, _) if missing.is_empty() => "holds",
-            (false, _) => "not exercised",
-        };
+        let verdict = Verdict::of(broken, guarantee, missing.is_empty());
         let rows = passes.iter().zip(&found.passes).enumerate();
-        let rows = rows.map(|(index, (pass, shown))| {
-            json!({
-                "program": pass.program,
-                "cores": match pass.several_cores { true => self.cores.unwrap_or(2), false => 1 },
-                "sharing": match (pass.packed, pass.several_cores && self.cores != Some(1)) {
-                    (false, _) => "apart",
-                    (true, false) => "packed",
-                    (true, true) => "interleaved",
-                },
-                "transaction_bytes": self.item_bytes(pass),
-                "footprint_bytes": self.footprint.unwrap_or(pass.footprint),
-                "transactions": self.transactions.unwrap_or(pass.transactions),
-                "settings": pass.settings(stack),
-                "seed": self.seed * 100 + index as u64,
-                "runs": shown.runs,
-                "positions": shown.positions,
-                "cuts": shown.covered.cuts,
-                "distinct_states": shown.covered.states,
-                "recovery_cuts": shown.covered.recovery_cuts,
-                "lost_cuts": shown.lost_cuts,
-                "secret_cuts": shown.secret_cuts,
-                "exercised": exercised_json(&shown.exercised),
-            })
-        });
+        let rows = rows.map(|(index, (pass, shown))| self.row(stack, index, pass, shown));
         let kinds = found.kinds.values();
-        let violations = kinds.map(|(count, _, violation)| {
-            let mut violation = violation.clone();
-            violation["count"] = json!(count);
-            violation
+        let violations = kinds.map(|(count, _, first)| Told {
+            count: *count,
+            ..first.clone()
         });
-        json!({
-            "design": self.design,
-            "program": self.program,
-            "mutant": self.durability.mutant().map(|mutant| mutant.name()),
-            "seed": self.seed,
-            "platform": self.options.platform.name(),
-            "tear": self.options.tear.name(),
-            "guarantee": guarantee.name(),
-            "runs": all.runs,
-            "positions": all.positions,
-            "cuts": all.covered.cuts,
-            "distinct_states": all.covered.states,
-            "checked_in_full": all.covered.full,
-            "recovery_cuts": all.covered.recovery_cuts,
-            "lost_cuts": all.lost_cuts,
-            "secret_cuts": all.secret_cuts,
-            "exercised": exercised_json(&all.exercised),
-            "required": required.iter().map(|m| m.name()).collect::<Vec<_>>(),
-            "not_exercised": missing,
-            "verdict": verdict,
-            "fails": matches!(verdict, "broken" | "not exercised"),
-            "violations": violations.collect::<Vec<_>>(),
-            "passes": rows.collect::<Vec<_>>(),
-            "seconds": started.elapsed().as_secs_f64(),
-        })
+        Tried {
+            design: self.design.clone(),
+            program: self.program.clone(),
+            mutant: self.durability.mutant().map(|mutant| mutant.name()),
+            seed: self.seed,
+            platform: self.options.platform.name(),
+            tear: self.options.tear.name(),
+            guarantee: guarantee.name(),
+            runs: all.runs,
+            positions: all.positions,
+            cuts: all.covered.cuts,
+            distinct_states: all.covered.states,
+            checked_in_full: all.covered.full,
+            recovery_cuts: all.covered.recovery_cuts,
+            lost_cuts: all.lost_cuts,
+            secret_cuts: all.secret_cuts,
+            exercised: all.exercised,
+            required: required.iter().map(|m| m.name()).collect(),
+            not_exercised: missing,
+            verdict,
+            fails: verdict.fails(),
+            violations: violations.collect(),
+            passes: rows.collect(),
+            seconds: started.elapsed().as_secs_f64(),
+        }
     }
+
+    fn row(&self, stack: &Stack, index: usize, pass: &Pass, shown: &Shown) -> Row {
+        let several = pass.several_cores && self.cores != Some(1);
+        Row {
+            program: pass.program.clone(),
+            cores: match pass.several_cores {
+                true => self.cores.unwrap_or(2),
+                false => 1,
+            },
+            sharing: match (pass.packed, several) {
+                (false, _) => "apart",
+                (true, false) => "packed",
+                (true, true) => "interleaved",
+            },
+            transaction_bytes: self.item_bytes(pass),
+            footprint_bytes: self.footprint.unwrap_or(pass.footprint),
+            transactions: self.transactions.unwrap_or(pass.transactions),
+            settings: pass.settings(stack),
+            seed: self.seed * 100 + index as u64,
+            runs: shown.runs,
+            positions: shown.positions,
+            cuts: shown.covered.cuts,
+            distinct_states: shown.covered.states,
+            recovery_cuts: shown.covered.recovery_cuts,
+            lost_cuts: shown.lost_cuts,
+            secret_cuts: shown.secret_cuts,
+            exercised: shown.exercised,
+        }
+    }
+}
+
+/// What a plan has shown; the names of the fields are those of `sardonyx crash --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Tried {
+    /// The design's name.
+    pub design: String,
+    /// The program's name.
+    pub program: String,
+    /// A mistake of the program's own log, if there is one in it.
+    pub mutant: Option<&'static str>,
+    /// The first seed of the plan.
+    pub seed: u64,
+    /// What reserve power drains.
+    pub platform: &'static str,
+    /// What of a line that is being accepted is atomic.
+    pub tear: &'static str,
+    /// What the design promises.
+    pub guarantee: &'static str,
+    /// Runs.
+    pub runs: u64,
+    /// Positions at which their power could be cut.
+    pub positions: u64,
+    /// Cuts.
+    pub cuts: u64,
+    /// Different states among them.
+    pub distinct_states: u64,
+    /// Cuts at which every line was looked at.
+    pub checked_in_full: u64,
+    /// Cuts of later lives.
+    pub recovery_cuts: u64,
+    /// Cuts that break recoverability.
+    pub lost_cuts: u64,
+    /// Cuts that break secrecy.
+    pub secret_cuts: u64,
+    /// How often each mechanism was used.
+    pub exercised: Exercised,
+    /// Mechanisms that the verdict has to rest on.
+    pub required: Vec<&'static str>,
+    /// Those of them that were not used.
+    pub not_exercised: Vec<&'static str>,
+    /// What they say together.
+    pub verdict: Verdict,
+    /// Whether that is an error.
+    pub fails: bool,
+    /// The first violation of each kind.
+    pub violations: Vec<Told>,
+    /// The plan's passes.
+    pub passes: Vec<Row>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// One pass of a plan, and what its runs have shown.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The program's name.
+    pub program: String,
+    /// Cores of the first run.
+    pub cores: usize,
+    /// Who shares lines of counters.
+    pub sharing: &'static str,
+    /// Bytes of a transaction's item.
+    pub transaction_bytes: u64,
+    /// Bytes of a structure.
+    pub footprint_bytes: u64,
+    /// Transactions of a core.
+    pub transactions: u64,
+    /// The settings that make it, over the machine's.
+    pub settings: Vec<(String, String)>,
+    /// The seed of the first run.
+    pub seed: u64,
+    /// Runs.
+    pub runs: u64,
+    /// Positions at which their power could be cut.
+    pub positions: u64,
+    /// Cuts.
+    pub cuts: u64,
+    /// Different states among them.
+    pub distinct_states: u64,
+    /// Cuts of later lives.
+    pub recovery_cuts: u64,
+    /// Cuts that break recoverability.
+    pub lost_cuts: u64,
+    /// Cuts that break secrecy.
+    pub secret_cuts: u64,
+    /// How often each mechanism was used.
+    pub exercised: Exercised,
 }
 
 impl Shown {
@@ -466,27 +553,38 @@ impl Shown {
 
 impl Found {
     /// Run `number`, of pass `index`, has ended early.
-    fn ended(&mut self, number: usize, index: usize, facts: Value, what: &str) {
+    fn ended(&mut self, number: usize, index: usize, run: Run, what: &str) {
         self.passes[index].lost_cuts += 1;
-        let told = json!({
-            "kind": Kind::RunEnded.name(),
-            "about": "recoverability",
-            "count": 1,
-            "seed": facts["seed"],
-            "cut": null,
-            "recovery_cut": null,
-            "what": what,
-            "history": [what],
-            "run": facts,
-            "pass": index,
-        });
-        let (count, earliest, story) =
-            self.kinds
-                .entry(Kind::RunEnded)
-                .or_insert((0, usize::MAX, Value::Null));
-        *count += 1;
-        if number < *earliest {
-            (*earliest, *story) = (number, told);
+        let told = Told {
+            kind: Kind::RunEnded.name(),
+            about: Kind::RunEnded.about(),
+            count: 1,
+            seed: run.seed,
+            cut: None,
+            recovery_cut: None,
+            core: None,
+            line: None,
+            place: None,
+            what: what.into(),
+            history: vec![what.into()],
+            run: Some(run),
+            pass: Some(index),
+        };
+        self.count(Kind::RunEnded, 1, number, || told);
+    }
+
+    /// Run `number` has shown a violation of `kind`, `count` times; the earliest run's is told.
+    fn count(&mut self, kind: Kind, count: u64, number: usize, told: impl FnOnce() -> Told) {
+        match self.kinds.get_mut(&kind) {
+            None => {
+                self.kinds.insert(kind, (count, number, told()));
+            }
+            Some((all, earliest, story)) => {
+                *all += count;
+                if number < *earliest {
+                    (*earliest, *story) = (number, told());
+                }
+            }
         }
     }
 
@@ -502,23 +600,11 @@ impl Found {
         };
         self.passes[index].append(&shown);
         for (kind, (count, first)) in &explored.tally.kinds {
-            let told = || {
-                let mut told = violation(history, *count, first);
-                told["run"] = run(history);
-                told["pass"] = json!(index);
-                told
-            };
-            match self.kinds.get_mut(kind) {
-                None => {
-                    self.kinds.insert(*kind, (*count, number, told()));
-                }
-                Some((all, earliest, story)) => {
-                    *all += count;
-                    if number < *earliest {
-                        (*earliest, *story) = (number, told());
-                    }
-                }
-            }
+            self.count(*kind, *count, number, || Told {
+                run: Some(Run::recorded(history)),
+                pass: Some(index),
+                ..Told::of(history, *count, first)
+            });
         }
     }
 }

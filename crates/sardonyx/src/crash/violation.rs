@@ -39,6 +39,15 @@ crate::names::named! {
 }
 
 impl Kind {
+    /// What a violation of it is about.
+    pub fn about(self) -> &'static str {
+        if self.is_secrecy() {
+            "secrecy"
+        } else {
+            "recoverability"
+        }
+    }
+
     /// Whether it is about secrecy, and not about recoverability.
     pub fn is_secrecy(self) -> bool {
         matches!(
