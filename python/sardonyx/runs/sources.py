@@ -80,6 +80,12 @@ def known_programs() -> list[str]:
     return [str(program["name"]) for program in json.loads(_core.programs())["programs"]]
 
 
+def program_names(texts: Sequence[str]) -> set[str]:
+    """Those that name programs: no file is called so."""
+    known = set(known_programs())
+    return {text for text in texts if text in known and not Path(text).exists()}
+
+
 def named(
     texts: Sequence[str], limit: int | None = None, program: ProgramSource | None = None
 ) -> dict[str, Source]:
@@ -89,8 +95,7 @@ def named(
     """
     if not texts:
         raise _core.SardonyxError("no trace given; name at least one file, or synth:NAME")
-    known = set(known_programs()) if program else set()
-    programs = {text for text in texts if text in known and not Path(text).exists()}
+    programs = program_names(texts) if program else set()
 
     def stem(text: str) -> str:
         return text if text in programs or text.startswith(SYNTH) else Path(text).stem
