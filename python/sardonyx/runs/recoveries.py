@@ -9,8 +9,10 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.runs.jobs import Job
-from sardonyx.runs.sources import TraceSource, Value
+from sardonyx.runs.sources import TraceSource, Value, unknown
 
+PLATFORMS = ("adr", "eadr")
+TEARS = ("lines", "words")
 #: What only a shell understands.
 SHELL = set("|&;<>()$`*?[]~#\n")
 
@@ -39,17 +41,17 @@ class Question(Value):
     source: bool = True
 
 
-def words(command: str) -> tuple[str, ...]:
-    """The command's words; one that needs a shell is given to one."""
+def words(command: str, place: str = "") -> tuple[str, ...]:
+    """The command's words; one that needs a shell is given to one. ``place`` begins an error."""
     if "{pool}" not in command:
         raise _core.SardonyxError(
-            f"--recover '{command}': does not say where the pool goes; write {{pool}} there, "
+            f"{place}'{command}': does not say where the pool goes; write {{pool}} there, "
             "as in 'check {pool}'"
         )
     try:
         parts = shlex.split(command)
     except ValueError as error:
-        raise _core.SardonyxError(f"--recover '{command}': {error}; close it") from error
+        raise _core.SardonyxError(f"{place}'{command}': {error}; close it") from error
     bare = "".join(shlex.split(command, posix=False))
     plain = command if bare == command else bare
     unquoted = "".join(part for part in plain.split("'")[::2])
@@ -57,6 +59,26 @@ def words(command: str) -> tuple[str, ...]:
     if assigns or SHELL & set(unquoted.replace("{pool}", "").replace("{acks}", "")):
         return ("/bin/sh", "-c", command)
     return tuple(parts)
+
+
+def statuses(text: str, place: str = "") -> tuple[int, ...]:
+    """Exit statuses from ``0,3``; 0 is always one."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
+        raise _core.SardonyxError(f"{place}{text}: give exit statuses, as in 0,3")
+    return tuple(sorted({0, *map(int, parts)}))
+
+
+def check_platform(name: str, place: str = "") -> None:
+    """An error unless there is such a platform."""
+    if name not in PLATFORMS:
+        raise _core.SardonyxError(f"{place}{unknown('platform', name, PLATFORMS)}")
+
+
+def check_tear(name: str, place: str = "") -> None:
+    """An error unless lines can tear so."""
+    if name not in TEARS:
+        raise _core.SardonyxError(f"{place}{unknown('tear', name, TEARS)}")
 
 
 def lint(recording: str, pool: str, source: bool, machine: str) -> dict[str, Any]:

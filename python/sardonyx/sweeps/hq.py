@@ -81,7 +81,8 @@ def _submit(
     words = [sys.executable, "-m", "sardonyx", "sweep", str(file)]
     words += ["--out", str(folder.path.absolute()), "--jobs", "1", "--shard"]
     # What is timed has its node to itself.
-    timed = plan.kind.name == "store" and "conventional" in plan.values("design")
+    designs = plan.values("design") if plan.kind.designed else [""]
+    timed = any(plan.kind.times(str(design)) for design in designs)
     asked = {
         "server": str(server),
         "name": plan.place.name,

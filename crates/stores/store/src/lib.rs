@@ -8,6 +8,7 @@
 mod bits;
 mod compare;
 mod conventional;
+mod designs;
 mod fingerprint;
 mod fiu;
 mod ledger;
@@ -18,8 +19,9 @@ mod store;
 mod workload;
 
 pub use bits::BitLevel;
-pub use compare::{Array, Design, Question, RunError, Tell};
+pub use compare::{Asked, Question, RunError, Tell};
 pub use conventional::{Activity, Conventional, Draw, Options};
+pub use designs::{Assumed, DESIGNS, Design, Job, Key, Keys, Kind, Named, Needs, Room, Running};
 pub use fingerprint::{fingerprint, sha1};
 pub use fiu::FiuRequest;
 pub use ledger::{Action, Ledger, Log, Purpose, Step, Work};
