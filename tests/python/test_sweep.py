@@ -409,10 +409,11 @@ def test_every_kind_of_subject(
 def test_the_docs_sweep_of_recordings_finds_the_build_without_a_fence(tmp_path: Path) -> None:
     page = (TRACES.parent / "docs/sweeps.md").read_text()
     text = next(part for part in page.split("```toml\n") if "recordings = [" in part)
-    for edits in ((FLAG_EARLY,), ()):  # the sound one checks what is left
-        recorded(tmp_path, built(tmp_path, "cells", *edits), "--pc")
-        name = "cells-early.parquet" if edits else "cells.parquet"
-        (tmp_path / "r.parquet").rename(tmp_path / name)
+    for name, edits in (("cells-early", (FLAG_EARLY,)), ("cells", ())):
+        built(tmp_path, "cells", *edits)
+        program = (tmp_path / "cells").rename(tmp_path / name)
+        recorded(tmp_path, f"./{program.name}", "--pc")
+        (tmp_path / "r.parquet").rename(tmp_path / f"{name}.parquet")
     file = written(tmp_path, text.split("```")[0])
     for out in ("a", "b"):
         sardonyx("sweep", str(file), "--out", out, where=tmp_path)

@@ -169,6 +169,12 @@ class Plan:
                 return [step[at] for step in axis.steps]
         return [self.kind.options.model_fields[name].default]
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether some of its points are timed, and so run alone."""
+        designs = self.values("design") if self.kind.designed else [""]
+        return any(self.kind.times(str(design)) for design in designs)
+
     def assumed(self) -> dict[str, dict[str, Any]]:
         """The machines of the plan by name: source, and what no source gives."""
         if "machine" not in self.kind.options.model_fields:
