@@ -132,6 +132,9 @@ def programs() -> str:
 def parse_size(text: str) -> int:
     """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``; ``ValueError`` says what to give."""
 
+def questions() -> str:
+    """What these functions are asked (``sardonyx.questions``), as JSON schemas by name."""
+
 def store_designs() -> str:
     """Every store design (``runs.stores.Design``); the first is a device's by default."""
 

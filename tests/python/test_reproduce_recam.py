@@ -11,12 +11,13 @@ from sardonyx.papers import recam, reproductions
 from sardonyx.papers.claims import ClaimRow, load_claims
 from sardonyx.papers.recam import MB, Stores, energy, metric
 from sardonyx.papers.reproduction import Asked
+from sardonyx.questions import Stream
 from sardonyx.report import stores as figures
 from sardonyx.report import write_report
 from sardonyx.report.figure import Figure
 from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.stores import KB, StorePoint, Stream
+from sardonyx.runs.stores import KB, StorePoint
 
 SMALL = replace(recam.QUICK, simulated=2 * MB, beside=2 * MB, written=2 * MB)
 

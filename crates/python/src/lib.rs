@@ -10,6 +10,7 @@ mod machines;
 mod merging;
 mod persist;
 mod progress;
+mod questions;
 mod recorder;
 mod simulate;
 mod sources;
@@ -64,6 +65,8 @@ mod _core {
     use super::persist::{crash_designs, crash_lint, crash_real};
     #[pymodule_export]
     use super::progress::Progress;
+    #[pymodule_export]
+    use super::questions::questions;
     #[pymodule_export]
     use super::recorder::{Recording, trace_record};
     #[pymodule_export]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use sardonyx_recorder::caches::{Geometry, Hierarchy};
 use sardonyx_recorder::frames::Reuse;
 use sardonyx_recorder::options::{Clearing, KernelTime, Level};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::RecordError;
@@ -13,7 +14,8 @@ use crate::session::Request;
 use crate::stream::Window;
 
 /// The options of `sardonyx trace record`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RecordRequest")]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     /// The program and its arguments.

@@ -41,10 +41,11 @@ from sardonyx.cli.report import save
 from sardonyx.cli.sensitivity import sensitivity_table
 from sardonyx.cli.sweep import View
 from sardonyx.cli.tables import compare_table
+from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs, origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, parse_settings, parse_warmup
-from sardonyx.runs.sources import ProgramSource, beyond, program_names
+from sardonyx.runs.sources import beyond, program_names
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,10 +36,10 @@ from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine
 from sardonyx.cli.progress import watched
 from sardonyx.files import write_text
+from sardonyx.questions import CrashTestQuestion
 from sardonyx.report.recovery import render
 from sardonyx.runs.jobs import check_designs
 from sardonyx.runs.recoveries import (
-    Question,
     check_platform,
     check_tear,
     crash_real,
@@ -152,10 +152,10 @@ def crash_test(asked: CrashTest) -> Work:
             "with --lint",
         )
     if asked.replay is not None:
-        question = Question(replay=asked.replay, **_shared(asked))
+        question = CrashTestQuestion(replay=asked.replay, **_shared(asked))
         return Work(partial(_replay, question, asked.json_to), "with --replay")
     check_tear(asked.tear, "--tear: ")
-    question = Question(
+    question = CrashTestQuestion(
         tear=asked.tear == "words",
         start=asked.start,
         seed=asked.seed,
@@ -212,13 +212,13 @@ def _command(asked: CrashTest) -> list[str]:
     return [*parts, "--replay"]
 
 
-def _found(question: Question) -> dict[str, Any]:
+def _found(question: CrashTestQuestion) -> dict[str, Any]:
     return watched(
         err, Path(question.recording).name, lambda p: crash_real(question, p), unit="recoveries"
     )
 
 
-def _replay(question: Question, json_to: str | None) -> None:
+def _replay(question: CrashTestQuestion, json_to: str | None) -> None:
     """Run the recovery on one image."""
     found = _found(question)
     _show_replayed(for_people(json_to), found)
@@ -226,7 +226,7 @@ def _replay(question: Question, json_to: str | None) -> None:
 
 
 def _search(
-    question: Question,
+    question: CrashTestQuestion,
     again: Sequence[str],
     designs: Sequence[str],
     machine: str,
@@ -254,7 +254,7 @@ def _end(found: dict[str, Any], json_to: str | None) -> None:
 
 
 def below(
-    question: Question, found: dict[str, Any], machine: str, designs: Sequence[str]
+    question: CrashTestQuestion, found: dict[str, Any], machine: str, designs: Sequence[str]
 ) -> list[dict[str, Any]]:
     """What of the pool can be read after a cut below each design, and what the recovery does."""
     told: dict[str, list[dict[str, Any]]] = json.loads(

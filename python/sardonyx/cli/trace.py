@@ -35,6 +35,7 @@ from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.cli.tables import worth_warnings
 from sardonyx.files import is_special
+from sardonyx.questions import Conversion
 from sardonyx.report import write_trace_report
 from sardonyx.runs import sources
 from sardonyx.runs.results import Info, Trace
@@ -184,26 +185,26 @@ def convert(asked: Convert) -> Work:
     writable(target, json_to, [source])
     read = _format("--from", asked.from_format, source)
     write = _format("--to", asked.to_format, str(target))
-    conversion: dict[str, Any] = {
-        "source": source,
-        "target": str(target),
-        "from_format": read,
-        "to_format": write,
-        "data": "unique",
-        "seed": 0,
-        "clock_mhz": None,
-        "levels": None,
-    }
+    conversion = Conversion(
+        source=source,
+        target=str(target),
+        from_format=read,
+        to_format=write,
+        data="unique",
+        seed=0,
+    )
     if read != OWN_FORMAT:
         if asked.data not in FILLS:
             raise _core.SardonyxError(f"--data: {unknown('filling', asked.data, FILLS)}")
-        conversion["data"] = asked.data
-        if asked.data != "zero":
-            conversion["seed"] = asked.seed
-        if read in CLOCKED:
-            conversion["clock_mhz"] = asked.clock_mhz
-        if read == LEVELLED and asked.levels is not None:
-            conversion["levels"] = _levels(asked.levels)
+        levelled = read == LEVELLED and asked.levels is not None
+        conversion = conversion.model_copy(
+            update={
+                "data": asked.data,
+                "seed": 0 if asked.data == "zero" else asked.seed,
+                "clock_mhz": asked.clock_mhz if read in CLOCKED else None,
+                "levels": _levels(str(asked.levels)) if levelled else None,
+            }
+        )
     return Work(
         partial(_convert, conversion, json_to),
         f"from {read}: contents are made for traces of other simulators",
@@ -215,13 +216,13 @@ def convert(asked: Convert) -> Work:
     )
 
 
-def _convert(conversion: dict[str, Any], json_to: str | None) -> None:
-    convert = partial(_core.trace_convert, json.dumps(conversion))
-    done = watched(err, conversion["source"], convert)
-    facts_of(conversion["target"], json.loads(done), json_to)
+def _convert(conversion: Conversion, json_to: str | None) -> None:
+    convert = partial(_core.trace_convert, conversion.model_dump_json())
+    done = watched(err, conversion.source, convert)
+    facts_of(conversion.target, json.loads(done), json_to)
 
 
-def _levels(text: str) -> list[int]:
+def _levels(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 6 or not all(part.isascii() and part.isdigit() for part in parts):
         raise _core.SardonyxError(
@@ -229,7 +230,7 @@ def _levels(text: str) -> list[int]:
         )
     if any(len(part) > 18 for part in parts):
         raise _core.SardonyxError(f"--levels {text}: together at most 2^58 lines")
-    return [int(part) for part in parts]
+    return tuple(int(part) for part in parts)
 
 
 def _format(option: str, given: str | None, path: str) -> str:

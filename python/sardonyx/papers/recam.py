@@ -13,19 +13,12 @@ from dataclasses import dataclass, replace
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, claim_rows
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
+from sardonyx.questions import Stream
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import texts
 from sardonyx.runs.measures import Aspect, arithmetic_mean, divide, of_known
 from sardonyx.runs.results import Results, Run, Scalar
-from sardonyx.runs.stores import (
-    GB,
-    KB,
-    StoreDesign,
-    StorePoint,
-    StoreQuestion,
-    StoreRuns,
-    Stream,
-)
+from sardonyx.runs.stores import GB, KB, StoreDesign, StorePoint, StoreQuestion, StoreRuns
 
 MB = KB * KB
 #: The paper's store and its rival.

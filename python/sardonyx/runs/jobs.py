@@ -13,27 +13,15 @@ from functools import cache, partial
 from typing import Any, TypeAlias
 
 from sardonyx import _core
+from sardonyx.questions import Job, ProgramSource, Source
 from sardonyx.runs import scheduler, sources
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import ProgramSource, Source, Value, unknown
+from sardonyx.runs.sources import unknown
 
 #: A key of the machine and its value, as the command line takes them.
 Setting: TypeAlias = tuple[str, str]
-
-
-class Job(Value):
-    """A design over a source, on ``copies`` cores of a machine with some of its keys set."""
-
-    source: Source
-    design: str
-    machine: str
-    overrides: tuple[Setting, ...] = ()
-    warmup: int = 0
-    warmup_share: float = 0.0
-    copies: int = 1
-    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,37 +8,13 @@ import tempfile
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.runs.jobs import Job
-from sardonyx.runs.sources import TraceSource, Value, unknown
+from sardonyx.questions import CrashTestQuestion, Job, TraceSource
+from sardonyx.runs.sources import unknown
 
 PLATFORMS = ("adr", "eadr")
 TEARS = ("lines", "words")
 #: What only a shell understands.
 SHELL = set("|&;<>()$`*?[]~#\n")
-
-
-class Question(Value):
-    """A recording, one of its mapped files, and the command that recovers from an image of it.
-
-    ``start`` is a mark or a row; without it cuts are tried from where the recovery first copes.
-    ``replay`` is one image by its name. ``threads`` of 0 is one a processor.
-    """
-
-    recording: str
-    pool: str
-    recover: tuple[str, ...]
-    ok: tuple[int, ...] = (0,)
-    time_limit: float | None = None
-    memory_limit: int = 4 << 30
-    platform: str = "adr"
-    tear: bool = False
-    start: str | None = None
-    budget: float = 50.0
-    seed: int = 1
-    threads: int = 0
-    replay: str | None = None
-    keep: str | None = None
-    source: bool = True
 
 
 def words(command: str, place: str = "") -> tuple[str, ...]:
@@ -109,7 +85,9 @@ def lint(recording: str, pool: str, source: bool, machine: str) -> dict[str, Any
     return found
 
 
-def crash_real(question: Question, progress: _core.Progress | None = None) -> dict[str, Any]:
+def crash_real(
+    question: CrashTestQuestion, progress: _core.Progress | None = None
+) -> dict[str, Any]:
     """What was found."""
     answer: dict[str, Any] = json.loads(_core.crash_real(question.model_dump_json(), progress))
     return answer

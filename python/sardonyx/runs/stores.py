@@ -16,17 +16,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
-from sardonyx import _core
+from sardonyx import _core, questions
+from sardonyx.questions import StoreAsked, Stream
 from sardonyx.runs import scheduler
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import Value, unknown
+from sardonyx.runs.sources import unknown
 
 KB, GB = 1 << 10, 1 << 30
 
@@ -81,47 +82,11 @@ def known(name: str, place: str = "") -> Design:
     return designs()[name]
 
 
-class Stream(Value):
-    """Generated writes, a set share of them duplicates, and reads of what was written.
-
-    ``span`` bytes of logical blocks are written again and again; 0 for each once.
-    """
-
-    kind: Literal["stream"] = "stream"
-    bytes: int
-    span: int = 0
-    duplicates: float = 0.3
-    reads: float = 0.0
-    seed: int = 0
-    encrypted: bool = False
-
-
-class Tree(Value):
-    """The files below a directory."""
-
-    kind: Literal["tree"] = "tree"
-    path: str
-
-
-class BlockTrace(Value):
-    """A recorded block trace with an MD5 of each 4096 bytes, in FIU's format."""
-
-    kind: Literal["trace"] = "trace"
-    path: str
-
-
-Workload: TypeAlias = Annotated[Stream | Tree | BlockTrace, Field(discriminator="kind")]
-
-
-class StoreDesign(Value):
+class StoreDesign(StoreAsked):
     """A design with those of its keys that are set, as the command line has them.
 
     One that is executed works in ``folder``; without one, in one of its own.
     """
-
-    name: str
-    keys: tuple[Setting, ...] = ()
-    folder: str | None = None
 
     @property
     def executed(self) -> bool:
@@ -156,12 +121,10 @@ class StoreDesign(Value):
         return self.model_copy(update={"keys": tuple(own)})
 
 
-class StoreQuestion(Value):
+class StoreQuestion(questions.StoreQuestion):
     """A design on a workload, in blocks of this size."""
 
     design: StoreDesign
-    workload: Workload
-    block_bytes: int = 4 * KB
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.questions import Value
 from sardonyx.runs import scheduler
 from sardonyx.runs.jobs import Setting, texts
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import Value
 
 DESIGNS = ("none", "ksm", "pageforge")
 #: In the order of PageForge's Table 3.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -10,8 +11,9 @@ use crate::parameters::ParametersError;
 use crate::store::Error;
 use crate::workload::{Operation, Workload, WorkloadError};
 
-/// What to run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A design on a workload, in blocks of this size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "StoreQuestion")]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// The store.
@@ -19,16 +21,23 @@ pub struct Question {
     /// What is written to it.
     pub workload: Workload,
     /// Bytes of a block.
+    #[serde(default = "four_kilobytes")]
     pub block_bytes: u32,
 }
 
-/// A store, as it is asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+fn four_kilobytes() -> u32 {
+    4096
+}
+
+/// A design with those of its keys that are set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "StoreAsked")]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
     /// Its design.
     pub name: Named,
     /// Those of the design's keys that are set, and their values as users write them.
+    #[serde(default)]
     pub keys: Vec<(String, String)>,
     /// An empty folder, for a store that is executed.
     pub folder: Option<PathBuf>,
@@ -108,10 +117,11 @@ impl Question {
             if done % TELL_EVERY == 0 && !tell(done, total) {
                 return Err(RunError::Cancelled);
             }
-            Ok(match operation {
+            match operation {
                 Operation::Write(lba, content) => store.write(lba, content)?,
                 Operation::Read(lba) => store.read(lba)?,
-            })
+            }
+            Ok(())
         };
         if by_content {
             self.workload.run_chunks(self.block_bytes, &mut each)?;

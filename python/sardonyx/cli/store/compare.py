@@ -23,19 +23,10 @@ from sardonyx.cli.common import (
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.cli.progress import Watcher
+from sardonyx.questions import BlockTrace, Stream, Tree, Workload
 from sardonyx.runs import stores
 from sardonyx.runs.results import Results, Run
-from sardonyx.runs.stores import (
-    BlockTrace,
-    Design,
-    Key,
-    StoreDesign,
-    StorePoint,
-    StoreQuestion,
-    Stream,
-    Tree,
-    Workload,
-)
+from sardonyx.runs.stores import Design, Key, StoreDesign, StorePoint, StoreQuestion
 
 
 @dataclass(frozen=True, kw_only=True)

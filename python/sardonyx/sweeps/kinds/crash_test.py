@@ -14,10 +14,8 @@ from typing import Any
 from pydantic import field_validator
 
 from sardonyx import _core
+from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.jobs import Setting
-from sardonyx.runs.recoveries import (
-    Question as Recovered,
-)
 from sardonyx.runs.recoveries import (
     check_platform,
     check_tear,
@@ -113,14 +111,14 @@ class CrashTest(Kind):
 
     def _question(
         self, path: str, options: CrashTestOptions, keys: tuple[Setting, ...]
-    ) -> Recovered:
+    ) -> CrashTestQuestion:
         if keys:
             raise _core.SardonyxError(
                 f"{keys[0][0]}: a recording runs on no machine; leave keys of machines out"
             )
         check_platform(options.platform, "platform: ")
         check_tear(options.tear, "tear: ")
-        return Recovered(
+        return CrashTestQuestion(
             recording=path,
             pool=options.pool,
             recover=words(options.recover, "recover = "),

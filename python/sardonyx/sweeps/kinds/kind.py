@@ -17,9 +17,10 @@ from typing import Any, ClassVar, TypeAlias
 from pydantic import ConfigDict, ValidationError
 
 from sardonyx import _core
+from sardonyx.questions import Value
 from sardonyx.runs import origin
 from sardonyx.runs.jobs import Setting
-from sardonyx.runs.sources import Value, unknown
+from sardonyx.runs.sources import unknown
 from sardonyx.sizes import parse_size
 from sardonyx.sweeps.inputs import Inputs
 

@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 from pydantic import field_validator
 
 from sardonyx import _core
-from sardonyx.runs.jobs import Job, Setting, parse_warmup
+from sardonyx.questions import Job, ProgramSource, Source, TraceSource
+from sardonyx.runs.jobs import Setting, parse_warmup
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.results import CAUSES, Cause
-from sardonyx.runs.sources import SYNTH, ProgramSource, Source, TraceSource, parse, unknown
+from sardonyx.runs.sources import SYNTH, parse, unknown
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, in_bytes
 from sardonyx.sweeps.kinds.machines import check_design, effective, programs

@@ -7,9 +7,10 @@ from typing import Any
 from pydantic import field_validator
 
 from sardonyx import _core
+from sardonyx.questions import BlockTrace, Stream, Tree, Workload
 from sardonyx.runs import stores
 from sardonyx.runs.jobs import Setting
-from sardonyx.runs.stores import StoreDesign, StoreQuestion, Stream
+from sardonyx.runs.stores import StoreDesign, StoreQuestion
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, flat, in_bytes
 
@@ -80,7 +81,7 @@ class Store(Kind):
             block_bytes=options.block,
         )
 
-    def _workload(self, subject: str, options: StoreOptions, inputs: Inputs) -> stores.Workload:
+    def _workload(self, subject: str, options: StoreOptions, inputs: Inputs) -> Workload:
         if subject == self.STREAM:
             return Stream(
                 bytes=options.bytes,
@@ -91,7 +92,7 @@ class Store(Kind):
                 encrypted=options.encrypted,
             )
         path = inputs[subject].path
-        return (stores.Tree if path.is_dir() else stores.BlockTrace)(path=str(path))
+        return (Tree if path.is_dir() else BlockTrace)(path=str(path))
 
 
 KIND = Store()

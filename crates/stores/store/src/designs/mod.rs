@@ -4,9 +4,11 @@
 
 mod keys;
 
+use std::borrow::Cow;
 use std::ops::Deref;
 use std::path::Path;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -57,15 +59,21 @@ pub struct Design {
     pub check: fn(&Keys, &Job<'_>) -> Result<(), RunError>,
     /// Begins a run.
     #[serde(skip)]
-    pub run: fn(&Keys, &Job<'_>) -> Result<Box<dyn Running>, RunError>,
+    pub run: fn(&Keys, &Job<'_>) -> Opened<dyn Running>,
     /// The store for a device or an estimate.
     #[serde(skip)]
-    pub store: fn(&Keys, Room<'_>) -> Result<Box<dyn Store + Send>, RunError>,
+    pub store: Build<dyn Store + Send>,
     /// The same store bit by bit, for some thousand rows, if there is such a model: the reference that the
     /// other is held against.
     #[serde(skip)]
-    pub bits: Option<fn(&Keys, Room<'_>) -> Result<Box<dyn Store>, RunError>>,
+    pub bits: Option<Build<dyn Store>>,
 }
+
+/// Builds a store within the room that there is.
+pub type Build<T> = fn(&Keys, Room<'_>) -> Opened<T>;
+
+/// A store, or why there is none.
+pub type Opened<T> = Result<Box<T>, RunError>;
 
 /// A value that no source gives.
 #[derive(Serialize)]
@@ -185,6 +193,20 @@ impl PartialEq for Named {
 }
 
 impl Eq for Named {}
+
+impl JsonSchema for Named {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Named".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string"})
+    }
+}
 
 impl Serialize for Named {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
