@@ -137,6 +137,18 @@ def programs() -> str:
     """``programs`` (``name``, ``line``), ``mutants`` and ``equivalent_mutants`` (``name``,
     ``meaning``)."""
 
+def parse_size(text: str) -> int:
+    """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``; ``ValueError`` says what to give."""
+
+def questions() -> str:
+    """What these functions are asked (``sardonyx.questions``), as JSON schemas by name."""
+
+def store_designs() -> str:
+    """Every store design (``runs.stores.Design``); the first is a device's by default."""
+
+def store_keys(design_json: str) -> str:
+    """All keys of a ``runs.stores.StoreDesign`` with their values, as pairs."""
+
 def store_plan(question_json: str) -> str:
     """What is known before a ``cli.store.estimate.Question`` is read: ``bytes`` (null of a stream),
     ``files``, ``memory_bytes`` at most, and whether the counts will be ``exact`` in any case.

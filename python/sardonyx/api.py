@@ -16,11 +16,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from sardonyx import _core
+from sardonyx.questions import ProgramSource
 from sardonyx.runs import sweeps
 from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Watch
-from sardonyx.runs.sources import ProgramSource, named
+from sardonyx.runs.sources import named
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps import hq as hyperqueue
 from sardonyx.sweeps import reading

@@ -1,22 +1,31 @@
-"""Sizes as people write them: ``4096``, ``4K``, ``16M``, ``1G``."""
+"""Sizes and times as people write them: ``4096``, ``4K``, ``16M``, ``1G``; ``90s``, ``2h``."""
 
 from __future__ import annotations
 
+from sardonyx import _core
+
 #: What may follow the number of a size.
 SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-#: Digits of a size, at most.
-DIGITS = 15
+#: What follows the number of a time.
+UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 def parse_size(text: str) -> int:
-    """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``.
+    """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``, as the one reader of sizes has it.
 
     Raises:
         ValueError: This is no size; the message says so, and what to give.
     """
-    number, unit = text[:-1], text[-1:].upper()
-    if unit not in SUFFIXES:
-        number, unit = text, ""
-    if not (number.isascii() and number.isdigit() and len(number) <= DIGITS):
-        raise ValueError("is no size; give bytes, as in 4096, 4K or 16M")
-    return int(number) * SUFFIXES[unit]
+    return _core.parse_size(text)
+
+
+def parse_time(text: str) -> float:
+    """Seconds from ``90s``, ``10m`` or ``2h``.
+
+    Raises:
+        ValueError: This is no time; the message says so, and what to give.
+    """
+    number, unit = text[:-1], text[-1:]
+    if unit not in UNITS or not number.isascii() or not number.isdigit() or len(number) > 6:
+        raise ValueError("is no time; give 90s, 10m or 2h")
+    return float(int(number) * UNITS[unit])

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import sardonyx
 from sardonyx import _core, api
+from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs
 from sardonyx.runs.jobs import Settings
-from sardonyx.runs.sources import ProgramSource, named
+from sardonyx.runs.sources import named
 from test_cli_fixture import FakeCore, core, trace
 
 __all__ = ["core", "trace"]

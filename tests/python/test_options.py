@@ -31,7 +31,11 @@ TRACES = Path(__file__).resolve().parents[2] / "traces"
 
 #: The least of each form, in a folder that :func:`folder` makes.
 FORMS = {
-    "compare": ["redis.parquet btree --copies 2"],
+    "compare": [
+        "redis.parquet btree --copies 2",
+        "redis.parquet",
+        "btree",
+    ],
     "crash": ["btree", "btree --once", "btree --cut 3", "btree --stages"],
     "crash-test": [
         "redis.parquet --pool p --recover 'c {pool}'",
@@ -45,7 +49,7 @@ FORMS = {
     "merge validate": [""],
     "programs": [""],
     "report": ["d"],
-    "reproduce": ["esd redis.parquet"],
+    "reproduce": ["esd redis.parquet", "sca", "easy-pm --machine sca", "recam", "pageforge"],
     "show": ["esd"],
     "store check": ["d"],
     "store compare": [
@@ -60,7 +64,13 @@ FORMS = {
     "store serve": ["--socket s --dir disk"],
     "sweep": ["s.toml", "s.toml --plan", "s.toml --slurm 2", "s.toml --hq d"],
     "trace check": ["redis.parquet"],
-    "trace convert": ["redis.parquet t.nvt --to nvmain"],
+    "trace convert": [
+        "redis.parquet t.nvt --to nvmain",
+        "d/a t.parquet --from nvmain --to sardonyx",
+        "d/a t.parquet --from nvmain --to sardonyx --data zero",
+        "d/a t.parquet --from ramulator-read-write --to sardonyx",
+        "redis.parquet t.parquet --to sardonyx",
+    ],
     "trace cut": ["redis.parquet t.parquet"],
     "trace info": ["redis.parquet"],
     "trace mix": ["redis.parquet x264.parquet -o t.parquet"],
@@ -82,6 +92,7 @@ SAMPLES: dict[str, str] = {
     "--from": "sardonyx",
     "--l1": "64K:8",
     "--l2": "512K:8",
+    "--levels": "1,2,4,4,64,128",
     "--llc": "32M:16",
     "--machine": "esd",
     "--match-line": "3",
@@ -115,11 +126,12 @@ SAMPLES: dict[str, str] = {
     "merge run --designs": "pageforge",
     "merge run --kernel": "linux-4.4",
     "merge run --set": "ksm.use_zero_pages=true",
-    "reproduce --machine": "sca",
+    "reproduce --machine": "easy-pm",
     "reproduce --set": "esd.efit_bytes=65536",
     "show --set": "esd.efit_bytes=65536",
     "store compare --designs": "recam",
     "store estimate --trace": "destor",
+    "trace convert --data": "random",
     "trace convert --from": "dramsim3",
     "trace convert --to": "sardonyx",
     "trace record --level": "cpu",
@@ -133,7 +145,7 @@ PLACES |= {"crash-test --designs", "compare --sensitivity", "reproduce --sensiti
 LOOKED_UP = {
     "check_job", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",
     "designs", "guarantee", "ladder", "machine", "machines", "merge_available", "merge_mixes",
-    "programs", "store_plan", "trace_info",
+    "parse_size", "programs", "store_designs", "store_keys", "store_plan", "trace_info",
 }  # fmt: skip
 
 

@@ -9,13 +9,13 @@ import pytest
 from sardonyx.papers import easy_pm
 from sardonyx.papers.claims import load_claims
 from sardonyx.papers.reproduction import Asked
+from sardonyx.questions import ProgramSource
 from sardonyx.report import hardware_logs
 from sardonyx.report.figure import Missing
 from sardonyx.runs import jobs
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.results import Results
-from sardonyx.runs.sources import ProgramSource
 from test_report_fixture import compared
 
 SMALL = replace(

@@ -13,9 +13,9 @@ from sardonyx.papers.claims import Claim, ClaimRow, load_claims
 from sardonyx.papers.esd import METRICS, Kind, stand_ins
 from sardonyx.papers.reproduction import Asked, BesidePaper, Plan
 from sardonyx.papers.reproduction import document as whole
+from sardonyx.questions import TraceSource
 from sardonyx.runs.jobs import Point, Settings, Simulations
 from sardonyx.runs.results import Results
-from sardonyx.runs.sources import TraceSource
 from test_report_fixture import compared, invented_document
 
 KB = 1024

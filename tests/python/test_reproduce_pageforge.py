@@ -50,9 +50,9 @@ def test_each_claim_has_a_definition() -> None:
 def test_the_plan_has_each_run_once_and_all_that_the_figures_need() -> None:
     for scale in (pageforge.QUICK, pageforge.FULL):
         points = pageforge.points(APPLICATIONS, scale)
-        asked = [(p.application, p.design, tuple(p.variant.items())) for p in points]
+        asked = [(p.trace, p.design, tuple(p.variant.items())) for p in points]
         assert len(set(asked)) == len(asked)
-        plain = {(p.application, p.design) for p in points if not p.variant}
+        plain = {(p.trace, p.design) for p in points if not p.variant}
         assert plain == {(app, design) for app in APPLICATIONS for design in DESIGNS}
 
 
@@ -135,7 +135,7 @@ def test_one_application_alone_and_wishes_that_cannot_be() -> None:
     reproduction = pageforge.REPRODUCTION
     alone = reproduction.plan(Asked(["moses"], "pageforge", quick=True)).runs
     assert isinstance(alone, TimedRuns)
-    assert {point.application for point in alone.points} == {"moses"}
+    assert {point.trace for point in alone.points} == {"moses"}
     with pytest.raises(_core.SardonyxError, match=r"moose: no such image.*moses"):
         reproduction.plan(Asked(["moose"], "pageforge"))
     with pytest.raises(_core.SardonyxError, match="--copies 3"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,19 +11,20 @@ from sardonyx.papers import recam, reproductions
 from sardonyx.papers.claims import ClaimRow, load_claims
 from sardonyx.papers.recam import MB, Stores, energy, metric
 from sardonyx.papers.reproduction import Asked
+from sardonyx.questions import Stream
 from sardonyx.report import stores as figures
 from sardonyx.report import write_report
 from sardonyx.report.figure import Figure
 from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.stores import KB, Conventional, Recam, StorePoint, Stream
+from sardonyx.runs.stores import KB, StorePoint
 
 SMALL = replace(recam.QUICK, simulated=2 * MB, beside=2 * MB, written=2 * MB)
 
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
-    points = recam.points(SMALL, Recam())
+    points = recam.points(SMALL, recam.RECAM)
     stores.check(points)
     return Comparison(stores.run(points))
 
@@ -42,23 +42,23 @@ def test_each_claim_has_a_definition() -> None:
 
 def test_the_plan_has_each_run_once_and_the_papers_sizes() -> None:
     for scale in (recam.QUICK, recam.FULL):
-        points = recam.points(scale, Recam())
+        points = recam.points(scale, recam.RECAM)
         asked = [point.question.model_dump_json() for point in points]
         assert len(set(asked)) == len(asked)
         blocks = {point.question.block_bytes for point in points}
         assert blocks == {KB, 2 * KB, 4 * KB, 8 * KB}
 
-    def largest(kind: type, points: list[StorePoint]) -> int:
+    def largest(design: str, points: list[StorePoint]) -> int:
         sizes = (
             p.question.workload.bytes
             for p in points
-            if isinstance(p.question.design, kind) and isinstance(p.question.workload, Stream)
+            if p.question.design.name == design and isinstance(p.question.workload, Stream)
         )
         return max(sizes)
 
-    full = recam.points(recam.FULL, Recam())
-    assert largest(Recam, full) == 50 << 30  # Sec. IV
-    assert largest(Conventional, full) == 2 << 30
+    full = recam.points(recam.FULL, recam.RECAM)
+    assert largest("recam", full) == 50 << 30  # Sec. IV
+    assert largest("conventional", full) == 2 << 30
 
 
 def test_eight_kilobytes_give_the_papers_throughput(rows: dict[str, ClaimRow]) -> None:
@@ -85,7 +85,7 @@ def test_every_claim_has_a_figure_and_says_what_it_rests_on(rows: dict[str, Clai
 
 def test_duplicates_are_found_by_both_unless_encrypted(comparison: Comparison) -> None:
     found = Stores(comparison.results)
-    for design in stores.DESIGNS:
+    for design in recam.DESIGNS:
         plain, under_pads = (found.run(design, 8 * KB, more=m) for m in ("", "encrypted"))
         writes = metric(plain, "writes")
         assert writes is not None and metric(plain, "duplicate_writes") == int(writes * 0.3)
@@ -130,7 +130,7 @@ def test_what_recam_cannot_have_is_an_error() -> None:
 
 def test_keys_of_the_array_can_be_set() -> None:
     settings = [("recam.row_bits", "512"), ("recam.compared_bit_fj", "1-2")]
-    array = stores.overridden(Recam(), settings)
-    assert array.row_bits == 512
-    assert array.energies.compared_bit_fj.text == "1 to 2"
-    assert json.loads(array.model_dump_json())["energies"]["match_line_fj"]["low"] == 0
+    values = recam.RECAM.having(settings).values()
+    assert values["recam.row_bits"] == 512
+    assert values["recam.compared_bit_fj"] == "1 to 2"
+    assert values["recam.match_line_fj"] == "0"

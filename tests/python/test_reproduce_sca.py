@@ -13,6 +13,7 @@ from sardonyx import _core
 from sardonyx.papers import causes, sca, sca_causes
 from sardonyx.papers.claims import load_claims
 from sardonyx.papers.sca_causes import CHANNELS
+from sardonyx.questions import ProgramSource
 from sardonyx.report import persistence, write_report
 from sardonyx.report.figure import Missing
 from sardonyx.runs import jobs
@@ -20,7 +21,6 @@ from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.programs import COUNTER_CACHE, KB, MB
 from sardonyx.runs.results import Results
-from sardonyx.runs.sources import ProgramSource
 from test_report_fixture import compared
 
 SMALL = replace(sca.QUICK, footprint=256 << 10, transactions=60, warmup=20)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import sardonyx
 from sardonyx import _core, cli
+from sardonyx.questions import Job, ProgramSource, SynthSource, TraceSource
 from sardonyx.runs.crashes import CrashQuestion
-from sardonyx.runs.jobs import Job
-from sardonyx.runs.sources import ProgramSource, SynthSource, TraceSource, named
+from sardonyx.runs.sources import named
 
 PACKAGE = Path(sardonyx.__file__).parent
 #: Each room may import those before it.

@@ -12,10 +12,10 @@ from sardonyx.cli.tables import exhibit_table
 from sardonyx.papers import sca_stages as stages
 from sardonyx.papers.claims import Claim, ClaimRow
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
+from sardonyx.questions import ProgramSource
 from sardonyx.report import write_report
 from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.results import ResultsError
-from sardonyx.runs.sources import ProgramSource
 from test_report_fixture import compared
 
 SMALL = CrashQuestion(

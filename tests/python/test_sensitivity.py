@@ -19,12 +19,12 @@ from sardonyx import _core
 from sardonyx.cli.sensitivity import sensitivity_table, where
 from sardonyx.papers import reproductions
 from sardonyx.papers.reproduction import Asked
+from sardonyx.questions import ProgramSource
 from sardonyx.report import write_report
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.conclusions import conclusions, differs, says
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sensitivity import Flip
-from sardonyx.runs.sources import ProgramSource
 from sardonyx.runs.tailbench import TimedRuns
 from sardonyx.sweeps.varying import MergedInTime, Range, ranges
 

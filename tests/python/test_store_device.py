@@ -284,7 +284,10 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
         (("--socket", "t", "--dir", "full", "--size", "1M"), "holds thesis and no store"),
         (("--socket", "t", "--dir", "new", "--size", "1K"), "is less than one block"),
         (("--socket", "t", *new, "--block", "3K"), "--block 3072: give 512 to 64K"),
-        (("--socket", "t", *new, "--design", "magic"), "--design magic: give recam or"),
+        (
+            ("--socket", "t", *new, "--design", "magic"),
+            '--design: there is no store "magic"; known: recam',
+        ),
     ]
     before = sorted(tmp_path.rglob("*"))
     for options, said in cases:

@@ -16,6 +16,7 @@ from sardonyx.sweeps.condition import Condition
 from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, Sweep, read_shard
+from test_crash_real import FLAG_EARLY, built, recorded
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 pytestmark = pytest.mark.native
@@ -403,3 +404,47 @@ def test_every_kind_of_subject(
         if field.name not in settings and field.type == "double" and " " not in field.name
     }
     assert numbers <= plan.kind.figures
+
+
+def test_the_docs_sweep_of_recordings_finds_the_build_without_a_fence(tmp_path: Path) -> None:
+    page = (TRACES.parent / "docs/sweeps.md").read_text()
+    text = next(part for part in page.split("```toml\n") if "recordings = [" in part)
+    for name, edits in (("cells-early", (FLAG_EARLY,)), ("cells", ())):
+        built(tmp_path, "cells", *edits)
+        program = (tmp_path / "cells").rename(tmp_path / name)
+        recorded(tmp_path, f"./{program.name}", "--pc")
+        (tmp_path / "r.parquet").rename(tmp_path / f"{name}.parquet")
+    file = written(tmp_path, text.split("```")[0])
+    for out in ("a", "b"):
+        sardonyx("sweep", str(file), "--out", out, where=tmp_path)
+    rows = pq.read_table(tmp_path / "a/results.parquet").to_pylist()
+    told = {(row["recording"], row["platform"], row["tear"]): row for row in rows}
+    assert len(told) == 8 and all(row["finished"] and row["cuts_tried"] > 10 for row in rows)
+    for (recording, platform, _), row in told.items():
+        faulty = recording == "cells-early" and platform == "adr"
+        assert (row["violations"] > 0) == (row["causes"] > 0) == faulty, row
+        assert ("cells.c:" in (row["suspect"] or "")) == faulty
+    assert not {"seconds", "looking_s", "undisturbed_s"} & set(rows[0])
+    assert (tmp_path / "a/results.parquet").read_bytes() == (
+        tmp_path / "b/results.parquet"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ('platform = "adrr"\n', 'there is no platform "adrr"; did you mean "adr"?'),
+        ('budget = "soon"\n', "is no time; give 90s, 10m or 2h"),
+        ('designs = ["esd"]\n', "designs: a crash-test has none; leave it out"),
+        ('[set]\n"esd.efit_ways" = 4\n', "a recording runs on no machine"),
+    ],
+)
+def test_what_a_sweep_of_recordings_cannot_have(more: str, words: str, tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        f'[sweep]\nrecordings = ["{TRACES}/pmdk-tx.parquet"]\npool = "p"\nrecover = "c {{pool}}"\n'
+        + more,
+    )
+    with pytest.raises(_core.SardonyxError) as problem:
+        reading.read(file).check()
+    assert words in str(problem.value)

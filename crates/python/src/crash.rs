@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sardonyx::crash::{Cuts, Options, Platform, Question, Tear, Trial};
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -13,24 +14,58 @@ use crate::progress::Progress;
 use crate::sources::{Source, durability, yes};
 use crate::{bad, read};
 
-/// A run of a program on each core and how its power is cut, as
-/// `python/sardonyx/runs/crashes.py` states it.
-#[derive(Debug, Deserialize)]
+fn one() -> u64 {
+    1
+}
+
+fn apart() -> String {
+    "apart".to_owned()
+}
+
+fn adr() -> String {
+    "adr".to_owned()
+}
+
+fn lines() -> String {
+    "lines".to_owned()
+}
+
+fn sixty_four() -> u64 {
+    64
+}
+
+/// As `sardonyx::crash::Options` has it.
+fn five_hundred_and_nine() -> u64 {
+    509
+}
+
+/// One run of a program on each core under a design, its power cut at every position, at `cuts` of them, or at the
+/// one that is `cut`. `sharing` says who shares lines of counters. One recovery in `recovery_cuts` is cut as well;
+/// one cut in `full_one_in` is looked at in full. `threads` of 0 is one a processor.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct CrashQuestion {
+pub struct CrashQuestion {
     program: Source,
     design: String,
     machine: String,
+    #[serde(default)]
     overrides: Vec<(String, String)>,
+    #[serde(default = "one")]
     cores: u64,
     mutant: Option<String>,
+    #[serde(default = "apart")]
     sharing: String,
+    #[serde(default = "adr")]
     platform: String,
+    #[serde(default = "lines")]
     tear: String,
     cuts: Option<u64>,
     cut: Option<u64>,
+    #[serde(default = "sixty_four")]
     recovery_cuts: u64,
+    #[serde(default = "five_hundred_and_nine")]
     full_one_in: u64,
+    #[serde(default)]
     threads: usize,
 }
 
@@ -71,25 +106,34 @@ impl CrashQuestion {
     }
 }
 
-/// A design under a program, tried by a plan of passes, as `python/sardonyx/runs/crashes.py` states it.
-#[derive(Debug, Deserialize)]
+/// A design under a program, tried by the explorer's plan of passes. Sizes that are null are each pass's own. Without
+/// `software_log` the program keeps no undo log, even where the hardware keeps none. With `thorough_seconds` the plan
+/// goes on with further seeds for so long.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct TrialQuestion {
+pub struct TrialQuestion {
     program: String,
     design: String,
     machine: String,
+    #[serde(default)]
     overrides: Vec<(String, String)>,
+    #[serde(default = "one")]
     seed: u64,
     cores: Option<usize>,
     transactions: Option<u64>,
     item_bytes: Option<u64>,
     footprint: Option<u64>,
     mutant: Option<String>,
+    #[serde(default = "adr")]
     platform: String,
+    #[serde(default = "lines")]
     tear: String,
     cuts: Option<u64>,
+    #[serde(default = "sixty_four")]
     recovery_cuts: u64,
+    #[serde(default = "five_hundred_and_nine")]
     full_one_in: u64,
+    #[serde(default)]
     threads: usize,
     thorough_seconds: Option<f64>,
     #[serde(default = "yes")]

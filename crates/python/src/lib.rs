@@ -1,6 +1,6 @@
 //! The bindings between the Rust simulator and the Python command line. Thin: no logic here.
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 mod crash;
@@ -10,6 +10,7 @@ mod machines;
 mod merging;
 mod persist;
 mod progress;
+mod questions;
 mod recorder;
 mod simulate;
 mod sources;
@@ -31,6 +32,13 @@ fn bad(error: impl std::fmt::Display) -> PyErr {
 /// What Python states in JSON.
 fn read<'a, T: serde::Deserialize<'a>>(json: &'a str) -> PyResult<T> {
     serde_json::from_str(json).map_err(bad)
+}
+
+/// Bytes from `4096`, `4K`, `16M` or `1G`.
+#[pyfunction]
+fn parse_size(text: &str) -> PyResult<u64> {
+    let size = sardonyx_sizes::parse(text);
+    size.ok_or_else(|| PyValueError::new_err(sardonyx_sizes::REMEDY))
 }
 
 /// The simulator's native half.
@@ -58,15 +66,20 @@ mod _core {
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]
+    use super::questions::questions;
+    #[pymodule_export]
     use super::recorder::{Recording, trace_record};
     #[pymodule_export]
     use super::simulate::{causes, check_job, designs, figures, simulate};
     #[pymodule_export]
-    use super::store::{check_store, store};
+    use super::store::{check_store, store, store_designs, store_keys};
     #[pymodule_export]
     use super::traces::{
         ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,
     };
+
+    #[pymodule_export]
+    use super::parse_size;
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -11,6 +11,7 @@ use sardonyx::machine::recordings::{self, Options};
 use sardonyx::stats::{Account, Cause, Ledger};
 use sardonyx::trace::Level;
 use sardonyx::workload::timed;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -18,19 +19,29 @@ use crate::progress::Progress;
 use crate::sources::{Source, durability};
 use crate::{bad, read};
 
-/// One run, as `python/sardonyx/runs/jobs.py` states it.
-#[derive(Debug, Deserialize)]
+/// A design over a source, on `copies` cores of a machine with some of its keys set; `warmup` requests, or
+/// transactions of each core, change state and count nowhere.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Job {
+pub struct Job {
     source: Source,
     design: String,
     machine: String,
+    #[serde(default)]
     overrides: Vec<(String, String)>,
+    #[serde(default)]
     warmup: u64,
     /// The warm-up is this share of the run, beside `warmup` requests or transactions.
+    #[serde(default)]
     warmup_share: f64,
+    #[serde(default = "one")]
     copies: u32,
+    #[serde(default)]
     distinct: bool,
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl Job {

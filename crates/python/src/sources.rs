@@ -1,44 +1,68 @@
-//! Where the operations of a run come from, as `python/sardonyx/runs/sources.py` states it in JSON.
+//! Where the operations of a run come from, as Python names it in JSON.
 //! Left out: any logic; `sardonyx::trace` and `sardonyx::workload` open and check.
 use pyo3::PyResult;
 use sardonyx::controller::designs::Stack;
 use sardonyx::trace::{self, Spec, Synth};
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::bad;
 
-/// What Python may name as the source of a run.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+/// Where the operations of a run come from.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Source {
-    /// A trace file, ended after `limit` records, or as many in its `middle`.
-    Trace {
-        path: String,
-        limit: Option<u64>,
-        middle: bool,
-    },
-    /// A rung of the locality ladder, of `records` records, ended after `limit`.
-    Synth {
-        name: String,
-        records: Option<u64>,
-        seed: u64,
-        limit: Option<u64>,
-        middle: bool,
-    },
-    /// A persistent program.
+    /// A trace file; `limit` ends it after so many records, or takes those in its `middle`.
+    #[schemars(title = "TraceSource")]
+    Trace(TraceSource),
+    /// A rung of the locality ladder, of its own number of records or of `records`. They are alike anywhere, so
+    /// that its middle is its beginning.
+    #[schemars(title = "SynthSource")]
+    Synth(SynthSource),
+    /// A persistent program; sizes are bytes. Without a name: the sizes of programs to be named.
+    #[schemars(title = "ProgramSource")]
     Program(Program),
 }
 
-/// A program with its sizes in bytes.
-#[derive(Debug, Deserialize)]
+/// See [`Source::Trace`].
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TraceSource {
+    path: String,
+    limit: Option<u64>,
+    #[serde(default)]
+    middle: bool,
+}
+
+/// See [`Source::Synth`].
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SynthSource {
+    name: String,
+    records: Option<u64>,
+    #[serde(default)]
+    seed: u64,
+    limit: Option<u64>,
+    #[serde(default)]
+    middle: bool,
+}
+
+/// See [`Source::Program`].
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ProgramSource")]
 #[serde(deny_unknown_fields)]
 pub struct Program {
+    #[serde(default)]
     pub name: String,
+    #[serde(default = "line")]
     pub item_bytes: u64,
+    #[serde(default = "sixteen_megabytes")]
     pub footprint: u64,
+    #[serde(default = "ten_thousand")]
     pub transactions: u64,
+    #[serde(default)]
     pub seed: u64,
     /// Whether the program keeps an undo log where the hardware keeps none.
     #[serde(default = "yes")]
@@ -55,6 +79,18 @@ pub fn durability(design: &str, software_log: bool) -> PyResult<DurabilityKind> 
     })
 }
 
+fn line() -> u64 {
+    64
+}
+
+fn sixteen_megabytes() -> u64 {
+    16 << 20
+}
+
+fn ten_thousand() -> u64 {
+    10_000
+}
+
 /// What JSON that does not say means.
 pub fn yes() -> bool {
     true
@@ -65,19 +101,10 @@ impl Source {
     /// its own there.
     pub fn open_copy(&self, copy: u32) -> PyResult<trace::Source> {
         match self {
-            Source::Synth {
-                name,
-                records,
-                seed,
-                limit,
-                middle,
-            } => Source::Synth {
-                name: name.clone(),
-                records: *records,
-                seed: seed.wrapping_add(u64::from(copy)),
-                limit: *limit,
-                middle: *middle,
-            }
+            Source::Synth(synth) => Source::Synth(SynthSource {
+                seed: synth.seed.wrapping_add(u64::from(copy)),
+                ..synth.clone()
+            })
             .open(),
             _ => self.open(),
         }
@@ -86,18 +113,18 @@ impl Source {
     /// The trace, from its beginning; a program has none.
     pub fn open(&self) -> PyResult<trace::Source> {
         let (source, limit, middle) = match self {
-            Source::Trace {
+            Source::Trace(TraceSource {
                 path,
                 limit,
                 middle,
-            } => (trace::Source::open(path).map_err(bad)?, limit, middle),
-            Source::Synth {
+            }) => (trace::Source::open(path).map_err(bad)?, limit, middle),
+            Source::Synth(SynthSource {
                 name,
                 records,
                 seed,
                 limit,
                 middle,
-            } => {
+            }) => {
                 let mut ladder = trace::locality_ladder().into_iter();
                 let spec = ladder.find(|spec| spec.name == *name);
                 let spec = spec.ok_or_else(|| bad(format!("there is no generator `{name}`")))?;

@@ -1,10 +1,24 @@
 //! Deduplicating stores for Python: one design on one workload. Answers in JSON.
 //! Left out: any logic; `sardonyx_store` has it.
 use pyo3::prelude::*;
-use sardonyx_store::Question;
+use sardonyx_store::{Asked, DESIGNS, Question};
 
 use crate::progress::Progress;
 use crate::{bad, read};
+
+/// Every design: its name, its keys, what is assumed, its figures.
+#[pyfunction]
+pub fn store_designs() -> PyResult<String> {
+    serde_json::to_string(DESIGNS).map_err(bad)
+}
+
+/// All keys of a design that is asked for with their values, as pairs; an error if one makes no sense.
+#[pyfunction]
+pub fn store_keys(design_json: &str) -> PyResult<String> {
+    let asked: Asked = read(design_json)?;
+    let keys = asked.keys().map_err(bad)?;
+    serde_json::to_string(keys.shown()).map_err(bad)
+}
 
 /// Runs a question.
 #[pyfunction]

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use pyo3::prelude::*;
 use sardonyx::ecc::FINGERPRINTS;
 use sardonyx::trace::{self, Format, ImportOptions, Spec, TraceError};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -76,10 +77,12 @@ pub fn trace_check(
     answer(&detached(py, progress, check)?)
 }
 
-/// A conversion, as `python/sardonyx/cli/trace.py` states it.
-#[derive(Debug, Deserialize)]
+/// A conversion between two formats. `data` fills writes without bytes: zero, random or unique, made of `seed`;
+/// `clock_mhz` is the clock of a trace that counts cycles, `levels` the sizes of the levels of a ReadWriteTrace's
+/// device.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Conversion {
+pub struct Conversion {
     source: String,
     target: String,
     from_format: String,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use sardonyx_recorder::caches::{Geometry, Hierarchy};
 use sardonyx_recorder::frames::Reuse;
 use sardonyx_recorder::options::{Clearing, KernelTime, Level};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::RecordError;
@@ -13,7 +14,8 @@ use crate::session::Request;
 use crate::stream::Window;
 
 /// The options of `sardonyx trace record`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RecordRequest")]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
     /// The program and its arguments.
@@ -65,22 +67,10 @@ pub struct Wanted {
 }
 
 /// Bytes from a number with K, M or G (powers of 1024).
-fn size(text: &str) -> Option<u64> {
-    let digits = text.trim_end_matches(['K', 'M', 'G']);
-    let shift = match &text[digits.len()..] {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
-}
-
 fn cache(option: &str, text: &str) -> Result<Geometry, RecordError> {
     let parsed = text.split_once(':').and_then(|(bytes, ways)| {
         Some(Geometry {
-            bytes: size(bytes)?,
+            bytes: sardonyx_sizes::parse(bytes)?,
             ways: ways.parse().ok()?,
         })
     });
@@ -120,7 +110,7 @@ impl Wanted {
             "cpu" => Level::Cpu,
             other => return refuse(format!("--level {other}: is none; known: memory, cpu")),
         };
-        let frames = match size(&self.memory) {
+        let frames = match sardonyx_sizes::parse(&self.memory) {
             Some(bytes @ 4096..) => bytes / 4096,
             _ => {
                 return refuse(format!(

@@ -24,7 +24,7 @@ from rich.text import Text
 from sardonyx._core import SardonyxError
 from sardonyx.cli.forms import spread
 from sardonyx.files import FileError, is_special, write_text
-from sardonyx.sizes import parse_size
+from sardonyx.sizes import parse_size, parse_time
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
@@ -35,8 +35,6 @@ INTERRUPTED = LEFT_BY_SIGNAL + signal.SIGINT
 MOST = 2**63 - 1
 #: Characters of an error, about.
 LONGEST = 1000
-#: What follows the number of a time.
-UNITS = {"s": 1, "m": 60, "h": 3600}
 T = TypeVar("T")
 
 
@@ -158,10 +156,10 @@ def output_directory(path: Path) -> Iterator[None]:
 
 def seconds_in(option: str, text: str) -> float:
     """Seconds from ``90s``, ``10m`` or ``2h``."""
-    number, unit = text[:-1], text[-1:]
-    if unit not in UNITS or not number.isascii() or not number.isdigit() or len(number) > 6:
-        raise SardonyxError(f"{option} {text}: is no time; give 90s, 10m or 2h")
-    return float(int(number) * UNITS[unit])
+    try:
+        return parse_time(text)
+    except ValueError as problem:
+        raise SardonyxError(f"{option} {text}: {problem}") from None
 
 
 def size_in_bytes(option: str, text: str, least: int = 0, most: int = 2**62) -> int:

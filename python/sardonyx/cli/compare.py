@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +23,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
+from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import (
     Draws,
     JsonTo,
@@ -38,26 +41,30 @@ from sardonyx.cli.report import save
 from sardonyx.cli.sensitivity import sensitivity_table
 from sardonyx.cli.sweep import View
 from sardonyx.cli.tables import compare_table
+from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs, origin
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Settings, parse_settings, parse_warmup
-from sardonyx.runs.sources import ProgramSource, beyond
+from sardonyx.runs.jobs import Point, Settings, parse_settings, parse_warmup
+from sardonyx.runs.sources import beyond, program_names
 
 
-def compare(
+@dataclass(frozen=True, kw_only=True)
+class Compare(Options):
+    """The options of ``sardonyx compare``."""
+
     traces: Annotated[
         list[str],
         typer.Argument(
             help="Trace files, programs (`sardonyx programs`), or synth:NAME[:RECORDS[:SEED]]."
         ),
-    ],
+    ]
     designs: Annotated[
         str, typer.Option("--designs", "-d", help="Designs, separated by commas.")
-    ] = ",".join(api.DESIGNS),
-    machine: Machine = "esd",
-    settings: Set = None,
-    limit: Limit = None,
-    warmup: Warmup = None,
+    ] = ",".join(api.DESIGNS)
+    machine: Machine = "esd"
+    settings: Set = None
+    limit: Limit = None
+    warmup: Warmup = None
     copies: Annotated[
         int,
         typer.Option(
@@ -67,32 +74,32 @@ def compare(
             max=1024,
             help="Cores that run the trace or program, each in its own address space.",
         ),
-    ] = 1,
+    ] = 1
     distinct: Annotated[
         bool, typer.Option("--distinct", help="Copies have contents of their own.")
-    ] = False,
+    ] = False
     transactions: Annotated[
         int, typer.Option(min=1, max=MOST, help="Transactions of each core's program.")
-    ] = 10_000,
+    ] = 10_000
     transaction_size: Annotated[
         str, typer.Option(metavar="BYTES", help="Size of a program's items: 64 to 4K.")
-    ] = "64",
+    ] = "64"
     footprint: Annotated[
         str, typer.Option(metavar="BYTES", help="Size of each program's structure, as in 100M.")
-    ] = "16M",
+    ] = "16M"
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="Seed of the programs' keys and choices.")
-    ] = 0,
-    sensitivity: Sensitivity = False,
-    draws: Draws = None,
+    ] = 0
+    sensitivity: Sensitivity = False
+    draws: Draws = None
     cache_sizes: Annotated[
         bool,
         typer.Option(
             "--cache-sizes", help="Also sweep ESD's cache sizes and policies on traces (Fig. 18)."
         ),
-    ] = False,
-    gone: Annotated[bool, typer.Option("--no-sensitivity", hidden=True)] = False,
-    workers: Workers = None,
+    ] = False
+    gone: Annotated[bool, typer.Option("--no-sensitivity", hidden=True)] = False
+    workers: Workers = None
     directory: Annotated[
         Path | None,
         typer.Option(
@@ -102,9 +109,11 @@ def compare(
             "results/latest leads.",
             **PATH,
         ),
-    ] = None,
-    json_to: JsonTo = None,
-) -> None:
+    ] = None
+    json_to: JsonTo = None
+
+
+def compare(asked: Compare) -> Work:
     """Run designs on traces: a table, results.json, results.parquet and report.html.
 
     [bold]Examples[/bold]
@@ -121,59 +130,105 @@ def compare(
 
     sardonyx compare traces/*.parquet --sensitivity --out results/all
     """
-    if gone:
+    if asked.gone:
         raise SardonyxError(
             "--no-sensitivity: is gone, for nothing is swept unless asked; leave it out "
             "(--cache-sizes sweeps ESD's caches, --sensitivity varies assumed keys)"
         )
-    checked_draws = check_draws(sensitivity, draws)
-    count, share = parse_warmup(warmup or "0")
-    overrides = parse_settings(settings or ())
-    shared = Settings(machine, overrides, count, copies, distinct, share)
-    program = ProgramSource(
-        item_bytes=size_in_bytes("--transaction-size", transaction_size),
-        footprint=size_in_bytes("--footprint", footprint),
-        transactions=transactions,
-        seed=seed,
+    draws = check_draws(asked.sensitivity, asked.draws)
+    count, share = parse_warmup(asked.warmup or "0")
+    overrides = parse_settings(asked.settings or ())
+    programs = program_names(asked.traces)
+    runs_traces = len(programs) < len(asked.traces)
+    distinct = runs_traces and asked.copies > 1 and asked.distinct
+    shared = Settings(asked.machine, overrides, count, asked.copies, distinct, share)
+    chosen = [name.strip() for name in asked.designs.split(",") if name.strip()]
+    points = api.points(
+        asked.traces,
+        chosen,
+        asked.limit if runs_traces else None,
+        _program(asked) if programs else ProgramSource(),
+        cache_sizes=asked.cache_sizes,
     )
-    chosen = [name.strip() for name in designs.split(",") if name.strip()]
-    points = api.points(traces, chosen, limit, program, cache_sizes=cache_sizes)
-    if sensitivity:
-        api.check_sensitivity(points, checked_draws)
+    if asked.sensitivity:
+        api.check_sensitivity(points, draws)
     jobs.check(points, shared)
-    check_json_target(json_to, traces)
+    check_json_target(asked.json_to, asked.traces)
     for line in beyond(point.source for point in points):
         note(line)
-    target = directory or fresh(points[0].trace)
+    target = asked.directory or fresh(points[0].trace)
     check_replaced(target)
-    with output_directory(target):
+    # The seed of programs is that of the draws too.
+    seed = asked.seed if programs or asked.sensitivity else 0
+    varied = Varied(draws, seed, kept_runs(asked.directory)) if asked.sensitivity else None
+    out = Out(target, asked.json_to, point_to_it=asked.directory is None)
+    run = partial(_compare, points, shared, asked.workers, varied, out)
+    forms = {"limit": "without a trace", "distinct": "without a trace in several --copies"}
+    return Work(run, "without a program", forms)
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """Assumed keys are varied in so many draws; what has been run is kept in a folder."""
+
+    draws: int
+    seed: int
+    kept: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """Where results go; ``results/latest`` points to a directory of our own."""
+
+    directory: Path
+    json_to: str | None
+    point_to_it: bool
+
+
+def _program(asked: Compare) -> ProgramSource:
+    return ProgramSource(
+        item_bytes=size_in_bytes("--transaction-size", asked.transaction_size),
+        footprint=size_in_bytes("--footprint", asked.footprint),
+        transactions=asked.transactions,
+        seed=asked.seed,
+    )
+
+
+def _compare(
+    points: Sequence[Point],
+    shared: Settings,
+    workers: int | None,
+    varied: Varied | None,
+    out: Out,
+) -> None:
+    with output_directory(out.directory):
         known = origin.origin(point.source for point in points)
         with Watcher(err) as watch:
             results = jobs.run(points, shared, workers, watch)
-        if sensitivity:
+        if varied is not None:
             results = api.varied(
                 points,
                 shared,
                 results,
-                kept_runs(directory),
+                varied.kept,
                 workers=workers,
-                draws=checked_draws,
-                seed=seed,
+                draws=varied.draws,
+                seed=varied.seed,
                 shown=partial(View, err),
                 say=note,
             )
         comparison = Comparison(results)
-        people = for_people(json_to)
+        people = for_people(out.json_to)
         table = compare_table(comparison, people.width)
         try:
-            report = save(comparison, target, known)
+            report = save(comparison, out.directory, known)
         except (OSError, SardonyxError):  # the runs took longer than it takes to make room
             people.print(table)
             raise
-        if directory is None:
-            point_latest(target)
+        if out.point_to_it:
+            point_latest(out.directory)
     people.print(table)
     if results.sensitivity:
         people.print(sensitivity_table(results.sensitivity, people.width))
-    write_json(json_to, comparison.results.to_document())
+    write_json(out.json_to, comparison.results.to_document())
     people.print(f"report: {report}", soft_wrap=True)

@@ -35,9 +35,10 @@ from sardonyx.cli.common import (
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine, Set
 from sardonyx.cli.progress import Watcher
+from sardonyx.questions import ProgramSource
 from sardonyx.runs.crashes import CrashQuestion, TrialQuestion, explore, trials
 from sardonyx.runs.jobs import check_designs, parse_settings
-from sardonyx.runs.sources import ProgramSource, known_programs, unknown
+from sardonyx.runs.sources import known_programs, unknown
 
 #: The designs of the SCA paper that promise something, and the one that promises nothing.
 DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"

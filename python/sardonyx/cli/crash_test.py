@@ -36,18 +36,23 @@ from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine
 from sardonyx.cli.progress import watched
 from sardonyx.files import write_text
+from sardonyx.questions import CrashTestQuestion
 from sardonyx.report.recovery import render
 from sardonyx.runs.jobs import check_designs
-from sardonyx.runs.recoveries import Question, crash_real, lint, words
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.recoveries import (
+    check_platform,
+    check_tear,
+    crash_real,
+    lint,
+    statuses,
+    words,
+)
 
 #: Suspects and causes that people are shown; the JSON has all.
 SHOWN = 3
 #: Cuts below each design, and after one in how many the recovery is run.
 CUTS = 200
 EVERY = 4
-PLATFORMS = ("adr", "eadr")
-TEARS = ("lines", "words")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,11 +152,10 @@ def crash_test(asked: CrashTest) -> Work:
             "with --lint",
         )
     if asked.replay is not None:
-        question = Question(replay=asked.replay, **_shared(asked))
+        question = CrashTestQuestion(replay=asked.replay, **_shared(asked))
         return Work(partial(_replay, question, asked.json_to), "with --replay")
-    if asked.tear not in TEARS:
-        raise _core.SardonyxError(f"--tear: {unknown('tear', asked.tear, TEARS)}")
-    question = Question(
+    check_tear(asked.tear, "--tear: ")
+    question = CrashTestQuestion(
         tear=asked.tear == "words",
         start=asked.start,
         seed=asked.seed,
@@ -179,16 +183,15 @@ def _shared(asked: CrashTest) -> dict[str, Any]:
             f"{asked.recording}: say also --recover 'CMD {{pool}}': the command that opens a copy "
             "of the pool and checks what it finds; or --lint"
         )
-    if asked.platform not in PLATFORMS:
-        raise _core.SardonyxError(f"--platform: {unknown('platform', asked.platform, PLATFORMS)}")
+    check_platform(asked.platform, "--platform: ")
     if asked.keep is not None and asked.keep.exists() and any(asked.keep.iterdir()):
         raise _core.SardonyxError(f"--keep {asked.keep}: is not empty; name another folder")
     limit = asked.time_limit
     return {
         "recording": asked.recording,
         "pool": str(asked.pool),
-        "recover": words(asked.recover),
-        "ok": statuses(asked.ok),
+        "recover": words(asked.recover, "--recover "),
+        "ok": statuses(asked.ok, "--ok "),
         "time_limit": None if limit is None else seconds_in("--time-limit", limit),
         "memory_limit": size_in_bytes("--memory-limit", asked.memory_limit, 1 << 20),
         "platform": asked.platform,
@@ -196,14 +199,6 @@ def _shared(asked: CrashTest) -> dict[str, Any]:
         "keep": str(asked.keep) if asked.keep else None,
         "source": not asked.no_source,
     }
-
-
-def statuses(text: str) -> tuple[int, ...]:
-    """Exit statuses from ``0,3``; 0 is always one."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
-        raise _core.SardonyxError(f"--ok {text}: give exit statuses, as in 0,3")
-    return tuple(sorted({0, *map(int, parts)}))
 
 
 def _command(asked: CrashTest) -> list[str]:
@@ -217,13 +212,13 @@ def _command(asked: CrashTest) -> list[str]:
     return [*parts, "--replay"]
 
 
-def _found(question: Question) -> dict[str, Any]:
+def _found(question: CrashTestQuestion) -> dict[str, Any]:
     return watched(
         err, Path(question.recording).name, lambda p: crash_real(question, p), unit="recoveries"
     )
 
 
-def _replay(question: Question, json_to: str | None) -> None:
+def _replay(question: CrashTestQuestion, json_to: str | None) -> None:
     """Run the recovery on one image."""
     found = _found(question)
     _show_replayed(for_people(json_to), found)
@@ -231,7 +226,7 @@ def _replay(question: Question, json_to: str | None) -> None:
 
 
 def _search(
-    question: Question,
+    question: CrashTestQuestion,
     again: Sequence[str],
     designs: Sequence[str],
     machine: str,
@@ -259,7 +254,7 @@ def _end(found: dict[str, Any], json_to: str | None) -> None:
 
 
 def below(
-    question: Question, found: dict[str, Any], machine: str, designs: Sequence[str]
+    question: CrashTestQuestion, found: dict[str, Any], machine: str, designs: Sequence[str]
 ) -> list[dict[str, Any]]:
     """What of the pool can be read after a cut below each design, and what the recovery does."""
     told: dict[str, list[dict[str, Any]]] = json.loads(

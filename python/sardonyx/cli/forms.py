@@ -9,36 +9,32 @@ options go with which, and one that is forgotten is refused too.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, NamedTuple, get_type_hints
 
 import typer
 
 from sardonyx._core import SardonyxError
+from sardonyx.read import Read
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Read):
     """What a command was given. To read a field is to use the option."""
-
-    _read: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
-
-    def __getattribute__(self, name: str) -> Any:
-        if not name.startswith("_"):
-            self._read.add(name)
-        return super().__getattribute__(name)
-
-    def unread(self) -> list[str]:
-        """The fields that nobody has read, in their order."""
-        return [each for each in parameters(type(self)) if each not in self._read]
 
 
 class Work(NamedTuple):
-    """What a command does once its options are read; ``form`` says which of them led to it."""
+    """What a command does once its options are read; ``form`` says which of them led to it.
+
+    ``forms`` says so of single options, by their fields. ``unread`` are options that somebody else
+    was given and has not read.
+    """
 
     run: Callable[[], None]
     form: str
+    forms: Mapping[str, str] = {}
+    unread: Sequence[str] = ()
 
 
 def parameters(options: type[Options]) -> dict[str, inspect.Parameter]:
@@ -52,7 +48,6 @@ def parameters(options: type[Options]) -> dict[str, inspect.Parameter]:
             annotation=hints[each.name],
         )
         for each in fields(options)
-        if each.init
     }
 
 
@@ -72,7 +67,7 @@ def spread(command: Callable[..., Any]) -> Callable[..., Any]:
     def call(ctx: typer.Context, **values: Any) -> None:
         asked = kind(**values)
         work: Work = command(asked)
-        refuse(given(ctx, values), asked.unread(), work.form)
+        refuse(given(ctx, values), [*asked.unread(), *work.unread], work.form, work.forms)
         work.run()
 
     context = inspect.Parameter(
@@ -96,10 +91,18 @@ def given(ctx: typer.Context, values: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def refuse(given: Mapping[str, str], unread: list[str], form: str) -> None:
+def refuse(
+    given: Mapping[str, str], unread: list[str], form: str, forms: Mapping[str, str] | None = None
+) -> None:
     """An error if something was given and nobody has read it."""
-    idle = [given[name] for name in unread if name in given]
-    if len(idle) == 1:
-        raise SardonyxError(f"{idle[0]}: does nothing {form}; leave it out")
-    if idle:
-        raise SardonyxError(f"{', '.join(idle)}: do nothing {form}; leave them out")
+    idle: dict[str, list[str]] = {}
+    for name in unread:
+        if name in given:
+            idle.setdefault((forms or {}).get(name, form), []).append(given[name])
+    problems = [
+        f"{', '.join(each)}: {'does' if len(each) == 1 else 'do'} nothing {why}"
+        for why, each in idle.items()
+    ]
+    if problems:
+        alone = len(idle) == len(problems) == 1 and len(next(iter(idle.values()))) == 1
+        raise SardonyxError(f"{'; '.join(problems)}; leave {'it' if alone else 'them'} out")

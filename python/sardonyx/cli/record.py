@@ -34,6 +34,7 @@ from sardonyx.cli.common import (
 from sardonyx.cli.facts import facts_of, writable
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo
+from sardonyx.questions import RecordRequest
 
 PLUGIN = Path(__file__).parents[1] / "libsardonyx_recorder.so"
 #: Instructions a second of a program without us, for the live counter only (*assumed*: a core of
@@ -174,34 +175,37 @@ def record(asked: Record) -> Work:
     kernel = Record.kernel_instructions
     if below and clearing != "none":
         kernel = asked.kernel_instructions
-    wanted = caches | {
-        "program": program,
-        "output": str(target),
-        "plugin": str(PLUGIN),
-        "qemu": str(asked.qemu) if asked.qemu else None,
-        "cores": asked.cores,
-        "level": level,
-        "pages": pages,
-        "reuse": reuse,
-        "clearing": clearing,
-        "kernel_instructions": kernel,
-        "memory": memory,
-        "skip": asked.skip,
-        "limit": asked.limit,
-        "skip_instructions": asked.skip_instructions,
-        "limit_instructions": asked.limit_instructions,
-        "follow_fork": asked.follow_fork,
-        "read_data": asked.read_data,
-        "pc": asked.pc,
-        "acks": acks,
-    }
+    wanted = RecordRequest.model_validate(
+        caches
+        | {
+            "program": program,
+            "output": str(target),
+            "plugin": str(PLUGIN),
+            "qemu": str(asked.qemu) if asked.qemu else None,
+            "cores": asked.cores,
+            "level": level,
+            "pages": pages,
+            "reuse": reuse,
+            "clearing": clearing,
+            "kernel_instructions": kernel,
+            "memory": memory,
+            "skip": asked.skip,
+            "limit": asked.limit,
+            "skip_instructions": asked.skip_instructions,
+            "limit_instructions": asked.limit_instructions,
+            "follow_fork": asked.follow_fork,
+            "read_data": asked.read_data,
+            "pc": asked.pc,
+            "acks": acks,
+        }
+    )
     chosen = f"with --level {level} --pages {pages}"
     if clearing != Record.clearing:
         chosen += f" --clearing {clearing}"
     return Work(partial(_record, wanted, asked.json_to), chosen)
 
 
-def _record(wanted: dict[str, Any], json_to: str | None) -> None:
+def _record(wanted: RecordRequest, json_to: str | None) -> None:
     outcome = run_recorded(wanted, err)
     for trace in outcome["traces"]:
         said = {key: trace[key] for key in ("records", "instructions", "complete")}
@@ -220,13 +224,13 @@ def _record(wanted: dict[str, Any], json_to: str | None) -> None:
         raise typer.Exit(BY_SIGNAL + outcome["signal"])
 
 
-def run_recorded(wanted: dict[str, Any], console: Console) -> dict[str, Any]:
+def run_recorded(wanted: RecordRequest, console: Console) -> dict[str, Any]:
     """Record on another thread and show the counters.
 
     Ctrl-C, SIGTERM and SIGHUP end the program; the trace is kept, and the rings' folder is not.
     """
     recording = _core.Recording()
-    text = json.dumps(wanted)
+    text = wanted.model_dump_json()
     interrupted: list[bool] = []
     started = time.monotonic()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +22,7 @@ from sardonyx.cli.common import (
     output_directory,
     write_json,
 )
+from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import (
     Draws,
     JsonTo,
@@ -39,11 +40,12 @@ from sardonyx.cli.sensitivity import sensitivity_table
 from sardonyx.cli.sweep import View
 from sardonyx.papers import reproductions
 from sardonyx.papers import sensitivity as headlines
-from sardonyx.papers.reproduction import Asked, BesidePaper, document
+from sardonyx.papers.reproduction import Asked, BesidePaper, Plan, document
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Simulations, parse_settings
 from sardonyx.runs.scheduler import processors
+from sardonyx.runs.sensitivity import Sensitivity as Found
 from sardonyx.runs.sources import unknown
 
 PAPERS = " or ".join(reproductions())
@@ -51,25 +53,32 @@ PAPERS = " or ".join(reproductions())
 HEADLINED = ("esd", "sca", "easy-pm", "pageforge")
 
 
-def reproduce(
-    paper: Annotated[str, typer.Argument(help=f"The paper: {PAPERS}.")],
+#: Wishes whose options are fields of another name.
+OPTIONS = {"overrides": "settings"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduce(Options):
+    """The options of ``sardonyx reproduce``."""
+
+    paper: Annotated[str, typer.Argument(help=f"The paper: {PAPERS}.")]
     traces: Annotated[
         list[str] | None,
         typer.Argument(
             help="esd: recordings that stand in for its programs; default: the package's. "
             "pageforge: some of its applications, images of virtual machines."
         ),
-    ] = None,
+    ] = None
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer points; shorter traces, smaller programs.")
-    ] = False,
+    ] = False
     machine: Annotated[
         str | None,
         typer.Option("--machine", "-m", help="Default: the machine of the paper's name."),
-    ] = None,
-    settings: Set = None,
-    limit: Limit = None,
-    warmup: Warmup = None,
+    ] = None
+    settings: Set = None
+    limit: Limit = None
+    warmup: Warmup = None
     copies: Annotated[
         int | None,
         typer.Option(
@@ -77,21 +86,23 @@ def reproduce(
             max=1024,
             help="esd: cores that each run a trace, with contents of their own; default: 8.",
         ),
-    ] = None,
+    ] = None
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="Seed of generated traces and of programs.")
-    ] = 0,
-    sensitivity: Sensitivity = False,
-    draws: Draws = None,
-    workers: Workers = None,
+    ] = 0
+    sensitivity: Sensitivity = False
+    draws: Draws = None
+    workers: Workers = None
     directory: Annotated[
         Path | None,
         typer.Option(
             "--out", "-o", help="Directory of the results; default: results/PAPER.", **PATH
         ),
-    ] = None,
-    json_to: JsonTo = None,
-) -> None:
+    ] = None
+    json_to: JsonTo = None
+
+
+def reproduce(asked: Reproduce) -> Work:
     """Print every claim of a paper beside our figure, and draw its figures.
 
     [bold]Examples[/bold]
@@ -107,15 +118,24 @@ def reproduce(
     sardonyx reproduce pageforge silo --quick --set window.phase=merging
     """
     known = reproductions()
+    paper = asked.paper
     if paper not in known:
         raise _core.SardonyxError(unknown("paper to reproduce", paper, list(known)))
-    checked_draws = check_draws(sensitivity, draws)
-    overrides = parse_settings(settings or ())
-    asked = Asked(
-        traces or [], machine or known[paper].machine, overrides, limit, warmup, copies, quick, seed
+    varied = Varied(
+        asked.sensitivity, check_draws(asked.sensitivity, asked.draws), asked.seed, asked.workers
     )
-    plan = known[paper].plan(asked)
-    if sensitivity:
+    wishes = Asked(
+        asked.traces or [],
+        asked.machine or known[paper].machine,
+        parse_settings(asked.settings or ()),
+        asked.limit,
+        asked.warmup,
+        asked.copies,
+        asked.quick,
+        asked.seed,
+    )
+    plan = known[paper].plan(wishes)
+    if varied.wanted:
         if plan.headlines is None:
             able = [name for name in known if name in HEADLINED]
             raise _core.SardonyxError(
@@ -124,9 +144,26 @@ def reproduce(
             )
         plan.headlines.runs.check()
     plan.runs.check()
-    check_json_target(json_to, traces or ())
-    target = directory or Path("results") / paper
+    check_json_target(asked.json_to, asked.traces or ())
+    target = asked.directory or Path("results") / paper
     check_replaced(target)
+    unread = [OPTIONS.get(name, name) for name in wishes.unread()]
+    run = partial(_reproduce, paper, plan, target, varied, asked.json_to)
+    return Work(run, f"for {paper}", unread=unread)
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """Whether assumed keys are varied, in how many draws, and how many run at once."""
+
+    wanted: bool
+    draws: int
+    seed: int
+    workers: int | None
+
+
+def _reproduce(paper: str, plan: Plan, target: Path, varied: Varied, json_to: str | None) -> None:
+    workers = varied.workers
     with output_directory(target):
         known_origin = origin.origin(
             [point.source for point in plan.runs.points]
@@ -138,22 +175,8 @@ def reproduce(
         with Watcher(err) as watch:
             exhibits = plan.measure(comparison, watch)
         rows = tuple(plan.claims(comparison))
-        if sensitivity and plan.headlines is not None:
-            with Watcher(err) as watch:
-                began, points = time.monotonic(), len(plan.headlines.runs.points)
-                started = plan.headlines.runs.run(workers, watch)
-                took = time.monotonic() - began
-            found = headlines.study(
-                plan.headlines,
-                started,
-                kept_runs(target),
-                took * min(points, workers or processors()) / points,
-                workers=workers,
-                draws=checked_draws,
-                seed=seed,
-                shown=partial(View, err),
-                say=note,
-            )
+        if varied.wanted and plan.headlines is not None:
+            found = _sensitivity(plan.headlines, target, varied)
             rows = headlines.marked(rows, found)
             comparison = Comparison(replace(comparison.results, sensitivity=found))
         beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows))
@@ -165,3 +188,22 @@ def reproduce(
         people.print(sensitivity_table(comparison.results.sensitivity, people.width))
     write_json(json_to, document(paper, plan, beside, comparison))
     people.print(f"report: {report}", soft_wrap=True)
+
+
+def _sensitivity(of: headlines.Headlines, target: Path, varied: Varied) -> Found:
+    workers = varied.workers
+    with Watcher(err) as watch:
+        began, points = time.monotonic(), len(of.runs.points)
+        started = of.runs.run(workers, watch)
+        took = time.monotonic() - began
+    return headlines.study(
+        of,
+        started,
+        kept_runs(target),
+        took * min(points, workers or processors()) / points,
+        workers=workers,
+        draws=varied.draws,
+        seed=varied.seed,
+        shown=partial(View, err),
+        say=note,
+    )

@@ -7,6 +7,7 @@ out: recording programs, which is in cli_record.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,10 +30,12 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
+from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.cli.tables import worth_warnings
 from sardonyx.files import is_special
+from sardonyx.questions import Conversion
 from sardonyx.report import write_trace_report
 from sardonyx.runs import sources
 from sardonyx.runs.results import Info, Trace
@@ -131,21 +134,24 @@ def check(
         raise typer.Exit(CHECK_FAILED)
 
 
-def convert(
-    source: Source,
-    target: Target,
+@dataclass(frozen=True, kw_only=True)
+class Convert(Options):
+    """The options of ``sardonyx trace convert``."""
+
+    source: Source
+    target: Target
     from_format: Annotated[
         str | None, typer.Option("--from", help=f"Format of SOURCE: {', '.join(FORMATS)}.")
-    ] = None,
+    ] = None
     to_format: Annotated[
         str | None, typer.Option("--to", help="Format of TARGET: sardonyx or nvmain.")
-    ] = None,
+    ] = None
     data: Annotated[
         str, typer.Option("--data", help="What writes without bytes write: zero, random, unique.")
-    ] = "unique",
+    ] = "unique"
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="Seed of the contents that --data makes.")
-    ] = 0,
+    ] = 0
     clock_mhz: Annotated[
         float | None,
         typer.Option(
@@ -154,16 +160,18 @@ def convert(
             max=1e6,
             help="Clock that SOURCE's cycles count; default: nvmain 2000, dramsim3 1200.",
         ),
-    ] = None,
+    ] = None
     levels: Annotated[
         str | None,
         typer.Option(
             help="ramulator-read-write: sizes of channel, rank, bank group, bank, row and column "
             "in lines; default: 1,2,4,4,65536,128."
         ),
-    ] = None,
-    json_to: JsonTo = None,
-) -> None:
+    ] = None
+    json_to: JsonTo = None
+
+
+def convert(asked: Convert) -> Work:
     """Convert another simulator's trace to ours, or ours to NVMain's.
 
     Files that end in .parquet are taken to be ours. Ours to ours writes the same records again,
@@ -171,35 +179,50 @@ def convert(
 
     [bold]Example[/bold]: sardonyx trace convert app.nvt app.parquet --from nvmain
     """
+    source, target, json_to = asked.source, asked.target, asked.json_to
     check_json_target(json_to, [source])
     check_file(source)
     writable(target, json_to, [source])
-    read = _format("--from", from_format, source)
-    write = _format("--to", to_format, str(target))
-    if data not in FILLS:
-        raise _core.SardonyxError(f"--data: {unknown('filling', data, FILLS)}")
-    if clock_mhz is not None and read not in CLOCKED:
-        raise _core.SardonyxError(
-            f"--clock-mhz: {read} counts no cycles; leave it out, or convert from one of "
-            + ", ".join(CLOCKED)
+    read = _format("--from", asked.from_format, source)
+    write = _format("--to", asked.to_format, str(target))
+    conversion = Conversion(
+        source=source,
+        target=str(target),
+        from_format=read,
+        to_format=write,
+        data="unique",
+        seed=0,
+    )
+    if read != OWN_FORMAT:
+        if asked.data not in FILLS:
+            raise _core.SardonyxError(f"--data: {unknown('filling', asked.data, FILLS)}")
+        levelled = read == LEVELLED and asked.levels is not None
+        conversion = conversion.model_copy(
+            update={
+                "data": asked.data,
+                "seed": 0 if asked.data == "zero" else asked.seed,
+                "clock_mhz": asked.clock_mhz if read in CLOCKED else None,
+                "levels": _levels(str(asked.levels)) if levelled else None,
+            }
         )
-    conversion = {
-        "source": source,
-        "target": str(target),
-        "from_format": read,
-        "to_format": write,
-        "data": data,
-        "seed": seed,
-        "clock_mhz": clock_mhz,
-        "levels": None if levels is None else _levels(levels, read),
-    }
-    done = watched(err, source, partial(_core.trace_convert, json.dumps(conversion)))
-    facts_of(str(target), json.loads(done), json_to)
+    return Work(
+        partial(_convert, conversion, json_to),
+        f"from {read}: contents are made for traces of other simulators",
+        {
+            "clock_mhz": f"from {read}, which counts no cycles; {' and '.join(CLOCKED)} do",
+            "levels": f"from {read}: only {LEVELLED} has levels",
+            **({"seed": "with --data zero"} if read != OWN_FORMAT else {}),
+        },
+    )
 
 
-def _levels(text: str, read: str) -> list[int]:
-    if read != LEVELLED:
-        raise _core.SardonyxError(f"--levels: only {LEVELLED} has levels; leave it out")
+def _convert(conversion: Conversion, json_to: str | None) -> None:
+    convert = partial(_core.trace_convert, conversion.model_dump_json())
+    done = watched(err, conversion.source, convert)
+    facts_of(conversion.target, json.loads(done), json_to)
+
+
+def _levels(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 6 or not all(part.isascii() and part.isdigit() for part in parts):
         raise _core.SardonyxError(
@@ -207,7 +230,7 @@ def _levels(text: str, read: str) -> list[int]:
         )
     if any(len(part) > 18 for part in parts):
         raise _core.SardonyxError(f"--levels {text}: together at most 2^58 lines")
-    return [int(part) for part in parts]
+    return tuple(int(part) for part in parts)
 
 
 def _format(option: str, given: str | None, path: str) -> str:
@@ -221,31 +244,40 @@ def _format(option: str, given: str | None, path: str) -> str:
     return given
 
 
-def synth(
+@dataclass(frozen=True, kw_only=True)
+class Synth(Options):
+    """The options of ``sardonyx trace synth``."""
+
     spec: Annotated[
         str,
         typer.Argument(help="A rung of the locality ladder, or a JSON file of a specification."),
-    ],
-    target: Target,
-    records: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Records to generate.")
-    ] = None,
+    ]
+    target: Target
+    records: Annotated[int | None, typer.Option(min=1, max=MOST, help="Records to generate.")] = (
+        None
+    )
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="The same seed gives the same trace.")
-    ] = 0,
-    json_to: JsonTo = None,
-) -> None:
+    ] = 0
+    json_to: JsonTo = None
+
+
+def synth(asked: Synth) -> Work:
     """Generate a trace with stated statistics.
 
     [bold]Example[/bold]: sardonyx trace synth rung-60 rung-60.parquet --seed 7
     """
-    check_json_target(json_to, [spec])
-    writable(target, json_to, [spec])
-    stated = _spec(spec)
-    if records is not None:
-        stated["records"] = records
-    text = json.dumps(stated)
-    done = watched(err, spec, partial(_core.trace_synth, text, str(target), seed))
+    check_json_target(asked.json_to, [asked.spec])
+    writable(asked.target, asked.json_to, [asked.spec])
+    stated = _spec(asked.spec)
+    if asked.records is not None:
+        stated["records"] = asked.records
+    run = partial(_synth, asked.spec, stated, asked.target, asked.seed, asked.json_to)
+    return Work(run, "here")
+
+
+def _synth(spec: str, stated: dict[str, Any], target: Path, seed: int, json_to: str | None) -> None:
+    done = watched(err, spec, partial(_core.trace_synth, json.dumps(stated), str(target), seed))
     facts_of(str(target), json.loads(done), json_to)
 
 

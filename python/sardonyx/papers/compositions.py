@@ -18,6 +18,7 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.papers.claims import ClaimRow
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
+from sardonyx.questions import ProgramSource
 from sardonyx.runs import scheduler
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import TrialQuestion
@@ -26,7 +27,7 @@ from sardonyx.runs.measures import arithmetic_mean, divide
 from sardonyx.runs.programs import KB
 from sardonyx.runs.results import Run
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import ProgramSource, known_programs
+from sardonyx.runs.sources import known_programs
 
 NONE, SOFTWARE = "none", "software undo"
 #: The first two keep no log in hardware: programs keep none either, or SCA's.

@@ -26,6 +26,7 @@ from sardonyx.papers.claims import (
 )
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
 from sardonyx.papers.sensitivity import Headlines
+from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
@@ -42,7 +43,6 @@ from sardonyx.runs.programs import (
     written_size,
 )
 from sardonyx.runs.results import Run, Scalar
-from sardonyx.runs.sources import ProgramSource
 
 #: The paper's structures, and SCA's two that it does not have.
 PAPERS = ("array-swap", "hash", "chain-queue", "bplus-tree", "rbtree")

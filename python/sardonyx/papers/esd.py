@@ -22,13 +22,14 @@ from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
 from sardonyx.papers.sensitivity import Headlines
+from sardonyx.questions import Source, SynthSource
 from sardonyx.runs import measures as m
 from sardonyx.runs import sweeps
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import One, Two
 from sardonyx.runs.results import Run, Scalar
-from sardonyx.runs.sources import Source, SynthSource, named
+from sardonyx.runs.sources import named
 from sardonyx.runs.sweeps import AMT_BYTES, EFIT_BYTES, KB, MB
 
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")

@@ -13,23 +13,17 @@ from dataclasses import dataclass, replace
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, claim_rows
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
-from sardonyx.runs import stores
+from sardonyx.questions import Stream
 from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.jobs import texts
 from sardonyx.runs.measures import Aspect, arithmetic_mean, divide, of_known
 from sardonyx.runs.results import Results, Run, Scalar
-from sardonyx.runs.stores import (
-    DESIGNS,
-    GB,
-    KB,
-    Conventional,
-    Recam,
-    StorePoint,
-    StoreQuestion,
-    StoreRuns,
-    Stream,
-)
+from sardonyx.runs.stores import GB, KB, StoreDesign, StorePoint, StoreQuestion, StoreRuns
 
 MB = KB * KB
+#: The paper's store and its rival.
+RECAM, RIVAL = StoreDesign(name="recam"), StoreDesign(name="conventional")
+DESIGNS = (RECAM.name, RIVAL.name)
 BLOCKS = (1 * KB, 2 * KB, 4 * KB, 8 * KB)
 #: The share of duplicates of the paper's figure in words (Sec. IV).
 NOMINAL = 0.3
@@ -75,7 +69,7 @@ def name(block: int, duplicates: float = NOMINAL, more: str = "") -> str:
     return f"{block // KB} KB, {duplicates:.0%} duplicates" + (f", {more}" if more else "")
 
 
-def points(scale: Scale, array: Recam) -> list[StorePoint]:
+def points(scale: Scale, array: StoreDesign) -> list[StorePoint]:
     """All runs that the figures need."""
 
     def stream(of: int, duplicates: float, **more: Scalar) -> Stream:
@@ -91,8 +85,7 @@ def points(scale: Scale, array: Recam) -> list[StorePoint]:
         more: str = "",
         **workload: Scalar,
     ) -> StorePoint:
-        fields = {key.removeprefix("recam."): value for key, value in (variant or {}).items()}
-        design = array.model_copy(update=fields)
+        design = array.having(texts(variant or {}))
         question = StoreQuestion(
             design=design, workload=stream(of, duplicates, **workload), block_bytes=block
         )
@@ -105,9 +98,8 @@ def points(scale: Scale, array: Recam) -> list[StorePoint]:
         more: str = "",
         **workload: Scalar,
     ) -> StorePoint:
-        fields = {k.removeprefix("conventional."): v for k, v in (variant or {}).items()}
         question = StoreQuestion(
-            design=Conventional.model_validate(fields),
+            design=RIVAL.having(texts(variant or {})),
             workload=stream(scale.written, duplicates, **workload),
             block_bytes=block,
         )
@@ -434,7 +426,7 @@ class ReCam:
                 "there is `sardonyx store compare`"
             )
         scale = replace(QUICK if asked.quick else FULL, seed=asked.seed)
-        array = stores.overridden(Recam(), asked.overrides)
+        array = RECAM.having(asked.overrides, "--set ")
         return Plan(StoreRuns(points(scale, array)), stand_ins(scale), claims, verdict=verdict)
 
 

@@ -16,14 +16,17 @@ from pydantic import TypeAdapter, ValidationError
 from sardonyx.files import write_text
 from sardonyx.papers.claims import ClaimRow
 from sardonyx.papers.sensitivity import Headlines
+from sardonyx.read import Read
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.results import Results, ResultsError
+from sardonyx.runs.points import Runs
+from sardonyx.runs.results import ResultsError
 from sardonyx.runs.scheduler import Watch
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the user asks of a reproduction; ``None`` leaves it to the paper.
+@dataclass(frozen=True)
+class Asked(Read):
+    """What the user asks of a reproduction; ``None`` leaves it to the paper. A wish that the paper
+    does not read is refused.
 
     ``warmup`` is a number of requests or transactions, or a share of the run (``parse_warmup``).
     """
@@ -137,16 +140,6 @@ class BesidePaper:
 
 NAME = "beside_paper.json"
 _ADAPTER = TypeAdapter(BesidePaper)
-
-
-class Runs(Protocol):
-    """What is to be run: simulations of a memory, or of stores."""
-
-    def check(self) -> None:
-        """An error unless all of it can be run."""
-
-    def run(self, workers: int | None = None, watch: Watch | None = None) -> Results:
-        """Run it, so many at once."""
 
 
 @dataclass(frozen=True, slots=True)

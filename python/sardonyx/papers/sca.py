@@ -22,6 +22,7 @@ from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, wri
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
 from sardonyx.papers.sca_causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
 from sardonyx.papers.sensitivity import Headlines
+from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
@@ -43,7 +44,6 @@ from sardonyx.runs.programs import (
     written_size,
 )
 from sardonyx.runs.results import Run, Scalar
-from sardonyx.runs.sources import ProgramSource
 
 PROGRAMS = ("array-swap", "queue", "hash", "btree", "rbtree")
 DESIGNS = ("no-encryption", "ideal", "co-located", "co-located-cc", "fca", "sca")

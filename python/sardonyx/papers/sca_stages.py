@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sardonyx.papers.reproduction import Cell, Exhibit
+from sardonyx.questions import ProgramSource
 from sardonyx.runs.crashes import CrashQuestion, explore
 from sardonyx.runs.scheduler import Watch
-from sardonyx.runs.sources import ProgramSource
 
 Column = Literal["backup", "data", "counter_atomicity"]
 COLUMNS: tuple[Column, ...] = ("backup", "data", "counter_atomicity")
@@ -66,7 +66,7 @@ def measure(
     questions = [
         question.model_copy(
             update={
-                "program": question.program.called(program),
+                "program": question.program.model_copy(update={"name": program}),
                 "mutant": mutant,
             }
         )

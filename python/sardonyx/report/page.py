@@ -53,7 +53,7 @@ from sardonyx.runs.worth import warnings
 #: What programs stand beside.
 PLAIN = "no-encryption"
 #: Designs that have no summary of writes and energy.
-OF_THEIR_OWN = {*stores.DESIGNS, *tailbench.DESIGNS}
+OF_THEIR_OWN = {*stores.designs(), *tailbench.DESIGNS}
 
 
 def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper) -> str:

@@ -1,10 +1,11 @@
 """The figures of ``store estimate``: what deduplication would save, how often contents come, and
-what the two designs would take to store it.
+what each design would take to store it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 from sardonyx.report.figure import Figure, Head, Missing, Series, View, label, layout
@@ -14,7 +15,7 @@ Cutting = Mapping[str, Any]
 Design = Mapping[str, Any]
 
 COLOURS = ("#8a8f98", "#56b4e9", "#1f78c8", "#e69f00", "#d55e00", "#7a5195")
-RECAM, CONVENTIONAL = "#009e73", "#d55e00"
+OF_DESIGNS = ("#009e73", "#d55e00", "#0072b2", "#cc79a7", "#56b4e9", "#e69f00")
 
 
 def figures(
@@ -84,7 +85,7 @@ def _designs(designs: Sequence[Design]) -> Figure | Missing:
     views = []
     for view, key, unit, scale in (("time", "seconds", "s", 1), ("energy", "energy_nj", "J", 1e9)):
         data = []
-        for name, colour in (("recam", RECAM), ("conventional", CONVENTIONAL)):
+        for name, colour in zip(dict.fromkeys(one["design"] for one in designs), cycle(OF_DESIGNS)):
             values = [one[key] / scale for one in designs if one["design"] == name]
             hover = f"{label(name)}, blocks of %{{x}}<br>%{{y:.4~g}} {unit}"
             data.append(series.bar(name, "", values, colour, hover, f"{name}, {view} ({unit})"))
@@ -92,8 +93,8 @@ def _designs(designs: Sequence[Design]) -> Figure | Missing:
         views.append(View(view, data, layout(f"{view} ({unit})", yaxis=axis)))
     return head.figure(
         "What each design would take to write all of it, block after block.",
-        "The resistive CAM by its model, for contents that share no row, in an array of the next "
-        "power of two of the distinct bytes. The conventional store by a short run on this "
+        "What is simulated, by its model, for contents that share no row, in a store of the next "
+        "power of two of the distinct bytes. What is executed, by a short run on this "
         "machine, so it differs each time.",
         views,
         series.table(),

@@ -30,17 +30,16 @@ from sardonyx.report.figure import (
 )
 from sardonyx.runs.measures import assumed_by, divide
 from sardonyx.runs.results import Results, Run
-from sardonyx.runs.stores import DESIGNS, KB
+from sardonyx.runs.stores import KB, designs
 
-DASHES = {"recam": "solid", "conventional": "dash"}
-COLOURS = dict(zip(DESIGNS, LINE_COLOURS, strict=False))
+COLOURS = dict(zip(recam.DESIGNS, LINE_COLOURS, strict=False))
 #: Where a bracket is read, and what a figure calls it.
 PLACES = {"": "middle", "low": "lower end", "high": "upper end"}
 
 
 def is_stores(results: Results) -> bool:
     """Whether these are runs of stores."""
-    return bool(results.runs) and all(run.design in DESIGNS for run in results.runs)
+    return bool(results.runs) and all(run.design in designs() for run in results.runs)
 
 
 def figures(results: Results) -> list[Figure | Missing]:
@@ -77,10 +76,14 @@ def _lines(
             x,
             [of(stores.run(design, block, share)) for share in stores.shares],
             f"<b>{design} {_size(block)}</b>, %{{x}} duplicates<br>{hover}",
-            line={"color": LINE_COLOURS[index], "dash": DASHES[design], "width": 2.4},
+            line={
+                "color": LINE_COLOURS[index],
+                "dash": "solid" if design == recam.RECAM.name else "dash",
+                "width": 2.4,
+            },
             marker={"size": 8},
         )
-        for design in DESIGNS
+        for design in recam.DESIGNS
         for index, block in enumerate(stores.blocks)
     ]
 
@@ -89,7 +92,7 @@ def _grid(stores: Stores, of: Callable[[Run | None], float | None], unit: str = 
     columns = [("store and block", "")] + [(f"{s:.0%} duplicates", unit) for s in stores.shares]
     rows: list[list[Cell]] = [
         [f"{design} {_size(block)}", *(of(stores.run(design, block, s)) for s in stores.shares)]
-        for design in DESIGNS
+        for design in recam.DESIGNS
         for block in stores.blocks
     ]
     return Table(tuple(columns), rows)
@@ -293,7 +296,7 @@ def encrypted(stores: Stores) -> Figure | Missing:
         "content and tells who stores the same.",
         "share of writes found to be duplicates",
         ["plain", "encrypted"],
-        {design: [found(design, ""), found(design, "encrypted")] for design in DESIGNS},
+        {design: [found(design, ""), found(design, "encrypted")] for design in recam.DESIGNS},
         "%",
         yaxis={"tickformat": ".0%"},
     )

@@ -13,26 +13,15 @@ from functools import cache, partial
 from typing import Any, TypeAlias
 
 from sardonyx import _core
+from sardonyx.questions import Job, ProgramSource, Source
 from sardonyx.runs import scheduler, sources
+from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import ProgramSource, Source, Value, unknown
+from sardonyx.runs.sources import unknown
 
 #: A key of the machine and its value, as the command line takes them.
 Setting: TypeAlias = tuple[str, str]
-
-
-class Job(Value):
-    """A design over a source, on ``copies`` cores of a machine with some of its keys set."""
-
-    source: Source
-    design: str
-    machine: str
-    overrides: tuple[Setting, ...] = ()
-    warmup: int = 0
-    warmup_share: float = 0.0
-    copies: int = 1
-    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +52,6 @@ class Point:
     design: str
     variant: Mapping[str, Scalar] = field(default_factory=dict)
     copies: int | None = None
-
-    @property
-    def label(self) -> str:
-        """The run in a few words."""
-        settings = " ".join(f"{key.split('.', 1)[-1]}={v}" for key, v in self.variant.items())
-        return f"{self.trace} {self.design}" + (f" {settings}" if settings else "")
 
     def job(self, shared: Settings) -> Job:
         """What is simulated for it."""
@@ -184,7 +167,7 @@ def run(
         job = point.job(shared)
         keys.append((job.source, job.design, job.copies, effective(job.overrides)))
         tasks.setdefault(
-            keys[-1], Task(point.label, partial(_core.simulate, job.model_dump_json()))
+            keys[-1], Task(label(point), partial(_core.simulate, job.model_dump_json()))
         )
     traces = {point.trace: point.source for point in points}
     facts = [
@@ -193,19 +176,11 @@ def run(
     ]
     answers = scheduler.run([*tasks.values(), *facts], workers, watch)
     simulated = dict(zip(tasks, answers, strict=False))
-    document = {
-        "sardonyx": _core.VERSION,
-        "machine": {key: machine[key] for key in ("name", "source", "parameters", "assumed")},
-        "traces": [
-            {"name": name, "info": json.loads(answer)}
-            for name, answer in zip(traces, answers[len(tasks) :], strict=True)
-        ],
-        "runs": [
-            json.loads(simulated[key]) | {"trace": point.trace, "variant": dict(point.variant)}
-            for point, key in zip(points, keys, strict=True)
-        ],
-    }
-    return Results.from_document(document)
+    known = [
+        {"name": name, "info": json.loads(answer)}
+        for name, answer in zip(traces, answers[len(tasks) :], strict=True)
+    ]
+    return results(machine, known, points, [json.loads(simulated[key]) for key in keys])
 
 
 def _machine(name: str, overrides: Sequence[Setting]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sardonyx.runs.results import Run
+from sardonyx.runs.stores import designs
 
 Mean = Literal["arithmetic", "geometric"]
 Aspect = Literal["counts", "time", "energy", "space"]
@@ -253,10 +254,12 @@ def assumed_by(runs: Iterable[Run], aspect: Aspect) -> list[str]:
     names.discard("medium.endurance")
     if aspect != "energy":
         names = {name for name in names if not name.endswith(_ENERGY)}
+        every = (each for design in designs().values() for each in design.assumed)
+        names -= {each.parameter for each in every if each.energy_only}
     if aspect == "space":
         names = {name for name in names if not name.startswith(_NOT_SPACE)}
     return sorted(names)
 
 
-_ENERGY = ("_nj", "_fj", "_w", "_nj_per_byte", "recam.first")
+_ENERGY = ("_nj", "_fj", "_w", "_nj_per_byte")
 _NOT_SPACE = ("cores", "core.", "engine.", "medium.", "units.")

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.questions import Value
 from sardonyx.runs import scheduler
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import Value
 
 KSM = Path("/sys/kernel/mm/ksm")
 #: In the order in which they are given back; ``run`` is the last.

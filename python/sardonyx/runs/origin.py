@@ -17,7 +17,7 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.files import write_text
-from sardonyx.runs.sources import Source, TraceSource
+from sardonyx.questions import Source, TraceSource
 
 NAME = "origin.json"
 

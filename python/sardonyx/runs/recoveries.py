@@ -8,48 +8,26 @@ import tempfile
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.runs.jobs import Job
-from sardonyx.runs.sources import TraceSource, Value
+from sardonyx.questions import CrashTestQuestion, Job, TraceSource
+from sardonyx.runs.sources import unknown
 
+PLATFORMS = ("adr", "eadr")
+TEARS = ("lines", "words")
 #: What only a shell understands.
 SHELL = set("|&;<>()$`*?[]~#\n")
 
 
-class Question(Value):
-    """A recording, one of its mapped files, and the command that recovers from an image of it.
-
-    ``start`` is a mark or a row; without it cuts are tried from where the recovery first copes.
-    ``replay`` is one image by its name. ``threads`` of 0 is one a processor.
-    """
-
-    recording: str
-    pool: str
-    recover: tuple[str, ...]
-    ok: tuple[int, ...] = (0,)
-    time_limit: float | None = None
-    memory_limit: int = 4 << 30
-    platform: str = "adr"
-    tear: bool = False
-    start: str | None = None
-    budget: float = 50.0
-    seed: int = 1
-    threads: int = 0
-    replay: str | None = None
-    keep: str | None = None
-    source: bool = True
-
-
-def words(command: str) -> tuple[str, ...]:
-    """The command's words; one that needs a shell is given to one."""
+def words(command: str, place: str = "") -> tuple[str, ...]:
+    """The command's words; one that needs a shell is given to one. ``place`` begins an error."""
     if "{pool}" not in command:
         raise _core.SardonyxError(
-            f"--recover '{command}': does not say where the pool goes; write {{pool}} there, "
+            f"{place}'{command}': does not say where the pool goes; write {{pool}} there, "
             "as in 'check {pool}'"
         )
     try:
         parts = shlex.split(command)
     except ValueError as error:
-        raise _core.SardonyxError(f"--recover '{command}': {error}; close it") from error
+        raise _core.SardonyxError(f"{place}'{command}': {error}; close it") from error
     bare = "".join(shlex.split(command, posix=False))
     plain = command if bare == command else bare
     unquoted = "".join(part for part in plain.split("'")[::2])
@@ -57,6 +35,26 @@ def words(command: str) -> tuple[str, ...]:
     if assigns or SHELL & set(unquoted.replace("{pool}", "").replace("{acks}", "")):
         return ("/bin/sh", "-c", command)
     return tuple(parts)
+
+
+def statuses(text: str, place: str = "") -> tuple[int, ...]:
+    """Exit statuses from ``0,3``; 0 is always one."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
+        raise _core.SardonyxError(f"{place}{text}: give exit statuses, as in 0,3")
+    return tuple(sorted({0, *map(int, parts)}))
+
+
+def check_platform(name: str, place: str = "") -> None:
+    """An error unless there is such a platform."""
+    if name not in PLATFORMS:
+        raise _core.SardonyxError(f"{place}{unknown('platform', name, PLATFORMS)}")
+
+
+def check_tear(name: str, place: str = "") -> None:
+    """An error unless lines can tear so."""
+    if name not in TEARS:
+        raise _core.SardonyxError(f"{place}{unknown('tear', name, TEARS)}")
 
 
 def lint(recording: str, pool: str, source: bool, machine: str) -> dict[str, Any]:
@@ -87,7 +85,9 @@ def lint(recording: str, pool: str, source: bool, machine: str) -> dict[str, Any
     return found
 
 
-def crash_real(question: Question, progress: _core.Progress | None = None) -> dict[str, Any]:
+def crash_real(
+    question: CrashTestQuestion, progress: _core.Progress | None = None
+) -> dict[str, Any]:
     """What was found."""
     answer: dict[str, Any] = json.loads(_core.crash_real(question.model_dump_json(), progress))
     return answer

@@ -10,11 +10,9 @@ import difflib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from sardonyx import _core
+from sardonyx.questions import ProgramSource, Source, SynthSource, TraceSource
 
 #: What marks a generated trace where users name a file.
 SYNTH = "synth:"
@@ -22,62 +20,15 @@ SYNTH = "synth:"
 LARGEST = 2**64 - 1
 
 
-class Value(BaseModel):
-    """What crosses the border to the native module."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TraceSource(Value):
-    """A trace file; ``limit`` ends it after so many records, or takes those in its middle."""
-
-    kind: Literal["trace"] = "trace"
-    path: str
-    limit: int | None = None
-    middle: bool = False
-
-
-class SynthSource(Value):
-    """A rung of the locality ladder, of its own number of records or of ``records``.
-
-    Its records are alike anywhere, so that its middle is its beginning.
-    """
-
-    kind: Literal["synth"] = "synth"
-    name: str
-    records: int | None = None
-    seed: int = 0
-    limit: int | None = None
-    middle: bool = False
-
-
-class ProgramSource(Value):
-    """A persistent program; sizes are bytes. Without a name: the sizes of programs to be named.
-
-    Without ``software_log`` it keeps no undo log, even where the hardware keeps none.
-    """
-
-    kind: Literal["program"] = "program"
-    name: str = ""
-    item_bytes: int = 64
-    footprint: int = 16 << 20
-    transactions: int = 10_000
-    seed: int = 0
-    software_log: bool = True
-
-    def called(self, name: str) -> ProgramSource:
-        """The program of this name with these sizes."""
-        return self.model_copy(update={"name": name})
-
-
-Source: TypeAlias = Annotated[
-    TraceSource | SynthSource | ProgramSource, Field(discriminator="kind")
-]
-
-
 def known_programs() -> list[str]:
     """The names of all persistent programs."""
     return [str(program["name"]) for program in json.loads(_core.programs())["programs"]]
+
+
+def program_names(texts: Sequence[str]) -> set[str]:
+    """Those that name programs: no file is called so."""
+    known = set(known_programs())
+    return {text for text in texts if text in known and not Path(text).exists()}
 
 
 def named(
@@ -89,8 +40,7 @@ def named(
     """
     if not texts:
         raise _core.SardonyxError("no trace given; name at least one file, or synth:NAME")
-    known = set(known_programs()) if program else set()
-    programs = {text for text in texts if text in known and not Path(text).exists()}
+    programs = program_names(texts) if program else set()
 
     def stem(text: str) -> str:
         return text if text in programs or text.startswith(SYNTH) else Path(text).stem
@@ -104,7 +54,9 @@ def named(
         twice = next(text for text in texts if list(texts).count(text) > 1)
         raise _core.SardonyxError(f"{twice}: given twice; name each trace once")
     return {
-        name: program.called(text) if program and text in programs else parse(text, limit)
+        name: program.model_copy(update={"name": text})
+        if program and text in programs
+        else parse(text, limit)
         for name, text in zip(names, texts, strict=True)
     }
 

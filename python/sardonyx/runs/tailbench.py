@@ -11,11 +11,12 @@ from functools import partial
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.questions import Value
 from sardonyx.runs import scheduler
 from sardonyx.runs.jobs import Setting, texts
+from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import Value
 
 DESIGNS = ("none", "ksm", "pageforge")
 #: In the order of PageForge's Table 3.
@@ -37,17 +38,13 @@ class TimedQuestion(Value):
 
 @dataclass(frozen=True, slots=True)
 class TimedPoint:
-    """A run as results name it; ``variant`` is set on top of what all runs share."""
+    """A run as results name it: ``trace`` is its application, ``variant`` comes on top of what all
+    runs share.
+    """
 
-    application: str
+    trace: str
     design: str
     variant: Mapping[str, Scalar] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """The run in a few words."""
-        settings = " ".join(f"{key}={value}" for key, value in self.variant.items())
-        return " ".join(filter(None, (self.application, self.design, settings)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +62,10 @@ class TimedRuns:
     def question(self, point: TimedPoint) -> TimedQuestion:
         """What is asked for a point; what the user sets comes last but for the variant."""
         return TimedQuestion(
-            application=point.application,
+            application=point.trace,
             design=point.design,
             machine=self.machine,
-            sets=(*self.sets, *self.own.get(point.application, ()), *texts(point.variant)),
+            sets=(*self.sets, *self.own.get(point.trace, ()), *texts(point.variant)),
             images=tuple(self.images),
             seed=self.seed,
         )
@@ -78,36 +75,31 @@ class TimedRuns:
             _core.check_merge_timed(self.question(point).model_dump_json())
 
     def run(self, workers: int | None = None, watch: Watch | None = None) -> Results:
-        tasks = [Task(point.label, partial(_answer, self.question(point))) for point in self.points]
+        tasks = [
+            Task(label(point), partial(_answer, self.question(point))) for point in self.points
+        ]
         answers = scheduler.run(tasks, workers, watch)
         pairs = list(zip(self.points, answers, strict=True))
         _add_busiest_phase(pairs)
         first = answers[0]
         assumed = {row["parameter"]: row for answer in answers for row in answer["assumed"]}
-        return Results.from_document(
+        return results(
             {
-                "sardonyx": _core.VERSION,
-                "machine": {
-                    "name": first["machine"],
-                    "source": "PageForge (MICRO 2017) Table 2",
-                    "parameters": first["parameters"] | first["settings"],
-                    "assumed": list(assumed.values()),
-                },
-                "traces": [
-                    {"name": name} for name in dict.fromkeys(p.application for p in self.points)
-                ],
-                "runs": [
-                    {
-                        "trace": point.application,
-                        "design": point.design,
-                        "machine": answer["machine"],
-                        "variant": dict(point.variant),
-                        "metrics": answer["metrics"],
-                        "assumed": [row["parameter"] for row in answer["assumed"]],
-                    }
-                    for point, answer in pairs
-                ],
-            }
+                "name": first["machine"],
+                "source": "PageForge (MICRO 2017) Table 2",
+                "parameters": first["parameters"] | first["settings"],
+                "assumed": list(assumed.values()),
+            },
+            [{"name": name} for name in dict.fromkeys(point.trace for point in self.points)],
+            self.points,
+            [
+                {
+                    "machine": answer["machine"],
+                    "metrics": answer["metrics"],
+                    "assumed": [row["parameter"] for row in answer["assumed"]],
+                }
+                for answer in answers
+            ],
         )
 
 
@@ -125,13 +117,13 @@ def _add_busiest_phase(pairs: Sequence[tuple[TimedPoint, dict[str, Any]]]) -> No
     merging, in the same phase of KSM, settled and while pages merge.
     """
     lines = {
-        (point.application, point.design, *point.variant.items()): answer["merging_lines"]
+        (point.trace, point.design, *point.variant.items()): answer["merging_lines"]
         for point, answer in pairs
     }
     for point, answer in pairs:
         phases = {"bandwidth_in_phase_gb_s": answer["merging_lines"]}
         if point.design == "none":
-            settled = (point.application, "ksm", *point.variant.items())
+            settled = (point.trace, "ksm", *point.variant.items())
             merging = (*settled, *MERGING.items())
             phases = {
                 "bandwidth_in_phase_gb_s": lines.get(settled, []),

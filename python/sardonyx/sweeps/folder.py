@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from sardonyx import _core
 from sardonyx.files import replacing
 from sardonyx.runs.results import in_order
-from sardonyx.sweeps.kinds import Figure, build
+from sardonyx.sweeps.kinds.kind import Figure, build
 from sardonyx.sweeps.plan import Plan, Point, digest
 
 if TYPE_CHECKING:

@@ -81,12 +81,11 @@ def _submit(
     words = [sys.executable, "-m", "sardonyx", "sweep", str(file)]
     words += ["--out", str(folder.path.absolute()), "--jobs", "1", "--shard"]
     # What is timed has its node to itself.
-    timed = plan.kind.name == "store" and "conventional" in plan.values("design")
     asked = {
         "server": str(server),
         "name": plan.place.name,
         "env": {name: value for name, value in os.environ.items() if name.startswith("SARDONYX_")},
-        "cpus": "all" if timed else 1,
+        "cpus": "all" if plan.is_timed else 1,
         "tasks": [
             {
                 "command": [*words, f"{share}/{shares}"],

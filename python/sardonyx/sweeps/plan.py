@@ -11,25 +11,19 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.runs.jobs import texts
 from sardonyx.runs.results import Scalar
+from sardonyx.runs.sources import SYNTH
 from sardonyx.sweeps.condition import Condition
 from sardonyx.sweeps.inputs import Inputs
-from sardonyx.sweeps.kinds import (
-    Figure,
-    Kind,
-    Question,
-    Subject,
-    as_settings,
-    labels,
-    refused,
-)
+from sardonyx.sweeps.kinds.kind import Figure, Kind, Question, Subject, refused
 
 #: Points of which every one is checked before the first run; those beyond fail by themselves.
 CHECKED = 2_000
@@ -132,7 +126,9 @@ class Plan:
         for alias, name in self.kind.aliases.items():
             if alias in given:  # the word of the file
                 own = [alias if each == name else each for each in own]
-        return list(dict.fromkeys([self.kind.subject, "design", *own, *names]))
+        if self.kind.designed:
+            own.insert(0, "design")
+        return list(dict.fromkeys([self.kind.subject, *own, *names]))
 
     def at(self, number: int) -> Point | None:
         """The point of this number; none if ``where`` leaves it out."""
@@ -172,6 +168,12 @@ class Plan:
                 at = axis.names.index(name)
                 return [step[at] for step in axis.steps]
         return [self.kind.options.model_fields[name].default]
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether some of its points are timed, and so run alone."""
+        designs = self.values("design") if self.kind.designed else [""]
+        return any(self.kind.times(str(design)) for design in designs)
 
     def assumed(self) -> dict[str, dict[str, Any]]:
         """The machines of the plan by name: source, and what no source gives."""
@@ -251,7 +253,7 @@ class Plan:
             if "." not in name and name not in (self.kind.subject, "repeat")
         }
         repeat = values.get("repeat", 0)
-        return values[self.kind.subject], options, as_settings(keys), repeat
+        return values[self.kind.subject], options, tuple(sorted(texts(keys))), repeat
 
     def _point(self, number: int, values: Mapping[str, Any]) -> Point:
         subject, options, keys, repeat = self._split(values)
@@ -276,3 +278,26 @@ def check_goal(place: str, goal: str) -> tuple[str, bool]:
     if len(words) != 2 or words[0] not in ("max", "min"):
         raise _core.SardonyxError(f'{place}: {goal!r} is no goal; write as in "max ipc"')
     return words[1], words[0] == "max"
+
+
+def labels(subjects: Sequence[Subject]) -> dict[Subject, str]:
+    """Subjects by the shortest names that tell them apart: stem, else file name, else as given."""
+
+    def each(name_of: Callable[[str], str]) -> list[str]:
+        return [
+            ", ".join(map(name_of, (subject,) if isinstance(subject, str) else subject))
+            for subject in subjects
+        ]
+
+    def stem(text: str) -> str:
+        return text if text.startswith(SYNTH) else Path(text).stem
+
+    names = next(
+        (
+            found
+            for of in (stem, lambda text: Path(text).name)
+            if len(set(found := each(of))) == len(found)
+        ),
+        each(str),
+    )
+    return dict(zip(subjects, names, strict=True))

@@ -16,7 +16,8 @@ from sardonyx.runs.results import Scalar
 from sardonyx.runs.sources import unknown
 from sardonyx.sweeps.condition import Condition
 from sardonyx.sweeps.inputs import Changed, Input, Inputs, locate
-from sardonyx.sweeps.kinds import KINDS, Kind, Subject
+from sardonyx.sweeps.kinds import KINDS
+from sardonyx.sweeps.kinds.kind import Kind, Subject
 from sardonyx.sweeps.plan import Axis, Place, Plan, check_goal, digest
 
 #: What ``[sweep]`` may hold besides a kind's lists and options.
@@ -109,7 +110,7 @@ class _Reader:
         if kind.subject not in names:
             listed = " or ".join(f"{name} = [..]" for name in kind.listed)
             raise self._bad("sweep", "", f"names nothing to run; give {listed}")
-        if "design" not in names:
+        if kind.designed and "design" not in names:
             raise self._bad("sweep", "", 'names no designs; give designs = ["baseline", "esd"]')
         where = self._where(set(names) | set(fixed) | {*settings, "repeat"})
         inputs = self._inputs(axes) if known_inputs is None else Inputs(known_inputs)
@@ -157,6 +158,8 @@ class _Reader:
         if subjects:
             axes.append(Axis((kind.subject,), tuple(subjects)))
         if "designs" in sweep:
+            if not kind.designed:
+                raise self._bad("sweep", "designs", f"a {kind.name} has none; leave it out")
             designs = self._list("sweep", "designs", sweep["designs"])
             steps = tuple((self._text("sweep", "designs", each),) for each in designs)
             axes.append(Axis(("design",), tuple(dict.fromkeys(steps))))
@@ -209,9 +212,10 @@ class _Reader:
         own = SINGULAR.get(name, name)
         if own in (kind.subject, *kind.listed, *_singular(kind)):
             return kind.subject
-        if own in (*settings, "design") and table != "set":
+        own_names = [*settings, *(["design"] if kind.designed else [])]
+        if own in own_names and table != "set":
             return own
-        known = [*settings, "design", kind.subject] if table != "set" else []
+        known = [*own_names, kind.subject] if table != "set" else []
         if not known:
             raise self._bad(
                 table, name, "is no key of a machine; those have a dot, as esd.efit_ways"
@@ -227,16 +231,12 @@ class _Reader:
         return self._text(table, key, value) if own == "design" else self._scalar(table, key, value)
 
     def _subject(self, table: str, key: str, listed: str, value: object) -> Subject:
-        if isinstance(value, list) and self.kind.name == "merge":
+        if isinstance(value, list) and self.kind.several:
             subject: Subject = tuple(self._text(table, key, each) for each in value)
             if not subject:
                 raise self._bad(table, key, "has an empty list of images; name at least one")
         else:
             subject = self._text(table, key, value)
-        if subject == "all" and self.kind.name == "crash":
-            raise self._bad(
-                table, key, "name the programs one by one; `sardonyx programs` lists them"
-            )
         try:
             self.kind.check_subject(subject, listed)
         except _core.SardonyxError as error:

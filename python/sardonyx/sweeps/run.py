@@ -134,7 +134,7 @@ class Sweep:
             local = Local(setup(self.plan, self.folder, goal), self._heard)
             try:
                 # What is timed runs alone, after everything else.
-                for alone in (False, True) if self.plan.kind.name == "store" else (False,):
+                for alone in (False, True) if self.plan.is_timed else (False,):
                     self._all(local, alone)
             finally:
                 local.close()

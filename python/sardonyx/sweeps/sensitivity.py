@@ -31,7 +31,7 @@ from sardonyx.runs.sensitivity import (
 )
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.folder import RESULTS, ROW, Folder, Index
-from sardonyx.sweeps.kinds import BOOKED
+from sardonyx.sweeps.kinds.simulate import BOOKED
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Sweep, View
 from sardonyx.sweeps.varying import CORES, Range, Setting, Simulated, Varying

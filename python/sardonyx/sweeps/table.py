@@ -11,7 +11,8 @@ from sardonyx import _core
 from sardonyx.runs.sources import unknown
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps.folder import Folder, figures_of
-from sardonyx.sweeps.kinds import KINDS, Figure
+from sardonyx.sweeps.kinds import KINDS
+from sardonyx.sweeps.kinds.kind import Figure
 from sardonyx.sweeps.plan import check_goal
 
 if TYPE_CHECKING:

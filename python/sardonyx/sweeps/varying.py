@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from sardonyx import _core
+from sardonyx.questions import ProgramSource, SynthSource
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.results import Run
-from sardonyx.runs.sources import SYNTH, ProgramSource, SynthSource, known_programs
+from sardonyx.runs.sources import SYNTH, known_programs
 from sardonyx.runs.tailbench import TimedRuns
 
 #: The key that says how many cores run. It is left out of the draws, which would take as many times

@@ -11,6 +11,7 @@ import json
 import os
 import queue
 import resource
+import shlex
 import sys
 import threading
 import time
@@ -23,7 +24,6 @@ from sardonyx import _core
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.folder import ROW, Done, Folder
 from sardonyx.sweeps.inputs import Changed, Input
-from sardonyx.sweeps.kinds import shown
 from sardonyx.sweeps.plan import Plan, Point
 
 #: Seconds after which finished points are written, if points are short: soon at first, so that a
@@ -154,7 +154,7 @@ def finished(
         figures={name: figure for name, figure in figures.items() if name not in (*row, *ROW)},
         seconds=seconds,
         error=error,
-        command=shown(words or alone) if error is not None else None,
+        command=shlex.join(["sardonyx", *(words or alone)]) if error is not None else None,
     )
 
 

@@ -1,67 +1,42 @@
-//! The design that counts what every operation would take.
+//! The store that counts what every operation would take: any design's, on the blocks of the volume.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use sardonyx_store::{Contents, Conventional, Options, Parameters, Recam, Store};
-use serde::{Deserialize, Serialize};
+use sardonyx_store::{Contents, Keys, Named, Room, RunError, Store};
 
-use crate::folder::{RIVAL, remove};
+use crate::folder::{EXECUTED, remove};
 use crate::{DeviceError, Result, Volume};
 
-/// Which one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Design {
-    /// A resistive CAM of the device's size, by the fast model.
-    Recam,
-    /// Hash index, Bloom filter and key-value engine.
-    Conventional,
-}
-
-impl Design {
-    /// What it is called.
-    pub fn name(self) -> &'static str {
-        match self {
-            Design::Recam => "recam",
-            Design::Conventional => "conventional",
-        }
-    }
-
-    /// The design's store, empty, for this volume.
-    pub(crate) fn store(self, volume: &Volume, writing: Writing) -> Result<Box<dyn Store + Send>> {
-        let shape = volume.shape();
-        match self {
-            Design::Recam => {
-                let parameters = Parameters::of(shape.size_bytes, shape.block_bytes, 256);
-                let contents = OnDisk {
-                    bytes: volume.bytes(),
-                    block_bytes: u64::from(shape.block_bytes),
-                    places: Vec::new(),
-                    writing,
-                };
-                let recam = Recam::new(parameters, contents);
-                Ok(Box::new(
-                    recam.map_err(|error| DeviceError::Bad(error.to_string()))?,
-                ))
-            }
-            Design::Conventional => {
-                // It executes on files of its own, which the volume's contents fill at every start.
-                let path = volume.folder().join(RIVAL);
-                remove(&path)?;
-                let options = Options::default();
-                let changes = options.commit_every as u64 * u64::from(shape.block_bytes);
-                let options = Options {
-                    block_bytes: shape.block_bytes,
-                    capacity_bytes: shape.size_bytes + changes,
-                    ..options
-                };
-                Ok(Box::new(Conventional::open(&path, options)?))
-            }
-        }
-    }
+/// The design's store, empty, for this volume.
+pub(crate) fn store(
+    design: Named,
+    volume: &Volume,
+    writing: Writing,
+) -> Result<Box<dyn Store + Send>> {
+    let shape = volume.shape();
+    // What is executed has files of its own, which the volume's contents fill at every start.
+    let folder = volume.folder().join(EXECUTED);
+    remove(&folder)?;
+    let room = Room {
+        capacity_bytes: shape.size_bytes,
+        block_bytes: shape.block_bytes,
+        folder: &folder,
+        contents: Some(Box::new(OnDisk {
+            bytes: volume.bytes(),
+            block_bytes: u64::from(shape.block_bytes),
+            places: Vec::new(),
+            writing,
+        })),
+    };
+    let keys = Keys::of(&design, &[]);
+    let made = keys.and_then(|keys| (design.store)(&keys, room));
+    made.map_err(|error| match error {
+        RunError::Store(error) => DeviceError::Design(error),
+        other => DeviceError::Bad(other.to_string()),
+    })
 }
 
 /// The volume's slot of the block that is being written.
@@ -74,12 +49,12 @@ impl Writing {
     }
 }
 
-/// The array's blocks are those of the volume, so that they are not in memory a second time.
+/// A store's blocks are those of the volume, so that they are not in memory a second time.
 #[derive(Debug)]
 struct OnDisk {
     bytes: Arc<File>,
     block_bytes: u64,
-    /// The volume's slot by the array's.
+    /// The volume's slot by the store's.
     places: Vec<u32>,
     writing: Writing,
 }

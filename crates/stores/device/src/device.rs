@@ -5,7 +5,7 @@ use std::path::Path;
 use sardonyx_store::{Store, Totals};
 use serde::Serialize;
 
-use crate::design::Writing;
+use crate::design::{self, Writing};
 use crate::{DeviceError, Extent, Result, Shape, Volume, Wanted};
 
 /// What clients have asked for.
@@ -62,7 +62,7 @@ impl Device {
     pub fn open(path: &Path, wanted: Wanted, tell: &mut dyn FnMut(u32, u32)) -> Result<Device> {
         let volume = Volume::open(path, wanted)?;
         let writing = Writing::default();
-        let design = volume.shape().design.store(&volume, writing.clone())?;
+        let design = design::store(volume.shape().design, &volume, writing.clone())?;
         let mut device = Device {
             scratch: vec![0; volume.shape().block_bytes as usize],
             seen: vec![0; volume.shape().block_bytes as usize],

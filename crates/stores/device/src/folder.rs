@@ -4,9 +4,10 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use sardonyx_store::Named;
 use serde::{Deserialize, Serialize};
 
-use crate::{Design, DeviceError, Result};
+use crate::{DeviceError, Result};
 
 /// The layout of the folder; another layout gets another number.
 const FORMAT: u32 = 1;
@@ -16,8 +17,8 @@ const LOCK: &str = "lock";
 pub(crate) const BLOCKS: &str = "blocks";
 /// The key-value engine's folder.
 pub(crate) const TABLES: &str = "tables";
-/// The rival's own files, made anew with every start.
-pub(crate) const RIVAL: &str = "rival";
+/// The files of a store that is executed, made anew with every start.
+pub(crate) const EXECUTED: &str = "rival";
 
 /// What a device was made for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -25,7 +26,7 @@ pub(crate) const RIVAL: &str = "rival";
 pub struct Shape {
     format: u32,
     /// What counts the cost.
-    pub design: Design,
+    pub design: Named,
     /// Bytes of the device.
     pub size_bytes: u64,
     /// Bytes of a block.
@@ -36,8 +37,8 @@ pub struct Shape {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
-    /// By default a resistive CAM.
-    pub design: Option<Design>,
+    /// By default the first of the designs.
+    pub design: Option<Named>,
     /// Needed of a new device.
     pub size_bytes: Option<u64>,
     /// By default 4096.
@@ -63,7 +64,7 @@ impl Folder {
         }
         let shape = Shape::new(wanted)?;
         fs::create_dir_all(path).map_err(|error| DeviceError::io(path, error))?;
-        let ours = [LOCK, BLOCKS, TABLES, RIVAL, "store.json.new"];
+        let ours = [LOCK, BLOCKS, TABLES, EXECUTED, "store.json.new"];
         for entry in fs::read_dir(path).map_err(|error| DeviceError::io(path, error))? {
             let entry = entry.map_err(|error| DeviceError::io(path, error))?;
             if !ours.iter().any(|name| entry.file_name() == *name) {
@@ -179,7 +180,7 @@ impl Shape {
         };
         let shape = Shape {
             format: FORMAT,
-            design: wanted.design.unwrap_or(Design::Recam),
+            design: wanted.design.unwrap_or_default(),
             size_bytes,
             block_bytes: wanted.block_bytes.unwrap_or(4096),
         };
@@ -226,7 +227,7 @@ impl Shape {
             "{}: holds a store made with --design {} --size {size_bytes} --block {block_bytes}; \
              ask for that, or name another folder",
             path.display(),
-            design.name()
+            design.name
         )))
     }
 

@@ -17,7 +17,6 @@ use std::io;
 use std::path::Path;
 
 pub use check::{Checked, check};
-pub use design::Design;
 pub use device::{Counters, Device, Requests};
 pub use folder::{Shape, Wanted};
 pub use volume::{Extent, Volume};

@@ -4,21 +4,22 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use proptest::prelude::*;
-use sardonyx_device::{Checked, Design, Device, DeviceError, Wanted, check};
+use sardonyx_device::{Checked, Device, DeviceError, Wanted, check};
+use sardonyx_store::{DESIGNS, Named};
 
 const BLOCK: u64 = 512;
 const BLOCKS: u64 = 24;
 const SIZE: u64 = BLOCK * BLOCKS;
 
-fn wanted(design: Design) -> Wanted {
+fn wanted(design: &str) -> Wanted {
     Wanted {
-        design: Some(design),
+        design: Some(Named::of(design).unwrap()),
         size_bytes: Some(SIZE),
         block_bytes: Some(BLOCK as u32),
     }
 }
 
-fn open(folder: &Path, design: Design) -> Device {
+fn open(folder: &Path, design: &str) -> Device {
     Device::open(folder, wanted(design), &mut |_, _| ()).unwrap()
 }
 
@@ -111,7 +112,7 @@ impl Plain {
     }
 }
 
-fn agree(design: Design, operations: Vec<Operation>) {
+fn agree(design: &str, operations: Vec<Operation>) {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("store");
     let mut device = open(&folder, design);
@@ -191,8 +192,9 @@ proptest! {
 
     #[test]
     fn reads_give_what_was_written_and_flushes_survive(operations in operations()) {
-        agree(Design::Recam, operations.clone());
-        agree(Design::Conventional, operations);
+        for design in DESIGNS {
+            agree(design.name, operations.clone());
+        }
     }
 }
 
@@ -224,7 +226,7 @@ fn the_paper_s_counts_of_a_write_a_duplicate_and_a_read() {
 #[test]
 fn a_flipped_bit_is_an_error_to_the_reader_and_a_line_of_the_check() {
     let folder = tempfile::tempdir().unwrap();
-    let mut device = open(folder.path(), Design::Recam);
+    let mut device = open(folder.path(), "recam");
     device.write(0, &[1; 2 * BLOCK as usize]).unwrap();
     device.write(3 * BLOCK, &[2; BLOCK as usize]).unwrap();
     device.flush().unwrap();
@@ -240,7 +242,7 @@ fn a_flipped_bit_is_an_error_to_the_reader_and_a_line_of_the_check() {
     let faults = checked(folder.path()).faults;
     let wanted = "slot 0: is not what its checksum says; block 0 and 1 more are lost";
     assert_eq!(faults, [wanted]);
-    let mut device = open(folder.path(), Design::Recam);
+    let mut device = open(folder.path(), "recam");
     device.read(0, &mut [0; BLOCK as usize]).unwrap_err();
     device.write(5 * BLOCK, &[1; BLOCK as usize]).unwrap();
     device.read(0, &mut [0; BLOCK as usize]).unwrap(); // the same content has come again
@@ -253,7 +255,7 @@ fn a_flipped_bit_is_an_error_to_the_reader_and_a_line_of_the_check() {
 #[test]
 fn counts_of_references_are_checked() {
     let folder = tempfile::tempdir().unwrap();
-    let mut device = open(folder.path(), Design::Recam);
+    let mut device = open(folder.path(), "recam");
     device.write(0, &[1; 2 * BLOCK as usize]).unwrap();
     device.flush().unwrap();
     drop(device);
@@ -288,11 +290,11 @@ fn counts_of_references_are_checked() {
 #[test]
 fn folders_that_do_not_fit_are_refused() {
     let made = tempfile::tempdir().unwrap();
-    drop(open(made.path(), Design::Recam));
+    drop(open(made.path(), "recam"));
     let strange = tempfile::tempdir().unwrap();
     fs::write(strange.path().join("thesis.tex"), "..").unwrap();
     let empty = tempfile::tempdir().unwrap();
-    let good = wanted(Design::Recam);
+    let good = wanted("recam");
     let cases = [
         (
             made.path(),
@@ -305,7 +307,7 @@ fn folders_that_do_not_fit_are_refused() {
         (
             made.path(),
             Wanted {
-                design: Some(Design::Conventional),
+                design: Some(Named::of("conventional").unwrap()),
                 ..good
             },
             "--design recam",
@@ -364,7 +366,7 @@ fn folders_that_do_not_fit_are_refused() {
         0,
         "nothing was left behind"
     );
-    let _device = open(made.path(), Design::Recam);
+    let _device = open(made.path(), "recam");
     let error = Device::open(made.path(), good, &mut |_, _| ())
         .err()
         .unwrap()

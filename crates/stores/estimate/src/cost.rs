@@ -1,39 +1,35 @@
 //! What the designs would take to store what was found: the cost of one distinct block, of one
 //! duplicate and of one read, times their numbers.
 //!
-//! The array's costs are those of its model for contents that share no row, in an array as large as
-//! the distinct contents need. The rival's are measured, in a short run on this machine.
+//! A simulated store's costs are those of its model for contents that share no row, in a store as large as
+//! the distinct contents need. What is executed is measured, in a short run on this machine.
 
 use std::path::Path;
 
-use sardonyx_store::{
-    Conventional, Cost, Error, InMemory, Options, Parameters, ParametersError, Recam, Store,
-};
+use sardonyx_store::{Cost, DESIGNS, Design, Error, Keys, Room, RunError, Store};
 use serde::Serialize;
 
 use crate::{Cutting, EstimateError};
 
-/// Data bits of a row (ReCAM, Sec. III-C).
-const ROW_BITS: u32 = 256;
-/// Blocks of each kind that the rival writes and reads to be measured.
+/// Blocks of each kind that are written and read where a store is measured.
 const SAMPLE: u64 = 512;
-/// The smallest array.
+/// The smallest store.
 const LEAST: u64 = 1 << 20;
 
 /// What a design would take in all.
 #[derive(Debug, Serialize)]
 pub struct DesignCost {
-    /// `recam` or `conventional`.
+    /// Its name.
     pub design: &'static str,
     /// Bytes of a block.
     pub block_bytes: u32,
     /// Bytes that the store has room for.
     pub capacity_bytes: u64,
-    /// By the array's clock, or measured.
+    /// By the store's clock, or measured.
     pub seconds: f64,
     /// By energies that are *assumed*, in the middle of their brackets.
     pub energy_nj: f64,
-    /// Of the rival: from a run on this machine, another one each time.
+    /// From a run on this machine, another one each time.
     pub measured: bool,
 }
 
@@ -44,11 +40,11 @@ struct Each {
     read: Cost,
 }
 
-/// Both designs for what one way of cutting found; none for chunks of different lengths. `scratch`
-/// is a folder for the rival's files.
+/// Every design for what one way of cutting found; none for chunks of different lengths. `scratch`
+/// is a folder for the files of those that are executed.
 ///
 /// # Errors
-/// If the rival's files cannot be written.
+/// If those files cannot be written.
 pub fn costs(
     cutting: &Cutting,
     reads: u64,
@@ -59,7 +55,7 @@ pub fn costs(
     };
     let bytes = cutting.unique_chunks * u64::from(block_bytes);
     let capacity_bytes = bytes.next_power_of_two().max(LEAST);
-    let design = |design, each: &Each, measured| {
+    let cost = |design, each: &Each, measured| {
         let times =
             |one: &Cost, times: u64| (one.time_ns * times as f64, one.energy_nj * times as f64);
         let duplicates = cutting.chunks.saturating_sub(cutting.unique_chunks);
@@ -77,14 +73,17 @@ pub fn costs(
             measured,
         }
     };
-    let array = array(capacity_bytes, block_bytes);
-    let array = array.map_err(|error| EstimateError::Bad(error.to_string()))?;
-    let rival = rival(block_bytes, scratch);
-    let rival = rival.map_err(|error| EstimateError::Bad(error.to_string()))?;
-    Ok(vec![
-        design("recam", &array, false),
-        design("conventional", &rival, true),
-    ])
+    let each = DESIGNS.iter().enumerate().map(|(number, design)| {
+        let folder = scratch.join(number.to_string());
+        let each = if design.executed {
+            measured(design, block_bytes, &folder)
+        } else {
+            modelled(design, capacity_bytes, block_bytes, &folder)
+        };
+        let each = each.map_err(|error| EstimateError::Bad(error.to_string()))?;
+        Ok(cost(design.name, &each, design.executed))
+    });
+    each.collect()
 }
 
 impl Cutting {
@@ -99,16 +98,21 @@ impl Cutting {
     }
 }
 
-fn array(capacity_bytes: u64, block_bytes: u32) -> Result<Each, ParametersError> {
-    let parameters = Parameters::of(capacity_bytes, block_bytes, ROW_BITS);
-    let mut array = Recam::new(parameters, InMemory::default())?;
-    let mut put = |lba, byte| {
+/// By the store's own count of each operation.
+fn modelled(
+    design: &Design,
+    capacity_bytes: u64,
+    block_bytes: u32,
+    folder: &Path,
+) -> Result<Each, RunError> {
+    let mut store = made(design, capacity_bytes, block_bytes, folder)?;
+    let mut write = |lba, byte| -> Result<Cost, Error> {
         let block = vec![byte; block_bytes as usize];
-        array.put(lba, &block).expect("there is room for two").cost
+        Ok(store.write(lba, &block)?.cost)
     };
-    put(0, 1);
-    let (distinct, duplicate) = (put(1, 2), put(2, 1));
-    let read = array.get(0, &mut vec![0; block_bytes as usize]).cost;
+    write(0, 1)?;
+    let (distinct, duplicate) = (write(1, 2)?, write(2, 1)?);
+    let read = store.read(0, &mut vec![0; block_bytes as usize])?.cost;
     Ok(Each {
         distinct,
         duplicate,
@@ -116,18 +120,14 @@ fn array(capacity_bytes: u64, block_bytes: u32) -> Result<Each, ParametersError>
     })
 }
 
-fn rival(block_bytes: u32, scratch: &Path) -> Result<Each, Error> {
+/// In a short run, flushes included.
+fn measured(design: &Design, block_bytes: u32, folder: &Path) -> Result<Each, RunError> {
     let capacity_bytes = 4 * SAMPLE * u64::from(block_bytes);
-    let options = Options {
-        block_bytes,
-        capacity_bytes,
-        ..Options::default()
-    };
-    let mut rival = Conventional::open(scratch, options)?;
+    let mut store = made(design, capacity_bytes, block_bytes, folder)?;
     let mut block = vec![0; block_bytes as usize];
     let mut before = Cost::default();
-    let mut since = |rival: &Conventional| {
-        let now = rival.totals().cost;
+    let mut since = |store: &dyn Store| {
+        let now = store.totals().cost;
         let each = Cost {
             cycles: 0,
             time_ns: (now.time_ns - before.time_ns) / SAMPLE as f64,
@@ -136,24 +136,39 @@ fn rival(block_bytes: u32, scratch: &Path) -> Result<Each, Error> {
         before = now;
         each
     };
-    let mut write = |rival: &mut Conventional, first: u64| -> Result<(), Error> {
+    let mut write = |store: &mut dyn Store, first: u64| -> Result<(), Error> {
         for number in 0..SAMPLE {
             block[..8].copy_from_slice(&number.to_le_bytes());
-            rival.write(first + number, &block)?;
+            store.write(first + number, &block)?;
         }
-        rival.flush()
+        store.flush()
     };
-    write(&mut rival, 0)?;
-    let distinct = since(&rival);
-    write(&mut rival, SAMPLE)?;
-    let duplicate = since(&rival);
+    write(&mut *store, 0)?;
+    let distinct = since(&*store);
+    write(&mut *store, SAMPLE)?;
+    let duplicate = since(&*store);
     let mut into = vec![0; block_bytes as usize];
     for number in 0..SAMPLE {
-        rival.read(number, &mut into)?;
+        store.read(number, &mut into)?;
     }
     Ok(Each {
         distinct,
         duplicate,
-        read: since(&rival),
+        read: since(&*store),
     })
+}
+
+fn made(
+    design: &Design,
+    capacity_bytes: u64,
+    block_bytes: u32,
+    folder: &Path,
+) -> Result<Box<dyn Store + Send>, RunError> {
+    let room = Room {
+        capacity_bytes,
+        block_bytes,
+        folder,
+        contents: None,
+    };
+    (design.store)(&Keys::of(design, &[])?, room)
 }

@@ -17,6 +17,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use cost::{DesignCost, costs};
@@ -34,7 +35,8 @@ const NAMED: usize = 10;
 const BESIDE: u64 = 16 << 20;
 
 /// What to look at, and how.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "EstimateQuestion")]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// A directory, a file, a device, or `-` for standard input.

@@ -109,7 +109,7 @@ impl Server for Connection {
             "dir" => state.directory = Some(value.into()),
             "design" => {
                 let design = serde_json::from_value(Value::from(value));
-                let design = design.map_err(|_| bad(format!("--design {value}: there is none")))?;
+                let design = design.map_err(|error| bad(format!("--design {value}: {error}")))?;
                 state.wanted.design = Some(design);
             }
             "size" => state.wanted.size_bytes = Some(number()?),

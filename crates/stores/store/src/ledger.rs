@@ -5,7 +5,8 @@ use std::ops::AddAssign;
 
 use serde::Serialize;
 
-use crate::parameters::{Bracket, Energies};
+use crate::parameters::{Bracket, Energies, Parameters};
+use crate::store::Cost;
 
 /// What a step was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -114,6 +115,25 @@ impl Ledger {
         let mut sum = Work::default();
         self.0.iter().for_each(|&work| sum += work);
         sum
+    }
+}
+
+impl Ledger {
+    /// What all of it took, one operation after the other, with energies in the middle of their brackets.
+    pub fn cost(&self, p: &Parameters) -> Cost {
+        let total = self.total();
+        Cost {
+            cycles: total.cycles,
+            time_ns: total.cycles as f64 / p.clock_ghz,
+            energy_nj: total.energy_fj(&p.energies, Bracket::middle) / 1e6,
+        }
+    }
+
+    /// Its energy by purpose in nanojoules, likewise.
+    pub fn energy_by(&self, p: &Parameters) -> Vec<(&'static str, f64)> {
+        let of = |purpose| self.of(purpose).energy_fj(&p.energies, Bracket::middle) / 1e6;
+        let all = Purpose::ALL.iter();
+        all.map(|&(purpose, name)| (name, of(purpose))).collect()
     }
 }
 

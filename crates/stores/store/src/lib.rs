@@ -8,6 +8,7 @@
 mod bits;
 mod compare;
 mod conventional;
+mod designs;
 mod fingerprint;
 mod fiu;
 mod ledger;
@@ -18,8 +19,11 @@ mod store;
 mod workload;
 
 pub use bits::BitLevel;
-pub use compare::{Array, Design, Question, RunError, Tell};
+pub use compare::{Asked, Question, RunError, Tell};
 pub use conventional::{Activity, Conventional, Draw, Options};
+pub use designs::{
+    Assumed, Build, DESIGNS, Design, Job, Key, Keys, Kind, Named, Needs, Opened, Room, Running,
+};
 pub use fingerprint::{fingerprint, sha1};
 pub use fiu::FiuRequest;
 pub use ledger::{Action, Ledger, Log, Purpose, Step, Work};
@@ -27,4 +31,4 @@ pub use made::Made;
 pub use parameters::{Bracket, Compare, Energies, First, Parameters, ParametersError};
 pub use recam::{Contents, InMemory, Recam, Regenerated};
 pub use store::{Cost, Error, Lba, Outcome, Store, Totals};
-pub use workload::{Content, Operation, Stream, Workload, WorkloadError};
+pub use workload::{BlockTrace, Content, Operation, Stream, Tree, Workload, WorkloadError};

@@ -45,12 +45,32 @@ impl Bracket {
         }
     }
 
+    /// A value, or two ends as in `0.1-17`.
+    pub fn parse(text: &str) -> Option<Bracket> {
+        let (low, high) = text.split_once('-').unwrap_or((text, text));
+        Some(Bracket {
+            low: low.parse().ok()?,
+            high: high.parse().ok()?,
+        })
+    }
+
     /// The geometric middle, or the upper end's half where the lower end is zero.
     pub fn middle(self) -> f64 {
         match (self.low, self.high) {
             (low, high) if low == high => low,
             (0.0, high) => high / 2.0,
             (low, high) => (low * high).sqrt(),
+        }
+    }
+}
+
+impl std::fmt::Display for Bracket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Bracket { low, high } = self;
+        if low == high {
+            write!(f, "{low}")
+        } else {
+            write!(f, "{low} to {high}")
         }
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fastcdc::v2020::StreamCDC;
 use sardonyx_splitmix::mix;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
@@ -15,42 +16,65 @@ use crate::made::Made;
 use crate::store::Lba;
 
 /// Where blocks come from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Workload {
+    #[schemars(title = "Stream")]
     /// Generated, as IOzone does with its share of duplicates: logical blocks in order, each once unless
-    /// they are fewer than what is written.
+    /// they are fewer than what is written. Shares are met exactly.
     Stream(Stream),
-    /// Every file below a directory, or one file, in order of names. The last block of a file is filled
-    /// up with zeros.
-    Tree {
-        /// The directory or file.
-        path: PathBuf,
-    },
-    /// Requests to a disk with an MD5 of each 4096 bytes, as FIU published them: `time pid process
-    /// lba sectors W|R major minor digest..`.
-    Trace {
-        /// The file.
-        path: PathBuf,
-    },
+    #[schemars(title = "Tree")]
+    /// The files below a directory, or one file.
+    Tree(Tree),
+    #[schemars(title = "BlockTrace")]
+    /// A recorded block trace with an MD5 of each 4096 bytes, in FIU's format.
+    Trace(BlockTrace),
+}
+
+/// Every file below a directory, or one file, in order of names. The last block of a file is filled up with
+/// zeros.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tree {
+    /// The directory or file.
+    pub path: PathBuf,
+}
+
+/// Requests to a disk with an MD5 of each 4096 bytes, as FIU published them: `time pid process lba sectors W|R
+/// major minor digest..`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlockTrace {
+    /// The file.
+    pub path: PathBuf,
 }
 
 /// A generated stream. Shares are met exactly, evenly spread.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
     /// Bytes written.
     pub bytes: u64,
     /// Bytes of logical blocks that are written, again and again; 0 for as many as `bytes`.
+    #[serde(default)]
     pub span: u64,
     /// Share of writes whose content was written before.
+    #[serde(default = "three_tenths")]
     pub duplicates: f64,
     /// Share of operations that read one of the blocks written before.
+    #[serde(default)]
     pub reads: f64,
     /// Chooses which.
+    #[serde(default)]
     pub seed: u64,
     /// Each write is encrypted under a pad of its own before it comes.
+    #[serde(default)]
     pub encrypted: bool,
+}
+
+/// The share of the paper's figure in words (Sec. IV).
+fn three_tenths() -> f64 {
+    0.3
 }
 
 /// The content of a write.
@@ -95,7 +119,7 @@ const LONGEST_LINE: u64 = 1 << 16;
 impl Workload {
     /// Whether its contents are bytes that nothing makes again.
     pub fn has_bytes(&self) -> bool {
-        matches!(self, Workload::Tree { .. })
+        matches!(self, Workload::Tree(_))
     }
 
     /// Says what cannot be had, if anything.
@@ -128,10 +152,10 @@ impl Workload {
                     ));
                 }
             }
-            Workload::Tree { path } => {
+            Workload::Tree(Tree { path }) => {
                 path.symlink_metadata().map_err(|e| failed(path, e))?;
             }
-            Workload::Trace { path } => {
+            Workload::Trace(BlockTrace { path }) => {
                 File::open(path).map_err(|e| failed(path, e))?;
                 if u64::from(block_bytes) != TRACE_BLOCK {
                     return bad(format!(
@@ -163,7 +187,7 @@ impl Workload {
     pub fn bytes_at_most(&self, block_bytes: u32) -> Result<u64, WorkloadError> {
         Ok(match self {
             Workload::Stream(stream) => stream.bytes,
-            Workload::Tree { path } => {
+            Workload::Tree(Tree { path }) => {
                 let mut bytes = 0;
                 for file in files(path) {
                     let file = file?;
@@ -173,7 +197,7 @@ impl Workload {
                 bytes
             }
             // A digest has 32 digits and a space.
-            Workload::Trace { path } => {
+            Workload::Trace(BlockTrace { path }) => {
                 path.metadata().map_err(|e| failed(path, e))?.len() / 33 * TRACE_BLOCK
             }
         })
@@ -190,8 +214,8 @@ impl Workload {
     ) -> Result<(), E> {
         match self {
             Workload::Stream(stream) => stream.run(block_bytes, each),
-            Workload::Tree { path } => run_tree(path, block_bytes, each),
-            Workload::Trace { path } => run_trace(path, each),
+            Workload::Tree(Tree { path }) => run_tree(path, block_bytes, each),
+            Workload::Trace(BlockTrace { path }) => run_trace(path, each),
         }
     }
 }
@@ -207,7 +231,7 @@ impl Workload {
         average: u32,
         each: &mut dyn FnMut(Operation<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Workload::Tree { path } = self else {
+        let Workload::Tree(Tree { path }) = self else {
             return Ok(());
         };
         let average = average as usize;

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, make_dataclass
 from functools import partial
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -23,30 +23,19 @@ from sardonyx.cli.common import (
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.cli.progress import Watcher
+from sardonyx.questions import BlockTrace, Stream, Tree, Workload
 from sardonyx.runs import stores
 from sardonyx.runs.results import Results, Run
-from sardonyx.runs.sources import unknown
-from sardonyx.runs.stores import (
-    BlockTrace,
-    Conventional,
-    Energies,
-    Recam,
-    StorePoint,
-    StoreQuestion,
-    Stream,
-    Tree,
-    Workload,
-    bracket,
-)
+from sardonyx.runs.stores import Design, Key, StoreDesign, StorePoint, StoreQuestion
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Options):
-    """The options of ``sardonyx store compare``."""
+class OfWorkload(Options):
+    """What is written, and to which designs."""
 
     designs: Annotated[
         str, typer.Option("--designs", "-d", help="Designs, separated by commas.")
-    ] = ",".join(stores.DESIGNS)
+    ] = ",".join(stores.designs())
     block: Annotated[
         str, typer.Option(metavar="BYTES", help="Size of a block: the paper's are 1K to 8K.")
     ] = "4K"
@@ -59,7 +48,7 @@ class Compare(Options):
     written: Annotated[
         str,
         typer.Option(
-            metavar="BYTES", help="What the conventional store really writes of it, at most."
+            metavar="BYTES", help="What a store that is executed really writes of it, at most."
         ),
     ] = "2G"
     reads: Annotated[float, typer.Option(help="Share of operations that are reads, as in 0.7.")] = (
@@ -77,45 +66,53 @@ class Compare(Options):
         str | None,
         typer.Option(metavar="FILE", help="Replay a block trace with digests (FIU's) instead."),
     ] = None
-    capacity: Annotated[
-        str, typer.Option(metavar="BYTES", help="recam: bytes of data in the array.")
-    ] = "256G"
-    width: Annotated[int, typer.Option(help="recam: data bits of a row.")] = 256
-    modules: Annotated[int, typer.Option(help="recam: modules that work in parallel.")] = 1
-    single: Annotated[
-        bool, typer.Option("--single", help="recam: no compare deactivates a row.")
-    ] = False
-    starts: Annotated[
-        bool,
-        typer.Option("--starts", help="recam: the first compare activates block starts alone."),
-    ] = False
-    free_row: Annotated[
-        bool, typer.Option("--free-row", help="recam: a write compares for an empty row first.")
-    ] = False
-    fingerprint: Annotated[
-        int, typer.Option(metavar="BITS", help="recam: a row with so many bits of a hash first.")
-    ] = 0
-    compared_bit: Annotated[
-        str, typer.Option(metavar="FJ", help="recam: femtojoules of a bit compared, or A-B.")
-    ] = "0.1-17"
-    match_line: Annotated[
-        str, typer.Option(metavar="FJ", help="recam: femtojoules of a match line, or A-B.")
-    ] = "0"
-    written_bit: Annotated[
-        str, typer.Option(metavar="FJ", help="recam: femtojoules of a bit written, or A-B.")
-    ] = "1000-10000"
-    deduplicate: Annotated[
-        bool, typer.Option(help="conventional: find duplicates; without, store all.")
-    ] = True
-    verify: Annotated[
-        bool, typer.Option(help="conventional: compare bytes before believing a hash.")
-    ] = True
-    by_content: Annotated[
-        bool, typer.Option("--by-content", help="conventional: cut the tree's files by content.")
-    ] = False
+
+
+def _option(design: Design, key: Key) -> tuple[str, Any, Any]:
+    """A key's option as a field: its name, its type with what Typer is told, its default."""
+    default: Any = key.default
+    metavar = key.metavar
+    kind: type = str
+    if key.kind == "count":
+        kind, default = int, int(key.default or 0)
+    elif key.kind == "flag":
+        kind, default = bool, key.default == "true"
+    elif key.kind == "choice":
+        kind, default = bool, False
+    else:
+        metavar = metavar or {"bytes": "BYTES", "bracket": "FJ"}[key.kind]
+    told = typer.Option(key.option, metavar=metavar, help=f"{design.name}: {key.line}")
+    return _field(design, key), Annotated[kind, told], default
+
+
+def _field(design: Design, key: Key) -> str:
+    return f"{design.name}_{key.name}"
+
+
+if TYPE_CHECKING:
+    OfKeys = OfWorkload
+else:  # the table of designs says which keys have options
+    OfKeys = make_dataclass(
+        "OfKeys",
+        [
+            _option(design, key)
+            for design in stores.designs().values()
+            for key in design.keys
+            if key.option
+        ],
+        bases=(OfWorkload,),
+        frozen=True,
+        kw_only=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(OfKeys):
+    """The options of ``sardonyx store compare``."""
+
     directory: Annotated[
         str | None,
-        typer.Option("--dir", help="conventional: where its files are for a while."),
+        typer.Option("--dir", help="Where files of a store that is executed are for a while."),
     ] = None
     workers: Workers = None
     json_to: JsonTo = None
@@ -138,29 +135,25 @@ def compare(asked: Compare) -> Work:
     directory = None
     points = []
     for design in chosen:
-        if design == "recam":
-            question = StoreQuestion(
-                design=_recam(asked, block_bytes), workload=workload, block_bytes=block_bytes
-            )
-        else:
+        own = workload
+        if design.executed:
             directory = asked.directory
-            own = workload
             if isinstance(own, Stream):
                 most = size_in_bytes("--written", asked.written, block_bytes, 1 << 46)
                 own = own.model_copy(update={"bytes": min(own.bytes, most)})
-            question = StoreQuestion(
-                design=_conventional(asked, own), workload=own, block_bytes=block_bytes
-            )
+        question = StoreQuestion(
+            design=_keyed(asked, design, own), workload=own, block_bytes=block_bytes
+        )
         points.append(StorePoint(name, question))
     stores.check(points, directory)
     check_json_target(asked.json_to, [name] if isinstance(workload, BlockTrace) else [])
     run = partial(_run, points, chosen, asked.workers, directory, asked.json_to)
-    return Work(run, f"with --designs {','.join(chosen)}{form}")
+    return Work(run, f"with --designs {','.join(each.name for each in chosen)}{form}")
 
 
 def _run(
     points: Sequence[StorePoint],
-    chosen: Sequence[str],
+    chosen: Sequence[Design],
     workers: int | None,
     directory: str | None,
     json_to: str | None,
@@ -189,46 +182,45 @@ def _workload(asked: Compare, block_bytes: int) -> tuple[str, Workload, str]:
     return f"{asked.duplicates:.0%} duplicates", stream, ""
 
 
-def _recam(asked: Compare, block_bytes: int) -> Recam:
-    bits = asked.fingerprint
-    return Recam(
-        capacity_bytes=size_in_bytes("--capacity", asked.capacity, block_bytes),
-        row_bits=_at_least_one("--width", asked.width),
-        modules=_at_least_one("--modules", asked.modules),
-        compare="single" if asked.single else "continuous",
-        first="starts" if asked.starts else "rows",
-        free_row_compare=asked.free_row,
-        fingerprint_bits=bits if bits >= 0 else _at_least_one("--fingerprint", -1),
-        energies=Energies(
-            compared_bit_fj=bracket("--compared-bit", asked.compared_bit),
-            match_line_fj=bracket("--match-line", asked.match_line),
-            written_bit_fj=bracket("--written-bit", asked.written_bit),
-        ),
-    )
+def _keyed(asked: Compare, design: Design, workload: Workload) -> StoreDesign:
+    """The design with its keys as their options have them; those that would do nothing are not
+    read.
+    """
+    given: dict[str, str] = {}
+    for key in design.keys:
+        if key.option is None or not _does_something(key, given, workload):
+            continue
+        value = getattr(asked, _field(design, key))
+        if key.kind == "choice":
+            text = key.words[-1] if value else key.default
+        else:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+        if text != key.default:
+            given[key.name] = str(text)
+            option = key.option.partition("/")[0]
+            try:
+                StoreDesign(name=design.name, keys=((key.name, str(text)),)).values()
+            except _core.SardonyxError as error:
+                named = f"{design.name}.{key.name} = {text}: "
+                raise _core.SardonyxError(
+                    f"{option} {text}: {str(error).removeprefix(named)}"
+                ) from error
+    return StoreDesign(name=design.name, keys=tuple(given.items()))
 
 
-def _conventional(asked: Compare, workload: Workload) -> Conventional:
-    return Conventional(
-        deduplicate=asked.deduplicate,
-        verify=asked.verify if asked.deduplicate else True,
-        by_content=asked.by_content if isinstance(workload, Tree) else False,
-    )
+def _does_something(key: Key, given: Mapping[str, str], workload: Workload) -> bool:
+    if key.needs == "files":
+        return isinstance(workload, Tree)
+    return key.needs is None or given.get(key.needs["flag"], "true") == "true"
 
 
-def _designs(text: str) -> list[Literal["recam", "conventional"]]:
+def _designs(text: str) -> list[Design]:
     names = [name.strip() for name in text.split(",") if name.strip()]
-    for name in names:
-        if name not in stores.DESIGNS:
-            raise _core.SardonyxError(f"--designs: {unknown('store', name, stores.DESIGNS)}")
-    if not names:
-        raise _core.SardonyxError(f"--designs: none given; they are {', '.join(stores.DESIGNS)}")
-    return ["recam" if name == "recam" else "conventional" for name in dict.fromkeys(names)]
-
-
-def _at_least_one(option: str, number: int) -> int:
-    if not 1 <= number < 1 << 32:
-        raise _core.SardonyxError(f"{option} {number}: give a whole number of at least 1")
-    return number
+    found = {name: stores.known(name, "--designs: ") for name in names}
+    if not found:
+        every = ", ".join(stores.designs())
+        raise _core.SardonyxError(f"--designs: none given; they are {every}")
+    return list(found.values())
 
 
 def _table(results: Results) -> Table:
@@ -274,12 +266,8 @@ def _rate(per_second: float | None) -> str:
     return f"{per_second:.0f}"
 
 
-def _note(results: Results, chosen: Sequence[str]) -> str:
+def _note(results: Results, chosen: Sequence[Design]) -> str:
     assumed = ", ".join(f"{a.parameter} = {a.value}" for a in results.machine.assumed)
-    words = []
-    if "recam" in chosen:
-        words.append("recam is simulated, by Sec. III-C's cycles at 1 GHz.")
-    if "conventional" in chosen:
-        words.append("conventional is executed here; its time is measured and does not repeat.")
+    words = [design.line for design in chosen]
     words.append(f"Energies and what else is assumed: {assumed}.")
     return " ".join(words)

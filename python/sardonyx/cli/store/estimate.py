@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard, get_args
 
 import typer
 from rich.console import RenderableType
@@ -31,15 +31,20 @@ from sardonyx.cli.common import (
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
+from sardonyx.questions import EstimateQuestion, Format
 from sardonyx.report import write_savings_report
 from sardonyx.report.savings import times_of
 from sardonyx.sizes import SUFFIXES
 
-TRACES = ("fiu", "destor")
 NONE = "none"
 BLOCKS = ("1K", "2K", "4K", "8K")
 #: Seconds that the state may take to be written after Ctrl-C.
 LONGEST_WRITE = 60.0
+
+
+def is_format(text: str) -> TypeGuard[Format]:
+    """Whether a trace may have this format."""
+    return text in get_args(Format)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +87,8 @@ def estimate(asked: Estimate) -> Work:
     """
     path, trace, state, plot = asked.path, asked.trace, asked.state, asked.plot
     check_json_target(asked.json_to, [path])
-    if trace is not None and trace not in TRACES:
-        raise _core.SardonyxError(f"--trace {trace}: give {' or '.join(TRACES)}")
+    if trace is not None and not is_format(trace):
+        raise _core.SardonyxError(f"--trace {trace}: give {' or '.join(get_args(Format))}")
     if state is not None:
         check_target(state, [path], "--state ")
     if plot is not None:
@@ -94,16 +99,14 @@ def estimate(asked: Estimate) -> Work:
         sizes = {size_in_bytes("--block", size) for size in asked.block or BLOCKS}
         if asked.content_defined != NONE:
             average = size_in_bytes("--content-defined", asked.content_defined)
-    question = json.dumps(
-        {
-            "path": path,
-            "trace": trace,
-            "blocks": sorted(sizes),
-            "content_defined": average,
-            "memory": size_in_bytes("--memory", asked.memory),
-            "state": str(state.absolute()) if state else None,
-        }
-    )
+    question = EstimateQuestion(
+        path=path,
+        trace=trace,
+        blocks=tuple(sorted(sizes)),
+        content_defined=average,
+        memory=size_in_bytes("--memory", asked.memory),
+        state=str(state.absolute()) if state else None,
+    ).model_dump_json()
     plan = json.loads(_core.store_plan(question))
     traced = trace is not None
     return Work(

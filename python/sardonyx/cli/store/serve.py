@@ -39,9 +39,9 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.options import JsonTo
+from sardonyx.runs.stores import designs, known
 
 PLUGIN = Path(__file__).parents[2] / "libsardonyx_nbd.so"
-DESIGNS = ("recam", "conventional")
 #: What a socket's name may be at most, by Linux.
 LONGEST_SOCKET = 107
 LOOK_EVERY = 0.1
@@ -58,7 +58,7 @@ def serve(
     ],
     design: Annotated[
         str | None,
-        typer.Option(help=f"What counts the cost: {' or '.join(DESIGNS)}. Default: recam."),
+        typer.Option(help=f"What counts the cost: {' or '.join(designs())}; by default the first."),
     ] = None,
     size: Annotated[str | None, typer.Option(help="Size of a new device, as 1G.")] = None,
     block: Annotated[str | None, typer.Option(help="Block of a new device. Default: 4K.")] = None,
@@ -71,8 +71,8 @@ def serve(
     [bold]Example[/bold]: sardonyx store serve --size 1G --socket disk.sock --dir disk
     """
     check_json_target(json_to)
-    if design is not None and design not in DESIGNS:
-        raise _core.SardonyxError(f"--design {design}: give {' or '.join(DESIGNS)}")
+    if design is not None:
+        known(design, "--design: ")
     nbdkit = shutil.which("nbdkit")
     if nbdkit is None:
         raise _core.SardonyxError("no nbdkit in PATH; on Debian: apt-get install nbdkit")
@@ -281,10 +281,6 @@ def reported(server: Server) -> dict[str, Any]:
     """What there is to say at the end."""
     counters = server.last or {}
     energy = {name: value for name, value in counters["totals"]["energy_by"] if value}
-    assumed = {
-        "recam": "energy of a compared bit, a match line and a written bit",
-        "conventional": "power of processor and memory, energy of the drive's bytes",
-    }
     return {
         "design": counters["design"],
         "size_bytes": counters["size_bytes"],
@@ -292,7 +288,7 @@ def reported(server: Server) -> dict[str, Any]:
         "requests": counters["requests"],
         "metrics": metrics_of(counters),
         "energy_by_nj": energy,
-        "assumed": assumed[counters["design"]],
+        "assumed": known(counters["design"]).energy_from,
         "not_flushed": server.end and server.end["more"]["not_flushed"],
     }
 

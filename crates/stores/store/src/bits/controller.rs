@@ -3,9 +3,9 @@
 
 use crate::bits::array::{Array, Match};
 use crate::fingerprint::fingerprint;
-use crate::ledger::{Action, Log, Purpose};
+use crate::ledger::{Action, Ledger, Log, Purpose};
 use crate::parameters::{Compare, First, Parameters};
-use crate::store::{Error, Lba};
+use crate::store::{Error, Lba, Outcome, Store, Totals};
 
 /// Bits of an LBA and of a PA.
 const ADDRESS: usize = 64;
@@ -27,6 +27,9 @@ pub struct BitLevel {
     turn: usize,
     /// Writes of data that each slot has seen.
     wear: Vec<u32>,
+    /// Writes, duplicates among them, reads and deletes, as [`Store`] counts them.
+    counts: [u64; 4],
+    ledger: Ledger,
 }
 
 impl BitLevel {
@@ -47,6 +50,8 @@ impl BitLevel {
             next_pa: 0,
             turn: 0,
             wear: vec![0; p.slots() as usize],
+            counts: [0; 4],
+            ledger: Ledger::default(),
         }
     }
 
@@ -421,6 +426,75 @@ impl BitLevel {
         }
         rows.extend(block.chunks(p.row_bits as usize / 8).map(of_bytes));
         rows
+    }
+}
+
+impl BitLevel {
+    fn check_size(&self, given: usize) -> Result<(), Error> {
+        let wanted = self.block_bytes();
+        if given != wanted {
+            return Err(Error::BlockSize { given, wanted });
+        }
+        Ok(())
+    }
+
+    /// Adds the operation's work to all work; what it cost.
+    fn outcome(&mut self, duplicate: bool, found: bool) -> Outcome {
+        self.ledger += self.log.ledger();
+        Outcome {
+            duplicate,
+            found,
+            cost: self.log.ledger().cost(&self.parameters),
+        }
+    }
+}
+
+impl Store for BitLevel {
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes as usize
+    }
+
+    fn write(&mut self, lba: Lba, block: &[u8]) -> Result<Outcome, Error> {
+        self.check_size(block.len())?;
+        let replaces = self.locate_lba(lba).is_some();
+        let done = BitLevel::write(self, lba, block);
+        let outcome = self.outcome(*done.as_ref().unwrap_or(&false), replaces);
+        done?;
+        self.counts[0] += 1;
+        self.counts[1] += u64::from(outcome.duplicate);
+        self.counts[3] += u64::from(replaces);
+        Ok(outcome)
+    }
+
+    fn read(&mut self, lba: Lba, into: &mut [u8]) -> Result<Outcome, Error> {
+        self.check_size(into.len())?;
+        let bytes = BitLevel::read(self, lba);
+        match &bytes {
+            Some(bytes) => into.copy_from_slice(bytes),
+            None => into.fill(0),
+        }
+        self.counts[2] += 1;
+        Ok(self.outcome(false, bytes.is_some()))
+    }
+
+    fn delete(&mut self, lba: Lba) -> Result<Outcome, Error> {
+        let found = BitLevel::delete(self, lba);
+        self.counts[3] += u64::from(found);
+        Ok(self.outcome(false, found))
+    }
+
+    fn totals(&self) -> Totals {
+        let [writes, duplicate_writes, reads, deletes] = self.counts;
+        Totals {
+            writes,
+            duplicate_writes,
+            reads,
+            deletes,
+            live_blocks: self.live_blocks(),
+            stored_blocks: self.starts(),
+            cost: self.ledger.cost(&self.parameters),
+            energy_by: self.ledger.energy_by(&self.parameters),
+        }
     }
 }
 

@@ -20,6 +20,26 @@ pub trait Contents {
     fn forget(&mut self, slot: u32);
 }
 
+impl Contents for Box<dyn Contents<Block = [u8]> + Send> {
+    type Block = [u8];
+
+    fn new_bytes(&self, block: &[u8], at: usize, into: &mut [u8]) {
+        (**self).new_bytes(block, at, into);
+    }
+
+    fn kept_bytes(&self, slot: u32, at: usize, into: &mut [u8]) {
+        (**self).kept_bytes(slot, at, into);
+    }
+
+    fn keep(&mut self, slot: u32, block: &[u8]) {
+        (**self).keep(slot, block);
+    }
+
+    fn forget(&mut self, slot: u32) {
+        (**self).forget(slot);
+    }
+}
+
 /// Bytes in memory.
 #[derive(Clone, Debug, Default)]
 pub struct InMemory(Vec<Option<Box<[u8]>>>);

@@ -22,7 +22,7 @@ use table::Table;
 
 use crate::fingerprint::fingerprint;
 use crate::ledger::{Action, Ledger, Log, Purpose};
-use crate::parameters::{Bracket, Compare, First, Parameters, ParametersError};
+use crate::parameters::{Compare, First, Parameters, ParametersError};
 use crate::store::{Cost, Error, Lba, Outcome, Store, Totals};
 
 /// Bits of an LBA and of a PA.
@@ -578,12 +578,7 @@ impl<C: Contents> Recam<C> {
     /// Adds the operation's work to all work; what it cost.
     fn book(&mut self) -> Cost {
         self.ledger += self.log.ledger();
-        let total = self.log.ledger().total();
-        Cost {
-            cycles: total.cycles,
-            time_ns: total.cycles as f64 / self.parameters.clock_ghz,
-            energy_nj: total.energy_fj(&self.parameters.energies, Bracket::middle) / 1e6,
-        }
+        self.log.ledger().cost(&self.parameters)
     }
 }
 
@@ -622,9 +617,6 @@ impl<C: Contents> Recam<C> {
 
     /// Everything since the store was made. Time is of one operation after the other.
     pub fn totals(&self) -> Totals {
-        let energy =
-            |work: &crate::Work| work.energy_fj(&self.parameters.energies, Bracket::middle) / 1e6;
-        let total = self.ledger.total();
         Totals {
             writes: self.counts.writes,
             duplicate_writes: self.counts.duplicates,
@@ -632,15 +624,8 @@ impl<C: Contents> Recam<C> {
             deletes: self.counts.deletes,
             live_blocks: self.table.len(),
             stored_blocks: u64::from(self.prefixes.blocks()),
-            cost: Cost {
-                cycles: total.cycles,
-                time_ns: total.cycles as f64 / self.parameters.clock_ghz,
-                energy_nj: energy(&total),
-            },
-            energy_by: Purpose::ALL
-                .iter()
-                .map(|&(purpose, name)| (name, energy(self.ledger.of(purpose))))
-                .collect(),
+            cost: self.ledger.cost(&self.parameters),
+            energy_by: self.ledger.energy_by(&self.parameters),
         }
     }
 }

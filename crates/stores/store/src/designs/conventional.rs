@@ -1,0 +1,262 @@
+//! The conventional rival, executed.
+
+use std::time::Instant;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Assumed, Design, Job, Key, Keys, Kind, Needs, Running};
+use crate::compare::{RunError, object, rate};
+use crate::conventional::{Conventional, Options};
+use crate::parameters::Bracket;
+use crate::store::{Error, Lba, Store};
+use crate::workload::Content;
+
+pub(super) static DESIGN: Design = Design {
+    name: "conventional",
+    source: "Kaplan et al., Deduplication in Resistive CAM Based SSD, Sec. III-B and Fig. 7",
+    line: "conventional is executed here; its time is measured and does not repeat.",
+    executed: true,
+    energy_from: "power of processor and memory, energy of the drive's bytes",
+    keys: &[
+        Key::new(
+            "deduplicate",
+            Kind::Flag,
+            "true",
+            "Fig. 7",
+            "find duplicates; without, store all.",
+        )
+        .option("--deduplicate/--no-deduplicate"),
+        Key::new(
+            "verify",
+            Kind::Flag,
+            "true",
+            "ours: a fingerprint decides nothing",
+            "compare bytes before believing a hash.",
+        )
+        .option("--verify/--no-verify")
+        .needs(Needs::Flag("deduplicate")),
+        Key::new(
+            "by_content",
+            Kind::Flag,
+            "false",
+            "the paper has blocks",
+            "cut the tree's files by content.",
+        )
+        .option("--by-content")
+        .needs(Needs::Files),
+    ],
+    assumed: &[
+        Assumed {
+            parameter: "conventional.processor_w",
+            value: "16.25 to 520",
+            why: "from a core's share of an E5-4650's 130 W to four packages",
+            energy_only: true,
+        },
+        Assumed {
+            parameter: "conventional.memory_w",
+            value: "3 to 24",
+            why: "from one memory module to eight",
+            energy_only: true,
+        },
+        Assumed {
+            parameter: "conventional.drive_nj_per_byte",
+            value: "13.2 written, 4.3 read",
+            why: "an 800 GB P3700's watts",
+            energy_only: true,
+        },
+        Assumed {
+            parameter: "conventional.cache_entries",
+            value: "262144",
+            why: "the paper gives no cache for 2 GB of data",
+            energy_only: false,
+        },
+    ],
+    figures: &[
+        "writes",
+        "duplicate_writes",
+        "reads",
+        "stored_blocks",
+        "bytes",
+        "cycles",
+        "elapsed_seconds",
+        "hash_seconds",
+        "sync_seconds",
+        "share_of_time_in_line",
+        "writes_per_second_alone",
+        "writes_per_second",
+        "operations_per_second",
+        "energy_nj",
+        "energy_nj_low",
+        "energy_nj_high",
+        "drive_bytes_written",
+        "drive_bytes_read",
+        "bloom_answers",
+        "cache_answers",
+        "engine_lookups",
+        "collisions",
+        "processor_energy_nj",
+        "memory_energy_nj",
+        "drive_energy_nj",
+    ],
+    check,
+    run: |keys, job| {
+        let asked: Asked = keys.read();
+        let folder = job.folder.ok_or_else(|| {
+            RunError::Bad("conventional: needs a folder for its files; name one".to_owned())
+        })?;
+        let options = Options {
+            block_bytes: job.block_bytes,
+            capacity_bytes: job.bytes_at_most()?,
+            deduplicate: asked.deduplicate,
+            verify: asked.verify,
+            sync_commits: false, // as IOzone, which asks for one flush at the end
+            ..Options::default()
+        };
+        Ok(Box::new(OnFiles {
+            store: Conventional::open(folder, options)?,
+            by_content: asked.by_content,
+            made: vec![0; job.block_bytes as usize],
+            bytes: 0,
+            began: Instant::now(),
+            before: scheduled(),
+        }))
+    },
+    store: |keys, room| {
+        let asked: Asked = keys.read();
+        let options = Options::default();
+        // What is replaced keeps its place until the commit.
+        let uncommitted = options.commit_every as u64 * u64::from(room.block_bytes);
+        let options = Options {
+            block_bytes: room.block_bytes,
+            capacity_bytes: room.capacity_bytes + uncommitted,
+            deduplicate: asked.deduplicate,
+            verify: asked.verify,
+            ..options
+        };
+        Ok(Box::new(Conventional::open(room.folder, options)?))
+    },
+    bits: None,
+};
+
+/// The store as it is asked for; see [`Options`].
+#[derive(Deserialize)]
+struct Asked {
+    deduplicate: bool,
+    verify: bool,
+    by_content: bool,
+}
+
+fn check(keys: &Keys, job: &Job<'_>) -> Result<(), RunError> {
+    if !keys.read::<Asked>().by_content {
+        return Ok(());
+    }
+    if !job.workload.has_bytes() {
+        return Err(RunError::Bad(
+            "chunks by content need files to cut: give a directory tree".to_owned(),
+        ));
+    }
+    if job.block_bytes < 256 {
+        return Err(RunError::Bad(format!(
+            "block_bytes = {}: chunks by content have 256 bytes or more on average",
+            job.block_bytes
+        )));
+    }
+    Ok(())
+}
+
+/// The store on a workload, in real time.
+struct OnFiles {
+    store: Conventional,
+    by_content: bool,
+    /// Room for a block that is made of a number.
+    made: Vec<u8>,
+    bytes: u64,
+    began: Instant,
+    before: Scheduled,
+}
+
+impl Running for OnFiles {
+    fn cuts_by_content(&self) -> bool {
+        self.by_content
+    }
+
+    fn write(&mut self, lba: Lba, content: Content<'_>) -> Result<(), Error> {
+        let block = match content {
+            Content::Bytes(bytes) => bytes,
+            Content::Made(of) => {
+                of.bytes(0, &mut self.made);
+                &self.made
+            }
+        };
+        self.bytes += block.len() as u64;
+        self.store.put(lba, block).map(drop)
+    }
+
+    fn read(&mut self, lba: Lba) -> Result<(), Error> {
+        self.store.get(lba).map(drop)
+    }
+
+    fn figures(&mut self) -> Result<Map<String, Value>, Error> {
+        self.store.flush()?;
+        let (totals, done) = (self.store.totals(), *self.store.activity());
+        let wall = self.began.elapsed().as_secs_f64();
+        let (before, now) = (&self.before, scheduled());
+        // The thread's time is for all that it did but wait for the drive; most of it were operations.
+        let share = (done.seconds - done.sync_seconds) / (wall - done.sync_seconds);
+        let alone = (now.running - before.running) * share.clamp(0.0, 1.0);
+        let in_line = ((now.in_line - before.in_line) / wall).clamp(0.0, 1.0);
+        let energy = |place| {
+            let parts = self.store.energy_by(place);
+            parts.iter().map(|(_, energy)| energy).sum::<f64>()
+        };
+        let mut figures = object(json!({
+            "writes": totals.writes,
+            "duplicate_writes": totals.duplicate_writes,
+            "reads": totals.reads,
+            "stored_blocks": totals.stored_blocks,
+            "bytes": self.bytes,
+            "cycles": null,
+            "elapsed_seconds": done.seconds,
+            "hash_seconds": done.hash_seconds,
+            "sync_seconds": done.sync_seconds,
+            "share_of_time_in_line": in_line,
+            "writes_per_second_alone": rate(totals.writes, alone),
+            "writes_per_second": rate(totals.writes, done.seconds),
+            "operations_per_second": rate(totals.writes + totals.reads, done.seconds),
+            "energy_nj": energy(Bracket::middle),
+            "energy_nj_low": energy(|b| b.low),
+            "energy_nj_high": energy(|b| b.high),
+            "drive_bytes_written": done.bytes_written,
+            "drive_bytes_read": done.bytes_read,
+            "bloom_answers": done.bloom_answers,
+            "cache_answers": done.cache_answers,
+            "engine_lookups": done.engine_lookups,
+            "collisions": done.collisions,
+        }));
+        for (name, energy) in totals.energy_by {
+            figures.insert(format!("{name}_energy_nj"), json!(energy));
+        }
+        Ok(figures)
+    }
+}
+
+/// Seconds of this thread.
+struct Scheduled {
+    /// On a processor.
+    running: f64,
+    /// In line for one that others had.
+    in_line: f64,
+}
+
+/// Seconds so far; 0 where the kernel does not say.
+fn scheduled() -> Scheduled {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let mut seconds = text
+        .split_whitespace()
+        .map(|n| n.parse::<f64>().unwrap_or(0.0) / 1e9);
+    Scheduled {
+        running: seconds.next().unwrap_or(0.0),
+        in_line: seconds.next().unwrap_or(0.0),
+    }
+}

@@ -1,0 +1,183 @@
+//! The keys of a design: what users set, as texts, and what it comes to.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::Design;
+use crate::compare::RunError;
+use crate::parameters::Bracket;
+
+/// A key of a design, as `recam.row_bits`.
+#[derive(Debug, Serialize)]
+pub struct Key {
+    /// Its name after the design's.
+    pub name: &'static str,
+    /// What its values are.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// As users write it; none if it follows from other keys.
+    pub default: Option<&'static str>,
+    /// Where the default comes from.
+    pub source: &'static str,
+    /// What it is.
+    pub line: &'static str,
+    /// The option of the command line that sets it, if there is one.
+    pub option: Option<&'static str>,
+    /// What that option is about, where its kind does not say so.
+    pub metavar: Option<&'static str>,
+    /// What has to be for the key to do anything.
+    pub needs: Option<Needs>,
+}
+
+/// What a key's values are.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Kind {
+    /// A number of bytes.
+    Bytes,
+    /// A whole number from `least` on.
+    Count {
+        /// The least.
+        least: u32,
+    },
+    /// `true` or `false`.
+    Flag,
+    /// One of these words; the option of the command line, if there is one, sets the last.
+    Choice {
+        /// The words.
+        words: &'static [&'static str],
+    },
+    /// Femtojoules, or two ends as in `0.1-17`.
+    Bracket,
+}
+
+/// When a key does anything.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Needs {
+    /// If this flag is set.
+    Flag(&'static str),
+    /// If files are written, not blocks made of numbers.
+    Files,
+}
+
+/// The keys of a design with their values.
+#[derive(Debug)]
+pub struct Keys(Map<String, Value>, Vec<(String, Value)>);
+
+impl Key {
+    /// What a key has been given about it: nothing more than its default.
+    pub(super) const fn new(
+        name: &'static str,
+        kind: Kind,
+        default: &'static str,
+        source: &'static str,
+        line: &'static str,
+    ) -> Key {
+        Key {
+            name,
+            kind,
+            default: Some(default),
+            source,
+            line,
+            option: None,
+            metavar: None,
+            needs: None,
+        }
+    }
+
+    pub(super) const fn option(self, option: &'static str) -> Key {
+        Key {
+            option: Some(option),
+            ..self
+        }
+    }
+
+    pub(super) const fn metavar(self, metavar: &'static str) -> Key {
+        Key {
+            metavar: Some(metavar),
+            ..self
+        }
+    }
+
+    pub(super) const fn needs(self, needs: Needs) -> Key {
+        Key {
+            needs: Some(needs),
+            ..self
+        }
+    }
+
+    /// The value for the design, and as reports show it; an error is what to give.
+    fn read(&self, text: &str) -> Result<(Value, Value), String> {
+        let plain = |value: Value| Ok((value.clone(), value));
+        match self.kind {
+            Kind::Bytes => match sardonyx_sizes::parse(text) {
+                Some(bytes) => plain(json!(bytes)),
+                None => Err(sardonyx_sizes::REMEDY.to_owned()),
+            },
+            Kind::Count { least } => match text.parse::<u32>() {
+                Ok(count) if count >= least => plain(json!(count)),
+                _ => Err(format!("give a whole number of at least {least}")),
+            },
+            Kind::Flag => match text {
+                "true" => plain(json!(true)),
+                "false" => plain(json!(false)),
+                _ => Err("give true or false".to_owned()),
+            },
+            Kind::Choice { words } if words.contains(&text) => plain(json!(text)),
+            Kind::Choice { words } => Err(format!("give {}", words.join(" or "))),
+            Kind::Bracket => {
+                let bracket = Bracket::parse(text)
+                    .ok_or("give femtojoules, or two ends as in 0.1-17".to_owned())?;
+                Ok((json!(bracket), json!(bracket.to_string())))
+            }
+        }
+    }
+}
+
+impl Keys {
+    /// The design's keys, of which these are given.
+    ///
+    /// # Errors
+    /// The first that is unknown, or whose value makes no sense.
+    pub fn of(design: &Design, given: &[(String, String)]) -> Result<Keys, RunError> {
+        let own = design.name;
+        for (name, text) in given {
+            if !design.keys.iter().any(|key| key.name == name) {
+                let known: Vec<&str> = design.keys.iter().map(|key| key.name).collect();
+                return Err(RunError::Bad(format!(
+                    "{own}.{name} = {text}: there is no such key; known: {}",
+                    known.join(", ")
+                )));
+            }
+        }
+        let (mut values, mut shown) = (Map::new(), Vec::new());
+        for key in design.keys {
+            let set = given.iter().rev().find(|(name, _)| name == key.name);
+            let Some(text) = set.map(|(_, text)| text.as_str()).or(key.default) else {
+                continue;
+            };
+            let (value, show) = key.read(text).map_err(|problem| {
+                RunError::Bad(format!("{own}.{} = {text}: {problem}", key.name))
+            })?;
+            values.insert(key.name.to_owned(), value);
+            shown.push((format!("{own}.{}", key.name), show));
+        }
+        Ok(Keys(values, shown))
+    }
+
+    /// Them as the design's own type.
+    ///
+    /// # Panics
+    /// If the design's file declares other keys than its type has.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> T {
+        let value = Value::Object(self.0.clone());
+        serde_json::from_value(value).expect("a type with the keys that are declared")
+    }
+
+    /// As reports show them, in the order of the design's file; what follows from others is left out.
+    pub fn shown(&self) -> &[(String, Value)] {
+        &self.1
+    }
+}

@@ -1,0 +1,222 @@
+//! Every store design, each a value in its own file, which says all that anybody needs to know of it: its
+//! keys, what is assumed, how it is built, what it shows. To add one: its file here and its name in the
+//! list; docs/store.md goes through it. Left out: what a store does, which its own module says.
+
+mod keys;
+
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::path::Path;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+pub use keys::{Key, Keys, Kind, Needs};
+
+use crate::compare::RunError;
+use crate::recam::Contents;
+use crate::store::{Error, Lba, Store};
+use crate::workload::{Content, Workload};
+
+macro_rules! designs {
+    ($($file:ident)*) => {
+        $(mod $file;)*
+
+        /// Every design; the first is the one that a device has unless told otherwise.
+        pub static DESIGNS: &[&Design] = &[$(&$file::DESIGN),*];
+    };
+}
+
+designs! {
+    recam
+    conventional
+}
+
+/// What a design's file says of it.
+#[derive(Serialize)]
+pub struct Design {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What it is, and where its time comes from, in a sentence.
+    pub line: &'static str,
+    /// It works on real files in a folder of its own and its time is measured, so nothing may run beside
+    /// it; any other is simulated.
+    pub executed: bool,
+    /// What its energy rests on.
+    pub energy_from: &'static str,
+    /// What users set.
+    pub keys: &'static [Key],
+    /// What no source gives, be it a key or not.
+    pub assumed: &'static [Assumed],
+    /// The names of all figures that a run of it has.
+    pub figures: &'static [&'static str],
+    /// Says what of a run cannot be had, before anything is written.
+    #[serde(skip)]
+    pub check: fn(&Keys, &Job<'_>) -> Result<(), RunError>,
+    /// Begins a run.
+    #[serde(skip)]
+    pub run: fn(&Keys, &Job<'_>) -> Opened<dyn Running>,
+    /// The store for a device or an estimate.
+    #[serde(skip)]
+    pub store: Build<dyn Store + Send>,
+    /// The same store bit by bit, for some thousand rows, if there is such a model: the reference that the
+    /// other is held against.
+    #[serde(skip)]
+    pub bits: Option<Build<dyn Store>>,
+}
+
+/// Builds a store within the room that there is.
+pub type Build<T> = fn(&Keys, Room<'_>) -> Opened<T>;
+
+/// A store, or why there is none.
+pub type Opened<T> = Result<Box<T>, RunError>;
+
+/// A value that no source gives.
+#[derive(Serialize)]
+pub struct Assumed {
+    /// The key, or what else it is called.
+    pub parameter: &'static str,
+    /// As reports show it.
+    pub value: &'static str,
+    /// Why it is so.
+    pub why: &'static str,
+    /// No time and no count but that of energy rests on it.
+    pub energy_only: bool,
+}
+
+/// What a run is given.
+pub struct Job<'a> {
+    /// What is written and read.
+    pub workload: &'a Workload,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// An empty folder, for a store that is executed.
+    pub folder: Option<&'a Path>,
+}
+
+impl Job<'_> {
+    /// Bytes that the workload writes at most, and a block.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn bytes_at_most(&self) -> Result<u64, RunError> {
+        let bytes = self.workload.bytes_at_most(self.block_bytes)?;
+        Ok(bytes + u64::from(self.block_bytes))
+    }
+}
+
+/// A store on a workload.
+pub trait Running {
+    /// Whether the workload's files are cut by content, the blocks' size being the average.
+    fn cuts_by_content(&self) -> bool {
+        false
+    }
+
+    /// Writes a block, or a chunk of a length of its own.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    fn write(&mut self, lba: Lba, content: Content<'_>) -> Result<(), Error>;
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    fn read(&mut self, lba: Lba) -> Result<(), Error>;
+
+    /// Ends the run: its figures, under [`Design::figures`].
+    ///
+    /// # Errors
+    /// If the medium fails.
+    fn figures(&mut self) -> Result<Map<String, Value>, Error>;
+}
+
+/// What a device or an estimate gives a store.
+pub struct Room<'a> {
+    /// Bytes of distinct blocks that fit.
+    pub capacity_bytes: u64,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// An empty folder, for a store that is executed.
+    pub folder: &'a Path,
+    /// The blocks, where whoever asks has them already.
+    pub contents: Option<Box<dyn Contents<Block = [u8]> + Send>>,
+}
+
+/// A design as questions and folders name it.
+#[derive(Clone, Copy)]
+pub struct Named(&'static Design);
+
+impl Named {
+    /// The design of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn of(name: &str) -> Result<Named, RunError> {
+        let found = DESIGNS.iter().find(|design| design.name == name);
+        found.map(|design| Named(design)).ok_or_else(|| {
+            let known: Vec<&str> = DESIGNS.iter().map(|design| design.name).collect();
+            let known = known.join(", ");
+            RunError::Bad(format!("there is no store {name:?}; known: {known}"))
+        })
+    }
+}
+
+impl Deref for Named {
+    type Target = Design;
+
+    fn deref(&self) -> &Design {
+        self.0
+    }
+}
+
+impl Default for Named {
+    fn default() -> Named {
+        Named(DESIGNS[0])
+    }
+}
+
+impl std::fmt::Debug for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Named) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Named {}
+
+impl JsonSchema for Named {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Named".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string"})
+    }
+}
+
+impl Serialize for Named {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Named, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Named::of(&name).map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,334 @@
+//! The resistive CAM, simulated.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Assumed, Design, Job, Key, Kind, Room, Running};
+use crate::bits::BitLevel;
+use crate::compare::{RunError, object, rate};
+use crate::ledger::Purpose;
+use crate::parameters::{Bracket, Compare, Energies, First, Parameters};
+use crate::recam::{Contents, InMemory, Recam, Regenerated};
+use crate::store::{Error, Lba, Outcome};
+use crate::workload::Content;
+
+pub(super) static DESIGN: Design = Design {
+    name: "recam",
+    source: "Kaplan et al., Deduplication in Resistive CAM Based SSD, Sec. IV",
+    line: "recam is simulated, by Sec. III-C's cycles at 1 GHz.",
+    executed: false,
+    energy_from: "energy of a compared bit, a match line and a written bit",
+    keys: &[
+        Key::new(
+            "capacity_bytes",
+            Kind::Bytes,
+            "256G",
+            "Sec. IV",
+            "bytes of data in the array.",
+        )
+        .option("--capacity"),
+        Key::new(
+            "row_bits",
+            SOME,
+            "256",
+            "Sec. III-C's example",
+            "data bits of a row.",
+        )
+        .option("--width"),
+        Key::new(
+            "modules",
+            SOME,
+            "1",
+            "Fig. 2",
+            "modules that work in parallel.",
+        )
+        .option("--modules"),
+        Key::new(
+            "compare",
+            Kind::Choice {
+                words: &["continuous", "single"],
+            },
+            "continuous",
+            "Sec. III-C",
+            "no compare deactivates a row.",
+        )
+        .option("--single"),
+        Key::new(
+            "first",
+            Kind::Choice {
+                words: &["rows", "starts"],
+            },
+            "rows",
+            "*assumed*",
+            "the first compare activates block starts alone.",
+        )
+        .option("--starts"),
+        Key::new(
+            "free_row_compare",
+            Kind::Flag,
+            "false",
+            "Sec. III-C; Fig. 6 has one",
+            "a write compares for an empty row first.",
+        )
+        .option("--free-row"),
+        Key {
+            default: None,
+            ..Key::new(
+                "address_cycles",
+                SOME,
+                "",
+                "Sec. III-C; by width *assumed*",
+                "cycles for each of LBA and PA.",
+            )
+        },
+        Key::new(
+            "fingerprint_bits",
+            Kind::Count { least: 0 },
+            "0",
+            "none in the paper",
+            "a row with so many bits of a hash first.",
+        )
+        .option("--fingerprint")
+        .metavar("BITS"),
+        Key::new(
+            "compared_bit_fj",
+            Kind::Bracket,
+            "0.1-17",
+            "*assumed*",
+            "femtojoules of a bit compared, or A-B.",
+        )
+        .option("--compared-bit"),
+        Key::new(
+            "match_line_fj",
+            Kind::Bracket,
+            "0",
+            "*assumed*",
+            "femtojoules of a match line, or A-B.",
+        )
+        .option("--match-line"),
+        Key::new(
+            "written_bit_fj",
+            Kind::Bracket,
+            "1000-10000",
+            "*assumed*",
+            "femtojoules of a bit written, or A-B.",
+        )
+        .option("--written-bit"),
+    ],
+    assumed: &[
+        Assumed {
+            parameter: "recam.compared_bit_fj",
+            value: "0.1 to 17",
+            why: "published CAM cells, a bit and search; the paper prints no energy. `energy_nj` takes \
+                  the bracket's geometric middle",
+            energy_only: true,
+        },
+        Assumed {
+            parameter: "recam.match_line_fj",
+            value: "0",
+            why: "the published figures of a bit contain its match line",
+            energy_only: true,
+        },
+        Assumed {
+            parameter: "recam.written_bit_fj",
+            value: "1000 to 10000",
+            why: "1 to 10 pJ a bit of resistive memory",
+            energy_only: true,
+        },
+        Assumed {
+            parameter: "recam.address_cycles",
+            value: "2 below 512-bit rows, else 1",
+            why: "Sec. III-C: 1-2 cycles for each of LBA and PA, depending on the width",
+            energy_only: false,
+        },
+        Assumed {
+            parameter: "recam.first",
+            value: "rows",
+            why: "a search's first compare precharges every row; the paper may mean block starts alone",
+            energy_only: true,
+        },
+    ],
+    figures: &[
+        "writes",
+        "duplicate_writes",
+        "reads",
+        "stored_blocks",
+        "bytes",
+        "cycles",
+        "elapsed_seconds",
+        "writes_per_second",
+        "operations_per_second",
+        "energy_nj",
+        "energy_nj_low",
+        "energy_nj_high",
+        "active_rows",
+        "search_active_rows",
+        "compared_bits",
+        "written_bits",
+        "rows",
+        "rows_of_a_block",
+        "slots_used",
+        "mean_writes_of_a_row",
+        "most_writes_of_a_row",
+        "free_energy_nj",
+        "free_cycles",
+        "search_energy_nj",
+        "search_cycles",
+        "store_energy_nj",
+        "store_cycles",
+        "translate_energy_nj",
+        "translate_cycles",
+        "read_energy_nj",
+        "read_cycles",
+        "erase_energy_nj",
+        "erase_cycles",
+    ],
+    check: |keys, job| Ok(keys.read::<Array>().written(job)?.check()?),
+    run: |keys, job| {
+        let parameters = keys.read::<Array>().written(job)?;
+        Ok(if job.workload.has_bytes() {
+            Box::new(OnArray {
+                store: Recam::new(parameters, InMemory::default())?,
+                put: |store, lba, content| match content {
+                    Content::Bytes(bytes) => store.put(lba, bytes),
+                    Content::Made(_) => unreachable!("a tree has bytes"),
+                },
+                into: vec![0; job.block_bytes as usize],
+            })
+        } else {
+            Box::new(OnArray {
+                store: Recam::new(parameters, Regenerated::default())?,
+                put: |store, lba, content| match content {
+                    Content::Made(made) => store.put(lba, &made),
+                    Content::Bytes(_) => unreachable!("only a tree has bytes"),
+                },
+                into: vec![0; job.block_bytes as usize],
+            })
+        })
+    },
+    store: |keys, room| {
+        let parameters = keys.read::<Array>().within(&room);
+        Ok(match room.contents {
+            Some(contents) => Box::new(Recam::new(parameters, contents)?),
+            None => Box::new(Recam::new(parameters, InMemory::default())?),
+        })
+    },
+    bits: Some(|keys, room| {
+        let parameters = keys.read::<Array>().within(&room);
+        parameters.check()?;
+        Ok(Box::new(BitLevel::new(parameters)))
+    }),
+};
+
+const SOME: Kind = Kind::Count { least: 1 };
+
+/// The array as it is asked for; see [`Parameters`].
+#[derive(Deserialize)]
+struct Array {
+    capacity_bytes: u64,
+    row_bits: u32,
+    modules: u32,
+    compare: Compare,
+    first: First,
+    free_row_compare: bool,
+    address_cycles: Option<u32>,
+    fingerprint_bits: u32,
+    compared_bit_fj: Bracket,
+    match_line_fj: Bracket,
+    written_bit_fj: Bracket,
+}
+
+impl Array {
+    fn parameters(&self, capacity_bytes: u64, block_bytes: u32) -> Parameters {
+        let usual = Parameters::of(capacity_bytes, block_bytes, self.row_bits);
+        Parameters {
+            modules: self.modules,
+            compare: self.compare,
+            first: self.first,
+            free_row_compare: self.free_row_compare,
+            address_cycles: self.address_cycles.unwrap_or(usual.address_cycles),
+            fingerprint_bits: self.fingerprint_bits,
+            energies: Energies {
+                compared_bit_fj: self.compared_bit_fj,
+                match_line_fj: self.match_line_fj,
+                written_bit_fj: self.written_bit_fj,
+            },
+            ..usual
+        }
+    }
+
+    /// With a translation table for what the workload writes.
+    fn written(&self, job: &Job<'_>) -> Result<Parameters, RunError> {
+        let usual = self.parameters(self.capacity_bytes, job.block_bytes);
+        let written = job.bytes_at_most()? / u64::from(job.block_bytes);
+        Ok(Parameters {
+            logical_blocks: usual.logical_blocks.max(written),
+            ..usual
+        })
+    }
+
+    /// As large as there is room.
+    fn within(&self, room: &Room<'_>) -> Parameters {
+        self.parameters(room.capacity_bytes, room.block_bytes)
+    }
+}
+
+/// The fast model on a workload whose contents are bytes, or made of numbers.
+struct OnArray<C: Contents> {
+    store: Recam<C>,
+    put: fn(&mut Recam<C>, Lba, Content<'_>) -> Result<Outcome, Error>,
+    into: Vec<u8>,
+}
+
+impl<C: Contents> Running for OnArray<C> {
+    fn write(&mut self, lba: Lba, content: Content<'_>) -> Result<(), Error> {
+        (self.put)(&mut self.store, lba, content).map(drop)
+    }
+
+    fn read(&mut self, lba: Lba) -> Result<(), Error> {
+        self.store.get(lba, &mut self.into);
+        Ok(())
+    }
+
+    fn figures(&mut self) -> Result<Map<String, Value>, Error> {
+        let store = &self.store;
+        let (totals, ledger) = (store.totals(), store.ledger());
+        let p = store.parameters();
+        let work = ledger.total();
+        let seconds = store.elapsed_cycles() as f64 / p.clock_ghz / 1e9;
+        let energy = |place| work.energy_fj(&p.energies, place) / 1e6;
+        let wear: (u64, u64, u32) = store.wear().fold((0, 0, 0), |(slots, sum, most), wear| {
+            (slots + 1, sum + u64::from(wear), most.max(wear))
+        });
+        let mut figures = object(json!({
+            "writes": totals.writes,
+            "duplicate_writes": totals.duplicate_writes,
+            "reads": totals.reads,
+            "stored_blocks": totals.stored_blocks,
+            "bytes": totals.writes * u64::from(p.block_bytes),
+            "cycles": totals.cost.cycles,
+            "elapsed_seconds": seconds,
+            "writes_per_second": rate(totals.writes, seconds),
+            "operations_per_second": rate(totals.writes + totals.reads, seconds),
+            "energy_nj": energy(Bracket::middle),
+            "energy_nj_low": energy(|b| b.low),
+            "energy_nj_high": energy(|b| b.high),
+            "active_rows": work.active_rows as f64,
+            "search_active_rows": ledger.of(Purpose::Search).active_rows as f64,
+            "compared_bits": work.compared_bits as f64,
+            "written_bits": work.written_bits as f64,
+            "rows": p.rows(),
+            "rows_of_a_block": p.block_rows(),
+            "slots_used": wear.0,
+            "mean_writes_of_a_row": rate(wear.1, wear.0 as f64),
+            "most_writes_of_a_row": wear.2,
+        }));
+        for (purpose, name) in Purpose::ALL {
+            let work = ledger.of(purpose);
+            let energy = work.energy_fj(&p.energies, Bracket::middle) / 1e6;
+            figures.insert(format!("{name}_energy_nj"), json!(energy));
+            figures.insert(format!("{name}_cycles"), json!(work.cycles));
+        }
+        Ok(figures)
+    }
+}

@@ -1,0 +1,258 @@
+//! What holds of every design in the table: whoever adds one has these tests.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use proptest::prelude::*;
+use sardonyx_store::{
+    Asked, DESIGNS, Design, Keys, Kind, Lba, Named, Question, Room, Stream, Workload,
+};
+use serde_json::Value;
+
+const BLOCK: u32 = 64;
+const BLOCKS: u64 = 6;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Write(Lba, u8),
+    Read(Lba),
+    Delete(Lba),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let lba = 0..5_u64;
+    prop_oneof![
+        5 => (lba.clone(), 0..4_u8).prop_map(|(lba, content)| Op::Write(lba, content)),
+        2 => lba.clone().prop_map(Op::Read),
+        2 => lba.prop_map(Op::Delete),
+    ]
+}
+
+/// Blocks that begin alike.
+fn block(content: u8) -> Vec<u8> {
+    let mut bytes = vec![7; BLOCK as usize];
+    bytes[BLOCK as usize / 2..].fill(content);
+    bytes
+}
+
+fn room(folder: &std::path::Path) -> Room<'_> {
+    Room {
+        capacity_bytes: BLOCKS * u64::from(BLOCK),
+        block_bytes: BLOCK,
+        folder,
+        contents: None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Every block comes back, equal ones are kept once, and where there is a reference bit by bit each
+    /// operation ends as it does there, at the same cost.
+    #[test]
+    fn a_store_does_what_a_map_does_and_what_its_bits_do(ops in prop::collection::vec(op(), 1..60)) {
+        for design in DESIGNS {
+            let folder = tempfile::tempdir().unwrap();
+            let keys = Keys::of(design, &[]).unwrap();
+            let mut store = (design.store)(&keys, room(folder.path())).unwrap();
+            let mut bits = design.bits.map(|bits| bits(&keys, room(folder.path())).unwrap());
+            let mut held: HashMap<Lba, u8> = HashMap::new();
+            let (mut into, mut twin) = (vec![1; BLOCK as usize], vec![2; BLOCK as usize]);
+            for op in &ops {
+                let (outcome, reference) = match *op {
+                    Op::Write(lba, content) => {
+                        held.insert(lba, content);
+                        let bytes = block(content);
+                        let reference = bits.as_mut().map(|bits| bits.write(lba, &bytes).unwrap());
+                        (store.write(lba, &bytes).unwrap(), reference)
+                    }
+                    Op::Read(lba) => {
+                        let reference = bits.as_mut().map(|bits| bits.read(lba, &mut twin).unwrap());
+                        let outcome = store.read(lba, &mut into).unwrap();
+                        let expected = held.get(&lba).map_or(vec![0; BLOCK as usize], |&c| block(c));
+                        prop_assert_eq!(&into, &expected, "{}", design.name);
+                        prop_assert!(reference.is_none() || twin == expected, "{}", design.name);
+                        (outcome, reference)
+                    }
+                    Op::Delete(lba) => {
+                        held.remove(&lba);
+                        let reference = bits.as_mut().map(|bits| bits.delete(lba).unwrap());
+                        (store.delete(lba).unwrap(), reference)
+                    }
+                };
+                if let Some(reference) = reference {
+                    prop_assert_eq!(outcome, reference, "{}: {:?}", design.name, op);
+                }
+            }
+            let totals = store.totals();
+            let distinct: BTreeSet<u8> = held.values().copied().collect();
+            prop_assert_eq!(totals.live_blocks, held.len() as u64, "{}", design.name);
+            prop_assert_eq!(totals.stored_blocks, distinct.len() as u64, "{}", design.name);
+            if let Some(bits) = bits {
+                prop_assert_eq!(totals, bits.totals(), "{}", design.name);
+            }
+        }
+    }
+}
+
+fn question(design: &str, keys: &[(&str, &str)], folder: &std::path::Path) -> Question {
+    let pair = |&(name, text): &(&str, &str)| (name.to_owned(), text.to_owned());
+    Question {
+        design: Asked {
+            name: Named::of(design).unwrap(),
+            keys: keys.iter().map(pair).collect(),
+            folder: Some(folder.to_owned()),
+        },
+        workload: Workload::Stream(Stream {
+            bytes: 1 << 18,
+            span: 0,
+            duplicates: 0.3,
+            reads: 0.3,
+            seed: 0,
+            encrypted: false,
+        }),
+        block_bytes: 4096,
+    }
+}
+
+#[test]
+fn a_run_has_the_figures_that_its_design_names() {
+    for design in DESIGNS {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = question(design.name, &[], folder.path()).answer(&|_, _| true);
+        let answer = answer.unwrap();
+        let Value::Object(metrics) = &answer["metrics"] else {
+            panic!("{answer}")
+        };
+        let found: BTreeSet<&str> = metrics.keys().map(String::as_str).collect();
+        assert_eq!(
+            found,
+            design.figures.iter().copied().collect(),
+            "{}",
+            design.name
+        );
+        assert_eq!(found.len(), design.figures.len(), "{}", design.name);
+        assert_eq!(
+            (&metrics["writes"], &metrics["duplicate_writes"]),
+            (&64.into(), &19.into())
+        );
+    }
+}
+
+/// Another value than the default.
+fn other(design: &Design, number: usize) -> &'static str {
+    let key = &design.keys[number];
+    match key.kind {
+        Kind::Bytes => "1M",
+        Kind::Count { .. } if key.name == "row_bits" => "512",
+        Kind::Count { .. } => "2",
+        Kind::Flag if key.default == Some("true") => "false",
+        Kind::Flag => "true",
+        Kind::Choice { words } => words[words.len() - 1],
+        Kind::Bracket => "3-4",
+    }
+}
+
+/// A key that nobody reads would be a key that does nothing.
+#[test]
+fn every_key_has_a_default_and_is_read_by_its_design() {
+    for design in DESIGNS {
+        let names: BTreeSet<&str> = design.keys.iter().map(|key| key.name).collect();
+        assert_eq!(
+            names.len(),
+            design.keys.len(),
+            "{}: a key twice",
+            design.name
+        );
+        let plain = Keys::of(design, &[]).unwrap();
+        let shown: BTreeMap<_, _> = plain.shown().iter().cloned().collect();
+        for (number, key) in design.keys.iter().enumerate() {
+            let folder = tempfile::tempdir().unwrap();
+            let set = [(key.name.to_owned(), other(design, number).to_owned())];
+            let given = Keys::of(design, &set).unwrap();
+            assert!(
+                given
+                    .shown()
+                    .iter()
+                    .any(|(name, value)| shown.get(name) != Some(value))
+            );
+            let asked = question(
+                design.name,
+                &[(key.name, other(design, number))],
+                folder.path(),
+            );
+            // Files to cut are not there; all else runs.
+            assert!(
+                asked.check().is_ok() || key.needs.is_some(),
+                "{}.{}",
+                design.name,
+                key.name
+            );
+        }
+    }
+}
+
+#[test]
+fn keys_that_make_no_sense_are_refused_with_what_to_give() {
+    for (keys, words) in [
+        (
+            [("row_bits", "wide")],
+            "recam.row_bits = wide: give a whole number of at least 1",
+        ),
+        (
+            [("rowbits", "1")],
+            "recam.rowbits = 1: there is no such key; known: capacity_bytes, ",
+        ),
+        ([("free_row_compare", "yes")], "give true or false"),
+        ([("compare", "double")], "give continuous or single"),
+        (
+            [("compared_bit_fj", "much")],
+            "give femtojoules, or two ends as in 0.1-17",
+        ),
+        ([("capacity_bytes", "4KB")], "is no size"),
+        (
+            [("row_bits", "100")],
+            "row_bits = 100: give a multiple of 8",
+        ),
+    ] {
+        let error = question("recam", &keys, "nowhere".as_ref())
+            .check()
+            .unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let error = Named::of("recma").unwrap_err().to_string();
+    assert!(error.contains("known: recam, conventional"), "{error}");
+}
+
+/// The table of keys that docs/store.md has.
+fn table() -> String {
+    let mut rows =
+        String::from("| key | default | source | option of `store compare` |\n|---|---|---|---|\n");
+    for design in DESIGNS {
+        for key in design.keys {
+            let default = key.default.unwrap_or("follows from others");
+            let option = key
+                .option
+                .map_or(String::new(), |option| format!("`{option}`: {}", key.line));
+            let name = format!("{}.{}", design.name, key.name);
+            rows += &format!("| `{name}` | {default} | {} | {option} |\n", key.source);
+        }
+    }
+    rows
+}
+
+#[test]
+fn the_page_has_the_table_of_keys() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/store.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (begin, end) = ("<!-- keys -->\n", "<!-- end of keys -->");
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    let written = format!("{before}{begin}{}{end}{after}", table());
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        return std::fs::write(path, &written).unwrap();
+    }
+    assert!(
+        page == written,
+        "docs/store.md is not what the program says: run with UPDATE_REFERENCE=1"
+    );
+}

@@ -1,0 +1,309 @@
+"""What the native module is asked, as Rust declares it: written by tools/questions.py.
+
+A type is one JSON document. What may be left out has its default here, as it has there.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Value(BaseModel):
+    """What crosses the border to the native module."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Conversion(Value):
+    """A conversion between two formats. ``data`` fills writes without bytes: zero, random or
+    unique, made of ``seed``; ``clock_mhz`` is the clock of a trace that counts cycles,
+    ``levels`` the sizes of the levels of a ReadWriteTrace's device.
+    """
+
+    data: str
+    from_format: str
+    seed: int
+    source: str
+    target: str
+    to_format: str
+    clock_mhz: float | None = None
+    levels: tuple[int, ...] | None = None
+
+
+class TraceSource(Value):
+    """A trace file; ``limit`` ends it after so many records, or takes those in its ``middle``."""
+
+    kind: Literal["trace"] = "trace"
+    path: str
+    limit: int | None = None
+    middle: bool = False
+
+
+class SynthSource(Value):
+    """A rung of the locality ladder, of its own number of records or of ``records``. They are alike
+    anywhere, so that its middle is its beginning.
+    """
+
+    kind: Literal["synth"] = "synth"
+    name: str
+    limit: int | None = None
+    middle: bool = False
+    records: int | None = None
+    seed: int = 0
+
+
+class ProgramSource(Value):
+    """A persistent program; sizes are bytes. Without a name: the sizes of programs to be named."""
+
+    kind: Literal["program"] = "program"
+    footprint: int = 16_777_216
+    item_bytes: int = 64
+    name: str = ""
+    seed: int = 0
+    #: Whether the program keeps an undo log where the hardware keeps none.
+    software_log: bool = True
+    transactions: int = 10_000
+
+
+#: Where the operations of a run come from.
+Source: TypeAlias = Annotated[
+    TraceSource | SynthSource | ProgramSource, Field(discriminator="kind")
+]
+
+
+class CrashQuestion(Value):
+    """One run of a program on each core under a design, its power cut at every position, at
+    ``cuts`` of them, or at the one that is ``cut``. ``sharing`` says who shares lines of
+    counters. One recovery in ``recovery_cuts`` is cut as well; one cut in ``full_one_in`` is
+    looked at in full. ``threads`` of 0 is one a processor.
+    """
+
+    design: str
+    machine: str
+    program: Source
+    cores: int = 1
+    cut: int | None = None
+    cuts: int | None = None
+    full_one_in: int = 509
+    mutant: str | None = None
+    overrides: tuple[tuple[str, str], ...] = ()
+    platform: str = "adr"
+    recovery_cuts: int = 64
+    sharing: str = "apart"
+    tear: str = "lines"
+    threads: int = 0
+
+
+class CrashTestQuestion(Value):
+    """A recording, one of its mapped files, and the command that recovers from an image of it."""
+
+    #: The mapped file, under the path that the recorded program used.
+    pool: str
+    #: The recording, a trace of level ``cpu``.
+    recording: str
+    #: Words of the recovery's command.
+    recover: tuple[str, ...]
+    #: Seconds that the whole exploration may take.
+    budget: float = 50.0
+    #: A folder in which the images of each cause are left.
+    keep: str | None = None
+    #: Bytes of memory for one recovery.
+    memory_limit: int = 4_294_967_296
+    #: Exit statuses that are none of a violation.
+    ok: tuple[int, ...] = (0,)
+    #: ``adr`` or ``eadr``.
+    platform: str = "adr"
+    #: The name of the one image to run the recovery on, instead of exploring.
+    replay: str | None = None
+    #: The seed that subsets of pending lines are drawn from.
+    seed: int = 1
+    #: Lines of code are wanted, if the recording has places.
+    source: bool = True
+    #: A mark, or a row of the recording, from which on cuts are tried.
+    start: str | None = None
+    #: Lines tear at words.
+    tear: bool = False
+    #: Workers; 0 for one a processor.
+    threads: int = 0
+    #: Seconds for one recovery; by default what the undisturbed one suggests.
+    time_limit: float | None = None
+
+
+#: Whose layout a trace has.
+Format: TypeAlias = Literal["fiu", "destor"]
+
+
+class EstimateQuestion(Value):
+    """What to look at, and how."""
+
+    #: Bytes of fixed blocks, ascending; each a multiple of the first.
+    blocks: tuple[int, ...]
+    #: Bytes of memory at most.
+    memory: int
+    #: A directory, a file, a device, or ``-`` for standard input.
+    path: str
+    #: Average bytes of chunks by content.
+    content_defined: int | None = None
+    #: Where to keep what has been found so far, and to go on from.
+    state: str | None = None
+    #: It is a trace of digests.
+    trace: Format | None = None
+
+
+class Job(Value):
+    """A design over a source, on ``copies`` cores of a machine with some of its keys set;
+    ``warmup`` requests, or transactions of each core, change state and count nowhere.
+    """
+
+    design: str
+    machine: str
+    source: Source
+    copies: int = 1
+    distinct: bool = False
+    overrides: tuple[tuple[str, str], ...] = ()
+    warmup: int = 0
+    #: The warm-up is this share of the run, beside ``warmup`` requests or transactions.
+    warmup_share: float = 0.0
+
+
+class RecordRequest(Value):
+    """The options of ``sardonyx trace record``."""
+
+    #: How the kernel clears pages: ``whole-lines``, ``fetched`` or ``none``.
+    clearing: str
+    #: Cores with private caches.
+    cores: int
+    #: Children too.
+    follow_fork: bool
+    #: FAULT:LINE, instructions of the kernel for a page and for each line that it clears.
+    kernel_instructions: str
+    #: SIZE:WAYS.
+    l1: str
+    #: SIZE:WAYS.
+    l2: str
+    #: ``memory`` or ``cpu``.
+    level: str
+    #: SIZE:WAYS or ``none``.
+    llc: str
+    #: SIZE of the memory that random frames are of.
+    memory: str
+    #: The last level does not include the others.
+    non_inclusive: bool
+    #: The trace.
+    output: str
+    #: Places in the program.
+    pc: bool
+    #: The plugin.
+    plugin: str
+    #: The program and its arguments.
+    program: tuple[str, ...]
+    #: Contents of first reads.
+    read_data: bool
+    #: ``last-freed``, ``first-freed`` or ``never``.
+    reuse: str
+    #: Records left out.
+    skip: int
+    #: Instructions left out.
+    skip_instructions: int
+    #: The descriptor that acknowledgements are written to.
+    acks: int | None = None
+    #: Records kept.
+    limit: int | None = None
+    #: Instructions kept.
+    limit_instructions: int | None = None
+    #: ``virtual``, ``sequential``, ``random[:SEED]`` or ``pagemap``; by default ``sequential``, and
+    #: at level ``cpu`` ``virtual``.
+    pages: str | None = None
+    #: QEMU.
+    qemu: str | None = None
+
+
+class StoreAsked(Value):
+    """A design with those of its keys that are set."""
+
+    #: Its design.
+    name: str
+    #: An empty folder, for a store that is executed.
+    folder: str | None = None
+    #: Those of the design's keys that are set, and their values as users write them.
+    keys: tuple[tuple[str, str], ...] = ()
+
+
+class Stream(Value):
+    """Generated, as IOzone does with its share of duplicates: logical blocks in order, each once
+    unless they are fewer than what is written. Shares are met exactly.
+    """
+
+    #: Bytes written.
+    bytes: int
+    kind: Literal["stream"] = "stream"
+    #: Share of writes whose content was written before.
+    duplicates: float = 0.3
+    #: Each write is encrypted under a pad of its own before it comes.
+    encrypted: bool = False
+    #: Share of operations that read one of the blocks written before.
+    reads: float = 0.0
+    #: Chooses which.
+    seed: int = 0
+    #: Bytes of logical blocks that are written, again and again; 0 for as many as ``bytes``.
+    span: int = 0
+
+
+class Tree(Value):
+    """The files below a directory, or one file."""
+
+    kind: Literal["tree"] = "tree"
+    #: The directory or file.
+    path: str
+
+
+class BlockTrace(Value):
+    """A recorded block trace with an MD5 of each 4096 bytes, in FIU's format."""
+
+    kind: Literal["trace"] = "trace"
+    #: The file.
+    path: str
+
+
+#: Where blocks come from.
+Workload: TypeAlias = Annotated[Stream | Tree | BlockTrace, Field(discriminator="kind")]
+
+
+class StoreQuestion(Value):
+    """A design on a workload, in blocks of this size."""
+
+    #: The store.
+    design: StoreAsked
+    #: What is written to it.
+    workload: Workload
+    #: Bytes of a block.
+    block_bytes: int = 4_096
+
+
+class TrialQuestion(Value):
+    """A design under a program, tried by the explorer's plan of passes. Sizes that are null are
+    each pass's own. Without ``software_log`` the program keeps no undo log, even where the
+    hardware keeps none. With ``thorough_seconds`` the plan goes on with further seeds for so
+    long.
+    """
+
+    design: str
+    machine: str
+    program: str
+    cores: int | None = None
+    cuts: int | None = None
+    footprint: int | None = None
+    full_one_in: int = 509
+    item_bytes: int | None = None
+    mutant: str | None = None
+    overrides: tuple[tuple[str, str], ...] = ()
+    platform: str = "adr"
+    recovery_cuts: int = 64
+    seed: int = 1
+    software_log: bool = True
+    tear: str = "lines"
+    thorough_seconds: float | None = None
+    threads: int = 0
+    transactions: int | None = None

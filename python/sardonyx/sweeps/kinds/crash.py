@@ -1,0 +1,140 @@
+"""Designs under programs whose power is cut everywhere."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import field_validator
+
+from sardonyx import _core
+from sardonyx.runs.crashes import TrialQuestion
+from sardonyx.runs.jobs import Setting
+from sardonyx.runs.sources import unknown
+from sardonyx.sweeps.inputs import Inputs
+from sardonyx.sweeps.kinds.kind import (
+    Designed,
+    Figure,
+    Kind,
+    Question,
+    Subject,
+    figure_names,
+    flat,
+    in_bytes,
+)
+from sardonyx.sweeps.kinds.machines import check_design, effective, programs
+
+
+class CrashOptions(Designed):
+    """As ``sardonyx crash`` has them."""
+
+    machine: str = "sca"
+    seed: int = 1
+    cores: int | None = None
+    transactions: int | None = None
+    transaction_size: int | None = None
+    footprint: int | None = None
+    mutant: str | None = None
+    platform: str = "adr"
+    tear: str = "lines"
+    cuts: int | Literal["all"] = "all"
+    recovery_cuts: int = 64
+    full: int = 509
+    software_log: bool = True
+
+    _bytes = field_validator("transaction_size", "footprint", mode="before")(in_bytes)
+
+
+class Crash(Kind):
+    """Designs under programs whose power is cut everywhere."""
+
+    name = "crash"
+    subject = "program"
+    listed = ("crash",)
+    options = CrashOptions
+    goals = ("min violations", "max cuts")
+    figures = figure_names(
+        "checked_in_full cuts distinct_states exercised.collisions exercised.duplicates lost_cuts "
+        "positions recovery_cuts runs secret_cuts violations"
+    )
+    #: What an answer repeats of its question, and the host's speed.
+    ASKED = ("program", "design", "platform", "tear", "seed", "mutant", "seconds")
+
+    def check_subject(self, subject: Subject, listed: str) -> None:
+        assert isinstance(subject, str)
+        if subject == "all":
+            raise _core.SardonyxError(
+                "name the programs one by one; `sardonyx programs` lists them"
+            )
+        if subject not in programs():
+            raise _core.SardonyxError(unknown("program", subject, programs()))
+
+    def inputs(self, subject: Subject) -> tuple[str, ...]:
+        return ()
+
+    def question(
+        self, subject: Subject, options: Any, keys: tuple[Setting, ...], inputs: Inputs, repeat: int
+    ) -> Question:
+        trial = self._trial(subject, options, keys)
+        identity = trial.model_dump(exclude={"machine", "overrides", "threads"})
+        identity |= {"kind": self.name, "repeat": repeat}
+        identity["machine"] = effective(options.machine, keys)
+
+        def ask(progress: _core.Progress | None) -> dict[str, Figure]:
+            answer = json.loads(_core.crash_trial(trial.model_dump_json(), progress))
+            figures = flat({k: v for k, v in answer.items() if k not in self.ASKED})
+            figures["violations"] = sum(each["count"] for each in answer["violations"])
+            return figures
+
+        return Question(identity, ask, (), self._command(trial))
+
+    def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
+        check_design(options.design)
+        _core.crash_trial_memory(self._trial(subject, options, keys).model_dump_json())
+
+    def _trial(
+        self, subject: Subject, options: CrashOptions, keys: tuple[Setting, ...]
+    ) -> TrialQuestion:
+        assert isinstance(subject, str)
+        return TrialQuestion(
+            program=subject,
+            design=options.design,
+            machine=options.machine,
+            overrides=keys,
+            seed=options.seed,
+            cores=options.cores,
+            transactions=options.transactions,
+            item_bytes=options.transaction_size,
+            footprint=options.footprint,
+            mutant=options.mutant,
+            platform=options.platform,
+            tear=options.tear,
+            cuts=None if options.cuts == "all" else options.cuts,
+            recovery_cuts=options.recovery_cuts,
+            full_one_in=options.full,
+            software_log=options.software_log,
+            threads=1,
+        )
+
+    def _command(self, trial: TrialQuestion) -> tuple[str, ...]:
+        words = ["crash", trial.program, "--designs", trial.design, "--machine", trial.machine]
+        for key, text in trial.overrides:
+            words += ["--set", f"{key}={text}"]
+        for option, value in (
+            ("--platform", trial.platform),
+            ("--tear", trial.tear),
+            ("--seed", trial.seed),
+            ("--cores", trial.cores),
+            ("--transactions", trial.transactions),
+            ("--transaction-size", trial.item_bytes),
+            ("--footprint", trial.footprint),
+            ("--mutant", trial.mutant),
+            ("--cuts", trial.cuts),
+            ("--recovery-cuts", trial.recovery_cuts),
+            ("--full", trial.full_one_in),
+        ):
+            words += [] if value is None else [option, str(value)]
+        return tuple(words) if trial.software_log else ()
+
+
+KIND = Crash()

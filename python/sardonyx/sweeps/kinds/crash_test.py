@@ -1,0 +1,160 @@
+"""Recordings of real programs: cut everywhere, the program's own recovery runs on what is left.
+
+Times are no figures: they do not follow from the question. A test that its budget ends has figures
+that differ from run to run; ``finished`` says so.
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import field_validator
+
+from sardonyx import _core
+from sardonyx.questions import CrashTestQuestion
+from sardonyx.runs.jobs import Setting
+from sardonyx.runs.recoveries import (
+    check_platform,
+    check_tear,
+    crash_real,
+    statuses,
+    words,
+)
+from sardonyx.sizes import parse_time
+from sardonyx.sweeps.inputs import Inputs, Signature, content, signature
+from sardonyx.sweeps.kinds.kind import (
+    Figure,
+    Kind,
+    Options,
+    Question,
+    Subject,
+    figure_names,
+    in_bytes,
+)
+
+
+class CrashTestOptions(Options):
+    """As ``sardonyx crash-test`` has them."""
+
+    pool: str
+    recover: str
+    ok: str = "0"
+    platform: str = "adr"
+    tear: str = "lines"
+    start: int | str | None = None
+    budget: str = "50s"
+    time_limit: str | None = None
+    memory_limit: int = 4 << 30
+    seed: int = 1
+
+    _bytes = field_validator("memory_limit", mode="before")(in_bytes)
+
+    @field_validator("budget", "time_limit")
+    @classmethod
+    def _time(cls, value: str | None) -> str | None:
+        if value is not None:
+            parse_time(value)
+        return value
+
+
+class CrashTest(Kind):
+    """Recordings of real programs under cuts of the power."""
+
+    name = "crash-test"
+    subject = "recording"
+    listed = ("recordings",)
+    options = CrashTestOptions
+    goals = ("min violations", "max cuts_tried")
+    #: Lists of an answer of which the length is a figure.
+    COUNTED = ("causes", "suspects", "passes_left")
+    figures = figure_names(
+        "causes cuts cuts_tried images lines_stored_to passes_left pool_bytes recoveries suspects "
+        "unreduced violations"
+    )
+
+    def times(self, design: str) -> bool:
+        return True  # its budget is time, and it has all processors
+
+    def inputs(self, subject: Subject) -> tuple[str, ...]:
+        assert isinstance(subject, str)
+        return (subject,)
+
+    def question(
+        self, subject: Subject, options: Any, keys: tuple[Setting, ...], inputs: Inputs, repeat: int
+    ) -> Question:
+        assert isinstance(subject, str)
+        question = self._question(str(inputs[subject].path), options, keys)
+        identity = question.model_dump(exclude={"recording", "threads", "keep", "source"})
+        identity |= {"kind": self.name, "repeat": repeat, "recording": inputs[subject].sha256}
+        identity["programs"] = [contents(word) for word in question.recover]
+
+        def ask(progress: _core.Progress | None) -> dict[str, Figure]:
+            answer = crash_real(question, progress)
+            figures: dict[str, Figure] = {
+                name: answer[name] for name in self.figures.difference(self.COUNTED)
+            }
+            figures |= {name: len(answer[name]) for name in self.COUNTED}
+            figures["finished"] = answer["finished"]
+            # The line of code to look at first.
+            figures["suspect"] = next((each["place"] for each in answer["suspects"]), None)
+            return figures
+
+        return Question(identity, ask, (subject,), self._command(subject, options), alone=True)
+
+    def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
+        assert isinstance(subject, str)
+        question = self._question(str(at[subject].path), options, keys)
+        _check_recording(question.recording, question.pool)
+
+    def _question(
+        self, path: str, options: CrashTestOptions, keys: tuple[Setting, ...]
+    ) -> CrashTestQuestion:
+        if keys:
+            raise _core.SardonyxError(
+                f"{keys[0][0]}: a recording runs on no machine; leave keys of machines out"
+            )
+        check_platform(options.platform, "platform: ")
+        check_tear(options.tear, "tear: ")
+        return CrashTestQuestion(
+            recording=path,
+            pool=options.pool,
+            recover=words(options.recover, "recover = "),
+            ok=statuses(options.ok, "ok = "),
+            platform=options.platform,
+            tear=options.tear == "words",
+            start=None if options.start is None else str(options.start),
+            budget=parse_time(options.budget),
+            time_limit=None if options.time_limit is None else parse_time(options.time_limit),
+            memory_limit=options.memory_limit,
+            seed=options.seed,
+        )
+
+    def _command(self, subject: str, options: CrashTestOptions) -> tuple[str, ...]:
+        given = ["crash-test", subject, "--pool", options.pool, "--recover", options.recover]
+        for name, value in options.model_dump(exclude={"pool", "recover"}).items():
+            if value != type(options).model_fields[name].default:
+                given += [f"--{name.replace('_', '-')}", str(value)]
+        return tuple(given)
+
+
+def contents(word: str) -> str | None:
+    """What is in the program or the file that a word of a command names, if it names one."""
+    found = shutil.which(word)
+    path = Path(found) if found else Path(word)
+    return _content(path, signature(path)) if path.is_file() else None
+
+
+@lru_cache(256)
+def _check_recording(path: str, pool: str) -> None:
+    _core.crash_lint(path, pool, False, None)
+
+
+@lru_cache(256)
+def _content(path: Path, _: Signature) -> str:
+    return content(path)
+
+
+KIND = CrashTest()

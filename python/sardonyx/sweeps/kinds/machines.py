@@ -1,0 +1,33 @@
+"""What several kinds ask of the simulator before they run: machines, designs, programs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import lru_cache
+
+from sardonyx import _core
+from sardonyx.runs.jobs import Setting
+from sardonyx.runs.sources import unknown
+
+
+@lru_cache(4096)
+def effective(machine: str, overrides: tuple[Setting, ...]) -> tuple[str, str]:
+    """A machine's name, and a hash of all its parameters."""
+    whole = json.loads(_core.machine(machine, list(overrides)))
+    text = json.dumps(whole["parameters"], sort_keys=True)
+    return str(whole["name"]), hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache
+def programs() -> list[str]:
+    return [str(program["name"]) for program in json.loads(_core.programs())["programs"]]
+
+
+@lru_cache
+def check_design(name: str) -> None:
+    known = [str(design["name"]) for design in json.loads(_core.designs())]
+    if "+" in name:
+        _core.guarantee(name)
+    elif name not in known:
+        raise _core.SardonyxError(unknown("design", name, known))

@@ -1,0 +1,92 @@
+"""Same-page merging over page images."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from typing import Any
+
+from sardonyx import _core
+from sardonyx.runs.jobs import Setting
+from sardonyx.runs.merging import MergeQuestion
+from sardonyx.sweeps.inputs import Inputs
+from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, figure_names, flat
+
+
+class MergeOptions(Designed):
+    """As ``sardonyx merge`` has them."""
+
+    kernel: str = "linux-6"
+    passes: int | None = None
+
+
+class Merge(Kind):
+    """Same-page merging over page images."""
+
+    name = "merge"
+    subject = "images"
+    listed = ("merge",)
+    options = MergeOptions
+    goals = ("max saving", "min settled_cpu_seconds")
+    figures = figure_names(
+        "cpu_seconds cpu_share frames_saving hardware.calls hardware.compared_lines "
+        "hardware.comparisons hardware.key_lines hardware.tables keys.false_matches keys.matches "
+        "keys.mismatches machines pages.frames pages.merged pages.merged_frames pages.merged_zero "
+        "pages.pages pages.unmerged pages.zero_frames saved_bytes saved_pages saved_zero_pages "
+        "saving settled_after_passes settled_after_seconds settled_cpu_seconds"
+    )
+    seeded = False
+    several = True
+
+    def inputs(self, subject: Subject) -> tuple[str, ...]:
+        return (subject,) if isinstance(subject, str) else subject
+
+    def question(
+        self, subject: Subject, options: Any, keys: tuple[Setting, ...], inputs: Inputs, repeat: int
+    ) -> Question:
+        names = self.inputs(subject)
+        question = self._question(
+            tuple({"path": str(inputs[name].path)} for name in names), options, keys
+        )
+        identity = question.model_dump(exclude={"machines"})
+        identity |= {"kind": self.name, "repeat": repeat, "sets": sorted(keys)}
+        identity["machines"] = [inputs[name].sha256 for name in names]
+
+        def ask(progress: _core.Progress | None) -> dict[str, Figure]:
+            answer = json.loads(_core.merge(question.model_dump_json(), progress))
+            return flat(answer["runs"][0]["metrics"])
+
+        words = ["merge", *names, "--designs", options.design, "--kernel", options.kernel]
+        words += [] if options.passes is None else ["--passes", str(options.passes)]
+        for key, text in keys:
+            words += ["--set", f"{key}={text}"]
+        return Question(identity, ask, names, (*words, "--no-what-if", "--no-why"))
+
+    def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
+        _try_merge(self._question(({"path": ""},), options, keys))
+
+    def _question(
+        self,
+        machines: tuple[dict[str, str | int], ...],
+        options: MergeOptions,
+        keys: tuple[Setting, ...],
+    ) -> MergeQuestion:
+        return MergeQuestion(
+            machines=machines,
+            designs=(options.design,),
+            kernel=options.kernel,
+            passes=options.passes,
+            sets=keys,
+        )
+
+
+def _try_merge(question: MergeQuestion) -> None:
+    """The question of a few generated pages: what is refused there is refused everywhere."""
+    with tempfile.NamedTemporaryFile(suffix=".raw") as image:
+        image.write(_core.merge_snapshot(_core.merge_mixes()[0], 8, 1))
+        image.flush()
+        tiny = question.model_copy(update={"machines": ({"path": image.name},), "passes": 1})
+        _core.merge(tiny.model_dump_json(), None)
+
+
+KIND = Merge()

@@ -1,0 +1,92 @@
+"""What merging costs applications of generated virtual machines."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import field_validator
+
+from sardonyx import _core
+from sardonyx.runs.jobs import Setting
+from sardonyx.runs.sources import unknown
+from sardonyx.runs.tailbench import APPLICATIONS, TimedQuestion
+from sardonyx.sweeps.inputs import Inputs
+from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, figure_names, flat
+from sardonyx.sweeps.kinds.machines import effective
+
+
+class MergeTimeOptions(Designed):
+    """As ``sardonyx reproduce pageforge`` has them."""
+
+    machine: str = "pageforge"
+    seed: int = 0
+
+    @field_validator("seed")
+    @classmethod
+    def _natural(cls, value: int) -> int:
+        if value < 0:
+            raise ValueError("give a whole number of at least 0")
+        return value
+
+
+class MergeTime(Kind):
+    """What merging costs applications of generated virtual machines."""
+
+    name = "merge-time"
+    subject = "application"
+    listed = ("applications",)
+    options = MergeTimeOptions
+    goals = ("min geomean_sojourn_ns", "min p95_sojourn_ns")
+    figures = figure_names(
+        "bandwidth_busiest_gb_s bandwidth_gb_s check_period_cycles comparisons factor "
+        "geomean_sojourn_ns intervals key_comparisons key_false_matches key_matches "
+        "lines_a_comparison llc_accesses llc_miss_rate mean_executed_ns mean_interrupted_ns "
+        "mean_interval_ns mean_sojourn_ns mean_waited_ns mergeable_nonzero_pages "
+        "mergeable_zero_pages merged_nonzero_frames p50_sojourn_ns p95_sojourn_ns p99_sojourn_ns "
+        "pages pages_copied pages_merged pages_scanned passes_until_settled queries "
+        "queries_per_second saving scan_table_cycles scan_table_cycles_deviation scan_tables "
+        "thread_compare_cycles_a_page thread_compare_share thread_hash_cycles_a_page "
+        "thread_hash_share thread_moves thread_other_cycles_a_page thread_share_mean "
+        "thread_share_most unmergeable_pages utilisation"
+    )
+
+    def check_subject(self, subject: Subject, listed: str) -> None:
+        assert isinstance(subject, str)
+        if subject not in APPLICATIONS:
+            raise _core.SardonyxError(unknown("application", subject, list(APPLICATIONS)))
+
+    def inputs(self, subject: Subject) -> tuple[str, ...]:
+        return ()
+
+    def question(
+        self, subject: Subject, options: Any, keys: tuple[Setting, ...], inputs: Inputs, repeat: int
+    ) -> Question:
+        question = self._question(subject, options, keys)
+        identity = question.model_dump(exclude={"machine"})
+        identity |= {"kind": self.name, "repeat": repeat}
+        identity["machine"] = effective(options.machine, ())
+
+        def ask(progress: _core.Progress | None) -> dict[str, Figure]:
+            answer = json.loads(_core.merge_timed(question.model_dump_json(), progress))
+            return flat(answer["metrics"])
+
+        return Question(identity, ask)
+
+    def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
+        _core.check_merge_timed(self._question(subject, options, keys).model_dump_json())
+
+    def _question(
+        self, subject: Subject, options: MergeTimeOptions, keys: tuple[Setting, ...]
+    ) -> TimedQuestion:
+        assert isinstance(subject, str)
+        return TimedQuestion(
+            application=subject,
+            design=options.design,
+            machine=options.machine,
+            sets=keys,
+            seed=options.seed,
+        )
+
+
+KIND = MergeTime()

@@ -1,0 +1,197 @@
+"""Designs on traces and programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from pydantic import field_validator
+
+from sardonyx import _core
+from sardonyx.questions import Job, ProgramSource, Source, TraceSource
+from sardonyx.runs.jobs import Setting, parse_warmup
+from sardonyx.runs.metrics import NAMES
+from sardonyx.runs.results import CAUSES, Cause
+from sardonyx.runs.sources import SYNTH, parse, unknown
+from sardonyx.sweeps.inputs import Inputs
+from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, in_bytes
+from sardonyx.sweeps.kinds.machines import check_design, effective, programs
+
+#: What is booked under a cause.
+BOOKED = tuple(field.name for field in fields(Cause))
+
+
+class SimulateOptions(Designed):
+    """As ``sardonyx compare`` has them."""
+
+    machine: str = "esd"
+    limit: int | None = None
+    middle: bool = False
+    warmup: int | str = 0
+    software_log: bool = True
+    copies: int = 1
+    distinct: bool = False
+    transactions: int = 10_000
+    transaction_size: int = 64
+    footprint: int = 16 << 20
+    seed: int | None = None
+
+    _bytes = field_validator("transaction_size", "footprint", mode="before")(in_bytes)
+
+    @field_validator("limit", "copies", "transactions")
+    @classmethod
+    def _some(cls, value: int | None) -> int | None:
+        if value is not None and value < 1:
+            raise ValueError("give a whole number of at least 1")
+        return value
+
+    @field_validator("seed")
+    @classmethod
+    def _natural(cls, value: int | None) -> int | None:
+        if value is not None and value < 0:
+            raise ValueError("give a whole number of at least 0")
+        return value
+
+    @property
+    def warmed(self) -> tuple[int, float]:
+        """Requests, and the share of the run, that count nowhere."""
+        return parse_warmup(str(self.warmup))
+
+
+class Simulate(Kind):
+    """Designs on traces and programs."""
+
+    name = "simulate"
+    subject = "trace"
+    listed = ("traces", "programs")
+    options = SimulateOptions
+    goals = ("max ipc", "min energy_nj")
+    aliases: ClassVar[Mapping[str, str]] = {"cores": "copies"}
+    #: What a run says of the host, which differs from run to run.
+    HOST = ("requests_per_second",)
+    figures = frozenset(NAMES.difference(HOST)).union(
+        f"cause.{cause}.{name}" for cause in CAUSES for name in BOOKED
+    )
+
+    def check_subject(self, subject: Subject, listed: str) -> None:
+        assert isinstance(subject, str)
+        if listed == "programs" and subject not in programs():
+            raise _core.SardonyxError(unknown("program", subject, programs()))
+        if subject.startswith(SYNTH):
+            parse(subject)
+
+    def inputs(self, subject: Subject) -> tuple[str, ...]:
+        assert isinstance(subject, str)
+        return () if subject.startswith(SYNTH) or subject in programs() else (subject,)
+
+    def question(
+        self, subject: Subject, options: Any, keys: tuple[Setting, ...], inputs: Inputs, repeat: int
+    ) -> Question:
+        assert isinstance(subject, str)
+        source = self._source(subject, options, inputs)
+        machine = effective(options.machine, keys)
+        warmup, warmup_share = options.warmed
+        job = Job(
+            source=source,
+            design=options.design,
+            machine=options.machine,
+            overrides=keys,
+            warmup=warmup,
+            warmup_share=warmup_share,
+            copies=options.copies,
+            distinct=options.distinct,
+        )
+        said = source.model_dump(exclude={"path"})
+        names = self.inputs(subject)
+        if names:
+            said["sha256"] = inputs[subject].sha256
+        identity = job.model_dump(exclude={"source", "machine", "overrides"})
+        identity |= {"kind": self.name, "source": said, "machine": machine, "repeat": repeat}
+
+        def ask(progress: _core.Progress | None) -> dict[str, Figure]:
+            answer = json.loads(_core.simulate(job.model_dump_json(), progress))
+            figures: dict[str, Figure] = dict(answer["metrics"])
+            for name in self.HOST:
+                figures.pop(name, None)
+            for cause, booked in answer["causes"].items():
+                figures |= {f"cause.{cause}.{name}": booked.get(name) for name in BOOKED}
+            return figures
+
+        return Question(identity, ask, names, self._command(subject, options, keys))
+
+    def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
+        assert isinstance(subject, str)
+        check_design(options.design)
+        effective(options.machine, keys)
+        _ = options.warmed
+        source = self._source(subject, options, at)
+        if isinstance(source, ProgramSource):
+            job = Job(
+                source=source.model_copy(update={"seed": 0}),
+                design=options.design,
+                machine=options.machine,
+                overrides=keys,
+                copies=options.copies,
+            )
+            check_job(job.model_dump_json())
+
+    def _source(self, subject: str, options: SimulateOptions, inputs: Inputs) -> Source:
+        if subject in programs() and subject not in inputs.known:
+            return ProgramSource(
+                name=subject,
+                item_bytes=options.transaction_size,
+                footprint=options.footprint,
+                transactions=options.transactions,
+                seed=options.seed or 0,
+                software_log=options.software_log,
+            )
+        if subject.startswith(SYNTH):
+            source = parse(subject, options.limit)
+            return (
+                source if options.seed is None else source.model_copy(update={"seed": options.seed})
+            )
+        if options.seed is not None:
+            raise _core.SardonyxError(
+                f"{subject}: a recorded trace has no seed; leave seeds out, or name programs or "
+                f"{SYNTH}NAME"
+            )
+        path = str(inputs[subject].path)
+        return TraceSource(path=path, limit=options.limit, middle=options.middle)
+
+    def _command(
+        self, subject: str, options: SimulateOptions, keys: tuple[Setting, ...]
+    ) -> tuple[str, ...]:
+        named = subject
+        if subject.startswith(SYNTH) and options.seed is not None:
+            synth = self._source(subject, options, Inputs())
+            rungs = {rung["name"]: rung["records"] for rung in json.loads(_core.ladder())}
+            records = getattr(synth, "records", None) or rungs[getattr(synth, "name", "")]
+            named = f"{SYNTH}{getattr(synth, 'name', '')}:{records}:{options.seed}"
+        program = subject in programs()
+        words = ["compare", named, "--designs", options.design, "--machine", options.machine]
+        for key, text in keys:
+            words += ["--set", f"{key}={text}"]
+        for option, value, default in (
+            ("--limit", options.limit, None),
+            ("--warmup", options.warmup, 0),
+            ("--copies", options.copies, 1),
+            ("--transactions", options.transactions if program else 10_000, 10_000),
+            ("--transaction-size", options.transaction_size if program else 64, 64),
+            ("--footprint", options.footprint if program else 16 << 20, 16 << 20),
+            ("--seed", (options.seed or 0) if program else 0, 0),
+        ):
+            words += [] if value == default else [option, str(value)]
+        if options.middle or not options.software_log:
+            return ()  # `compare` has no such option
+        return (*words, *(["--distinct"] if options.distinct else []))
+
+
+@lru_cache(4096)
+def check_job(job: str) -> None:
+    _core.check_job(job)
+
+
+KIND = Simulate()

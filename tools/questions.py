@@ -1,0 +1,146 @@
+"""Writes ``python/sardonyx/questions.py``: what the native module is asked, as Rust declares it.
+
+The declarations are ``_core.questions()``, one JSON schema a type, which
+``crates/python/src/questions.rs`` lists. A test fails while the file is not what they say; run this
+then.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sardonyx import _core
+
+TARGET = Path(__file__).parents[1] / "python/sardonyx/questions.py"
+HEAD = '''"""What the native module is asked, as Rust declares it: written by tools/questions.py.
+
+A type is one JSON document. What may be left out has its default here, as it has there.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Value(BaseModel):
+    """What crosses the border to the native module."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+'''
+PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+WIDTH = 100
+Schema = Mapping[str, Any]
+
+
+def page() -> str:
+    """The whole file."""
+    schemas: dict[str, Schema] = json.loads(_core.questions())
+    return HEAD + "".join(f"\n\n{part}" for part in _parts(schemas))
+
+
+def _parts(schemas: Mapping[str, Schema]) -> Iterator[str]:
+    """Every type, after those that it names."""
+    done: set[str] = set()
+
+    def of(name: str) -> Iterator[str]:
+        if name in done:
+            return
+        done.add(name)
+        for other in sorted(set(re.findall(r"#/\$defs/(\w+)", json.dumps(schemas[name])))):
+            yield from of(other)
+        yield from _declared(name, schemas[name])
+
+    for name in schemas:
+        yield from of(name)
+
+
+def _declared(name: str, schema: Schema) -> Iterator[str]:
+    choices = schema.get("oneOf", [])
+    if any("properties" in choice for choice in choices):
+        for choice in choices:
+            yield _class(choice["title"], choice)
+        union = " | ".join(choice["title"] for choice in choices)
+        annotated = f'Annotated[{union}, Field(discriminator="kind")]'
+        line = f"{name}: TypeAlias = {annotated}"
+        if len(line) > WIDTH:
+            line = line.replace("[", "[\n    ", 1)[:-1] + "\n]"
+        yield _comment(schema.get("description", "")) + f"{line}\n"
+    elif choices or "enum" in schema:
+        words = schema.get("enum") or [choice["const"] for choice in choices]
+        yield _comment(schema.get("description", "")) + (
+            f"{name}: TypeAlias = Literal[{', '.join(map(_literal, words))}]\n"
+        )
+    else:
+        yield _class(name, schema)
+
+
+def _class(name: str, schema: Schema) -> str:
+    fields = schema["properties"]
+    required = schema.get("required", [])
+    text = f"class {name}(Value):\n{_docstring(schema['description'])}\n"
+    for field in sorted(fields, key=lambda each: (each not in required, each)):
+        text += _comment(fields[field].get("description", ""), "    ")
+        text += f"    {field}: {_type(fields[field])}{_default(field, fields[field], required)}\n"
+    return text
+
+
+def _type(schema: Schema) -> str:
+    if "$ref" in schema:
+        return str(schema["$ref"]).rsplit("/", 1)[-1]
+    if "const" in schema:
+        return f"Literal[{_literal(schema['const'])}]"
+    if "anyOf" in schema:
+        return " | ".join(map(_type, schema["anyOf"]))
+    kind = schema["type"]
+    if isinstance(kind, list):
+        return " | ".join(_type({**schema, "type": each}) for each in kind)
+    if kind != "array":
+        return PLAIN[kind]
+    if "prefixItems" in schema:
+        return f"tuple[{', '.join(map(_type, schema['prefixItems']))}]"
+    return f"tuple[{_type(schema['items'])}, ...]"
+
+
+def _default(name: str, schema: Schema, required: list[str]) -> str:
+    if "const" in schema:
+        return f" = {_literal(schema['const'])}"
+    if name in required:
+        return ""
+    return f" = {_literal(schema.get('default'))}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, list):
+        inner = ", ".join(map(_literal, value))
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    return f"{value:_}" if isinstance(value, int) and not isinstance(value, bool) else repr(value)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Rust's words: one paragraph, its marks of code doubled."""
+    plain = " ".join(re.sub(r"`([^`]*)`", r"``\1``", text).split())
+    return textwrap.wrap(plain, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _comment(text: str, indent: str = "") -> str:
+    lines = _wrapped(text, WIDTH - len(indent) - 3)
+    return "".join(f"{indent}#: {line}\n" for line in lines)
+
+
+def _docstring(text: str) -> str:
+    if len(lines := _wrapped(text, WIDTH - 10)) == 1:
+        return f'    """{lines[0]}"""\n'
+    return '    """' + "\n    ".join(_wrapped(text, WIDTH - 7)) + '\n    """\n'
+
+
+if __name__ == "__main__":
+    TARGET.write_text(page(), encoding="utf-8")
