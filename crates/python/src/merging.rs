@@ -2,9 +2,8 @@
 //! for its own counters. Answers in JSON.
 use pyo3::prelude::*;
 use sardonyx::merge::images::mixes::{self, Mix};
-use sardonyx::merge::kernel;
 use sardonyx::merge::question::Question;
-use sardonyx::merge::timed;
+use sardonyx::merge::{timed, validate};
 
 use crate::progress::Progress;
 use crate::{bad, read};
@@ -65,7 +64,7 @@ pub fn merge_snapshot(py: Python<'_>, mix: &str, pages: u64, pass: u64) -> PyRes
 /// An error unless the running kernel's KSM is there, unused, and may be driven.
 #[pyfunction]
 pub fn merge_available() -> PyResult<()> {
-    kernel::available().map_err(bad)
+    validate::available().map_err(bad)
 }
 
 /// The running kernel's KSM over seeded mixes, beside the model.
@@ -77,7 +76,8 @@ pub fn merge_validate(
     progress: Option<&Progress>,
 ) -> PyResult<String> {
     let tell = Progress::listener(progress);
-    let answer = py.detach(|| kernel::validate(seed, mixes, &mut |done, total| tell(done, total)));
+    let answer =
+        py.detach(|| validate::validate(seed, mixes, &mut |done, total| tell(done, total)));
     let answer = answer.map_err(bad)?.ok_or_else(|| bad("cancelled"))?;
     Ok(answer.to_string())
 }
