@@ -1,6 +1,7 @@
 //! Same-page merging for Python: a question in, all its runs out; and the kernel that is running, asked
 //! for its own counters. Answers in JSON.
 use pyo3::prelude::*;
+use sardonyx::merge::algorithms;
 use sardonyx::merge::images::mixes::{self, Mix};
 use sardonyx::merge::question::Question;
 use sardonyx::merge::{timed, validate};
@@ -43,6 +44,22 @@ pub fn check_merge_timed(question_json: &str) -> PyResult<()> {
 pub fn merge_timed_keys(question_json: &str) -> PyResult<String> {
     let question = read::<timed::Question>(question_json)?;
     Ok(question.keys().map_err(bad)?.to_string())
+}
+
+/// The merging algorithms as JSON: what each is, whether it merges, and the keys that it declares.
+#[pyfunction]
+pub fn merge_algorithms() -> String {
+    let all = algorithms::built_in().map(|known| {
+        let rows = (known.keys)().into_iter().chain((known.timed_keys)());
+        serde_json::json!({
+            "name": known.name,
+            "line": known.line,
+            "source": known.source,
+            "merges": known.merges.is_some(),
+            "keys": rows.map(|row| row.name).collect::<Vec<_>>(),
+        })
+    });
+    serde_json::Value::Array(all.collect()).to_string()
 }
 
 /// The names of the mixes that can be generated.

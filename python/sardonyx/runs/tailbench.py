@@ -17,18 +17,21 @@ from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.runs.sources import Value
 
-DESIGNS = ("none", "ksm", "pageforge")
+#: The design of the memory where none is asked for.
+PLAIN = "no-encryption"
 #: In the order of PageForge's Table 3.
 APPLICATIONS = ("img_dnn", "masstree", "moses", "silo", "sphinx")
 
 
 class TimedQuestion(Value):
-    """``sets`` are keys of the machine and of the merge; ``images`` are the virtual machines', in
+    """``design`` is what merges, ``memory`` the design of the memory under the applications.
+    ``sets`` are keys of the machine and of the merge; ``images`` are the virtual machines', in
     turn, and without any they are generated.
     """
 
     application: str
     design: str
+    memory: str = PLAIN
     machine: str = "pageforge"
     sets: tuple[Setting, ...] = ()
     images: tuple[str, ...] = ()
@@ -42,11 +45,17 @@ class TimedPoint:
     application: str
     design: str
     variant: Mapping[str, Scalar] = field(default_factory=dict)
+    memory: str = PLAIN
+
+    @property
+    def differs(self) -> dict[str, Scalar]:
+        """What differs from the plain run, the memory's design among it."""
+        return {**self.variant, **({} if self.memory == PLAIN else {"memory": self.memory})}
 
     @property
     def label(self) -> str:
         """The run in a few words."""
-        settings = " ".join(f"{key}={value}" for key, value in self.variant.items())
+        settings = " ".join(f"{key}={value}" for key, value in self.differs.items())
         return " ".join(filter(None, (self.application, self.design, settings)))
 
 
@@ -67,6 +76,7 @@ class TimedRuns:
         return TimedQuestion(
             application=point.application,
             design=point.design,
+            memory=point.memory,
             machine=self.machine,
             sets=(*self.sets, *self.own.get(point.application, ()), *texts(point.variant)),
             images=tuple(self.images),
@@ -101,7 +111,7 @@ class TimedRuns:
                         "trace": point.application,
                         "design": point.design,
                         "machine": answer["machine"],
-                        "variant": dict(point.variant),
+                        "variant": point.differs,
                         "metrics": answer["metrics"],
                         "assumed": [row["parameter"] for row in answer["assumed"]],
                     }
@@ -125,13 +135,13 @@ def _add_busiest_phase(pairs: Sequence[tuple[TimedPoint, dict[str, Any]]]) -> No
     merging, in the same phase of KSM, settled and while pages merge.
     """
     lines = {
-        (point.application, point.design, *point.variant.items()): answer["merging_lines"]
+        (point.application, point.design, *point.differs.items()): answer["merging_lines"]
         for point, answer in pairs
     }
     for point, answer in pairs:
         phases = {"bandwidth_in_phase_gb_s": answer["merging_lines"]}
         if point.design == "none":
-            settled = (point.application, "ksm", *point.variant.items())
+            settled = (point.application, "ksm", *point.differs.items())
             merging = (*settled, *MERGING.items())
             phases = {
                 "bandwidth_in_phase_gb_s": lines.get(settled, []),

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::held::Loaded;
 use super::host::{Core, Host};
 use super::module::Sample;
 use super::queries::{Done, Queries};
-use super::run::Run;
+use super::run::{Played, Run};
 use super::settled::SETTLED;
 use super::thread::Part;
 use super::{Plan, TimedError};
 use crate::merge::images::Images;
 use crate::merge::ksm::Keys;
 use crate::merge::run::Pages;
+use crate::stats::Cause;
 use crate::units::Time;
 
 impl Run<'_> {
@@ -23,7 +25,7 @@ impl Run<'_> {
         images: &Arc<Images>,
         tell: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Value, TimedError> {
-        let (_, samples) = self.play(plan, images, tell)?;
+        let mut played = self.play(plan, images, tell)?;
         let host = self.host.lock().expect("no panic");
         let mut metrics = Map::new();
         let mut put = |name: &str, value: Value| {
@@ -32,7 +34,7 @@ impl Run<'_> {
         self.sojourns(&host, &mut put);
         self.thread(&host, &mut put);
         let in_window = |sample: &&Sample| (self.window.0..=self.window.1).contains(&sample.at);
-        let counted: Vec<Sample> = samples.iter().filter(in_window).copied().collect();
+        let counted: Vec<Sample> = played.samples.iter().filter(in_window).copied().collect();
         let bandwidths = bandwidths(&counted);
         let merging_lines: Vec<u64> = counted
             .windows(2)
@@ -85,6 +87,7 @@ impl Run<'_> {
             put("key_matches", of_keys(matches));
             put("key_false_matches", of_keys(false_matches));
         }
+        memory(&mut played, &mut put);
         put("factor", json!(plan.factor));
         put(
             "queries_per_second",
@@ -93,6 +96,7 @@ impl Run<'_> {
         Ok(json!({
             "application": plan.application.name,
             "design": plan.algorithm.name,
+            "memory": plan.memory,
             "machine": plan.machine.name,
             "metrics": metrics,
             "bandwidths_gb_s": bandwidths,
@@ -222,6 +226,33 @@ impl Run<'_> {
                 json!(jobs.costs.poll.ps() / host.costs.clock.ps()),
             );
         }
+    }
+}
+
+/// Figures of the memory that stand for themselves, by the names that all results have.
+const OF_MEMORY: [&str; 9] = [
+    "reads",
+    "writes",
+    "medium_reads",
+    "medium_writes",
+    "duplicate_writes",
+    "write_reduction",
+    "mean_read_latency_ns",
+    "mean_write_latency_ns",
+    "energy_nj",
+];
+
+/// What the memory did in the whole run, its warm-up included.
+fn memory(played: &mut Played, put: &mut impl FnMut(&str, Value)) {
+    for name in OF_MEMORY {
+        put(name, played.outcome.metrics[name].clone());
+    }
+    let ledger = played.system.memory().ledger();
+    let encryption = ledger.total(Cause::Encryption).energy;
+    put("encryption_energy_nj", json!(encryption.nj()));
+    if let Some(Loaded { lines, stored }) = played.loaded {
+        put("loaded_lines", json!(lines));
+        put("loaded_lines_stored", share(stored as f64, lines as f64));
     }
 }
 

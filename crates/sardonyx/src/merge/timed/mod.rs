@@ -8,6 +8,7 @@
 pub mod applications;
 mod figures;
 mod frames;
+mod held;
 mod host;
 mod jobs;
 mod live;
@@ -29,6 +30,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::config::Machine;
+use crate::controller::designs::{Counters, Stack};
+use crate::controller::encryption::ENABLED;
 use crate::machine::RunError;
 use crate::merge::algorithms::{self, Algorithm};
 use crate::merge::images::{self, ImageError, Images};
@@ -51,6 +54,8 @@ pub struct Question {
     pub application: String,
     /// The merging algorithm.
     pub design: String,
+    /// The design of the memory under the applications: its name, or `LOGGING/MAPPING+POLICY@INTEGRITY`.
+    pub memory: String,
     /// The machine's name or file.
     pub machine: String,
     /// Keys and values, of the machine and of the merge.
@@ -118,6 +123,8 @@ pub fn tables() -> [String; 2] {
 /// A question that has been understood.
 struct Plan {
     algorithm: &'static Algorithm,
+    /// The memory's design.
+    memory: String,
     machine: Machine,
     settings: Settings,
     application: &'static Application,
@@ -200,6 +207,12 @@ impl Question {
         if settings.get(&ksm_settings::ADVISOR_MODE) != ksm_settings::Advisor::None {
             return Err(bad("ksm.advisor_mode: the advisor goes by passes, of which a window has none; leave it out".to_owned()));
         }
+        let stack = Stack::named(&self.memory).map_err(RunError::from)?;
+        let says = |key: &str| overrides.iter().any(|(said, _)| said == key);
+        if stack.policy.counters != Counters::None && !says(ENABLED.row.name) {
+            // A machine whose memory does not encrypt has no say where one is asked for that does.
+            overrides.push((ENABLED.row.name.to_owned(), "true".to_owned()));
+        }
         let machine = Machine::load(&self.machine, &overrides)?;
         let application = Application::named(&self.application).map_err(bad)?;
         let demand = application.demand(&settings);
@@ -215,6 +228,7 @@ impl Question {
         };
         Ok(Plan {
             algorithm,
+            memory: self.memory.clone(),
             demand: Demand {
                 queries_per_second: demand.queries_per_second * factor,
                 instructions: (demand.instructions / factor).max(1),

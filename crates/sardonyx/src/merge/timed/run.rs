@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::Plan;
 use super::applications::Demand;
 use super::frames::Frames;
+use super::held::{self, Initial, Loaded};
 use super::host::Host;
 use super::module::{Module, Sample, Sampler};
 use super::queries::{self, Draw, Queries};
@@ -13,45 +14,16 @@ use super::scan::Scan;
 use super::settings as keys;
 use super::settled::Settled;
 use super::thread::Costs;
-use crate::line::{LINE_BYTES, Line, Logical, Virtual, ZERO_LINE};
+use crate::line::Virtual;
 use crate::machine::{
-    AddressSpace, Agent, Backing, Batch, Mapped, OpSource, PAGE_LINES, Player, RunError, System,
+    AddressSpace, Agent, Batch, Mapped, OpSource, Outcome, PAGE_LINES, Player, RunError, System,
     Warmup,
 };
-use crate::memory::Memory;
 use crate::merge::Page;
 use crate::merge::images::Images;
 use crate::merge::ksm::Keys;
 use crate::merge::run::Pages;
 use crate::units::Time;
-
-/// What frames hold before anybody writes them: page k of all machines lies in frame k.
-pub(super) struct Initial {
-    images: Arc<Images>,
-    contents: Vec<Option<u32>>,
-}
-
-impl Initial {
-    pub(super) fn new(images: &Arc<Images>) -> Initial {
-        let pages = 0..images.pages() as Page;
-        Initial {
-            contents: pages.map(|page| images.last(page)).collect(),
-            images: images.clone(),
-        }
-    }
-}
-
-impl Backing for Initial {
-    fn line(&self, line: Logical) -> Line {
-        let (frame, at) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
-        match self.contents.get(frame as usize) {
-            Some(Some(content)) => {
-                self.images.bytes(*content).as_chunks::<LINE_BYTES>().0[at as usize]
-            }
-            _ => ZERO_LINE,
-        }
-    }
-}
 
 /// What a core executes.
 struct CoreSource<'i> {
@@ -142,22 +114,19 @@ impl<'i> Run<'i> {
         }
     }
 
-    /// Plays it.
-    pub(super) fn play(
+    /// What executes: the cores, the modules, and who takes samples; each with its address space.
+    fn agents(
         &self,
         plan: &Plan,
-        images: &Arc<Images>,
-        tell: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<(System<'i>, Vec<Sample>), RunError> {
-        let Plan {
-            machine, settings, ..
-        } = plan;
-        let clock = Arc::new(AtomicU64::new(0));
+        clock: &Arc<AtomicU64>,
+        samples: &Arc<Mutex<Vec<Sample>>>,
+    ) -> Result<(Vec<Box<dyn Agent + 'i>>, Vec<AddressSpace>), RunError> {
+        let machine = &plan.machine;
         let host = self.host.lock().expect("no panic");
         let (cores, tables) = (host.cores.len(), host.frames.tables().to_vec());
         let modules = host.jobs.as_ref().map(|jobs| jobs.costs.clone());
-        let merges = host.scan.is_some();
-        drop(host);
+        let watches = host.scan.is_some() || cfg!(test);
+        drop(host); // a player asks its source at once
         let mut agents: Vec<Box<dyn Agent + 'i>> = Vec::new();
         let mut spaces = Vec::new();
         for core in 0..cores {
@@ -165,7 +134,7 @@ impl<'i> Run<'i> {
                 core,
                 name: format!("{} {core}", plan.application.name),
                 host: self.host.clone(),
-                watches: merges || cfg!(test),
+                watches,
                 clock: clock.clone(),
             };
             agents.push(Box::new(Player::new(core, machine, Box::new(source))?));
@@ -182,21 +151,45 @@ impl<'i> Run<'i> {
                 spaces.push(AddressSpace::Identity { pages: 0 });
             }
         }
-        let samples = Arc::new(Mutex::new(Vec::new()));
-        let every = Time::from_ps(settings.get(&keys::SAMPLE_US) * 1_000_000);
-        agents.push(Box::new(Sampler::new(
-            every,
-            self.host.clone(),
-            samples.clone(),
-        )));
+        let every = Time::from_ps(plan.settings.get(&keys::SAMPLE_US) * 1_000_000);
+        let sampler = Sampler::new(every, self.host.clone(), samples.clone());
+        agents.push(Box::new(sampler));
         spaces.push(AddressSpace::Identity { pages: 0 });
-        let memory = Memory::new(machine, "no-encryption")?;
-        let system = System::new(machine, memory, agents, spaces, Warmup::Requests(0))?;
-        let mut system = system.over(Box::new(Initial::new(images)));
-        system.run(&mut |_| tell(clock.load(Ordering::Relaxed)))?;
-        let samples = samples.lock().expect("no panic").clone();
-        Ok((system, samples))
+        Ok((agents, spaces))
     }
+
+    /// Plays it.
+    pub(super) fn play(
+        &self,
+        plan: &Plan,
+        images: &Arc<Images>,
+        tell: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Played<'i>, RunError> {
+        let (clock, samples) = (Arc::default(), Arc::default());
+        let (agents, spaces) = self.agents(plan, &clock, &samples)?;
+        let (machine, pages) = (&plan.machine, Initial::new(images));
+        let (memory, loaded) = held::memory(&plan.memory, machine, &pages, &mut || tell(0))?;
+        let system = System::new(machine, memory, agents, spaces, Warmup::Requests(0))?;
+        let mut system = system.over(Box::new(pages));
+        let outcome = system.run(&mut |_| tell(clock.load(Ordering::Relaxed)))?;
+        let samples = samples.lock().expect("no panic").clone();
+        Ok(Played {
+            system,
+            outcome,
+            samples,
+            loaded,
+        })
+    }
+}
+
+/// A run that is over.
+pub(super) struct Played<'i> {
+    pub(super) system: System<'i>,
+    /// The memory's figures, among others.
+    pub(super) outcome: Outcome,
+    pub(super) samples: Vec<Sample>,
+    /// What memory was given before.
+    pub(super) loaded: Option<Loaded>,
 }
 
 /// The pages that an application uses, drawn from those that stand once and the others.

@@ -1,9 +1,10 @@
 //! What must hold of merging in time: nobody sees another's writes, the thread merges what the algorithm merges,
 //! times add up.
 
+use super::held::Initial;
 use super::live::{Event, Live};
 use super::queries::Done;
-use super::run::{Initial, Run};
+use super::run::{Played, Run};
 use super::*;
 use crate::line::{LINE_BYTES, Logical};
 use crate::machine::{Backing, PAGE_LINES};
@@ -33,6 +34,7 @@ fn question(design: &str, more: &[(&str, &str)]) -> Question {
     Question {
         application: "silo".to_owned(),
         design: design.to_owned(),
+        memory: "no-encryption".to_owned(),
         machine: "pageforge".to_owned(),
         sets: sets
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
@@ -81,7 +83,7 @@ fn nobody_sees_anothers_writes(question: &Question) -> (u64, u64) {
         }
         model.push(bytes);
     }
-    let (system, _) = run.play(&plan, &images, &mut |_| true).unwrap();
+    let Played { system, .. } = run.play(&plan, &images, &mut |_| true).unwrap();
     let backing = Initial::new(&images);
     let mut memory = system.into_memory();
     let host = run.host.lock().unwrap();
@@ -126,6 +128,62 @@ fn a_write_to_a_merged_page_never_shows_in_another() {
         assert!(merged.0 > 100 && merged.1 > 20, "{design}: {merged:?}");
     }
     nobody_sees_anothers_writes(&question("none", &[]));
+}
+
+#[test]
+fn nor_does_it_over_a_memory_that_encrypts_and_shares_lines() {
+    for memory in ["sca", "esd", "esd+sca", "dewrite"] {
+        let mut asked = question("ksm", &[NO_CHURN, ("silo.queries_a_copy", "1")]);
+        asked.memory = memory.to_owned();
+        let (merges, copies) = nobody_sees_anothers_writes(&asked);
+        assert!(merges > 20 && copies > 5, "{memory}: {merges}, {copies}");
+    }
+}
+
+#[test]
+fn the_design_is_that_of_the_memory_under_the_applications() {
+    let tell = &mut |_: u64, _: u64| true;
+    let mut figures = |memory: &str| {
+        let mut asked = question("ksm", &[NO_CHURN, ("silo.queries_a_copy", "1")]);
+        asked.memory = memory.to_owned();
+        let answer = asked.answer(tell).unwrap().unwrap();
+        assert_eq!(answer["memory"], memory);
+        let figure = |name: &str| answer["metrics"][name].as_f64();
+        [
+            "encryption_energy_nj",
+            "duplicate_writes",
+            "loaded_lines_stored",
+        ]
+        .map(figure)
+    };
+    let [energy, duplicates, stored] = figures("no-encryption");
+    assert_eq!([energy, duplicates, stored], [Some(0.0), Some(0.0), None]);
+    let [energy, duplicates, stored] = figures("sca");
+    assert!(energy > Some(0.0));
+    assert_eq!([duplicates, stored], [Some(0.0), Some(1.0)]);
+    let [energy, duplicates, stored] = figures("esd");
+    assert!(
+        energy > Some(0.0) && duplicates > Some(0.0),
+        "{energy:?}, {duplicates:?}"
+    );
+    assert!(stored < Some(0.9), "{stored:?}");
+}
+
+#[test]
+fn a_memory_encrypts_unless_it_is_told_not_to_and_a_bad_one_is_refused() {
+    let mut asked = question("none", &[("encryption.enabled", "false")]);
+    asked.memory = "sca".to_owned();
+    let answer = asked.answer(&mut |_, _| true).unwrap().unwrap();
+    assert_eq!(answer["metrics"]["encryption_energy_nj"], 0.0);
+    for (memory, told) in [
+        ("essd", "did you mean \"esd\"?"),
+        ("esd+scha", "the policies"),
+        ("", "the designs are"),
+    ] {
+        asked.memory = memory.to_owned();
+        let error = asked.check().unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
 }
 
 #[test]
