@@ -191,6 +191,9 @@ def merge_timed_keys(question_json: str) -> str:
 def check_merge_timed(question_json: str) -> None:
     """An error unless that question can be answered."""
 
+def merge_algorithms() -> str:
+    """The merging algorithms: ``name``, ``line``, ``source``, ``merges`` and ``keys`` of each."""
+
 def merge_mixes() -> list[str]:
     """The mixes that can be generated."""
 

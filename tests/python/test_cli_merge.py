@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import groupby, product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -239,6 +239,57 @@ def test_a_bad_image_is_one_line_with_the_remedy_and_leaves_nothing(tmp_path: Pa
         assert ended.stdout == "" and ended.stderr.count("\n") == 1
         assert problem in ended.stderr and str(path) in ended.stderr
         assert not out.exists()
+
+
+#: An application for a moment.
+MOMENT: tuple[str, ...] = (
+    "time",
+    "silo",
+    "--set",
+    "cores=2",
+    "--set",
+    "vms.mib=2",
+    "--set",
+    "window.ms=3",
+)
+MOMENT += ("--set", "window.warmup_ms=0", "--set", "ksm.sleep_millisecs=0", "--jobs", "1")
+
+
+def test_what_merging_costs_is_asked_over_memories_of_several_designs() -> None:
+    answer = answered(*MOMENT, "--memory", "no-encryption,sca,esd", "--designs", "none,ksm")
+    runs = {(run["variant"].get("memory"), run["design"]): run for run in answer["runs"]}
+    assert list(runs) == list(product((None, "sca", "esd"), ("none", "ksm")))
+    metrics = {key: run["metrics"] for key, run in runs.items()}
+    for design in ("none", "ksm"):
+        plain, sca, esd = (metrics[memory, design] for memory in (None, "sca", "esd"))
+        assert plain["encryption_energy_nj"] == 0 < sca["encryption_energy_nj"]
+        assert plain["mean_read_latency_ns"] < sca["mean_read_latency_ns"]
+        assert esd["loaded_lines_stored"] < sca["loaded_lines_stored"] == 1
+        assert len({of["geomean_sojourn_ns"] for of in (plain, sca, esd)}) == 3
+    assert len({metrics[memory, "ksm"]["saving"] for memory in (None, "sca", "esd")}) == 1
+    alone = answered(*MOMENT, "--designs", "ksm")["runs"]
+    assert alone == [runs[None, "ksm"]]
+
+
+def test_what_merging_costs_is_told_in_a_table() -> None:
+    said = in_process(*MOMENT, "--memory", "esd", "--designs", "none,ksm")
+    rows = {tuple(row.split()[:2]): row.split() for row in said.splitlines()}
+    assert rows["esd", "none"][3:5] == ["x1.00", "x1.00"]
+    assert float(rows["esd", "ksm"][7]) > 20 and float(rows["esd", "ksm"][-1]) < 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("silo", "--memory", "essd"), 'did you mean "esd"'),
+        (("silo", "--memory", "esd+scha"), "the policies"),
+        (("silo", "--memory", ","), "--memory: none given"),
+        (("silo", "--designs", "pagforge"), 'did you mean "pageforge"'),
+        (("sillo",), "silo"),
+    ],
+)
+def test_bad_options_in_time(arguments: tuple[str, ...], problem: str) -> None:
+    assert problem in refused("time", *arguments)
 
 
 @pytest.mark.parametrize(

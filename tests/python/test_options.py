@@ -46,6 +46,7 @@ FORMS = {
     "machines": [""],
     "merge generate": ["cow images"],
     "merge run": ["v.raw", "--pid 1", "--pid 1 --snapshots 1"],
+    "merge time": ["silo"],
     "merge validate": [""],
     "programs": [""],
     "report": ["d"],
@@ -126,6 +127,8 @@ SAMPLES: dict[str, str] = {
     "merge run --designs": "pageforge",
     "merge run --kernel": "linux-4.4",
     "merge run --set": "ksm.use_zero_pages=true",
+    "merge time --designs": "ksm",
+    "merge time --memory": "esd",
     "reproduce --machine": "easy-pm",
     "reproduce --set": "esd.efit_bytes=65536",
     "show --set": "esd.efit_bytes=65536",
@@ -144,7 +147,8 @@ PLACES |= {"crash-test --designs", "compare --sensitivity", "reproduce --sensiti
 #: What answers at once and does no work.
 LOOKED_UP = {
     "check_job", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",
-    "designs", "guarantee", "ladder", "machine", "machines", "merge_available", "merge_mixes",
+    "designs", "guarantee", "ladder", "machine", "machines", "merge_algorithms",
+    "merge_available", "merge_mixes",
     "parse_size", "programs", "store_designs", "store_keys", "store_plan", "trace_info",
 }  # fmt: skip
 

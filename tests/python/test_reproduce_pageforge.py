@@ -10,7 +10,7 @@ import pytest
 from sardonyx import _core
 from sardonyx.papers import pageforge, reproductions
 from sardonyx.papers.claims import ClaimRow, load_claims
-from sardonyx.papers.pageforge import Costs
+from sardonyx.papers.pageforge import DESIGNS, Costs
 from sardonyx.papers.reproduction import Asked, BesidePaper
 from sardonyx.report import tailbench as figures
 from sardonyx.report import write_report
@@ -18,7 +18,6 @@ from sardonyx.report.figure import Figure
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.tailbench import (
     APPLICATIONS,
-    DESIGNS,
     MERGING,
     TimedPoint,
     TimedRuns,

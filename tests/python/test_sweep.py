@@ -377,6 +377,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
             {"geomean_sojourn_ns", "thread_share_mean"},
         ),
         (
+            '[sweep]\napplications = ["silo"]\ndesigns = ["ksm"]\n[set]\nwindow.ms = 2\n'
+            'window.warmup_ms = 0\nvms.mib = 1\n[axes]\nmemory = ["no-encryption", "esd"]\n',
+            {"application": ["silo"] * 2, "memory": ["no-encryption", "esd"]},
+            {"encryption_energy_nj", "loaded_lines_stored"},
+        ),
+        (
             '[sweep]\nstore = ["stream"]\ndesigns = ["recam", "conventional"]\nbytes = "64K"\n',
             {"workload": ["stream"] * 2, "design": ["recam", "conventional"]},
             {"writes_per_second", "duplicate_writes"},

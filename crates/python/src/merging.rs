@@ -1,10 +1,10 @@
 //! Same-page merging for Python: a question in, all its runs out; and the kernel that is running, asked
 //! for its own counters. Answers in JSON.
 use pyo3::prelude::*;
+use sardonyx::merge::algorithms;
 use sardonyx::merge::images::mixes::{self, Mix};
-use sardonyx::merge::kernel;
 use sardonyx::merge::question::Question;
-use sardonyx::merge::timed;
+use sardonyx::merge::{timed, validate};
 
 use crate::progress::Progress;
 use crate::{bad, read};
@@ -46,6 +46,22 @@ pub fn merge_timed_keys(question_json: &str) -> PyResult<String> {
     Ok(question.keys().map_err(bad)?.to_string())
 }
 
+/// The merging algorithms as JSON: what each is, whether it merges, and the keys that it declares.
+#[pyfunction]
+pub fn merge_algorithms() -> String {
+    let all = algorithms::built_in().map(|known| {
+        let rows = (known.keys)().into_iter().chain((known.timed_keys)());
+        serde_json::json!({
+            "name": known.name,
+            "line": known.line,
+            "source": known.source,
+            "merges": known.merges.is_some(),
+            "keys": rows.map(|row| row.name).collect::<Vec<_>>(),
+        })
+    });
+    serde_json::Value::Array(all.collect()).to_string()
+}
+
 /// The names of the mixes that can be generated.
 #[pyfunction]
 pub fn merge_mixes() -> Vec<&'static str> {
@@ -65,7 +81,7 @@ pub fn merge_snapshot(py: Python<'_>, mix: &str, pages: u64, pass: u64) -> PyRes
 /// An error unless the running kernel's KSM is there, unused, and may be driven.
 #[pyfunction]
 pub fn merge_available() -> PyResult<()> {
-    kernel::available().map_err(bad)
+    validate::available().map_err(bad)
 }
 
 /// The running kernel's KSM over seeded mixes, beside the model.
@@ -77,7 +93,8 @@ pub fn merge_validate(
     progress: Option<&Progress>,
 ) -> PyResult<String> {
     let tell = Progress::listener(progress);
-    let answer = py.detach(|| kernel::validate(seed, mixes, &mut |done, total| tell(done, total)));
+    let answer =
+        py.detach(|| validate::validate(seed, mixes, &mut |done, total| tell(done, total)));
     let answer = answer.map_err(bad)?.ok_or_else(|| bad("cancelled"))?;
     Ok(answer.to_string())
 }

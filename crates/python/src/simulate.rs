@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
-use sardonyx::figures::Amount;
 use sardonyx::machine::outcome::{self, Outcome};
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::stats::{Account, Cause, Ledger};
@@ -113,13 +112,8 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
 
 /// The figures of a run by name; null where one does not apply.
 fn metrics(outcome: &Outcome) -> Map<String, Value> {
-    let value = |amount| match amount {
-        Amount::Count(count) => json!(count),
-        Amount::Real(real) => json!(real),
-        Amount::Absent => Value::Null,
-    };
     let figures = outcome.figures.iter();
-    let figures = figures.map(|(figure, amount)| (figure.name, value(amount)));
+    let figures = figures.map(|(figure, amount)| (figure.name, json!(amount)));
     let speed = (outcome::HOST_SPEED.name, json!(outcome.host_speed.0));
     let all = figures.chain([speed]);
     all.map(|(name, value)| (name.to_owned(), value)).collect()

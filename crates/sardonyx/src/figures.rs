@@ -1,6 +1,8 @@
 //! Figures: what is counted, measured or derived of a run, each declared where it is counted, with its unit,
 //! the direction that is better and its meaning. Left out: how they are written, which the border does.
 
+use serde::Serialize;
+
 use crate::units::{Energy, Time};
 
 crate::names::named! {
@@ -69,8 +71,9 @@ macro_rules! figures {
 }
 pub(crate) use figures;
 
-/// A figure's value.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A figure's value; written as a number, or as null.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Amount {
     /// A whole number.
     Count(u64),

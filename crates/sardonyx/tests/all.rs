@@ -21,6 +21,7 @@ mod engine_audit;
 mod engine_rules;
 mod guarded;
 mod hardware_log;
+mod merge_algorithm;
 mod merge_kernel;
 mod nvmain;
 mod observers;

@@ -1,10 +1,10 @@
 //! The model of KSM against the counters of a real kernel, Linux 6.18: `tests/merge/linux-6.18.csv`, one row a
 //! pass, counted from the start of each run. `sardonyx merge validate` asks the kernel that is running.
 
+use sardonyx::merge::algorithms::Algorithm;
 use sardonyx::merge::images::mixes::Mix;
 use sardonyx::merge::images::{Data, Extent, Images, Machine, Snapshot};
 use sardonyx::merge::ksm::settings::{self, Preset};
-use sardonyx::merge::run::{Run, Runner};
 
 const MEASURED: &str = include_str!("merge/linux-6.18.csv");
 
@@ -73,7 +73,8 @@ fn all_counters_of_the_kernel_are_met_pass_by_pass() {
         for (key, value) in knobs {
             settings::set(&mut settings, &settings::rows(), key, value).unwrap();
         }
-        let mut runner = Run::ksm(&images, vec![true], &settings);
+        let merges = Algorithm::named("ksm").unwrap().merges.as_ref().unwrap();
+        let mut runner = (merges.on_images)(&images, vec![true], &settings);
         for (label, row) in run {
             assert!(runner.pass(&mut |_| true));
             let c = runner.counters();
@@ -106,7 +107,7 @@ fn the_documentation_has_the_keys_as_they_are() {
         assert!(there, "put this into docs/reproduce-pageforge.md:\n{table}");
     }
     let docs = include_str!("../../../docs/merge.md");
-    let table = sardonyx::merge::question::table();
+    let table = sardonyx::merge::keys::table();
     assert!(
         docs.contains(&table),
         "put this into docs/merge.md:\n{table}"

@@ -1,7 +1,8 @@
 """``sardonyx merge``: what same-page merging would save on real page images, and why not more.
 
-``sardonyx merge validate`` holds the model to the kernel that runs; ``sardonyx merge generate``
-makes images. Left out: everything that computes.
+``sardonyx merge validate`` holds the model to the kernel that runs, ``sardonyx merge time`` says
+what merging costs (``merge_time``), ``sardonyx merge generate`` makes images. Left out: everything
+that computes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.merge_time import in_time
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.places import check_replaced
 from sardonyx.cli.progress import Watcher
@@ -41,6 +43,7 @@ from sardonyx.runs import merging, origin
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.merging import MergeQuestion
 
+ALGORITHMS = tuple(merging.algorithms())
 PAGE = 4096
 MIB = 1 << 20
 
@@ -85,7 +88,7 @@ class Run(Options):
         1.0
     )
     designs: Annotated[
-        str, typer.Option("--designs", "-d", help="none, ksm, pageforge, separated by commas.")
+        str, typer.Option("--designs", "-d", help=f"{', '.join(ALGORITHMS)}, separated by commas.")
     ] = "ksm"
     kernel: Annotated[
         str, typer.Option(help="The kernel whose KSM it is: linux-6, linux-4.4 or paper.")
@@ -157,7 +160,7 @@ def run(asked: Run) -> Work:
         **live,
     )
     if not question.designs:
-        raise _core.SardonyxError("--designs: none given; they are none, ksm, pageforge")
+        raise _core.SardonyxError(f"--designs: none given; they are {', '.join(ALGORITHMS)}")
     check_json_target(asked.json_to, [path for path in paths if Path(path).is_file()])
     return Work(partial(_run, question, asked.out_dir, asked.json_to), form)
 
@@ -416,5 +419,6 @@ def generate(
 
 
 add_command(app, run)
+add_command(app, in_time, name="time")
 add_command(app, validate)
 add_command(app, generate)

@@ -39,7 +39,7 @@ PAGES_OF_MIB = 256
 
 def groups(answer: dict[str, Any]) -> list[Group]:
     """The sections of the report."""
-    runs = [run for run in answer["runs"] if run["design"] != "none"]
+    runs = [run for run in answer["runs"] if "cpu_share" in run["metrics"]]
     assumed = [str(row["parameter"]) for row in answer["assumed"]]
     found = [
         Group("passes", "Pass by pass", [_states(runs), _savings(runs, assumed)], _kernel(answer))

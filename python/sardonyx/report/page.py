@@ -32,7 +32,7 @@ from sardonyx.report.content import (
 )
 from sardonyx.report.figure import Cell, Figure, design_colour
 from sardonyx.report.workloads import summary as workload_summary
-from sardonyx.runs import stores, tailbench
+from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
@@ -45,6 +45,7 @@ from sardonyx.runs.measures import (
     plain,
     written,
 )
+from sardonyx.runs.merging import algorithms
 from sardonyx.runs.programs import ACCESSES, BYTES, runtime_ratio, traffic_ratio
 from sardonyx.runs.results import Machine, Results, Trace
 from sardonyx.runs.sensitivity import MEAN
@@ -53,7 +54,7 @@ from sardonyx.runs.worth import warnings
 #: What programs stand beside.
 PLAIN = "no-encryption"
 #: Designs that have no summary of writes and energy.
-OF_THEIR_OWN = {*stores.designs(), *tailbench.DESIGNS}
+OF_THEIR_OWN = {*stores.designs(), *algorithms()}
 
 
 def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper) -> str:

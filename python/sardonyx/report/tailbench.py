@@ -11,6 +11,7 @@ from sardonyx.papers.claims import load_claims
 from sardonyx.papers.pageforge import (
     BOTH,
     CAUSES,
+    DESIGNS,
     KEPT,
     SOJOURN,
     TAIL,
@@ -32,7 +33,7 @@ from sardonyx.report.figure import (
 )
 from sardonyx.runs.measures import assumed_by
 from sardonyx.runs.results import Results, Scalar
-from sardonyx.runs.tailbench import DESIGNS, MERGING
+from sardonyx.runs.tailbench import MERGING
 
 COLOURS = dict(zip(DESIGNS, ("#8a8f98", "#d55e00", "#009e73"), strict=True))
 MERGES = ("ksm", "pageforge")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,23 @@ class Owner(Value):
 
     name: str
     machines: tuple[int, ...]
+
+
+class Algorithm(Value):
+    """What merges: ``keys`` are those that it declares; one that does not merge is a yardstick."""
+
+    name: str
+    line: str
+    source: str
+    merges: bool
+    keys: frozenset[str]
+
+
+@lru_cache
+def algorithms() -> dict[str, Algorithm]:
+    """All merging algorithms by name."""
+    known = json.loads(_core.merge_algorithms())
+    return {one["name"]: Algorithm.model_validate(one) for one in known}
 
 
 class MergeQuestion(Value):

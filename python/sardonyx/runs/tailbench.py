@@ -18,18 +18,21 @@ from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
 
-DESIGNS = ("none", "ksm", "pageforge")
+#: The design of the memory where none is asked for.
+PLAIN = "no-encryption"
 #: In the order of PageForge's Table 3.
 APPLICATIONS = ("img_dnn", "masstree", "moses", "silo", "sphinx")
 
 
 class TimedQuestion(Value):
-    """``sets`` are keys of the machine and of the merge; ``images`` are the virtual machines', in
+    """``design`` is what merges, ``memory`` the design of the memory under the applications.
+    ``sets`` are keys of the machine and of the merge; ``images`` are the virtual machines', in
     turn, and without any they are generated.
     """
 
     application: str
     design: str
+    memory: str = PLAIN
     machine: str = "pageforge"
     sets: tuple[Setting, ...] = ()
     images: tuple[str, ...] = ()
@@ -38,13 +41,19 @@ class TimedQuestion(Value):
 
 @dataclass(frozen=True, slots=True)
 class TimedPoint:
-    """A run as results name it: ``trace`` is its application, ``variant`` comes on top of what all
+    """A run as results name it: ``trace`` is its application, ``settings`` come on top of what all
     runs share.
     """
 
     trace: str
     design: str
-    variant: Mapping[str, Scalar] = field(default_factory=dict)
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+    memory: str = PLAIN
+
+    @property
+    def variant(self) -> dict[str, Scalar]:
+        """What differs from the plain run, the memory's design among it."""
+        return {**self.settings, **({} if self.memory == PLAIN else {"memory": self.memory})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +73,9 @@ class TimedRuns:
         return TimedQuestion(
             application=point.trace,
             design=point.design,
+            memory=point.memory,
             machine=self.machine,
-            sets=(*self.sets, *self.own.get(point.trace, ()), *texts(point.variant)),
+            sets=(*self.sets, *self.own.get(point.trace, ()), *texts(point.settings)),
             images=tuple(self.images),
             seed=self.seed,
         )

@@ -16,9 +16,10 @@ from typing import Any, Protocol, TypeAlias
 from sardonyx import _core
 from sardonyx.questions import ProgramSource, SynthSource
 from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.merging import algorithms
 from sardonyx.runs.results import Run
 from sardonyx.runs.sources import SYNTH, known_programs
-from sardonyx.runs.tailbench import TimedRuns
+from sardonyx.runs.tailbench import PLAIN, TimedRuns
 
 #: The key that says how many cores run. It is left out of the draws, which would take as many times
 #: as long.
@@ -287,7 +288,8 @@ class MergedInTime:
         if key in point.variant or key not in run.assumed:
             return False
         # Without merging nothing merges; the machines and their load are there all the same.
-        return point.design != "none" or not key.startswith(("ksm.", "pageforge.", "thread."))
+        known = algorithms()
+        return known[point.design].merges or all(key not in one.keys for one in known.values())
 
     def possible(self, setting: Setting) -> bool:
         return all(self.refused(number, setting) is None for number in range(len(self.designs)))
@@ -310,6 +312,7 @@ class MergedInTime:
         return {
             "application": question.application,
             "design": question.design,
+            **({} if question.memory == PLAIN else {"memory": question.memory}),
             "seed": question.seed,
             **dict(question.sets),
             **setting,

@@ -24,6 +24,7 @@ pub use presets::{Preset, all as presets};
 pub use ranges::declared;
 
 pub use reference::reference;
+pub use write::document;
 
 /// A value that no source gives, so that a report can mark what depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]

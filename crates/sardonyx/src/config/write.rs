@@ -84,17 +84,25 @@ pub(super) fn toml(machine: &Machine) -> String {
     out
 }
 
-/// See [`Machine::parameters`].
-pub(super) fn parameters(machine: &Machine) -> Map<String, serde_json::Value> {
-    let json = |value: Value| match value {
+/// A key's value as it stands in an answer: nanoseconds, nanojoules, and words as they are.
+pub fn document(value: Value) -> serde_json::Value {
+    match value {
         Value::Int(n) => n.into(),
         Value::Time(time) => float(time.ns()),
         Value::Energy(energy) => float(energy.nj()),
         Value::Bool(flag) => flag.into(),
         Value::Word(word) => word.into(),
-    };
-    let pairs = keys::all()
-        .filter_map(|key| Some((key.name.to_owned(), json(machine.settings.find(key.name)?))));
+    }
+}
+
+/// See [`Machine::parameters`].
+pub(super) fn parameters(machine: &Machine) -> Map<String, serde_json::Value> {
+    let pairs = keys::all().filter_map(|key| {
+        Some((
+            key.name.to_owned(),
+            document(machine.settings.find(key.name)?),
+        ))
+    });
     pairs.collect()
 }
 

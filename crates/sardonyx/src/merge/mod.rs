@@ -3,8 +3,9 @@
 //! hardware in the memory controller and its driver, `images/` where pages come from. Left out: NUMA
 //! nodes, huge pages that are split, swapping, forks. `docs/merge.md` tells the whole.
 
+pub mod algorithms;
 pub mod images;
-pub mod kernel;
+pub mod keys;
 pub mod ksm;
 pub mod pageforge;
 pub mod question;
@@ -13,6 +14,7 @@ pub mod run;
 #[cfg(test)]
 mod tests;
 pub mod timed;
+pub mod validate;
 mod why;
 
 use std::cmp::Ordering;

@@ -4,17 +4,17 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::algorithms::{self, Algorithm, Merges};
 use super::images::{self, ImageError, Images, Machine, Process, Snapshot};
+use super::keys::{assumed, rows, said};
+use super::ksm::Counters;
 use super::ksm::settings::{self, Knobs, Preset};
-use super::ksm::{Counters, Maps};
-use super::pageforge::{self, PageForge};
-use super::run::{Run, Runner};
+use super::run::{Pages, Runner};
 use super::{PAGE_BYTES, Page, why};
-use crate::config::declared;
-use crate::settings::{Doubt, Origin, Row, Settings};
+use crate::settings::Settings;
 
 /// Savings that are the same for so many passes have settled.
 const SETTLED: usize = 10;
@@ -53,7 +53,7 @@ pub struct Question {
     pub snapshots: u32,
     /// Of live processes: milliseconds between two.
     pub every_ms: u64,
-    /// `none`, `ksm`, `pageforge`.
+    /// Merging algorithms.
     pub designs: Vec<String>,
     /// The preset.
     pub kernel: String,
@@ -72,59 +72,11 @@ pub struct Question {
 /// What is said while it goes on: done and total pages, 0 for an unknown total. False ends it.
 pub type Tell<'t> = &'t mut dyn FnMut(u64, u64) -> bool;
 
-/// All keys of the merge.
-pub fn rows() -> Vec<&'static Row> {
-    let mut rows = settings::rows();
-    rows.extend(pageforge::rows());
-    rows
-}
-
-/// The keys as a table in Markdown, for `docs/merge.md`.
-pub fn table() -> String {
-    table_of(rows())
-}
-
-/// The same of some keys.
-pub(super) fn table_of(rows: Vec<&'static Row>) -> String {
-    let mut text = "| key | takes | default | meaning |\n|---|---|---|---|\n".to_owned();
-    for row in rows {
-        let (_, default) = said(&Settings::default(), row);
-        let assumed = match row.default {
-            Some((_, Origin::Assumed(why))) => match row.doubt {
-                Some(Doubt::Between(low, high, reason)) => {
-                    format!(" (*assumed*: {why}. From {low} to {high}: {reason})")
-                }
-                _ => format!(" (*assumed*: {why})"),
-            },
-            _ => String::new(),
-        };
-        let default = default.to_string().replace('"', "");
-        let (name, range) = (row.name, row.kind.range().replace('"', ""));
-        text += &format!(
-            "| `{name}` | {range} | {default} | {}{assumed} |\n",
-            row.meaning
-        );
-    }
-    text
-}
-
-/// What all pages of a run have become.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Pages {
-    /// Pages that are there.
-    pub pages: u64,
-    /// Frames that they take.
-    pub frames: u64,
-    /// Pages on frames of their own.
-    pub unmerged: u64,
-    /// Merged pages of zeros.
-    pub merged_zero: u64,
-    /// Frames that those take, the kernel's zero page among them.
-    pub zero_frames: u64,
-    /// Other merged pages.
-    pub merged: u64,
-    /// Frames that those take.
-    pub merged_frames: u64,
+/// A question that has been understood.
+struct Asked {
+    algorithms: Vec<&'static Algorithm>,
+    settings: Settings,
+    preset: Preset,
 }
 
 /// A finished run.
@@ -185,7 +137,7 @@ impl Question {
     /// # Errors
     /// If an image cannot be read, or a key or a name is unknown.
     pub fn answer(&self, tell: Tell<'_>) -> Result<Option<Value>, ImageError> {
-        let (settings, preset) = self.settings()?;
+        let asked = self.understood()?;
         let machines = self.open(tell)?;
         let Some(machines) = machines else {
             return Ok(None);
@@ -193,30 +145,30 @@ impl Question {
         let Some(images) = Images::read(machines, &mut |done, total| tell(done, total))? else {
             return Ok(None);
         };
-        Ok(self.runs(&images, &settings, preset, tell))
+        Ok(self.runs(&images, &asked, tell))
     }
 
-    /// The knobs, checked before any work.
-    fn settings(&self) -> Result<(Settings, Preset), ImageError> {
+    /// What is asked for, checked before any work.
+    fn understood(&self) -> Result<Asked, ImageError> {
         let preset = Preset::named(&self.kernel).map_err(ImageError)?;
         let mut settings = preset.settings();
         for (key, value) in &self.sets {
             settings::set(&mut settings, &rows(), key, value).map_err(ImageError)?;
         }
-        let known = ["none", "ksm", "pageforge"];
-        if let Some(name) = self.designs.iter().find(|name| !known.contains(&&***name)) {
-            let near = crate::names::did_you_mean(name, &known);
-            let all = known.join(", ");
+        let named = |name: &String| Algorithm::named(name).map_err(ImageError);
+        let algorithms = self.designs.iter().map(named);
+        let algorithms = algorithms.collect::<Result<Vec<_>, _>>()?;
+        if !self.owners.is_empty() && algorithms.iter().all(|known| known.merges.is_none()) {
             return Err(ImageError(format!(
-                "--designs {name}: there is none; {near}they are {all}"
+                "--owner: none of --designs merges; add {}",
+                algorithms::that_merge().join(" or ")
             )));
         }
-        if !self.owners.is_empty() && self.designs.iter().all(|name| name == "none") {
-            return Err(ImageError(
-                "--owner: none of --designs merges; add ksm or pageforge".to_owned(),
-            ));
-        }
-        Ok((settings, preset))
+        Ok(Asked {
+            algorithms,
+            settings,
+            preset,
+        })
     }
 
     /// The machines. Processes are looked at together, snapshot by snapshot; one that has exited has no pages
@@ -305,30 +257,25 @@ impl Question {
         false
     }
 
-    fn runs(
-        &self,
-        images: &Images,
-        settings: &Settings,
-        preset: Preset,
-        tell: Tell<'_>,
-    ) -> Option<Value> {
+    fn runs(&self, images: &Images, asked: &Asked, tell: Tell<'_>) -> Option<Value> {
+        let settings = &asked.settings;
         let everyone = vec![true; images.machines.len()];
         let snapshots = images.snapshots();
         let mut runs = Vec::new();
         let mut first = None;
-        for design in &self.designs {
-            if design == "none" {
-                runs.push(self.unmerged(images));
+        for algorithm in &asked.algorithms {
+            let Some(merges) = &algorithm.merges else {
+                runs.push(self.unmerged(algorithm.name, images));
                 continue;
-            }
-            let run = runner(design, images, everyone.clone(), settings);
+            };
+            let run = (merges.on_images)(images, everyone.clone(), settings);
             let finished = finish(run, self.passes, snapshots, tell)?;
             runs.push(json!({
-                "design": design,
+                "design": algorithm.name,
                 "metrics": metrics(images, &finished),
                 "passes": finished.passes,
             }));
-            first = first.or(Some((design, finished)));
+            first = first.or(Some((merges, finished)));
         }
         let mut answer = json!({
             "kernel": self.kernel,
@@ -345,23 +292,23 @@ impl Question {
             "assumed": rows().iter().filter_map(|row| assumed(settings, row)).collect::<Vec<_>>(),
             "runs": runs,
         });
-        if let Some((design, finished)) = first {
+        if let Some((merges, finished)) = first {
             if self.why {
                 answer["why_not"] = json!(why::why_not(images, &*finished.run));
             }
             drop(finished);
             if !self.owners.is_empty() {
-                answer["owners"] = self.owners(design, images, settings, tell)?;
+                answer["owners"] = self.owners(merges, images, settings, tell)?;
             }
             if self.what_if {
-                answer["what_if"] = self.what_if(design, images, settings, preset, tell)?;
+                answer["what_if"] = self.what_if(merges, images, asked, tell)?;
             }
         }
         Some(answer)
     }
 
     /// A run without merging.
-    fn unmerged(&self, images: &Images) -> Value {
+    fn unmerged(&self, name: &str, images: &Images) -> Value {
         let last = (0..images.pages() as Page).filter(|page| images.last(*page).is_some());
         let pages = last.count() as u64;
         let all = Pages {
@@ -371,7 +318,7 @@ impl Question {
             ..Pages::default()
         };
         json!({
-            "design": "none",
+            "design": name,
             "metrics": {"pages": all, "saved_pages": 0, "saved_zero_pages": 0, "saving": 0.0},
             "passes": vec![Counters::default(); self.passes.unwrap_or(1)],
         })
@@ -380,7 +327,7 @@ impl Question {
     /// Each owner's machines alone; a machine of nobody is an owner's of its own.
     fn owners(
         &self,
-        design: &str,
+        merges: &Merges,
         images: &Images,
         settings: &Settings,
         tell: Tell<'_>,
@@ -407,7 +354,7 @@ impl Question {
                 .machines
                 .iter()
                 .for_each(|index| chosen[*index] = true);
-            let run = runner(design, images, chosen, settings);
+            let run = (merges.on_images)(images, chosen, settings);
             let finished = finish(run, self.passes, images.snapshots(), tell)?;
             let of = finished.run.pages();
             pages += of.pages;
@@ -425,13 +372,12 @@ impl Question {
     /// One knob turned at a time, the others as they were.
     fn what_if(
         &self,
-        design: &str,
+        merges: &Merges,
         images: &Images,
-        settings: &Settings,
-        preset: Preset,
+        asked: &Asked,
         tell: Tell<'_>,
     ) -> Option<Value> {
-        let base = Knobs::of(settings);
+        let base = Knobs::of(&asked.settings);
         let flip = |on: bool| if on { "false" } else { "true" }.to_owned();
         let mut tries: Vec<Vec<(&str, String)>> = vec![
             vec![("ksm.smart_scan", flip(base.smart_scan))],
@@ -451,7 +397,7 @@ impl Question {
         let sleep = base.sleep_millisecs;
         tries.push(vec![("ksm.sleep_millisecs", (sleep / 4).to_string())]);
         tries.push(vec![("ksm.advisor_mode", "scan-time".to_owned())]);
-        if preset == Preset::Linux6 {
+        if asked.preset == Preset::Linux6 {
             tries.push(vec![
                 ("ksm.checksum", "jhash2".to_owned()),
                 ("ksm.order", "stable-first".to_owned()),
@@ -459,34 +405,19 @@ impl Question {
             ]);
         }
         let everyone = vec![true; images.machines.len()];
-        let mut rows = Vec::new();
+        let mut found = Vec::new();
         let mut wanted = vec![Vec::new()];
         wanted.extend(tries);
         for sets in wanted {
-            let mut settings = settings.clone();
+            let mut settings = asked.settings.clone();
             for (key, value) in &sets {
-                settings::set(&mut settings, &self::rows(), key, value)
-                    .expect("a knob within its range");
+                settings::set(&mut settings, &rows(), key, value).expect("a knob within its range");
             }
-            let run = runner(design, images, everyone.clone(), &settings);
+            let run = (merges.on_images)(images, everyone.clone(), &settings);
             let finished = finish(run, self.passes, images.snapshots(), tell)?;
-            rows.push(json!({"set": sets, "metrics": metrics(images, &finished)}));
+            found.push(json!({"set": sets, "metrics": metrics(images, &finished)}));
         }
-        Some(Value::Array(rows))
-    }
-}
-
-/// The run of a design that merges, over the machines that are chosen.
-fn runner<'i>(
-    design: &str,
-    images: &'i Images,
-    chosen: Vec<bool>,
-    settings: &Settings,
-) -> Box<dyn Runner + 'i> {
-    let knobs = Knobs::of(settings);
-    match design {
-        "pageforge" => Box::new(Run::new(images, chosen, PageForge::new(settings), knobs)),
-        _ => Box::new(Run::ksm(images, chosen, settings)),
+        Some(Value::Array(found))
     }
 }
 
@@ -517,61 +448,4 @@ fn metrics(images: &Images, finished: &Finished<'_>) -> Value {
         metrics["hardware"] = json!(work);
     }
     metrics
-}
-
-pub(super) fn said(settings: &Settings, row: &Row) -> (String, Value) {
-    let default = row.default.map(|(value, _)| value);
-    let value = settings.find(row.name).or(default);
-    let value = value.map(|value| match value {
-        crate::settings::Value::Int(number) => json!(number),
-        crate::settings::Value::Bool(flag) => json!(flag),
-        crate::settings::Value::Word(word) => json!(word),
-        other => json!(format!("{other:?}")),
-    });
-    (row.name.to_owned(), value.unwrap_or(Value::Null))
-}
-
-/// A value that no source gives, if the user has not given it either, and what else it may be.
-pub(super) fn assumed(settings: &Settings, row: &Row) -> Option<Value> {
-    let (default, Origin::Assumed(why)) = row.default? else {
-        return None;
-    };
-    let (name, value) = said(settings, row);
-    let range = || declared(row, default).map(|range| range.document());
-    settings
-        .find(row.name)
-        .is_none()
-        .then(|| json!({"parameter": name, "value": value, "why": why, "range": range()}))
-}
-
-/// What has become of the pages of a run.
-pub(super) fn pages_of(
-    count: usize,
-    zero: Option<u32>,
-    maps: impl Fn(Page) -> Maps,
-    frame: impl Fn(Page) -> Option<u32>,
-    merged: impl Iterator<Item = (u32, u32)>,
-) -> Pages {
-    let mut pages = Pages::default();
-    for page in 0..count as Page {
-        match maps(page) {
-            Maps::Nothing => continue,
-            Maps::Own => pages.unmerged += 1,
-            Maps::Zero => pages.merged_zero += 1,
-            Maps::Merged if frame(page) == zero => pages.merged_zero += 1,
-            Maps::Merged => pages.merged += 1,
-        }
-        pages.pages += 1;
-    }
-    let zero_page = (0..count as Page).any(|page| maps(page) == Maps::Zero);
-    pages.zero_frames = u64::from(zero_page);
-    for (content, _) in merged {
-        if Some(content) == zero {
-            pages.zero_frames += 1;
-        } else {
-            pages.merged_frames += 1;
-        }
-    }
-    pages.frames = pages.unmerged + pages.zero_frames + pages.merged_frames;
-    pages
 }

@@ -1,12 +1,31 @@
 //! Runs of a merging algorithm over machines, pass by pass.
 
+use serde::Serialize;
+
 use super::images::{Change, Images, View};
 use super::ksm::settings::Knobs;
-use super::ksm::{Counters, Keys, Ksm, Maps, Search, Software};
-use super::pageforge::Work;
-use super::question::{self, Pages};
+use super::ksm::{Counters, Keys, Ksm, Maps, Search, Work};
 use super::{Frame, Page};
 use crate::settings::Settings;
+
+/// What all pages of a run have become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pages {
+    /// Pages that are there.
+    pub pages: u64,
+    /// Frames that they take.
+    pub frames: u64,
+    /// Pages on frames of their own.
+    pub unmerged: u64,
+    /// Merged pages of zeros.
+    pub merged_zero: u64,
+    /// Frames that those take, the kernel's zero page among them.
+    pub zero_frames: u64,
+    /// Other merged pages.
+    pub merged: u64,
+    /// Frames that those take.
+    pub merged_frames: u64,
+}
 
 /// A run that goes on pass by pass.
 pub trait Runner {
@@ -39,18 +58,15 @@ pub struct Run<'i, S> {
     ksm: Ksm<View<'i>, S>,
 }
 
-impl<'i> Run<'i, Software> {
-    /// KSM.
-    pub fn ksm(images: &'i Images, chosen: Vec<bool>, settings: &Settings) -> Run<'i, Software> {
-        let knobs = Knobs::of(settings);
-        Run::new(images, chosen, Software::new(knobs.checksum), knobs)
-    }
-}
-
 impl<'i, S: Search> Run<'i, S> {
     /// An algorithm with that search.
-    pub fn new(images: &'i Images, chosen: Vec<bool>, search: S, knobs: Knobs) -> Run<'i, S> {
-        let view = View::new(images, chosen);
+    pub fn new(
+        images: &'i Images,
+        chosen: Vec<bool>,
+        search: S,
+        settings: &Settings,
+    ) -> Run<'i, S> {
+        let (view, knobs) = (View::new(images, chosen), Knobs::of(settings));
         Run {
             images,
             ksm: Ksm::new(view, search, knobs, images.pages()),
@@ -103,7 +119,7 @@ impl<S: Search> Runner for Run<'_, S> {
         };
         let maps = |page| self.ksm.maps(page);
         let (pages, zero) = (self.images.pages(), self.images.zero);
-        question::pages_of(pages, zero, maps, frame, self.ksm.merged_frames())
+        pages_of(pages, zero, maps, frame, self.ksm.merged_frames())
     }
 
     fn zero_nodes(&self) -> u64 {
@@ -114,4 +130,36 @@ impl<S: Search> Runner for Run<'_, S> {
     fn hardware(&self) -> Option<Work> {
         self.ksm.search.work()
     }
+}
+
+/// What has become of the pages of a run.
+pub(super) fn pages_of(
+    count: usize,
+    zero: Option<u32>,
+    maps: impl Fn(Page) -> Maps,
+    frame: impl Fn(Page) -> Option<u32>,
+    merged: impl Iterator<Item = (u32, u32)>,
+) -> Pages {
+    let mut pages = Pages::default();
+    for page in 0..count as Page {
+        match maps(page) {
+            Maps::Nothing => continue,
+            Maps::Own => pages.unmerged += 1,
+            Maps::Zero => pages.merged_zero += 1,
+            Maps::Merged if frame(page) == zero => pages.merged_zero += 1,
+            Maps::Merged => pages.merged += 1,
+        }
+        pages.pages += 1;
+    }
+    let zero_page = (0..count as Page).any(|page| maps(page) == Maps::Zero);
+    pages.zero_frames = u64::from(zero_page);
+    for (content, _) in merged {
+        if Some(content) == zero {
+            pages.zero_frames += 1;
+        } else {
+            pages.merged_frames += 1;
+        }
+    }
+    pages.frames = pages.unmerged + pages.zero_frames + pages.merged_frames;
+    pages
 }

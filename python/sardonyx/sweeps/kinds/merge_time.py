@@ -10,16 +10,17 @@ from pydantic import field_validator
 from sardonyx import _core
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.sources import unknown
-from sardonyx.runs.tailbench import APPLICATIONS, TimedQuestion
+from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedQuestion
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, figure_names, flat
 from sardonyx.sweeps.kinds.machines import effective
 
 
 class MergeTimeOptions(Designed):
-    """As ``sardonyx reproduce pageforge`` has them."""
+    """As ``sardonyx merge time`` has them: ``design`` merges, ``memory`` is the memory's design."""
 
     machine: str = "pageforge"
+    memory: str = PLAIN
     seed: int = 0
 
     @field_validator("seed")
@@ -39,16 +40,18 @@ class MergeTime(Kind):
     options = MergeTimeOptions
     goals = ("min geomean_sojourn_ns", "min p95_sojourn_ns")
     figures = figure_names(
-        "bandwidth_busiest_gb_s bandwidth_gb_s check_period_cycles comparisons factor "
-        "geomean_sojourn_ns intervals key_comparisons key_false_matches key_matches "
-        "lines_a_comparison llc_accesses llc_miss_rate mean_executed_ns mean_interrupted_ns "
-        "mean_interval_ns mean_sojourn_ns mean_waited_ns mergeable_nonzero_pages "
-        "mergeable_zero_pages merged_nonzero_frames p50_sojourn_ns p95_sojourn_ns p99_sojourn_ns "
-        "pages pages_copied pages_merged pages_scanned passes_until_settled queries "
-        "queries_per_second saving scan_table_cycles scan_table_cycles_deviation scan_tables "
-        "thread_compare_cycles_a_page thread_compare_share thread_hash_cycles_a_page "
-        "thread_hash_share thread_moves thread_other_cycles_a_page thread_share_mean "
-        "thread_share_most unmergeable_pages utilisation"
+        "bandwidth_busiest_gb_s bandwidth_gb_s check_period_cycles comparisons duplicate_writes "
+        "encryption_energy_nj energy_nj factor geomean_sojourn_ns intervals key_comparisons "
+        "key_false_matches key_matches lines_a_comparison llc_accesses llc_miss_rate loaded_lines "
+        "loaded_lines_stored mean_executed_ns mean_interrupted_ns mean_interval_ns "
+        "mean_read_latency_ns mean_sojourn_ns mean_waited_ns mean_write_latency_ns medium_reads "
+        "medium_writes mergeable_nonzero_pages mergeable_zero_pages merged_nonzero_frames "
+        "p50_sojourn_ns p95_sojourn_ns p99_sojourn_ns pages pages_copied pages_merged "
+        "pages_scanned passes_until_settled queries queries_per_second reads saving "
+        "scan_table_cycles scan_table_cycles_deviation scan_tables thread_compare_cycles_a_page "
+        "thread_compare_share thread_hash_cycles_a_page thread_hash_share thread_moves "
+        "thread_other_cycles_a_page thread_share_mean thread_share_most unmergeable_pages "
+        "utilisation write_reduction writes"
     )
 
     def check_subject(self, subject: Subject, listed: str) -> None:
@@ -71,7 +74,12 @@ class MergeTime(Kind):
             answer = json.loads(_core.merge_timed(question.model_dump_json(), progress))
             return flat(answer["metrics"])
 
-        return Question(identity, ask)
+        words = ["merge", "time", question.application, "--designs", options.design]
+        words += ["--memory", options.memory, "--machine", options.machine]
+        words += ["--seed", str(options.seed)]
+        for key, text in keys:
+            words += ["--set", f"{key}={text}"]
+        return Question(identity, ask, (), tuple(words))
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
         _core.check_merge_timed(self._question(subject, options, keys).model_dump_json())
@@ -83,6 +91,7 @@ class MergeTime(Kind):
         return TimedQuestion(
             application=subject,
             design=options.design,
+            memory=options.memory,
             machine=options.machine,
             sets=keys,
             seed=options.seed,

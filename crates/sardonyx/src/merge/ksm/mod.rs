@@ -15,7 +15,7 @@ use super::images::checksum;
 use super::rb::{Links, Node, Side, Tree};
 use super::{Contents, Frame, PAGE_BYTES, Page};
 use advisor::ScanTime;
-pub use search::{Search, Software, Visit, Walk, Walkable};
+pub use search::{Search, Software, Visit, Walk, Walkable, Work};
 use settings::{Advisor, Knobs, Order};
 use stable::Stable;
 

@@ -50,6 +50,21 @@ pub enum Walk {
     Lost,
 }
 
+/// What hardware that compares pages has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Work {
+    /// Times that it was set to work.
+    pub tables: u64,
+    /// Calls of its functions.
+    pub calls: u64,
+    /// Comparisons of two pages.
+    pub comparisons: u64,
+    /// Lines of 64 bytes read for comparisons, two a step.
+    pub compared_lines: u64,
+    /// Lines read for keys alone.
+    pub key_lines: u64,
+}
+
 /// Compares pages and takes keys: what PageForge moves into hardware.
 pub trait Search {
     /// Walks a tree for the frame's bytes.
@@ -71,7 +86,7 @@ pub trait Search {
     fn cpu_ns(&self, checksum_ns: u64, compare_ns: u64) -> u64;
 
     /// What hardware has done.
-    fn work(&self) -> Option<crate::merge::pageforge::Work> {
+    fn work(&self) -> Option<Work> {
         None
     }
 

@@ -1,9 +1,9 @@
 //! The operating system's side of PageForge: KSM's trees searched by the Scan Table (3.4), and the two
 //! other ways to use it (4.2): a set of pages, and a graph.
 
-use super::scan_table::{Info, OTHER_PAGES, SECTIONS, ScanTable, Work};
+use super::scan_table::{Info, OTHER_PAGES, SECTIONS, ScanTable};
 use crate::ecc::Matrix;
-use crate::merge::ksm::{Search, Visit, Walk, Walkable};
+use crate::merge::ksm::{Search, Visit, Walk, Walkable, Work};
 use crate::merge::rb::{NIL, Side};
 use crate::merge::{Contents, Frame, Page};
 use crate::settings::{Key, Row, Settings, keys};

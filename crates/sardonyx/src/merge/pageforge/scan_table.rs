@@ -2,6 +2,7 @@
 //! the five functions of Table 1. The module reads lines; it has no cache and writes nothing.
 
 use crate::ecc::Matrix;
+use crate::merge::ksm::Work;
 use crate::merge::{Contents, Frame};
 
 /// Entries for pages to compare with: a root and four levels below it (Table 2).
@@ -43,21 +44,6 @@ pub struct Info {
     pub scanned: bool,
     /// The D bit: the entry at `ptr` has the same bytes.
     pub duplicate: bool,
-}
-
-/// What the module has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Work {
-    /// Times that it was set to work.
-    pub tables: u64,
-    /// Calls of the five functions.
-    pub calls: u64,
-    /// Comparisons of two pages.
-    pub comparisons: u64,
-    /// Lines of 64 bytes read for comparisons, two a step.
-    pub compared_lines: u64,
-    /// Lines read for keys alone.
-    pub key_lines: u64,
 }
 
 /// The module in the memory controller.

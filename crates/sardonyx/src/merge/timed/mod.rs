@@ -6,11 +6,16 @@
 //! and the host's schedulers but for the thread's moves.
 
 pub mod applications;
-mod kernel;
+mod figures;
+mod frames;
+mod held;
+mod host;
+mod jobs;
 mod live;
 mod module;
 mod queries;
 mod run;
+mod scan;
 pub mod settings;
 mod settled;
 #[cfg(test)]
@@ -25,19 +30,21 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::config::Machine;
+use crate::controller::designs::{Counters, Stack};
+use crate::controller::encryption::ENABLED;
 use crate::machine::RunError;
-use crate::merge::images::{self, ImageError, Images, View};
-use crate::merge::ksm::Software;
-use crate::merge::ksm::settings::{self as ksm_settings, Knobs, Preset};
-use crate::merge::pageforge::PageForge;
-use crate::merge::question;
+use crate::merge::algorithms::{self, Algorithm};
+use crate::merge::images::{self, ImageError, Images};
+use crate::merge::keys as merge_keys;
+use crate::merge::ksm::settings::{self as ksm_settings, Preset};
 use crate::merge::{Checksum, PAGE_BYTES};
 use crate::settings::{Row, Settings};
 use applications::{Application, Demand};
-use live::Live;
+pub use jobs::{ModuleCosts, instructions};
 use run::Run;
+pub use scan::Merging;
 use settings as keys;
-use settled::{Settled, settle};
+pub use settled::{Settled, Start};
 
 /// One application under one design, as `python/sardonyx/runs/tailbench.py` states it.
 #[derive(Clone, Debug, Deserialize)]
@@ -45,8 +52,10 @@ use settled::{Settled, settle};
 pub struct Question {
     /// Its name.
     pub application: String,
-    /// `none`, `ksm` or `pageforge`.
+    /// The merging algorithm.
     pub design: String,
+    /// The design of the memory under the applications: its name, or `LOGGING/MAPPING+POLICY@INTEGRITY`.
+    pub memory: String,
     /// The machine's name or file.
     pub machine: String,
     /// Keys and values, of the machine and of the merge.
@@ -75,10 +84,19 @@ pub enum TimedError {
 pub fn rows() -> Vec<&'static Row> {
     // Here processors run the work, so that its times are instructions.
     let times = ksm_settings::times();
-    let mut rows = question::rows();
+    let mut rows = merge_keys::rows();
     rows.retain(|row| !times.contains(&row.name));
-    rows.extend(keys::rows());
+    rows.extend(own_rows());
     rows.extend(applications::rows());
+    rows
+}
+
+/// Those of the thread and of modules, of the machines and of the window.
+fn own_rows() -> Vec<&'static Row> {
+    let mut rows: Vec<&Row> = algorithms::built_in()
+        .flat_map(|known| (known.timed_keys)())
+        .collect();
+    rows.extend(keys::of_window());
     rows
 }
 
@@ -95,15 +113,18 @@ pub fn tables() -> [String; 2] {
     for (application, rows) in applications::ALL.iter().zip(rows.chunks(own)) {
         text += &format!("| `{}` |", application.name);
         for row in rows {
-            text += &format!(" {} |", question::said(&Settings::default(), row).1);
+            text += &format!(" {} |", merge_keys::said(&Settings::default(), row).1);
         }
         text += "\n";
     }
-    [question::table_of(keys::rows()), text]
+    [merge_keys::table_of(own_rows()), text]
 }
 
 /// A question that has been understood.
 struct Plan {
+    algorithm: &'static Algorithm,
+    /// The memory's design.
+    memory: String,
     machine: Machine,
     settings: Settings,
     application: &'static Application,
@@ -116,7 +137,7 @@ impl Plan {
     /// All keys that are no machine's, and their values.
     fn said(&self) -> Map<String, Value> {
         let each = rows().into_iter();
-        each.map(|row| question::said(&self.settings, row))
+        each.map(|row| merge_keys::said(&self.settings, row))
             .collect()
     }
 
@@ -129,8 +150,28 @@ impl Plan {
                 .is_some_and(|(section, _)| others.any(|other| other == section))
         };
         let own = rows().into_iter().filter(|row| !of_another(row.name));
-        own.filter_map(|row| question::assumed(&self.settings, row))
+        own.filter_map(|row| merge_keys::assumed(&self.settings, row))
             .collect()
+    }
+}
+
+impl Plan {
+    /// What is known when the window begins; `None` if `go_on` ended it.
+    fn settle<'i>(
+        &self,
+        images: &'i Images,
+        seed: u64,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Option<Settled<'i>> {
+        let Some(merges) = &self.algorithm.merges else {
+            return Some(Settled::default());
+        };
+        (merges.in_time)(Start {
+            images,
+            settings: &self.settings,
+            seed,
+            go_on,
+        })
     }
 }
 
@@ -148,15 +189,7 @@ impl Question {
     /// An unknown name or key, with the nearest, or a value that a key does not take.
     fn plan(&self) -> Result<Plan, TimedError> {
         let bad = |text: String| TimedError::Image(ImageError(text));
-        let known = ["none", "ksm", "pageforge"];
-        if !known.contains(&&*self.design) {
-            let near = crate::names::did_you_mean(&self.design, &known);
-            let all = known.join(", ");
-            return Err(bad(format!(
-                "{}: no such design; {near}they are {all}",
-                self.design
-            )));
-        }
+        let algorithm = Algorithm::named(&self.design).map_err(bad)?;
         let rows = rows();
         let mut settings = Preset::Paper.settings();
         // The host is Ubuntu 16.04 (Table 2), whose kernel hashes whole pages.
@@ -174,6 +207,12 @@ impl Question {
         if settings.get(&ksm_settings::ADVISOR_MODE) != ksm_settings::Advisor::None {
             return Err(bad("ksm.advisor_mode: the advisor goes by passes, of which a window has none; leave it out".to_owned()));
         }
+        let stack = Stack::named(&self.memory).map_err(RunError::from)?;
+        let says = |key: &str| overrides.iter().any(|(said, _)| said == key);
+        if stack.policy.counters != Counters::None && !says(ENABLED.row.name) {
+            // A machine whose memory does not encrypt has no say where one is asked for that does.
+            overrides.push((ENABLED.row.name.to_owned(), "true".to_owned()));
+        }
         let machine = Machine::load(&self.machine, &overrides)?;
         let application = Application::named(&self.application).map_err(bad)?;
         let demand = application.demand(&settings);
@@ -188,6 +227,8 @@ impl Question {
             _ => factor.max(1),
         };
         Ok(Plan {
+            algorithm,
+            memory: self.memory.clone(),
             demand: Demand {
                 queries_per_second: demand.queries_per_second * factor,
                 instructions: (demand.instructions / factor).max(1),
@@ -256,30 +297,12 @@ impl Question {
             ))));
         }
         let images = Arc::new(images);
-        let chosen = vec![true; images.machines.len()];
-        let live = Live::new(View::new(&images, chosen));
-        let knobs = Knobs::of(settings);
-        let mut go_on = || tell(0, total);
-        let settled = match &*self.design {
-            "none" => Some(Settled::default()),
-            "ksm" => {
-                let search = Software::new(knobs.checksum);
-                settle(
-                    &images, live, search, knobs, settings, self.seed, &mut go_on,
-                )
-            }
-            _ => {
-                let search = PageForge::new(settings);
-                settle(
-                    &images, live, search, knobs, settings, self.seed, &mut go_on,
-                )
-            }
-        };
+        let settled = plan.settle(&images, self.seed, &mut || tell(0, total));
         let Some(settled) = settled else {
             return Ok(None);
         };
         let run = Run::new(&plan, &images, settled, self.seed);
-        let answer = run.answer(self, &plan, &images, &mut |done| tell(done, total))?;
+        let answer = run.answer(&plan, &images, &mut |done| tell(done, total))?;
         Ok(Some(answer))
     }
 }

@@ -1,26 +1,16 @@
-//! PageForge's module as an agent beside the cores: it asks for two lines at a time, at the on-chip network
+//! A module that compares pages, as an agent beside the cores: it asks for two lines at a time, at the on-chip network
 //! first, compares them when both have come, and goes on. What it compares is known already; here it takes time.
 
 use std::sync::{Arc, Mutex};
 
-use super::kernel::Kernel;
-use super::settings::{self as keys, Module as Site};
+use super::host::Host;
+use super::jobs::{Job, ModuleCosts};
 use crate::config::Machine;
 use crate::line::Logical;
 use crate::machine::{
     Agent, Answer, CoreFigures, Counts, PAGE_LINES, Port, RunError, Turn, Waiter,
 };
-use crate::settings::Settings;
 use crate::units::Time;
-
-/// What a filling of the Scan Table has the module do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Job {
-    /// Frames to compare, and how many lines until they differ or end.
-    pub pairs: Vec<((u64, u64), u8)>,
-    /// Lines for the key alone.
-    pub keys: Vec<u64>,
-}
 
 /// Under way.
 struct Work {
@@ -44,11 +34,8 @@ pub struct Module<'i> {
     agent: usize,
     number: usize,
     name: String,
-    kernel: Arc<Mutex<Kernel<'i>>>,
-    network: Time,
-    compare: Time,
-    keeps: bool,
-    outside: bool,
+    host: Arc<Mutex<Host<'i>>>,
+    costs: ModuleCosts,
     columns: u64,
     channels: u64,
     work: Option<Work>,
@@ -61,19 +48,16 @@ impl<'i> Module<'i> {
         agent: usize,
         number: usize,
         machine: &Machine,
-        settings: &Settings,
-        kernel: Arc<Mutex<Kernel<'i>>>,
+        costs: &ModuleCosts,
+        host: Arc<Mutex<Host<'i>>>,
     ) -> Module<'i> {
         let geometry = &machine.engine.medium.geometry;
         Module {
             agent,
             number,
-            name: format!("PageForge module {number}"),
-            kernel,
-            network: Time::from_ps(settings.get(&keys::NETWORK_NS) * 1_000),
-            compare: machine.core.clock * settings.get(&keys::COMPARE_CYCLES),
-            keeps: settings.get(&keys::CANDIDATE_CACHE),
-            outside: settings.get(&keys::MODULE) == Site::Network,
+            name: format!("{} {number}", costs.name),
+            host,
+            costs: costs.clone(),
             columns: geometry.columns,
             channels: geometry.channels,
             work: None,
@@ -84,8 +68,8 @@ impl<'i> Module<'i> {
     /// How long an answer of memory travels: not at all from the module's own controller.
     fn way(&self, line: u64) -> Time {
         let channel = line / self.columns % self.channels;
-        match self.outside || channel != self.number as u64 % self.channels {
-            true => self.network,
+        match self.costs.outside || channel != self.number as u64 % self.channels {
+            true => self.costs.network,
             false => Time::ZERO,
         }
     }
@@ -107,7 +91,7 @@ impl<'i> Module<'i> {
     /// All lines of the step are there: goes to the next.
     fn step(&mut self) {
         let mut work = self.work.take().expect("at work");
-        self.ready = work.here + self.compare;
+        self.ready = work.here + self.costs.compare;
         (work.next, work.here) = (0, self.ready);
         match work.job.pairs.get(work.at) {
             Some((_, lines)) if work.line + 1 < *lines => work.line += 1,
@@ -121,9 +105,10 @@ impl<'i> Module<'i> {
             self.work = Some(work);
             return;
         }
-        let mut kernel = self.kernel.lock().expect("no panic");
-        kernel.finished[self.number] = Some(self.ready);
-        kernel.figures.tables.push(self.ready.since(work.began));
+        let mut host = self.host.lock().expect("no panic");
+        let jobs = host.jobs.as_mut().expect("it is a module");
+        jobs.finish(self.number, self.ready);
+        host.figures.tables.push(self.ready.since(work.began));
     }
 }
 
@@ -135,14 +120,14 @@ impl Agent for Module<'_> {
     fn next_turn(&self) -> Option<Turn> {
         let work = self.work.as_ref()?;
         (work.next < 2).then_some(Turn {
-            time: self.ready + self.network,
+            time: self.ready + self.costs.network,
             needs_memory: true,
             precedence: Time::ZERO,
         })
     }
 
     fn run(&mut self, port: &mut Port, _limit: Time) -> Result<(), RunError> {
-        let now = (self.ready + self.network).max(port.now());
+        let now = (self.ready + self.costs.network).max(port.now());
         let lines = self.lines();
         let work = self.work.as_mut().expect("at work");
         let (line, next) = (lines[usize::from(work.next)], work.next);
@@ -157,15 +142,15 @@ impl Agent for Module<'_> {
                 first: true,
                 since: 0,
             };
-            let mut kernel = self.kernel.lock().expect("no panic");
-            kernel.figures.merging_lines += 1;
-            drop(kernel);
+            let mut host = self.host.lock().expect("no panic");
+            host.figures.merging_lines += 1;
+            drop(host);
             if port.probe(waiter, Logical(line), now) {
                 work.here = work.here.max(now);
             } else {
                 work.out += 1;
             }
-            if next == 0 && self.keeps {
+            if next == 0 && self.costs.keeps {
                 work.kept |= 1 << work.line;
             }
         }
@@ -178,9 +163,10 @@ impl Agent for Module<'_> {
     fn answered(&mut self, answer: Answer) {
         match answer {
             Answer::Rung(at) => {
-                let mut kernel = self.kernel.lock().expect("no panic");
-                let job = kernel.jobs[self.number].take().expect("a bell for a job");
-                drop(kernel);
+                let mut host = self.host.lock().expect("no panic");
+                let jobs = host.jobs.as_mut().expect("it is a module");
+                let job = jobs.take(self.number);
+                drop(host);
                 self.ready = at;
                 self.go_on(Work {
                     job,
@@ -228,7 +214,7 @@ pub struct Sample {
     pub traffic: [u64; 2],
     /// Accesses that the last-level cache has answered until then, and that it has not.
     pub llc: [u64; 2],
-    /// Lines of pages that the kernel's thread and PageForge's modules have asked for until then.
+    /// Lines of pages that the kernel's thread and modules have asked for until then.
     pub merging: u64,
 }
 
@@ -236,7 +222,7 @@ pub struct Sample {
 pub struct Sampler<'i> {
     every: Time,
     next: Time,
-    kernel: Arc<Mutex<Kernel<'i>>>,
+    host: Arc<Mutex<Host<'i>>>,
     samples: Arc<Mutex<Vec<Sample>>>,
     over: bool,
 }
@@ -245,13 +231,13 @@ impl<'i> Sampler<'i> {
     /// One sample each `every`, the first at time 0.
     pub fn new(
         every: Time,
-        kernel: Arc<Mutex<Kernel<'i>>>,
+        host: Arc<Mutex<Host<'i>>>,
         samples: Arc<Mutex<Vec<Sample>>>,
     ) -> Sampler<'i> {
         Sampler {
             every,
             next: Time::ZERO,
-            kernel,
+            host,
             samples,
             over: false,
         }
@@ -272,15 +258,15 @@ impl Agent for Sampler<'_> {
     }
 
     fn run(&mut self, port: &mut Port, _limit: Time) -> Result<(), RunError> {
-        let kernel = self.kernel.lock().expect("no panic");
+        let host = self.host.lock().expect("no panic");
         self.samples.lock().expect("no panic").push(Sample {
             at: self.next,
-            merging: kernel.figures.merging_lines,
+            merging: host.figures.merging_lines,
             traffic: port.traffic(),
             llc: port.caches().llc_accesses(),
         });
         self.next += self.every;
-        self.over = kernel.is_over();
+        self.over = host.is_over();
         Ok(())
     }
 

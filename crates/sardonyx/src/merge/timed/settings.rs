@@ -1,5 +1,6 @@
-//! The keys of the timed machine: what the kernel's work costs a processor, how its thread moves, what
-//! PageForge's module needs, what the virtual machines hold, and how long is looked at.
+//! The keys of the timed machine: what the kernel's work costs a processor, how its thread moves, what the
+//! virtual machines hold, and how long is looked at. Left out: what a module beside the thread needs, which its
+//! algorithm says.
 
 use crate::settings::{Row, keys, words};
 
@@ -37,17 +38,6 @@ pub enum Where {
 }
 
 words!(Where { "shared" => Shared, "in-order" => InOrder });
-
-/// Where PageForge's module is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Module {
-    /// In a memory controller.
-    Controller,
-    /// At the on-chip network (4.1).
-    Network,
-}
-
-words!(Module { "controller" => Controller, "network" => Network });
 
 /// How far merging is when the window begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,26 +103,6 @@ keys! {
         Source("PageForge 4.3"), "whether the thread's reads of pages go past the caches";
     KSM_CORE: Where = word("ksm.core", "shared"),
         Source("PageForge 4.3"), "whether the thread has an in-order core of its own";
-    MODULES: usize = int("pageforge.modules", (1, 8), 1),
-        Source("PageForge Table 2"), "modules, each of which compares a candidate page (4.1)";
-    MODULE: Module = word("pageforge.module", "controller"),
-        Source("PageForge 4.1"), "whether they are in the memory controllers or at the on-chip network";
-    CANDIDATE_CACHE: bool = flag("pageforge.candidate_cache", false),
-        Source("PageForge 3.5"), "a module keeps the candidate's lines that it has read";
-    POLL_CYCLES: u64 = int("pageforge.poll_cycles", (1, 1_000_000_000), 12_000),
-        Source("PageForge Table 5"), "core cycles between two looks of the system at the Scan Table";
-    NETWORK_NS: u64 = int("pageforge.network_ns", (0, 10_000), 10),
-        Assumed("the last-level cache's 20 cycles: nobody says how long a request takes through the network"),
-        "a module's request through the on-chip network, and an answer from another controller"
-        in Between("5", "40", "half, and four times as long");
-    COMPARE_CYCLES: u64 = int("pageforge.compare_cycles", (0, 10_000), 2),
-        Assumed("no source: an embedded ALU compares two lines"),
-        "core cycles that a pair of lines takes when both are there"
-        in Between("1", "8", "half, and four times as long");
-    ENTRY: u32 = int("pageforge.entry_instructions", (0, MANY), 50),
-        Assumed("no source: a node of the tree and its page number"),
-        "instructions for each entry of the Scan Table, without the call"
-        in Between("12", "200", "a quarter, and four times as many");
     VM_MIB: u64 = int("vms.mib", (1, 4_096), 64),
         Assumed("Table 2 has 512; a tree is three levels deeper then"),
         "memory of a virtual machine without an image, in MiB"
@@ -181,8 +151,8 @@ keys! {
         in Between("1000", "20000", "a fifth, and four times as long");
 }
 
-/// All of them, without their types.
-pub fn rows() -> Vec<&'static Row> {
+/// Those of the kernel's thread, without their types.
+pub fn of_thread() -> Vec<&'static Row> {
     vec![
         &PLACEMENT.row,
         &SLICE_US.row,
@@ -198,13 +168,12 @@ pub fn rows() -> Vec<&'static Row> {
         &FAULT.row,
         &ACCESS.row,
         &KSM_CORE.row,
-        &MODULES.row,
-        &MODULE.row,
-        &CANDIDATE_CACHE.row,
-        &POLL_CYCLES.row,
-        &NETWORK_NS.row,
-        &COMPARE_CYCLES.row,
-        &ENTRY.row,
+    ]
+}
+
+/// Those of the machines and of the window.
+pub fn of_window() -> Vec<&'static Row> {
+    vec![
         &VM_MIB.row,
         &VM_UNMERGEABLE.row,
         &VM_ZERO.row,

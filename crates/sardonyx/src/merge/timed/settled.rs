@@ -1,15 +1,15 @@
 //! Merges until the savings stay the same: what the timed part begins with.
 
-use super::kernel::Merging;
 use super::live::Live;
 use super::queries::Draw;
+use super::scan::Merging;
 use super::settings::{self as keys, Phase};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 use crate::machine::PAGE_LINES;
-use crate::merge::images::Images;
+use crate::merge::images::{Images, View};
 use crate::merge::ksm::settings::Knobs;
 use crate::merge::ksm::{Keys, Ksm, Search};
-use crate::merge::question::{self, Pages};
+use crate::merge::run::{Pages, pages_of};
 use crate::merge::{Frame, Page};
 use crate::settings::Settings;
 
@@ -22,7 +22,7 @@ const CHURNED: usize = 2;
 
 /// What is known before the timed part.
 #[derive(Default)]
-pub(super) struct Settled<'i> {
+pub struct Settled<'i> {
     pub(super) merging: Option<Box<dyn Merging<'i> + 'i>>,
     pub(super) pages: Pages,
     pub(super) passes: usize,
@@ -30,78 +30,91 @@ pub(super) struct Settled<'i> {
     pub(super) cursor: Page,
 }
 
-/// Merges until the savings stay the same, then lets some pages be written between passes, and stops in the
-/// middle of one.
-pub(super) fn settle<'i, S: Search + Send + 'i>(
-    images: &'i Images,
-    live: Live<'i>,
-    search: S,
-    knobs: Knobs,
-    settings: &Settings,
-    seed: u64,
-    go_on: &mut dyn FnMut() -> bool,
-) -> Option<Settled<'i>> {
-    let count = images.pages();
-    let mut ksm = Ksm::new(live, search, knobs, count);
-    for page in 0..count as Page {
-        if images.last(page).is_some() {
-            ksm.map(page);
+/// What an algorithm begins with.
+pub struct Start<'i, 'g> {
+    /// The machines' pages.
+    pub images: &'i Images,
+    /// All keys.
+    pub settings: &'g Settings,
+    /// Of what is drawn.
+    pub seed: u64,
+    /// False ends it.
+    pub go_on: &'g mut dyn FnMut() -> bool,
+}
+
+impl<'i> Start<'i, '_> {
+    /// Merges by KSM's passes with that search until the savings stay the same, then lets some pages be written
+    /// between passes, and stops in the middle of one. `None` if it was ended.
+    pub fn settle<S: Search + Send + 'i>(self, search: S) -> Option<Settled<'i>> {
+        let Start {
+            images,
+            settings,
+            seed,
+            go_on,
+        } = self;
+        let live = Live::new(View::new(images, vec![true; images.machines.len()]));
+        let count = images.pages();
+        let mut ksm = Ksm::new(live, search, Knobs::of(settings), count);
+        for page in 0..count as Page {
+            if images.last(page).is_some() {
+                ksm.map(page);
+            }
         }
-    }
-    let mut saved = Vec::new();
-    let merging = settings.get(&keys::PHASE) == Phase::Merging;
-    while saved.len() < if merging { 1 } else { MOST_PASSES } {
-        if !ksm.pass(&mut |_| go_on()) {
-            return None;
+        let mut saved = Vec::new();
+        let merging = settings.get(&keys::PHASE) == Phase::Merging;
+        while saved.len() < if merging { 1 } else { MOST_PASSES } {
+            if !ksm.pass(&mut |_| go_on()) {
+                return None;
+            }
+            let counters = ksm.counters();
+            saved.push(counters.pages_sharing + counters.ksm_zero_pages);
+            let last = saved.len() - 1;
+            // The first pass only remembers checksums.
+            if saved[1.min(last)..]
+                .iter()
+                .rev()
+                .take_while(|some| **some == saved[last])
+                .count()
+                > SETTLED
+            {
+                break;
+            }
         }
-        let counters = ksm.counters();
-        saved.push(counters.pages_sharing + counters.ksm_zero_pages);
-        let last = saved.len() - 1;
-        // The first pass only remembers checksums.
-        if saved[1.min(last)..]
-            .iter()
-            .rev()
-            .take_while(|some| **some == saved[last])
-            .count()
-            > SETTLED
-        {
-            break;
+        let frame = |page| match ksm.frame(page) {
+            Some(Frame::Merged(content)) => Some(content),
+            _ => None,
+        };
+        let maps = |page| ksm.maps(page);
+        let pages = pages_of(count, images.zero, maps, frame, ksm.merged_frames());
+        let before = ksm.keys;
+        let mut draw = Draw::new(seed, 4);
+        for _ in 0..if merging { 0 } else { CHURNED } {
+            churn(&mut ksm, settings, &mut draw);
+            if !ksm.pass(&mut |_| go_on()) {
+                return None;
+            }
         }
-    }
-    let frame = |page| match ksm.frame(page) {
-        Some(Frame::Merged(content)) => Some(content),
-        _ => None,
-    };
-    let maps = |page| ksm.maps(page);
-    let pages = question::pages_of(count, images.zero, maps, frame, ksm.merged_frames());
-    let before = ksm.keys;
-    let mut draw = Draw::new(seed, 4);
-    for _ in 0..if merging { 0 } else { CHURNED } {
+        let now = ksm.keys;
+        let keys = Keys {
+            matches: now.matches - before.matches,
+            mismatches: now.mismatches - before.mismatches,
+            false_matches: now.false_matches - before.false_matches,
+        };
+        let pages = if merging { Pages::default() } else { pages };
         churn(&mut ksm, settings, &mut draw);
-        if !ksm.pass(&mut |_| go_on()) {
-            return None;
+        let cursor = count as Page / 2;
+        ksm.begin_pass();
+        for page in 0..cursor {
+            ksm.step(page);
         }
+        Some(Settled {
+            merging: Some(Box::new(ksm)),
+            pages,
+            passes: saved.len(),
+            keys,
+            cursor,
+        })
     }
-    let now = ksm.keys;
-    let keys = Keys {
-        matches: now.matches - before.matches,
-        mismatches: now.mismatches - before.mismatches,
-        false_matches: now.false_matches - before.false_matches,
-    };
-    let pages = if merging { Pages::default() } else { pages };
-    churn(&mut ksm, settings, &mut draw);
-    let cursor = count as Page / 2;
-    ksm.begin_pass();
-    for page in 0..cursor {
-        ksm.step(page);
-    }
-    Some(Settled {
-        merging: Some(Box::new(ksm)),
-        pages,
-        passes: saved.len(),
-        keys,
-        cursor,
-    })
 }
 
 /// Some pages on frames of their own are written.

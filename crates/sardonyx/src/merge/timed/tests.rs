@@ -1,14 +1,15 @@
 //! What must hold of merging in time: nobody sees another's writes, the thread merges what the algorithm merges,
 //! times add up.
 
-use super::live::Event;
+use super::held::Initial;
+use super::live::{Event, Live};
 use super::queries::Done;
-use super::run::{Initial, Run};
-use super::settled::{Settled, settle};
+use super::run::{Played, Run};
 use super::*;
 use crate::line::{LINE_BYTES, Logical};
 use crate::machine::{Backing, PAGE_LINES};
 use crate::merge::Page;
+use crate::merge::images::View;
 use crate::units::Time;
 
 /// Two small machines under small caches, most of whose pages are equal, and short queries.
@@ -33,6 +34,7 @@ fn question(design: &str, more: &[(&str, &str)]) -> Question {
     Question {
         application: "silo".to_owned(),
         design: design.to_owned(),
+        memory: "no-encryption".to_owned(),
         machine: "pageforge".to_owned(),
         sets: sets
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
@@ -50,36 +52,7 @@ fn images(plan: &Plan, seed: u64) -> Arc<Images> {
 }
 
 fn settled<'i>(question: &Question, plan: &Plan, images: &'i Images) -> Settled<'i> {
-    let live = Live::new(View::new(images, vec![true; images.machines.len()]));
-    let (settings, knobs) = (&plan.settings, Knobs::of(&plan.settings));
-    let mut go_on = || true;
-    let settled = match &*question.design {
-        "none" => Some(Settled::default()),
-        "ksm" => {
-            let search = Software::new(knobs.checksum);
-            settle(
-                images,
-                live,
-                search,
-                knobs,
-                settings,
-                question.seed,
-                &mut go_on,
-            )
-        }
-        _ => {
-            let search = PageForge::new(settings);
-            settle(
-                images,
-                live,
-                search,
-                knobs,
-                settings,
-                question.seed,
-                &mut go_on,
-            )
-        }
-    };
+    let settled = plan.settle(images, question.seed, &mut || true);
     settled.unwrap()
 }
 
@@ -100,31 +73,29 @@ fn nobody_sees_anothers_writes(question: &Question) -> (u64, u64) {
         let mut bytes: Vec<u8> = Vec::new();
         for page in pages {
             // Writes between passes came before the window; memory under the caches has them too.
-            let mut kernel = run.kernel.lock().unwrap();
-            let own = kernel.merging.as_mut().and_then(|merging| {
-                let frame = merging.frame(page)?;
-                Some(*merging.live().bytes(frame))
+            let mut host = run.host.lock().unwrap();
+            let own = host.scan.as_mut().and_then(|scan| {
+                let frame = scan.merging.frame(page)?;
+                Some(*scan.merging.live().bytes(frame))
             });
             let image = images.bytes(images.last(page).unwrap());
             bytes.extend(own.as_ref().unwrap_or(image));
         }
         model.push(bytes);
     }
-    let (system, _) = run
-        .play(&plan, &images, &question.design, &mut |_| true)
-        .unwrap();
+    let Played { system, .. } = run.play(&plan, &images, &mut |_| true).unwrap();
     let backing = Initial::new(&images);
     let mut memory = system.into_memory();
-    let kernel = run.kernel.lock().unwrap();
-    for (core, line, from, bytes) in &kernel.stores {
+    let host = run.host.lock().unwrap();
+    for (core, line, from, bytes) in &host.stores {
         let at = line.0 as usize * LINE_BYTES + usize::from(*from);
         model[*core][at..at + bytes.len()].copy_from_slice(bytes);
     }
-    assert!(!kernel.stores.is_empty());
+    assert!(!host.stores.is_empty());
     for (machine, bytes) in model.iter().enumerate() {
         for (at, expected) in bytes.as_chunks::<LINE_BYTES>().0.iter().enumerate() {
             let (page, line) = (at as u64 / PAGE_LINES, at as u64 % PAGE_LINES);
-            let (frame, _) = kernel.entry(machine, page);
+            let (frame, _) = host.frames.tables()[machine].entry(page);
             let place = Logical(frame * PAGE_LINES + line);
             let found = memory
                 .read_at_once(place)
@@ -135,7 +106,10 @@ fn nobody_sees_anothers_writes(question: &Question) -> (u64, u64) {
             );
         }
     }
-    (kernel.figures.merges, kernel.figures.copies)
+    (
+        host.scan.as_ref().map_or(0, |scan| scan.done.merges),
+        host.figures.copies,
+    )
 }
 
 /// Pages that are written between passes are not in the images that memory is made of.
@@ -157,6 +131,62 @@ fn a_write_to_a_merged_page_never_shows_in_another() {
 }
 
 #[test]
+fn nor_does_it_over_a_memory_that_encrypts_and_shares_lines() {
+    for memory in ["sca", "esd", "esd+sca", "dewrite"] {
+        let mut asked = question("ksm", &[NO_CHURN, ("silo.queries_a_copy", "1")]);
+        asked.memory = memory.to_owned();
+        let (merges, copies) = nobody_sees_anothers_writes(&asked);
+        assert!(merges > 20 && copies > 5, "{memory}: {merges}, {copies}");
+    }
+}
+
+#[test]
+fn the_design_is_that_of_the_memory_under_the_applications() {
+    let tell = &mut |_: u64, _: u64| true;
+    let mut figures = |memory: &str| {
+        let mut asked = question("ksm", &[NO_CHURN, ("silo.queries_a_copy", "1")]);
+        asked.memory = memory.to_owned();
+        let answer = asked.answer(tell).unwrap().unwrap();
+        assert_eq!(answer["memory"], memory);
+        let figure = |name: &str| answer["metrics"][name].as_f64();
+        [
+            "encryption_energy_nj",
+            "duplicate_writes",
+            "loaded_lines_stored",
+        ]
+        .map(figure)
+    };
+    let [energy, duplicates, stored] = figures("no-encryption");
+    assert_eq!([energy, duplicates, stored], [Some(0.0), Some(0.0), None]);
+    let [energy, duplicates, stored] = figures("sca");
+    assert!(energy > Some(0.0));
+    assert_eq!([duplicates, stored], [Some(0.0), Some(1.0)]);
+    let [energy, duplicates, stored] = figures("esd");
+    assert!(
+        energy > Some(0.0) && duplicates > Some(0.0),
+        "{energy:?}, {duplicates:?}"
+    );
+    assert!(stored < Some(0.9), "{stored:?}");
+}
+
+#[test]
+fn a_memory_encrypts_unless_it_is_told_not_to_and_a_bad_one_is_refused() {
+    let mut asked = question("none", &[("encryption.enabled", "false")]);
+    asked.memory = "sca".to_owned();
+    let answer = asked.answer(&mut |_, _| true).unwrap().unwrap();
+    assert_eq!(answer["metrics"]["encryption_energy_nj"], 0.0);
+    for (memory, told) in [
+        ("essd", "did you mean \"esd\"?"),
+        ("esd+scha", "the policies"),
+        ("", "the designs are"),
+    ] {
+        asked.memory = memory.to_owned();
+        let error = asked.check().unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
 fn the_thread_merges_what_the_algorithm_merges_in_its_order() {
     for design in ["ksm", "pageforge"] {
         let quiet = [
@@ -167,9 +197,10 @@ fn the_thread_merges_what_the_algorithm_merges_in_its_order() {
         let plan = asked.plan().unwrap();
         let images = images(&plan, asked.seed);
         let run = Run::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
-        run.play(&plan, &images, design, &mut |_| true).unwrap();
-        let kernel = run.kernel.lock().unwrap();
-        let timed: Vec<Page> = kernel.figures.order.iter().map(|(page, _)| *page).collect();
+        run.play(&plan, &images, &mut |_| true).unwrap();
+        let host = run.host.lock().unwrap();
+        let done = &host.scan.as_ref().unwrap().done;
+        let timed: Vec<Page> = done.order.iter().map(|(page, _)| *page).collect();
         assert!(timed.len() > 50, "{design}: {}", timed.len());
 
         let Settled {
@@ -179,7 +210,7 @@ fn the_thread_merges_what_the_algorithm_merges_in_its_order() {
         merging.live().log = Some(Vec::new());
         let pages = images.pages() as Page;
         let (mut page, mut scanned) = (cursor, 0);
-        while scanned < kernel.figures.pages {
+        while scanned < done.pages {
             if page == 0 {
                 merging.begin_pass();
             }
@@ -202,14 +233,14 @@ fn what_a_query_takes_adds_up_and_so_does_what_a_core_does() {
         let plan = asked.plan().unwrap();
         let images = images(&plan, asked.seed);
         let run = Run::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
-        run.play(&plan, &images, design, &mut |_| true).unwrap();
-        let kernel = run.kernel.lock().unwrap();
-        let all: Vec<&Done> = kernel.vms.iter().flat_map(|vm| &vm.done).collect();
+        run.play(&plan, &images, &mut |_| true).unwrap();
+        let host = run.host.lock().unwrap();
+        let all: Vec<&Done> = host.vms.iter().flat_map(|vm| &vm.done).collect();
         assert!(all.len() > 50, "{design}: {}", all.len());
         for done in all {
             assert_eq!(done.waited + done.thread + done.executed, done.sojourn);
         }
-        for core in &kernel.cores {
+        for core in &host.cores {
             let all: Time = core.time.iter().copied().sum();
             let window = run.window.1.since(run.window.0);
             let off = all.ps().abs_diff(window.ps());
@@ -338,7 +369,7 @@ fn a_guest_gets_its_core_when_the_scheduler_says() {
             from: us(from),
             woken,
         };
-        let mut thread = Thread::new(&costs, 2, queries::Draw::new(0, 3));
+        let mut thread = Thread::new(&costs, 1, 2, queries::Draw::new(0, 3));
         let mut has = |at: u64| thread.has(0, us(at), &costs, &guest);
         let left = (0..20_000).step_by(100).find(|at| !has(*at));
         assert_eq!(left, Some(leaves), "{sets:?} from {from}");

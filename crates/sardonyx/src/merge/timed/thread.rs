@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::kernel::Part;
 use super::queries::Draw;
 use super::settings::{self as keys, Access, Placement, Where};
 use crate::config::Machine;
@@ -10,9 +9,34 @@ use crate::line::Virtual;
 use crate::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
 use crate::merge::Checksum;
 use crate::merge::ksm::settings as ksm;
-use crate::merge::pageforge::CALL_NS;
 use crate::settings::Settings;
 use crate::units::Time;
+
+/// What a core does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Part {
+    /// It waits for queries.
+    Idle,
+    /// A query.
+    Query,
+    /// The kernel's thread compares pages.
+    Compare,
+    /// It hashes one.
+    Hash,
+    /// It does something else.
+    Other,
+}
+
+impl Part {
+    /// How many parts there are.
+    pub const COUNT: usize = Part::Other as usize + 1;
+
+    /// Whether it is the thread's.
+    pub fn is_thread(self) -> bool {
+        matches!(self, Part::Compare | Part::Hash | Part::Other)
+    }
+}
 
 /// What the thread's work costs, and the rules by which it moves.
 #[derive(Clone, Debug)]
@@ -33,19 +57,13 @@ pub struct Costs {
     pub merge: u32,
     /// See [`keys::FAULT`].
     pub fault: u32,
-    /// Instructions of a call of PageForge's functions, and for an entry beside it.
-    pub call: u32,
-    /// See [`keys::ENTRY`].
-    pub entry: u32,
     /// Lines that a hash takes.
     pub hashed_lines: u8,
     uncacheable: bool,
+    /// How long a core that finds nothing to do idles at most.
+    pub idle: Time,
     /// An in-order core is the thread's own.
     pub own_core: bool,
-    /// PageForge's modules.
-    pub modules: usize,
-    /// Between two looks at the Scan Table.
-    pub poll: Time,
     /// How long the thread sleeps between intervals of so many pages.
     pub sleep: Time,
     /// See [`ksm::PAGES_TO_SCAN`].
@@ -62,7 +80,6 @@ impl Costs {
     pub fn of(machine: &Machine, settings: &Settings) -> Costs {
         let clock = machine.core.clock;
         let width = machine.core.width.max(1);
-        let ns = |ns: u64| (ns * 1_000 * width / clock.ps()) as u32;
         let us = |key| Time::from_ps(settings.get(key) * 1_000_000);
         Costs {
             clock,
@@ -74,16 +91,13 @@ impl Costs {
             node: settings.get(&keys::NODE),
             merge: settings.get(&keys::MERGE),
             fault: settings.get(&keys::FAULT),
-            call: ns(settings.get(&CALL_NS)),
-            entry: settings.get(&keys::ENTRY),
             hashed_lines: match settings.get(&ksm::CHECKSUM) {
                 Checksum::Jhash2Kilobyte => 16,
                 _ => 64,
             },
+            idle: Time::from_ps(settings.get(&keys::TICK_NS) * 1_000),
             uncacheable: settings.get(&keys::ACCESS) == Access::Uncacheable,
             own_core: settings.get(&keys::KSM_CORE) == Where::InOrder,
-            modules: settings.get(&keys::MODULES),
-            poll: clock * settings.get(&keys::POLL_CYCLES),
             sleep: Time::from_ps(settings.get(&ksm::SLEEP_MILLISECS) * 1_000_000_000),
             pages_to_scan: settings.get(&ksm::PAGES_TO_SCAN),
             placement: settings.get(&keys::PLACEMENT),
@@ -96,7 +110,7 @@ impl Costs {
     }
 }
 
-/// What a filling of the Scan Table is to compare: two frames each, the line of the tree's node, lines.
+/// What a filling of a module's table is to compare: two frames each, the line of the tree's node, lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filling {
     /// Comparisons, in order.
@@ -133,12 +147,12 @@ pub enum Piece {
         /// How many.
         lines: u8,
     },
-    /// The Scan Table is filled, the module works.
+    /// A module's table is filled, the module works.
     Table {
         /// Calls of its functions.
         calls: u32,
         /// What it does.
-        job: Filling,
+        filling: Filling,
     },
 }
 
@@ -195,7 +209,7 @@ pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
                 batch.compute(costs.hash_line.saturating_sub(1));
             }
         }
-        Piece::Table { .. } => unreachable!("the kernel fills the table"),
+        Piece::Table { .. } => unreachable!("the host fills the table"),
     }
     batch.push(OpKind::Depend, Virtual(0));
 }
@@ -244,7 +258,7 @@ pub struct Thread {
 
 impl Thread {
     /// About to wake up for the first time.
-    pub fn new(costs: &Costs, cores: usize, draw: Draw) -> Thread {
+    pub fn new(costs: &Costs, lanes: usize, cores: usize, draw: Draw) -> Thread {
         Thread {
             asleep: Some(Time::ZERO),
             core: if costs.own_core { cores - 1 } else { 0 },
@@ -252,7 +266,7 @@ impl Thread {
             since: Time::ZERO,
             began: Time::ZERO,
             scanned: 0,
-            lanes: (0..costs.modules).map(|_| Lane::default()).collect(),
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
             moves: 0,
             draw,
         }

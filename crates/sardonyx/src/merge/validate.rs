@@ -418,6 +418,118 @@ fn thread_ns() -> Option<u64> {
     stat.split_whitespace().next()?.parse().ok()
 }
 
+/// What the kernel and the model have said of a mix.
+struct Compared {
+    row: Value,
+    values: u64,
+    wrong: Vec<Value>,
+}
+
+/// Stops the kernel's thread and takes all merged pages apart.
+fn stop() -> Result<()> {
+    write("run", 2)?;
+    write("run", 0)
+}
+
+/// The processes' pages are written as the mix says, some processes exit, and the model hears of both.
+fn change(
+    mix: &mut RandomMix,
+    pass: usize,
+    holders: Vec<Holder>,
+    model: &mut Ksm<Memory, Software>,
+) -> Result<Vec<Holder>> {
+    let writes = match pass {
+        1 => Vec::new(),
+        _ => mix.writes(&model.contents.own),
+    };
+    let exits = |holder: &Holder| {
+        let mut processes = mix.processes.iter();
+        processes.any(|(pages, before)| *before == Some(pass) && *pages == holder.pages)
+    };
+    let (gone, mut left): (Vec<Holder>, Vec<Holder>) = holders.into_iter().partition(exits);
+    let gone = gone.into_iter().map(|holder| holder.pages.clone());
+    let gone: Vec<Range<Page>> = gone.collect();
+    for (page, bytes) in writes {
+        let mut holders = left.iter_mut();
+        if let Some(holder) = holders.find(|holder| holder.pages.contains(&page)) {
+            holder.write(page, &bytes)?;
+            model.write(page);
+            model.contents.own[page as usize] = bytes;
+        }
+    }
+    left.iter_mut().try_for_each(Holder::flush)?;
+    model.exit(&gone);
+    Ok(left)
+}
+
+/// Drives the kernel and the model over mix number `index`. `None` if `tell` ended it.
+fn compare(
+    seed: u64,
+    index: u64,
+    tell: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Option<Compared>> {
+    let mut mix = RandomMix::new(seed, index);
+    stop()?;
+    // A thread that sleeps is woken by a value that it has not seen, and finds that it shall not run.
+    let sleep_ms = LONG_MS + 2 * index;
+    write("sleep_millisecs", sleep_ms + 1)?;
+    let mut settings = Preset::Linux6.settings();
+    for (knob, key, value) in &mix.sets {
+        write(knob, value)?;
+        settings::set(&mut settings, &settings::rows(), key, value).map_err(ImageError)?;
+    }
+    let start = Counters {
+        pages_skipped: number("pages_skipped")? as u64,
+        pages_scanned: number("pages_scanned")? as u64,
+        ..Counters::default()
+    };
+    let first = mix.start();
+    let ranges = mix.processes.iter().map(|(pages, _)| pages.clone());
+    let holders = ranges.map(|pages| Holder::new(pages, &first));
+    let mut holders = holders.collect::<Result<Vec<Holder>>>()?;
+    let knobs = Knobs::of(&settings);
+    let search = Software::new(knobs.checksum);
+    let mut model = Ksm::new(Memory::new(first), search, knobs, mix.pages);
+    (0..mix.pages as Page).for_each(|page| model.map(page));
+    let cpu = thread_ns();
+    let (mut values, mut wrong) = (0, Vec::new());
+    for pass in 1..=mix.passes {
+        holders = change(&mut mix, pass, holders, &mut model)?;
+        if !one_pass(pass, sleep_ms, tell)? {
+            return Ok(None);
+        }
+        model.pass(&mut |_| true);
+        let of_kernel = json!({
+            "counters": counters(&start, &holders)?,
+            "frames": frames(&holders)?,
+        });
+        let of_model = json!({"counters": model.counters(), "frames": model.frames()});
+        values += 12;
+        if of_kernel != of_model {
+            wrong.push(json!({
+                "mix": index, "pass": pass, "kernel": of_kernel, "model": of_model,
+            }));
+        }
+    }
+    let cpu = thread_ns().zip(cpu);
+    let cpu = cpu.map(|(after, before)| after.saturating_sub(before));
+    let scanned = model.counters().pages_scanned;
+    let a_page = |ns: u64| ns as f64 / scanned.max(1) as f64;
+    let row = json!({
+        "mix": index,
+        "pages": mix.pages,
+        "passes": mix.passes,
+        "processes": mix.processes.len(),
+        "exit_before_pass": mix.processes.iter().map(|(_, before)| before).collect::<Vec<_>>(),
+        "set": mix.sets.iter().map(|(_, key, value)| [*key, value]).collect::<Vec<_>>(),
+        "pages_scanned": scanned,
+        "ksmd_ns_a_page": cpu.map(a_page),
+        "model_ns_a_page": a_page(model.cpu_ns()),
+    });
+    stop()?;
+    Ok(Some(Compared { row, values, wrong }))
+}
+
 /// Drives the kernel and the model over `count` mixes. `None` if `tell` ended it.
 ///
 /// # Errors
@@ -434,94 +546,14 @@ pub fn validate(
     }
     write("pages_to_scan", 4_000_000_000u64)?;
     write("stable_node_chains_prune_millisecs", 0)?;
-    let (mut rows, mut values, mut wrong) = (Vec::new(), 0u64, Vec::new());
+    let (mut rows, mut values, mut wrong) = (Vec::new(), 0, Vec::new());
     for index in 0..count {
-        let mut tell = |_, _| tell(index, count);
-        let mut mix = RandomMix::new(seed, index);
-        write("run", 2)?;
-        write("run", 0)?;
-        // A thread that sleeps is woken by a value that it has not seen, and finds that it shall not run.
-        let sleep_ms = LONG_MS + 2 * index;
-        write("sleep_millisecs", sleep_ms + 1)?;
-        let mut settings = Preset::Linux6.settings();
-        for (knob, key, value) in &mix.sets {
-            write(knob, value)?;
-            settings::set(&mut settings, &settings::rows(), key, value).map_err(ImageError)?;
-        }
-        let start = Counters {
-            pages_skipped: number("pages_skipped")? as u64,
-            pages_scanned: number("pages_scanned")? as u64,
-            ..Counters::default()
+        let Some(compared) = compare(seed, index, &mut |_, _| tell(index, count))? else {
+            return Ok(None);
         };
-        let first = mix.start();
-        let ranges = mix.processes.iter().map(|(pages, _)| pages.clone());
-        let mut holders = ranges
-            .map(|pages| Holder::new(pages, &first))
-            .collect::<Result<Vec<Holder>>>()?;
-        let knobs = Knobs::of(&settings);
-        let search = Software::new(knobs.checksum);
-        let mut model = Ksm::new(Memory::new(first), search, knobs, mix.pages);
-        (0..mix.pages as Page).for_each(|page| model.map(page));
-        let cpu = thread_ns();
-        for pass in 1..=mix.passes {
-            let writes = if pass == 1 {
-                Vec::new()
-            } else {
-                mix.writes(&model.contents.own)
-            };
-            let exits = |holder: &Holder| {
-                let mut processes = mix.processes.iter();
-                processes.any(|(pages, before)| *before == Some(pass) && *pages == holder.pages)
-            };
-            let (gone, left): (Vec<Holder>, Vec<Holder>) = holders.into_iter().partition(exits);
-            holders = left;
-            let gone = gone.into_iter().map(|holder| holder.pages.clone());
-            let gone: Vec<Range<Page>> = gone.collect();
-            for (page, bytes) in writes {
-                let holder = holders
-                    .iter_mut()
-                    .find(|holder| holder.pages.contains(&page));
-                if let Some(holder) = holder {
-                    holder.write(page, &bytes)?;
-                    model.write(page);
-                    model.contents.own[page as usize] = bytes;
-                }
-            }
-            holders.iter_mut().try_for_each(Holder::flush)?;
-            model.exit(&gone);
-            if !one_pass(pass, sleep_ms, &mut tell)? {
-                return Ok(None);
-            }
-            model.pass(&mut |_| true);
-            let of_kernel = json!({
-                "counters": counters(&start, &holders)?,
-                "frames": frames(&holders)?,
-            });
-            let of_model = json!({"counters": model.counters(), "frames": model.frames()});
-            values += 12;
-            if of_kernel != of_model {
-                wrong.push(json!({
-                    "mix": index, "pass": pass, "kernel": of_kernel, "model": of_model,
-                }));
-            }
-        }
-        let cpu = thread_ns()
-            .zip(cpu)
-            .map(|(after, before)| after.saturating_sub(before));
-        let scanned = model.counters().pages_scanned;
-        rows.push(json!({
-            "mix": index,
-            "pages": mix.pages,
-            "passes": mix.passes,
-            "processes": mix.processes.len(),
-            "exit_before_pass": mix.processes.iter().map(|(_, before)| before).collect::<Vec<_>>(),
-            "set": mix.sets.iter().map(|(_, key, value)| [*key, value]).collect::<Vec<_>>(),
-            "pages_scanned": scanned,
-            "ksmd_ns_a_page": cpu.map(|ns| ns as f64 / scanned.max(1) as f64),
-            "model_ns_a_page": model.cpu_ns() as f64 / scanned.max(1) as f64,
-        }));
-        write("run", 2)?;
-        write("run", 0)?;
+        rows.push(compared.row);
+        values += compared.values;
+        wrong.extend(compared.wrong);
     }
     Ok(Some(json!({
         "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),

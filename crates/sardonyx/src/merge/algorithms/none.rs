@@ -1,0 +1,12 @@
+//! Nothing merges: what the others are held against.
+
+use super::Algorithm;
+
+pub(super) static ALGORITHM: Algorithm = Algorithm {
+    name: "none",
+    line: "nothing merges",
+    source: "the simulator",
+    keys: Vec::new,
+    timed_keys: Vec::new,
+    merges: None,
+};
