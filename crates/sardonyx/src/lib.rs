@@ -22,7 +22,6 @@ pub mod memory;
 pub mod merge;
 pub mod names;
 pub mod plan;
-pub mod planted;
 pub mod settings;
 pub mod stats;
 pub use sardonyx_trace as trace;

@@ -2,7 +2,6 @@
 //! says otherwise. It holds the real bytes that the controller's SRAM would; what a line means is its
 //! owner's. Left out: any persistence but the write-back.
 
-use crate::planted::{Fault, planted};
 use sardonyx_prefetch::prefetch;
 
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
@@ -183,18 +182,6 @@ impl MetadataCache {
         if self.dirty[slot] != 0 {
             plan.exercise(Mechanism::MetadataEviction);
         }
-        let counters = self.queue == Queue::Counter;
-        if planted(Fault::EvictedCounterDropped) && counters
-            || planted(Fault::EvictedMappingDropped) && !counters
-        {
-            self.dirty[slot] = 0;
-        }
-        if planted(Fault::EvictionOneWord) {
-            self.dirty[slot] &= self.dirty[slot].wrapping_neg();
-        }
-        if planted(Fault::EvictionUnripe) {
-            self.times[slot].ripe = self.times[slot].fetched;
-        }
         self.write_back(slot, Step::PAST, plan);
         let read = plan.read(place, look);
         self.tags[slot] = place.0 + 1;
@@ -243,9 +230,6 @@ impl MetadataCache {
         line[from..from + bytes.len()].copy_from_slice(bytes);
         let words = (from / 8..=(from + bytes.len() - 1) / 8).fold(0, |all, word| all | 1 << word);
         self.dirty[cached.slot] |= words;
-        if planted(Fault::SecondWordForgotten) {
-            self.dirty[cached.slot] &= !words | 1 << (from / 8);
-        }
         let times = &mut self.times[cached.slot];
         times.ripe = plan.both(times.ripe, ripe);
         let place = Place(self.tags[cached.slot] - 1);
@@ -296,7 +280,6 @@ impl MetadataCache {
                 plan.exercise(Mechanism::MetadataWriteBack);
                 self.write_back(slot, after, plan)
             }
-            None if planted(Fault::PersistIgnoresFlight) => Stored::at(after),
             None => {
                 let under_way = plan.under_way(place);
                 under_way.and(Stored::at(after), plan)

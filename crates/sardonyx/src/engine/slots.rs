@@ -4,7 +4,6 @@
 //! What can be merged may later need a slot, never the other way round: so a group waits in the queues of
 //! all its members.
 
-use crate::planted::{Fault, planted};
 use std::collections::VecDeque;
 
 use smallvec::SmallVec;
@@ -222,8 +221,7 @@ impl Engine {
 
     /// Accepts each member, all at one instant.
     fn accept_group(&mut self, group: u32, accept: impl Fn(&mut Engine, Step)) {
-        let whole = !planted(Fault::GroupTakenApart);
-        let told = whole && self.plan.observers.closely();
+        let told = self.plan.observers.closely();
         if told {
             self.plan.observers.tell(|one| one.open_group());
         }
@@ -294,13 +292,8 @@ impl Engine {
         let new = *self.plan.contents.overlay.payload(from);
         let kept = self.plan.contents.overlay.payload_mut(to);
         kept.line = merged(kept.line, &new.line, new.words);
-        if !planted(Fault::MergeLosesWords) {
-            kept.words |= new.words;
-        }
-        kept.sideband = match planted(Fault::SidebandLostOnMerge) {
-            true => kept.sideband.or(new.sideband),
-            false => new.sideband.or(kept.sideband),
-        };
+        kept.words |= new.words;
+        kept.sideband = new.sideband.or(kept.sideband);
         let flight = self.plan.contents.overlay.get_mut(Place(record.place));
         let flight = flight.expect("its write is in flight");
         if flight.payload == from {

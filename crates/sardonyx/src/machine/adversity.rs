@@ -7,7 +7,6 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Batch, OpSource, RunError};
 use crate::line::Lines;
-use crate::planted::{Fault, planted};
 use crate::units::Time;
 
 /// Operations between two evictions, in the mean.
@@ -33,11 +32,10 @@ impl Adversity {
     pub fn new(seed: u64) -> Adversity {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut one_of_three = || random.next_u32() as usize % 3;
-        let roomy = planted(Fault::NoEvictions) || planted(Fault::Obliging);
         Adversity {
             evict_one_in: EVICT_ONE_IN[one_of_three()],
             longest_pause: LONGEST_PAUSE[one_of_three()],
-            cached_lines: CACHED_LINES[one_of_three()] << if roomy { 8 } else { 0 },
+            cached_lines: CACHED_LINES[one_of_three()],
             random,
         }
     }
@@ -48,8 +46,7 @@ impl Adversity {
             true => EVICT_MARKED_ONE_IN.min(self.evict_one_in),
             false => self.evict_one_in,
         };
-        let none = planted(Fault::NoEvictions) || planted(Fault::Obliging);
-        self.random.next_u32().is_multiple_of(one_in) && !none
+        self.random.next_u32().is_multiple_of(one_in)
     }
 
     /// A number below `end`.
@@ -86,9 +83,6 @@ impl OpSource for Pausing<'_> {
     fn refill(&mut self, now: Time, batch: &mut Batch) -> Result<bool, RunError> {
         let more = self.source.refill(now, batch)?;
         for op in batch.ops_mut() {
-            if planted(Fault::NoDelays) || planted(Fault::Obliging) {
-                continue;
-            }
             op.gap += self.random.next_u32() % self.longest;
         }
         Ok(more)

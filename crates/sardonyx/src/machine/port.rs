@@ -2,7 +2,6 @@
 //! Requests are handled when their operation executes, in the order of operations; what memory does not take
 //! at once waits in one line, and until that is empty no operation that needs memory goes on.
 
-use crate::planted::{Fault, planted};
 use std::collections::VecDeque;
 
 use super::untimed::noise;
@@ -251,11 +250,7 @@ impl Port {
         let writing = writing.filter(|write| write.line == Some(line));
         let victims = self.victims.iter_mut();
         let victims = victims.filter(|victim| victim.written.line == line);
-        let victims = victims.filter(|_| !planted(Fault::WriteBackIgnoresVictims));
         let mut joined = 0;
-        if planted(Fault::WriteBackIgnoresFlight) {
-            return joined;
-        }
         for cores in writing
             .map(|write| &mut write.cores)
             .chain(victims.map(|victim| &mut victim.waiting))
@@ -283,18 +278,14 @@ impl Port {
     /// `core` begins transaction `number` of the hardware's.
     pub fn tx_begin(&mut self, core: usize, number: u64, arrival: Time) {
         self.logging |= 1 << core;
-        if !planted(Fault::LogBitsKept) {
-            self.caches.clear_logged(core);
-        }
+        self.caches.clear_logged(core);
         self.memory.begin(core as u32, number, arrival);
     }
 
     /// `core` ends it, and will be told when that is accepted.
     pub fn tx_end(&mut self, core: usize, arrival: Time) {
         self.logging &= !(1 << core);
-        if !planted(Fault::LogBitsKept) {
-            self.caches.clear_logged(core);
-        }
+        self.caches.clear_logged(core);
         let index = self.new_write(Write {
             line: None,
             cores: 1 << core,
@@ -506,16 +497,10 @@ impl Port {
     }
 
     /// Sends a dirty line that had to leave the caches to memory, as soon as that takes it.
-    fn evict(&mut self, core: usize, mut written: WriteBack, arrival: Time) {
+    fn evict(&mut self, core: usize, written: WriteBack, arrival: Time) {
         self.exercise(Mechanism::DirtyEviction);
         if written.atomic {
             self.exercise(Mechanism::MarkedEviction);
-        }
-        if planted(Fault::EvictedMarkedDropped) && written.atomic {
-            return;
-        }
-        if planted(Fault::EvictedMarkLost) {
-            written.atomic = false;
         }
         self.victims.push_back(Victim {
             core,

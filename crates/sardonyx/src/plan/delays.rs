@@ -8,7 +8,6 @@ use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 
 use super::{Promise, Timer};
-use crate::planted::{Fault, planted};
 use crate::units::Time;
 
 /// One write in so many is held, by the seed.
@@ -39,7 +38,6 @@ impl Delays {
     /// How long the next write is held, if it is.
     pub fn draw(&mut self) -> Option<Time> {
         let held = self.random.next_u32().is_multiple_of(self.one_in);
-        let held = held && !planted(Fault::NoDelays) && !planted(Fault::Obliging);
         held.then(|| Time::from_ns(f64::from(self.random.next_u32() % self.longest_ns + 1)))
     }
 

@@ -17,7 +17,6 @@ pub mod steps;
 pub mod storey;
 pub mod untimed;
 
-use crate::planted::{Fault, planted};
 use std::ops::{Deref, DerefMut, Range};
 
 use smallvec::SmallVec;
@@ -255,12 +254,6 @@ impl Plan {
         let (writer, readers, newest) = (flight.writer, flight.readers, flight.payload);
         let value = match writer {
             Step::PAST => self.contents.image.read(place),
-            _ if planted(Fault::StaleForward) => self.contents.image.read(place),
-            _ if planted(Fault::ForwardOwnWordsOnly) => {
-                let (newest, old) = (self.contents.overlay.payload(newest), &self.contents.image);
-                let old = old.read(place).unwrap_or(ZERO_LINE);
-                Some(merged(old, &newest.line, newest.words))
-            }
             _ => Some(self.contents.overlay.payload(newest).line),
         };
         let order = match self.contents.forwarding {
@@ -400,10 +393,7 @@ impl Plan {
         let payload = self.contents.overlay.keep(Payload {
             line: *data.value,
             words,
-            sideband: match planted(Fault::SidebandOfOlder) {
-                true => older.flatten().or(sideband),
-                false => sideband.or(older.flatten()),
-            },
+            sideband: sideband.or(older.flatten()),
         });
         // Accepted in the order of handling, after the reads handled before: a write that holds a
         // slot waits for nothing that might need one.
@@ -428,7 +418,6 @@ impl Plan {
         record.sequence = before.0;
         let before_done = match before {
             Step::PAST => Step::PAST,
-            _ if planted(Fault::ArrayOutOfOrder) => Step::PAST,
             writer => Step(writer.0 + 1),
         };
         let after = [Step::PAST, Step::PAST, before_done];

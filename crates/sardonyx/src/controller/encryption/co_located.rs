@@ -14,7 +14,6 @@ use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::planted::{Fault, planted};
 use crate::settings::Settings;
 use crate::stats::Cause;
 
@@ -139,10 +138,7 @@ impl Layer for CoLocated {
             at: a, data, gate, ..
         } = write;
         self.counted += u64::from(plan.peek_sideband(a).is_none());
-        let mut next = self.global.next(&mut plan.because(Cause::Counter));
-        if planted(Fault::CounterKeptInFlight) && plan.under_way(a) != Stored::at(Step::PAST) {
-            next.value = plan.peek_sideband(a).map_or(next.value, u64::from_le_bytes);
-        }
+        let next = self.global.next(&mut plan.because(Cause::Counter));
         if let Some(cache) = &mut self.cache {
             let look = plan.because(Cause::Counter).unit(Unit::Counters, data.at);
             cache.insert(a, look);

@@ -13,7 +13,6 @@ use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::planted::{Fault, planted};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
@@ -262,7 +261,6 @@ impl CounterMode {
     /// When a counter just changed may leave the chip: after its data, or whenever it likes.
     fn ripe(&self, stored: Stored, known: Step) -> Step {
         let waits = self.siblings == Siblings::Accepted && self.atomicity != Atomicity::Never;
-        let waits = waits && !planted(Fault::CounterBeforeData);
         if waits { stored.accepted } else { known }
     }
 
@@ -324,10 +322,7 @@ impl Layer for CounterMode {
         let cached = self
             .cache
             .get(place, after, &mut plan.because(Cause::Counter));
-        let mut counter = self.counter(self.cache.line(cached), a, plan);
-        if planted(Fault::StaleCounterRead) {
-            counter = self.counter(&plan.peek(place).unwrap_or(ZERO_LINE), a, plan);
-        }
+        let counter = self.counter(self.cache.line(cached), a, plan);
         let Some(line) = stored.value.filter(|_| counter != 0) else {
             return At::new(None, plan.both(stored.at, cached.at));
         };
@@ -342,11 +337,9 @@ impl Layer for CounterMode {
             data,
             gate,
             order,
-            class,
             ..
         } = write;
         let place = self.counter_line(a);
-        let in_flight = plan.under_way(place) != Stored::at(Step::PAST);
         let cached = self
             .cache
             .get(place, data.at, &mut plan.because(Cause::Counter));
@@ -375,9 +368,7 @@ impl Layer for CounterMode {
         let (from, drained) = (word * 8, stored.accepted);
         self.cache
             .set_bytes_drained(cached, from, &bytes, ripe, drained, &mut plan);
-        let unpaired = planted(Fault::LogsNotPaired) && class == Class::Log
-            || planted(Fault::PairSkippedInFlight) && in_flight;
-        if !self.is_paired(order) || unpaired {
+        if !self.is_paired(order) {
             plan.sealed(stored, a, counter, None);
             return stored;
         }
@@ -387,14 +378,7 @@ impl Layer for CounterMode {
         };
         let line = At::new(self.cache.line(cached), cached.at);
         let paired = plan.write_words(place, line, words, None, gate, Queue::Counter);
-        let forgotten = planted(Fault::SiblingsForgotten)
-            || planted(Fault::SiblingsForgottenInFlight) && in_flight;
-        self.cache
-            .clean(cached, if forgotten { 0xff } else { words });
-        if planted(Fault::PairNotGrouped) || planted(Fault::PairNotGroupedOnMiss) && !cached.hit {
-            plan.sealed(stored, a, counter, None);
-            return stored;
-        }
+        self.cache.clean(cached, words);
         plan.group(&[stored, paired]);
         plan.sealed(stored, a, counter, Some(paired));
         Stored {
@@ -417,13 +401,8 @@ impl Layer for CounterMode {
             return Stored::at(after);
         }
         let place = self.counter_line(a);
-        let stored = self
-            .cache
-            .persist(place, after, &mut plan.because(Cause::Counter));
-        if planted(Fault::CounterWriteBackNotAwaited) {
-            return Stored::at(after);
-        }
-        stored
+        self.cache
+            .persist(place, after, &mut plan.because(Cause::Counter))
     }
 
     fn hint(&self, a: Place, plan: &Plan) {

@@ -7,7 +7,6 @@ use crate::line::ZERO_LINE;
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Queue, Step};
-use crate::planted::{Fault, planted};
 use crate::settings::{Settings, keys, words};
 
 /// How the global counter survives a power cut, which SCA does not say.
@@ -79,22 +78,14 @@ impl GlobalCounter {
         if self.value + self.stride / 2 >= self.marks[1].limit {
             let limit = self.value + self.stride;
             let mut line = ZERO_LINE;
-            let low = if planted(Fault::MarkTooLow) {
-                self.stride / 2
-            } else {
-                0
-            };
-            line[..8].copy_from_slice(&(limit - low).to_le_bytes());
+            line[..8].copy_from_slice(&limit.to_le_bytes());
             let (place, data) = (self.region.line(0), At::past(&line));
             plan.exercise(Mechanism::CounterMark);
             let mark = plan.write_words(place, data, 1, None, Step::PAST, Queue::Counter);
             let written = mark.accepted;
             self.marks = [self.marks[1], Mark { limit, written }];
         }
-        if planted(Fault::MarkNotAwaited) {
-            return At::past(self.value);
-        }
-        let older = self.value <= self.marks[0].limit || planted(Fault::MarkBeforeAwaited);
+        let older = self.value <= self.marks[0].limit;
         At::new(self.value, self.marks[usize::from(!older)].written)
     }
 
@@ -107,15 +98,7 @@ impl GlobalCounter {
                 u64::from_le_bytes(mark[..8].try_into().expect("8 bytes"))
             }
         };
-        if planted(Fault::MarkRecoveredLow) {
-            self.value = self.value.saturating_sub(self.stride);
-        }
-        let renewed = if planted(Fault::MarkNotRenewed) {
-            self.stride
-        } else {
-            0
-        };
-        self.marks = [Mark::past(self.value + renewed); 2];
+        self.marks = [Mark::past(self.value); 2];
     }
 }
 

@@ -2,7 +2,6 @@
 //! Source: SCA (HPCA 2018) Eq. 1-3, NIST SP 800-38A for the mode.
 //! Left out: where counters come from and when they persist.
 
-use crate::planted::{Fault, planted};
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
@@ -40,16 +39,7 @@ impl Pads {
     }
 
     /// `line` under the pad of (`a`, `counter`), or from under it.
-    pub fn crypt(&self, mut a: Place, mut counter: u64, line: &Line) -> Line {
-        if planted(Fault::PadConstant) || planted(Fault::PadWithoutPlace) {
-            a = Place(0);
-        }
-        if planted(Fault::PadConstant) || planted(Fault::PadWithoutCounter) {
-            counter = 1;
-        }
-        if planted(Fault::PadCounterTruncated) {
-            counter &= 0xff;
-        }
+    pub fn crypt(&self, a: Place, counter: u64, line: &Line) -> Line {
         crypt(&self.cipher, initial_value(a, counter), line)
     }
 }
@@ -66,15 +56,10 @@ fn initial_value(a: Place, counter: u64) -> [u8; 16] {
 /// AES-CTR of four blocks whose counter block's last two bits start at zero or do not carry out.
 fn crypt(cipher: &Aes128, iv: [u8; 16], line: &Line) -> Line {
     let mut blocks = [Array::from(iv); 4];
-    for (mut number, block) in blocks.iter_mut().enumerate() {
-        if planted(Fault::PadBlocksAlike) {
-            number = 0;
-        }
+    for (number, block) in blocks.iter_mut().enumerate() {
         *block = Array::from((u128::from_be_bytes(iv) + number as u128).to_be_bytes());
     }
-    if !planted(Fault::PadWithoutKey) {
-        cipher.encrypt_blocks(&mut blocks);
-    }
+    cipher.encrypt_blocks(&mut blocks);
     let mut out = *line;
     for (bytes, pad) in out.as_chunks_mut::<16>().0.iter_mut().zip(&blocks) {
         let pad = u128::from_ne_bytes((*pad).into());

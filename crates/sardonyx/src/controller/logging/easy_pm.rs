@@ -15,7 +15,6 @@ use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::planted::{Fault, planted};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
@@ -191,14 +190,9 @@ impl Sealing for Chained {
     }
 
     fn open(&mut self, spot: Spot, plan: &mut Plan) {
-        if !planted(Fault::LogVectorReused) {
-            self.nonce += 1;
-        }
+        self.nonce += 1;
         let vector = |chain| self.feedback.initial_vector(self.nonce, chain);
-        let (headers, data) = match planted(Fault::LogOneVector) {
-            true => (vector(0), vector(0)),
-            false => (vector(0), vector(1)),
-        };
+        let (headers, data) = (vector(0), vector(1));
         let mut line = ZERO_LINE;
         let words = line.as_chunks_mut::<8>().0;
         words[NONCE] = self.nonce.to_le_bytes();
@@ -247,15 +241,8 @@ impl Sealing for Chained {
             return stored;
         }
         let mut line = ZERO_LINE;
-        let count = match planted(Fault::LogHeadersStale) {
-            true => spot.record,
-            false => spot.record + 1,
-        };
-        line[VALID * 8..][..8].copy_from_slice(&count.to_le_bytes());
-        let after = match planted(Fault::LogValidEarly) {
-            true => Step::PAST,
-            false => plan.both(stored.accepted, valid),
-        };
+        line[VALID * 8..][..8].copy_from_slice(&(spot.record + 1).to_le_bytes());
+        let after = plan.both(stored.accepted, valid);
         let counted = plan.write_words(
             self.bucket(spot.bucket),
             At::past(&line),
@@ -316,9 +303,7 @@ impl Sealing for Chained {
             u64::from_le_bytes(line.as_chunks().0[NONCE])
         };
         let greatest = (0..self.buckets as u16).map(nonce).max();
-        if !planted(Fault::LogVectorsOfLifeReused) {
-            self.nonce = greatest.unwrap_or(0);
-        }
+        self.nonce = greatest.unwrap_or(0);
     }
 
     fn register_bytes(&self) -> u64 {

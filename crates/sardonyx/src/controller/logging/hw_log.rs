@@ -10,7 +10,6 @@ use crate::controller::{Class, Persist, Top, Write};
 use crate::line::{Line, Logical, ZERO_LINE};
 use crate::medium::layout::Layout;
 use crate::plan::{At, Plan, Step, Stored};
-use crate::planted::{Fault, planted};
 use crate::settings::Settings;
 
 const RECORD_LINES: u64 = 1 + PER_RECORD as u64;
@@ -106,10 +105,7 @@ impl ByCounters {
         let write = Write {
             gate: spot.gate,
             class: Class::Log,
-            order: match planted(Fault::LogCountersLeft) {
-                true => Persist::Relaxed,
-                false => self.order,
-            },
+            order: self.order,
             core: spot.core,
             transaction: spot.transaction,
             ..Write::new(self.line(spot.bucket, spot.record, index), data)

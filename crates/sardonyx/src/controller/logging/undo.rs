@@ -21,7 +21,6 @@ use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::mapping;
 use crate::plan::{At, Plan, Step, Stored, Timer};
-use crate::planted::{Fault, planted};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 use crate::units::Time;
@@ -244,9 +243,8 @@ impl Slot {
     fn dumped(&self, counts: bool) -> Line {
         let mut line = ZERO_LINE;
         line[..8].copy_from_slice(&self.transaction.to_le_bytes());
-        let stale = u64::from(planted(Fault::LogHeadersStale));
         if counts {
-            line[8..16].copy_from_slice(&(self.headers - stale).to_le_bytes());
+            line[8..16].copy_from_slice(&self.headers.to_le_bytes());
         }
         line[16..24].copy_from_slice(&(self.buckets.len() as u64).to_le_bytes());
         for (bytes, bucket) in line[24..].chunks_mut(2).zip(&self.buckets) {
@@ -406,9 +404,7 @@ impl<S: Sealing> UndoLog<S> {
             *bytes = line.0.to_le_bytes();
         }
         header[PER_RECORD * 8..].copy_from_slice(&(open.lines.len() as u64).to_le_bytes());
-        if !planted(Fault::LogHeaderEarly) {
-            spot.gate = plan.both(spot.gate, open.accepted);
-        }
+        spot.gate = plan.both(spot.gate, open.accepted);
         let valid = self.slots[slot].durable;
         let (data, from) = (At::past(&header), plan.upcoming());
         let mut log = plan.because(Cause::Log);
@@ -420,10 +416,7 @@ impl<S: Sealing> UndoLog<S> {
         this.headers += 1;
         let accepted = plan.both(this.durable, stored.accepted);
         let place = self.registers.line(slot as u64);
-        let durable = match planted(Fault::LogRegistersNotDumped) {
-            true => accepted,
-            false => plan.registers(place, &this.dumped(counts), accepted, &open.lines),
-        };
+        let durable = plan.registers(place, &this.dumped(counts), accepted, &open.lines);
         this.durable = durable;
         for line in &open.lines {
             self.locks.insert(*line, Lock::Closed(durable));
@@ -438,9 +431,6 @@ impl<S: Sealing> UndoLog<S> {
     fn entries(&mut self, found: &Found, plan: &mut Plan) -> Vec<Entry> {
         let mut entries = Vec::new();
         for (index, bucket) in found.buckets.iter().enumerate() {
-            if planted(Fault::LogBucketForgotten) && index == 0 && found.buckets.len() > 1 {
-                continue;
-            }
             let is_last = index + 1 == found.buckets.len();
             let headers = if is_last { found.headers } else { self.records };
             let read = (self.sealing).read(*bucket, headers, &mut self.below, plan);
@@ -467,11 +457,8 @@ impl<S: Sealing> Storey for UndoLog<S> {
                 continue;
             };
             let mut accepted = Step::PAST;
-            let mut entries = self.entries(&found, &mut plan);
-            if !planted(Fault::LogOldestFirst) {
-                entries.reverse();
-            }
-            for Entry { line, old } in entries {
+            let entries = self.entries(&found, &mut plan);
+            for Entry { line, old } in entries.into_iter().rev() {
                 plan.handled(line, &old.value, Class::Data, Persist::CounterAtomic);
                 let write = Write {
                     order: Persist::CounterAtomic,
@@ -480,9 +467,6 @@ impl<S: Sealing> Storey for UndoLog<S> {
                 let stored = self.below.write(write, &mut plan);
                 accepted = plan.both(accepted, stored.accepted);
                 restored.push(line);
-            }
-            if planted(Fault::LogClearedEarly) {
-                accepted = Step::PAST;
             }
             let stored = plan.write(place, At::past(&ZERO_LINE), accepted);
             cleared = plan.both(cleared, stored.accepted);
@@ -548,7 +532,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
         self.close(slot, plan);
         let this = std::mem::take(&mut self.slots[slot]);
         let mut done = this.durable;
-        if !this.buckets.is_empty() && !planted(Fault::LogNotTruncated) {
+        if !this.buckets.is_empty() {
             let place = self.registers.line(slot as u64);
             done = plan.registers(place, &ZERO_LINE, done, &this.logged);
         }
@@ -571,11 +555,6 @@ impl<S: Sealing> Storey for UndoLog<S> {
         if open.number == number && !open.lines.is_empty() {
             self.counts.timed_out += 1;
             plan.exercise(Mechanism::TimedOutRecord);
-            if planted(Fault::LogTimeoutLost) {
-                for line in std::mem::take(&mut self.slots[slot].open).lines {
-                    self.locks.remove(&line);
-                }
-            }
             self.close(slot, plan);
         }
         true
@@ -609,17 +588,13 @@ impl<S: Sealing> Layer for UndoLog<S> {
     }
 
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
-        if let Some(Lock::Open(slot)) = self.locks.get(&write.at).copied()
-            && !planted(Fault::LogNotForced)
-        {
+        if let Some(Lock::Open(slot)) = self.locks.get(&write.at).copied() {
             self.counts.forced += 1;
             plan.exercise(Mechanism::ForcedRecord);
             self.close(slot, plan);
         }
         let gate = match self.locks.get(&write.at) {
-            Some(Lock::Closed(durable)) if !planted(Fault::LogLockEarly) => {
-                plan.both(write.gate, *durable)
-            }
+            Some(Lock::Closed(durable)) => plan.both(write.gate, *durable),
             _ => write.gate,
         };
         self.below.write(Write { gate, ..write }, plan)

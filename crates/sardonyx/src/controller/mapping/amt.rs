@@ -10,7 +10,6 @@ use crate::controller::{Class, Encryption, Persist};
 use crate::line::{Line, Logical, Place, SPAN, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Step, Stored};
-use crate::planted::{Fault, planted};
 use crate::stats::Cause;
 
 /// Bytes of a place: ESD's `Addr_base` and `Addr_offsets` (Sec. III-B).
@@ -217,9 +216,6 @@ impl Amt {
         let first = line.0 - line.0 % SPAN;
         let (mut stored, mut tables, mut spans) = (Stored::at(after), Vec::new(), Vec::new());
         for line in first..first + SPAN {
-            if planted(Fault::SpanOneTable) && self.spot(line).0 != self.spot(first).0 {
-                break;
-            }
             let (table, from) = self.spot(line.min(self.places - 1));
             let cached = match tables.iter().find(|(known, _)| *known == table) {
                 Some((_, cached)) => *cached,
@@ -232,10 +228,7 @@ impl Amt {
                     cached
                 }
             };
-            let mut place = self.entry(self.cache.line(cached), from);
-            if planted(Fault::SpanCountersOfHome) {
-                place = Some(Place(line));
-            }
+            let place = self.entry(self.cache.line(cached), from);
             if let Some(place) = place.filter(|place| !spans.contains(&(place.0 / SPAN))) {
                 spans.push(place.0 / SPAN);
                 let kept = below.persist_metadata(place, cached.at, plan);
@@ -265,7 +258,7 @@ impl Amt {
         for place in plan.written(&self.region) {
             let index = place.0 - self.region.first.0;
             let line = plan.scan(place).unwrap_or(ZERO_LINE);
-            for number in 0..self.per_line - u64::from(planted(Fault::RecoveryForgetsEntry)) {
+            for number in 0..self.per_line {
                 if let Some(place) = self.entry(&line, number as usize * self.entry_bytes) {
                     self.mapped += 1;
                     each(Logical(index * self.per_line + number), place);

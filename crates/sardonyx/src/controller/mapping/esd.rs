@@ -24,7 +24,6 @@ use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::planted::{Fault, planted};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
@@ -263,16 +262,7 @@ impl Esd {
                 let after = plan.both(known, hit.at);
                 let stored = self.below.read(hit.place, Class::Data, after, &mut plan);
                 known = plan.unit(Unit::Compare, stored.at);
-                let mut same = stored.value.as_ref() == Some(data.value);
-                if planted(Fault::EsdComparisonSkipped) {
-                    same = true;
-                }
-                if planted(Fault::EsdComparesHalf) {
-                    same = stored
-                        .value
-                        .is_some_and(|line| line[..32] == data.value[..32]);
-                }
-                if same {
+                if stored.value.as_ref() == Some(data.value) {
                     self.efit.refer(hit);
                     self.counts.duplicates += 1;
                     plan.exercise(Mechanism::Duplicate);
@@ -349,10 +339,8 @@ impl Esd {
             return; // the place stays used
         };
         self.amt.set_count(count, less, unmapped, plan);
-        if less.byte() == u8::from(planted(Fault::SharedFreedEarly)) {
-            if !planted(Fault::EfitKeepsFreed) {
-                self.efit.forget(place);
-            }
+        if less == References::NONE {
+            self.efit.forget(place);
             self.places.free(place, unmapped, plan);
         } else {
             self.places.let_go(place, unmapped, plan);
@@ -384,7 +372,7 @@ impl Storey for Esd {
             places.take(place);
             *lines_at.at(place.0) += 1;
         });
-        if self.reclaim == Reclaim::Counted && !planted(Fault::CountsTrusted) {
+        if self.reclaim == Reclaim::Counted {
             self.amt.recount(&self.lines_at, plan);
         }
     }
@@ -434,10 +422,6 @@ impl Layer for Esd {
             // The demand moves to the mapping.
             let ripe = plan.both(decided, write.gate);
             let when = When { decided, ripe };
-            let mapping = match planted(Fault::DuplicateNotPersisted) {
-                true => Persist::Relaxed,
-                false => mapping,
-            };
             return self.remap(entry, place, false, when, mapping, plan);
         }
         let home = Place(line.0);
@@ -450,13 +434,10 @@ impl Layer for Esd {
             entry.cached = self.amt.cache.revisit(table, decided, &mut plan);
             entry.place = None;
         }
-        let (place, mut unmapped) = free.unwrap_or_else(|| {
+        let (place, unmapped) = free.unwrap_or_else(|| {
             plan.fail(Exhausted::medium_full(self.remedy()));
             (home, Step::PAST)
         });
-        if planted(Fault::PlaceNotAwaited) {
-            unmapped = Step::PAST;
-        }
         let gate = plan.both(write.gate, unmapped);
         let below = Write {
             data: At::new(data.value, decided),
@@ -470,10 +451,7 @@ impl Layer for Esd {
             Found::New(check) => self.efit.insert(check, place, decided),
             Found::Instead(hit) => self.efit.replace(hit, place, decided),
         }
-        let ripe = match planted(Fault::MappingBeforeLine) {
-            true => decided,
-            false => kept.accepted,
-        };
+        let ripe = kept.accepted;
         let when = When { decided, ripe };
         let mapped = self.remap(entry, place, true, when, mapping, plan);
         Stored {

@@ -22,7 +22,6 @@ use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Step, Stored};
-use crate::planted::{Fault, planted};
 use crate::settings::{AnyKey, Settings, keys};
 use crate::stats::Cause;
 
@@ -181,7 +180,7 @@ impl<F: Fingerprint> FullDedup<F> {
             if !self.fingerprint.may_share(&found) {
                 continue;
             }
-            if self.fingerprint.compares() && !planted(Fault::FullComparisonSkipped) {
+            if self.fingerprint.compares() {
                 let mut plan = plan.because(Cause::Compare);
                 let stored = self
                     .below
@@ -266,9 +265,6 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
             (digest, known) = (Some(fingerprint), found.at);
             self.fingerprint.learn(ahead, found.value.is_some());
             if let Some(found) = found.value {
-                if ahead && planted(Fault::WastedEncryptionWritten) {
-                    self.below.write(write.to(Place(line.0)), plan);
-                }
                 if ahead {
                     self.below.discard_encryption(Place(line.0), data.at, plan);
                 }

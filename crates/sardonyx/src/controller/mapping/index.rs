@@ -10,7 +10,6 @@ use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step};
-use crate::planted::{Fault, planted};
 use crate::settings::{CacheKey, Settings};
 use crate::stats::Cause;
 
@@ -166,10 +165,7 @@ impl Index {
 
     /// One more line refers to the place of a match just given; a full count stays.
     pub fn refer(&mut self, found: &Match, ripe: Step, plan: &mut Plan) -> References {
-        let mut count = found.count.one_more();
-        if planted(Fault::IndexCountWraps) && count.is_full() {
-            count = References::ONE;
-        }
+        let count = found.count.one_more();
         if count != found.count {
             let mut plan = plan.because(Cause::Reclaim);
             let at = self.count(found.slot);
@@ -226,17 +222,12 @@ impl Index {
             .cache
             .revisit(self.region.line(bucket), when.decided, &mut plan);
         let (line, ripe) = (*self.cache.line(cached), when.ripe);
-        let Some(mut slot) = self.slot_of(&line, place) else {
+        let Some(slot) = self.slot_of(&line, place) else {
             // Its count was full, and its entry has moved to a fresh copy; or a power cut took it.
             let may_be = self.moves || self.recovered;
             assert!(may_be, "the inverse table knows where the entry lies");
             return false;
         };
-        if planted(Fault::UnreferFirstSlot) {
-            slot = (0..slot)
-                .find(|s| line[self.count(*s)] != 0)
-                .unwrap_or(slot);
-        }
         match self.references(&line, slot).one_less() {
             Left::Unknown => return false,
             Left::Some(References::NONE) | Left::Nobody => {}

@@ -2,7 +2,6 @@
 //! decides is keys (*assumed*); the allocator's knowledge is on chip.
 //! Left out: why a place is free; the mapping's counts say.
 
-use crate::planted::{Fault, planted};
 use std::collections::{BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
@@ -185,7 +184,7 @@ impl Allocator {
     fn another(&mut self, home: Place) -> Option<Place> {
         while let Some(place) = self.freed.take(home) {
             self.queued.put(place, false);
-            if !self.used.has(place) || planted(Fault::FreedGivenTwice) {
+            if !self.used.has(place) {
                 return Some(place);
             }
         }
@@ -225,7 +224,6 @@ impl Allocator {
             return;
         }
         let all = match self.unmapped.get(&place.0) {
-            Some(_) if planted(Fault::LetGoForgotten) => unmapped,
             Some(earlier) => plan.both(*earlier, unmapped),
             None => unmapped,
         };

@@ -14,7 +14,6 @@ use crate::line::{Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
-use crate::planted::{Fault, planted};
 use crate::settings::{CacheKey, Settings};
 use crate::stats::Cause;
 
@@ -99,10 +98,7 @@ impl Tables {
     fn leave(&mut self, entry: &Entry, when: When, plan: &mut Plan) -> Step {
         let order = self.demand(Persist::Relaxed);
         let mapped = Stored::at(when.ripe);
-        let mut ripe = self.amt.persist(entry.line, mapped, order, plan).accepted;
-        if planted(Fault::FreedBeforeMapped) {
-            ripe = when.decided;
-        }
+        let ripe = self.amt.persist(entry.line, mapped, order, plan).accepted;
         if let Some(old) = entry.place {
             self.unrefer(old, When { ripe, ..when }, plan);
         }

@@ -19,7 +19,6 @@ use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::planted::{Fault, planted};
 use crate::settings::{Settings, keys};
 use crate::stats::Cause;
 
@@ -168,10 +167,7 @@ impl Layer for ZeroLines {
             return kept;
         }
         let mut plan = plan.because(Cause::Mapping);
-        let mut ripe = plan.both(cached.at, kept.accepted);
-        if planted(Fault::ZeroBitBeforeLine) {
-            ripe = cached.at;
-        }
+        let ripe = plan.both(cached.at, kept.accepted);
         if is_zero != was_zero {
             let (byte, mask) = bit(line);
             let new = [self.cache.line(cached)[byte] ^ mask];
@@ -188,10 +184,7 @@ impl Layer for ZeroLines {
     fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
         let table = self.table_line(a);
         let mut mapping = plan.because(Cause::Mapping);
-        let bits = match planted(Fault::ZeroBitsNotWrittenBack) {
-            true => Stored::at(after),
-            false => self.cache.persist(table, after, &mut mapping),
-        };
+        let bits = self.cache.persist(table, after, &mut mapping);
         drop(mapping);
         let below = self.below.persist_metadata(Place(a.0), after, plan);
         bits.and(below, plan)

@@ -10,7 +10,6 @@ use super::software_undo::write_back_counters;
 use super::{Durability, Logged, Recovered, Transaction};
 use crate::line::LINE_BYTES;
 use crate::machine::pieces;
-use crate::planted::{self, planted};
 use crate::workload::{
     Bytes, COUNTER_SPAN, Fault, Mark, Numbers, PersistentMemory, Phase, Sharing,
 };
@@ -98,17 +97,10 @@ impl HardwareTransaction<'_> {
 impl Transaction for HardwareTransaction<'_> {
     fn commit(mut self: Box<Self>) {
         self.store(DONE, &self.number.to_le_bytes());
-        let early = planted(planted::Fault::LogTruncatedEarly);
-        if early {
-            self.mark(Phase::Committing);
-            self.memory.tx_end();
-        }
         self.flush_data();
         self.memory.fence();
-        if !early {
-            self.mark(Phase::Committing);
-            self.memory.tx_end();
-        }
+        self.mark(Phase::Committing);
+        self.memory.tx_end();
         self.memory.fence();
         self.mark(Phase::Committed);
     }

@@ -6,7 +6,6 @@
 //! shared, header and blocks each begin a line of counters, so one write-back serves seven entries. Stores are
 //! kept until commit, which then knows all lines to log. Fresh lines are logged like any other.
 
-use crate::planted::{self, planted};
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -182,31 +181,21 @@ impl Durability for SoftwareUndo {
             }
             homes.push(home);
         }
-        if planted(planted::Fault::UndoForgetsEntry) && homes.len() > 1 {
-            homes.pop();
-        }
         for (index, home) in homes.iter().enumerate() {
             let mut line = ZERO_LINE;
             memory.load(self.old_line(index as u64), &mut line);
             memory.store(*home, &line);
-            if !planted(planted::Fault::UndoNotFlushed) {
-                memory.flush(*home);
-            }
+            memory.flush(*home);
         }
-        if !planted(planted::Fault::UndoWithoutCounters) {
-            write_back_counters(memory, &homes, self.sharing.span());
-        }
-        if !planted(planted::Fault::UndoWithoutFence) {
-            memory.fence();
-        }
+        write_back_counters(memory, &homes, self.sharing.span());
+        memory.fence();
         let visible = header.transaction - 1;
         let done = Header {
             valid: false,
             transaction: visible,
             entries: 0,
         };
-        let atomic = !planted(planted::Fault::UndoHeaderPlain);
-        store(memory, self.start, &done.bytes(), atomic);
+        memory.store_counter_atomic(self.start, &done.bytes());
         memory.flush(self.start);
         memory.fence();
         Ok(Recovered {

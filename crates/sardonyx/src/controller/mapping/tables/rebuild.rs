@@ -3,7 +3,6 @@
 //! lost any of their changes, so they are emptied and made anew from the mappings and the contents.
 //! Source: none, the papers are silent (*assumed*). Left out: doing so in less than a pass over memory.
 
-use crate::planted::{Fault, planted};
 use std::collections::BTreeMap;
 
 use super::{Digest, ENTRY, Tables};
@@ -24,9 +23,7 @@ impl Tables {
         let mut lines_at: BTreeMap<u64, u32> = BTreeMap::new();
         self.amt
             .scan(plan, |_, place| *lines_at.entry(place.0).or_default() += 1);
-        if !planted(Fault::RebuildKeepsIndex) {
-            self.index.clear(plan);
-        }
+        self.index.clear(plan);
         for region in [Some(&self.inverse), self.free_map.as_ref()] {
             for place in region.map_or(Vec::new(), |region| plan.written(region)) {
                 let cached = self.amt.cache.get(place, Step::PAST, plan);
@@ -41,9 +38,7 @@ impl Tables {
         let (shared, alone): (Vec<_>, Vec<_>) = lines_at.into_iter().partition(|(_, n)| *n > 1);
         for (place, lines) in shared.into_iter().chain(alone) {
             let place = Place(place);
-            if lines > 1 || !planted(Fault::RebuildForgetsUnshared) {
-                self.places.take(place);
-            }
+            self.places.take(place);
             self.mark(place, true, When::at(Step::PAST), plan);
             let stored = below.read(place, Class::Data, Step::PAST, plan);
             let Some(content) = stored.value else {
@@ -54,10 +49,7 @@ impl Tables {
             if lines == 1 && self.index.next(&mut search, plan).is_some() {
                 continue; // nor has a log line an entry: nobody shares it
             }
-            let mut count = References::of(lines);
-            if planted(Fault::RebuildCountsOne) {
-                count = References::ONE;
-            }
+            let count = References::of(lines);
             self.leaked += u64::from(count.is_full());
             let when = When::at(stored.at);
             let bucket = self.index.insert(digest, place, when, plan);

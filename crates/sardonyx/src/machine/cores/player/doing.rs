@@ -4,7 +4,6 @@ use super::{Head, Need, Player};
 use crate::line::{Line, Logical, Virtual};
 use crate::machine::{Mark, OpKind, Port, RunError, Waiter, WriteBack};
 use crate::plan::Step;
-use crate::planted::{Fault, planted};
 
 /// How many operations ahead hints are given, of the look-up and then of a miss.
 const FAR_AHEAD: usize = 12;
@@ -240,9 +239,7 @@ impl Player<'_> {
                 self.head = Head::Stalled(fetch);
                 return None;
             }
-            if !planted(Fault::LogAfterStore) {
-                port.log_old(self.core, line, hit, self.time(fetch));
-            }
+            port.log_old(self.core, line, hit, self.time(fetch));
         }
         let (from, bytes, atomic) = match kind {
             OpKind::Store {
@@ -255,9 +252,6 @@ impl Player<'_> {
             _ => unreachable!("only stores store"),
         };
         port.caches().store(self.core, hit, from, bytes, atomic);
-        if logged && planted(Fault::LogAfterStore) {
-            port.log_old(self.core, line, hit, self.time(fetch));
-        }
         port.stored(line, hit, self.time(fetch));
         if self.watched {
             let line = self.batch.ops()[self.next].line;

@@ -3,7 +3,6 @@
 
 use super::{Head, Need, Player};
 use crate::machine::{OpKind, Port};
-use crate::planted::{Fault, planted};
 use crate::units::Time;
 
 impl Player<'_> {
@@ -49,7 +48,6 @@ impl Player<'_> {
         match kind {
             OpKind::Depend if self.loads_out > 0 => return,
             OpKind::Depend => fetch = fetch.max(self.loaded),
-            OpKind::Fence if planted(Fault::FenceOneShort) && self.unaccepted == 1 => {}
             OpKind::Fence if self.unaccepted + self.stores_out > 0 => return,
             OpKind::Fence => fetch = fetch.max(self.persistent),
             _ => {}

@@ -1,7 +1,9 @@
 //! Faults that a test plants in the simulator, one at a time, to see whether the crash explorer
-//! catches it. Only with the feature `planted`, which tests alone turn on; without it [`planted`] is
-//! false when the program is compiled, and nothing of a fault is in it. `docs/crash-mutants.md` has what
-//! caught each. Left out: mistakes in programs, which are [`crate::workload::Mutant`]s.
+//! catches it. The simulator has none of them: `faults.patch` puts them into a copy of its sources, whose
+//! module `planted` this file is (`tools/planted.py`). `docs/crash-mutants.md` has what caught each.
+//! Left out: mistakes in programs, which are [`crate::workload::Mutant`]s.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 macro_rules! faults {
     ($($(#[doc = $wrong:literal])+ $variant:ident = $name:literal,)+) => {
@@ -238,36 +240,26 @@ faults! {
     Obliging = "obliging",
 }
 
-/// Whether `fault` is planted: never, and known when the program is compiled.
-#[cfg(not(feature = "planted"))]
-#[inline(always)]
-pub const fn planted(_fault: Fault) -> bool {
-    false
+/// The fault that the process has, plus one; 0 for none.
+static FAULT: AtomicUsize = AtomicUsize::new(0);
+
+/// Plants `fault` in the whole process in the place of the one before, or none.
+pub fn plant(fault: Option<Fault>) {
+    FAULT.store(
+        fault.map_or(0, |fault| fault as usize + 1),
+        Ordering::Relaxed,
+    );
 }
 
-#[cfg(feature = "planted")]
-mod setting {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::Fault;
-
-    /// The fault that the process has, plus one; 0 for none.
-    static FAULT: AtomicUsize = AtomicUsize::new(0);
-
-    /// Plants `fault` in the whole process in the place of the one before, or none.
-    pub fn plant(fault: Option<Fault>) {
-        FAULT.store(
-            fault.map_or(0, |fault| fault as usize + 1),
-            Ordering::Relaxed,
-        );
-    }
-
-    /// Whether `fault` is planted.
-    #[inline]
-    pub fn planted(fault: Fault) -> bool {
-        FAULT.load(Ordering::Relaxed) == fault as usize + 1
-    }
+/// Whether `fault` is planted.
+#[inline]
+pub fn is_planted(fault: Fault) -> bool {
+    FAULT.load(Ordering::Relaxed) == fault as usize + 1
 }
 
-#[cfg(feature = "planted")]
-pub use setting::{plant, planted};
+/// Whether a fault is planted, by its variant's name alone: a file needs no `use` for it.
+macro_rules! planted {
+    ($fault:ident) => {
+        $crate::planted::is_planted($crate::planted::Fault::$fault)
+    };
+}

@@ -1,6 +1,7 @@
 //! Every fault of [`sardonyx::planted`] is caught by the plan of the crash explorer, with at least one of
 //! three seeds, under a design and a program for which it is one; and without any the same trials hold.
 //! Prints what caught each (`--nocapture`): `docs/crash-mutants.md` is made of it.
+//! A program of tests in the copy that `tools/planted.py` makes; the simulator itself has no faults.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -396,7 +397,7 @@ fn mistakes_of_programs_are_caught_without_evictions_and_delays_too() {
 
 #[test]
 fn no_fault_is_left_out() {
-    let here = include_str!("planted.rs");
+    let here = include_str!("tests.rs");
     for fault in Fault::ALL {
         let variant = format!("{fault:?}");
         let named = |word: &str| word == variant;
