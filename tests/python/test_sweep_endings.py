@@ -278,7 +278,8 @@ def test_the_examples_of_the_page_run(
 ) -> None:
     pytest.importorskip("duckdb")
     page = (ROOT / "docs/sweeps.md").read_text()
-    first, second = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    parts = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    first, second = (part for part in parts if "recordings = [" not in part)
     (tmp_path / "efit.toml").write_text(first)
     (tmp_path / "second.toml").write_text(second)
     (tmp_path / "traces").symlink_to(ROOT / "traces")

@@ -6,7 +6,8 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sardonyx::config::Machine;
-use sardonyx::controller::designs::{self, About, AnyLayer, Integrity};
+use sardonyx::controller::designs::{self, AnyLayer};
+use sardonyx::controller::layers::{About, Integrity};
 use sardonyx::crash::{History, Kind, Options as CrashOptions, explore};
 use sardonyx::line::{Line, Place};
 use sardonyx::machine::RunError;

@@ -4,7 +4,8 @@
 use std::fmt::Write;
 
 use super::{Machine, Range, keys, presets};
-use crate::controller::designs::{self, About, AnyLayer, Design, Stack};
+use crate::controller::designs::{self, AnyLayer, Stack};
+use crate::controller::layers::{About, Design};
 use crate::settings::{Origin, Row, Value};
 
 /// The machine whose values are the machine keys' examples: the first preset.
@@ -35,18 +36,20 @@ pub fn reference() -> String {
             "| `{name}` | `{stack}` | {line} | {source} | {promise} |"
         );
     }
-    for title in ["Loggings", "Mappings", "Policies", "Integrity"] {
-        let of_kind = designs::built_in().filter(|layer| layer.kind() == title);
-        layers(&mut out, title, of_kind.map(AnyLayer::about));
+    for kind in designs::KINDS {
+        let of_kind = designs::built_in().filter(|layer| layer.kind() == kind);
+        layers(&mut out, kind, of_kind.map(AnyLayer::about));
     }
     keys_by_section(&mut out);
     out
 }
 
-fn layers(out: &mut String, title: &str, layers: impl Iterator<Item = &'static About>) {
+fn layers(out: &mut String, kind: &str, layers: impl Iterator<Item = &'static About>) {
     let _ = writeln!(
         out,
-        "\n## {title}\n\n| name | what a power cut does to what it keeps | keys |\n|---|---|---|"
+        "\n## {}{}\n\n| name | what a power cut does to what it keeps | keys |\n|---|---|---|",
+        kind[..1].to_uppercase(),
+        &kind[1..],
     );
     for about in layers {
         let rows = about.keys.iter().flat_map(|key| key.rows());

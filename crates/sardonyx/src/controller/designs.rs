@@ -1,249 +1,77 @@
 //! What a design is: a stack of layers, `LOGGING/MAPPING+POLICY@INTEGRITY`, with the logging and the integrity
-//! left out where there is none. Each layer is a value in its own file, which says all that anybody needs to
-//! know of it; `mapping`, `encryption`, `logging` and `integrity` list the files. A design is a name for such
-//! a stack. Left out: what a layer does, which its file says.
+//! left out where there is none. Here are all layers, those of the files and those registered while the program
+//! runs, and the stacks that are made of them.
 
 use std::sync::{PoisonError, RwLock};
 
 use super::encryption::{self, ENABLED, none};
-use super::mapping::amt::Entries;
-use super::{Controller, Encryption, Top, integrity, logging, mapping};
-use crate::figures::Figure;
-use crate::line::{Line, Place};
+use super::layers::{About, Design, Guarantee, Integrity, Logging, Mapping, Policy};
+use super::{Controller, integrity, logging, mapping};
 use crate::mechanisms::Mechanism;
-use crate::medium::layout::{Layout, Region};
+use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::names::did_you_mean;
 use crate::plan::Plan;
-use crate::plan::guard::Guard;
 use crate::settings::{AnyKey, CacheKey, Settings};
 
-/// A named stack of layers.
-#[derive(Debug)]
-pub struct Design {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// The paper that it comes from, or who thought of it.
-    pub source: &'static str,
-    /// What the design does, in a line.
-    pub line: &'static str,
-    /// `LOGGING/MAPPING+POLICY@INTEGRITY`.
-    pub stack: &'static str,
-}
+/// The kinds of layers: the type, the room whose files have them, what they are called together, and what gives
+/// all of a kind.
+macro_rules! kinds {
+    ($($Kind:ident $room:ident $plural:literal $all:ident;)*) => {
+        /// A layer of any kind.
+        #[derive(Clone, Copy)]
+        pub enum AnyLayer {
+            $(#[doc = concat!("One of the ", $plural, ".")] $Kind(&'static $Kind),)*
+        }
 
-/// What a file of layers exports.
-pub struct File<L: 'static> {
-    /// Its layers.
-    pub layers: &'static [L],
-    /// The designs that are about them.
-    pub designs: &'static [Design],
-}
+        impl AnyLayer {
+            /// What layers of its kind are called together.
+            pub fn kind(self) -> &'static str {
+                match self {
+                    $(AnyLayer::$Kind(_) => $plural,)*
+                }
+            }
 
-/// Lists the files of a kind of layer: each exports one `FILE`.
-macro_rules! files {
-    ($layer:ident: $($file:ident)*) => {
-        $(pub mod $file;)*
+            /// What it says of itself.
+            pub fn about(self) -> &'static About {
+                match self {
+                    $(AnyLayer::$Kind(layer) => &layer.about,)*
+                }
+            }
+        }
 
-        /// What they export.
-        pub static FILES: &[&$crate::controller::designs::File<$layer>] = &[$(&$file::FILE),*];
+        /// What layers of each kind are called together.
+        pub const KINDS: [&str; [$($plural),*].len()] = [$($plural),*];
+
+        /// All designs; first those about a mapping, in which they differ most.
+        pub fn all() -> impl Iterator<Item = &'static Design> + Clone {
+            let mut all: Vec<(&str, &Design)> = Vec::new();
+            $(all.extend($room::FILES.iter().flat_map(|file| file.designs).map(|one| ($plural, one)));)*
+            all.sort_by_key(|(kind, _)| *kind != "mappings");
+            all.into_iter().map(|(_, design)| design)
+        }
+
+        /// The layers that the files of this crate have, those of one kind together.
+        pub fn built_in() -> impl Iterator<Item = AnyLayer> {
+            std::iter::empty()
+                $(.chain($room::FILES.iter().flat_map(|file| file.layers).map(AnyLayer::$Kind)))*
+        }
+
+        $(#[doc = concat!("All ", $plural, ".")]
+        pub fn $all() -> impl Iterator<Item = &'static $Kind> {
+            layers().filter_map(|layer| match layer {
+                AnyLayer::$Kind(layer) => Some(layer),
+                _ => None,
+            })
+        })*
     };
 }
-pub(super) use files;
 
-/// What a design promises of the lines that a power cut leaves behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guarantee {
-    /// Every line reads as the last write of it that was accepted, or a later one.
-    EveryLine,
-    /// So does every line that the program's recovery relies on: those that were written
-    /// counter-atomically, or flushed and their metadata written back, before a fence.
-    AfterProgramRecovery,
-    /// Nothing, though programs need the second.
-    Nothing,
-}
-
-impl Guarantee {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Guarantee::EveryLine => "every line",
-            Guarantee::AfterProgramRecovery => "after program recovery",
-            Guarantee::Nothing => "nothing",
-        }
-    }
-
-    /// What comes of it above a layer that persists on demand.
-    pub fn on_demand(self) -> Guarantee {
-        match self {
-            Guarantee::Nothing => Guarantee::Nothing,
-            _ => Guarantee::AfterProgramRecovery,
-        }
-    }
-}
-
-/// What every layer says of itself.
-pub struct About {
-    /// Its name in a stack.
-    pub name: &'static str,
-    /// The parameters that it declares, or shares with those of its file.
-    pub keys: &'static [&'static dyn AnyKey],
-    /// The on-chip units that it uses and not every layer of its kind.
-    pub units: &'static [Unit],
-    /// The figures that it counts: its own, and those that it shares.
-    pub figures: &'static [&'static [&'static Figure]],
-    /// What a power cut does to what it keeps, and what a recovery rebuilds.
-    pub cut: &'static str,
-    /// The mechanisms that it has, and not every stack: a run that has not used them proves nothing.
-    pub tries: &'static [Mechanism],
-}
-
-/// A hardware log of old or new lines, over a mapping.
-pub struct Logging {
-    /// What every layer says.
-    pub about: About,
-    /// The lines that it keeps for itself, behind those of the programs.
-    pub lines: fn(&Settings) -> u64,
-    /// Builds it; a logging that is none gives the mapping back.
-    pub build: fn(&Settings, Top, &mut Layout) -> Top,
-    /// What it promises over a stack that promises that.
-    pub guarantee: fn(Guarantee) -> Guarantee,
-}
-
-/// Where logical lines lie, and which of them share a place.
-pub struct Mapping {
-    /// What every layer says.
-    pub about: About,
-    /// Builds it.
-    pub build: fn(&Settings, Encryption, &mut Layout) -> Top,
-    /// What it promises over a policy that promises that.
-    pub guarantee: fn(Guarantee) -> Guarantee,
-    /// Where its lines lie, for who reads that from the medium's bytes.
-    pub placement: fn(&Settings, &Layout) -> Placement,
-}
-
-/// What refuses lines of the medium that are not what was last written there.
-pub struct Integrity {
-    /// What every layer says.
-    pub about: About,
-    /// Builds it when all other regions of the layout are reserved; an integrity that is none builds nothing.
-    pub build: fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>,
-}
-
-/// Where the lines of a mapping lie in a layout in which it has been built.
-#[derive(Clone, Debug)]
-pub enum Placement {
-    /// Each at its own place.
-    Home,
-    /// Where a table in the medium says.
-    Table(Entries),
-}
-
-/// An encryption, and the policy of when its counters persist.
-pub struct Policy {
-    /// What every layer says.
-    pub about: About,
-    /// Builds it.
-    pub build: fn(&Settings, &mut Layout) -> Encryption,
-    /// What it promises.
-    pub guarantee: Guarantee,
-    /// Under which counters it encrypts.
-    pub counters: Counters,
-    /// How they lie in a layout in which it has been built, if they have lines of their own.
-    pub counter_lines: fn(&Layout) -> Option<CounterLines>,
-}
-
-/// How encryption counters lie in the lines of a region of their own, for who reads them from the medium's
-/// bytes: the line of a place's counter is that of its number divided by `per_line`.
-#[derive(Clone, Debug)]
-pub struct CounterLines {
-    /// The region.
-    pub region: Region,
-    /// Places whose counters one line holds.
-    pub per_line: u64,
-    /// The 8-byte words of a line, a bit each, that counter number `0..per_line` of it is made of.
-    pub words: fn(u64) -> u8,
-    /// Counter number `0..per_line` of a line, read from the line's bytes; 0 is never written.
-    pub counter: fn(&Line, u64) -> u64,
-}
-
-impl CounterLines {
-    /// The line that has the counter of `place`, if that is a place of data.
-    pub fn line_of(&self, place: Place) -> Option<Place> {
-        let index = place.0 / self.per_line;
-        (index < self.region.lines).then(|| self.region.line(index))
-    }
-
-    /// The counter of `place` in its line.
-    pub fn counter_in(&self, line: &Line, place: Place) -> u64 {
-        (self.counter)(line, place.0 % self.per_line)
-    }
-
-    /// The places whose counters hang on the words `words` of the line at `at`; none if that is not a line
-    /// of counters.
-    pub fn covered(&self, at: Place, words: u8) -> Vec<Place> {
-        if !self.region.contains(at) {
-            return Vec::new();
-        }
-        let first = (at.0 - self.region.first.0) * self.per_line;
-        let covered = (0..self.per_line).filter(|number| (self.words)(*number) & words != 0);
-        covered.map(|number| Place(first + number)).collect()
-    }
-}
-
-/// The counters of an encryption.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counters {
-    /// It does not encrypt.
-    None,
-    /// Each line counts its own writes.
-    PerLine,
-    /// All lines draw from one.
-    Global,
-}
-
-/// All designs.
-pub fn all() -> impl Iterator<Item = &'static Design> + Clone {
-    let mappings = mapping::FILES.iter().map(|file| file.designs);
-    let policies = encryption::FILES.iter().map(|file| file.designs);
-    let loggings = logging::FILES.iter().map(|file| file.designs);
-    let integrities = integrity::FILES.iter().map(|file| file.designs);
-    let of_files = mappings.chain(policies).chain(loggings).chain(integrities);
-    of_files.flatten()
-}
-
-/// A layer of any kind.
-#[derive(Clone, Copy)]
-pub enum AnyLayer {
-    /// On top.
-    Logging(&'static Logging),
-    /// Below it.
-    Mapping(&'static Mapping),
-    /// Below that.
-    Policy(&'static Policy),
-    /// On the medium.
-    Integrity(&'static Integrity),
-}
-
-impl AnyLayer {
-    /// What layers of its kind are called.
-    pub fn kind(self) -> &'static str {
-        match self {
-            AnyLayer::Logging(_) => "Loggings",
-            AnyLayer::Mapping(_) => "Mappings",
-            AnyLayer::Policy(_) => "Policies",
-            AnyLayer::Integrity(_) => "Integrity",
-        }
-    }
-
-    /// What it says of itself.
-    pub fn about(self) -> &'static About {
-        match self {
-            AnyLayer::Logging(layer) => &layer.about,
-            AnyLayer::Mapping(layer) => &layer.about,
-            AnyLayer::Policy(layer) => &layer.about,
-            AnyLayer::Integrity(layer) => &layer.about,
-        }
-    }
+kinds! {
+    Policy encryption "policies" policies;
+    Mapping mapping "mappings" mappings;
+    Logging logging "loggings" loggings;
+    Integrity integrity "integrities" integrities;
 }
 
 /// Layers made known while the program runs.
@@ -255,19 +83,6 @@ pub fn register(layer: AnyLayer) {
     registered.push(layer);
 }
 
-/// The layers that the files of this crate have, those of one kind together: policies, mappings, loggings,
-/// integrities.
-pub fn built_in() -> impl Iterator<Item = AnyLayer> {
-    let policies = encryption::FILES.iter().flat_map(|file| file.layers);
-    let mappings = mapping::FILES.iter().flat_map(|file| file.layers);
-    let loggings = logging::FILES.iter().flat_map(|file| file.layers);
-    let integrities = integrity::FILES.iter().flat_map(|file| file.layers);
-    (policies.map(AnyLayer::Policy))
-        .chain(mappings.map(AnyLayer::Mapping))
-        .chain(loggings.map(AnyLayer::Logging))
-        .chain(integrities.map(AnyLayer::Integrity))
-}
-
 /// What has been registered.
 pub fn registered() -> impl Iterator<Item = AnyLayer> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
@@ -277,30 +92,6 @@ pub fn registered() -> impl Iterator<Item = AnyLayer> {
 /// All layers: those, and what has been registered.
 pub fn layers() -> impl Iterator<Item = AnyLayer> {
     built_in().chain(registered())
-}
-
-/// Lists the layers of one kind.
-macro_rules! of_kind {
-    ($($(#[$doc:meta])* $name:ident: $kind:ident)*) => {
-        $($(#[$doc])*
-        pub fn $name() -> impl Iterator<Item = &'static $kind> {
-            layers().filter_map(|layer| match layer {
-                AnyLayer::$kind(layer) => Some(layer),
-                _ => None,
-            })
-        })*
-    };
-}
-
-of_kind! {
-    /// All loggings.
-    loggings: Logging
-    /// All mappings.
-    mappings: Mapping
-    /// All policies.
-    policies: Policy
-    /// All integrities.
-    integrities: Integrity
 }
 
 fn abouts() -> impl Iterator<Item = &'static About> {
@@ -456,19 +247,17 @@ pub fn guarantee(name: &str) -> Result<Guarantee, UnknownDesign> {
 
 fn unknown(name: &str) -> UnknownDesign {
     let remedy = if name.contains(['+', '/', '@']) {
-        let names = |kind| {
-            let of_kind = layers().filter(|layer| layer.kind() == kind);
-            let names: Vec<_> = of_kind.map(|layer| layer.about().name).collect();
-            names.join(", ")
-        };
-        format!(
-            "it would be LOGGING/MAPPING+POLICY@INTEGRITY, or MAPPING+POLICY; the mappings are {}, the \
-             policies {}, the loggings {}, the integrities {}",
-            names("Mappings"),
-            names("Policies"),
-            names("Loggings"),
-            names("Integrity"),
-        )
+        let mut kinds: Vec<&str> = Vec::new();
+        let mut said = String::new();
+        for layer in layers() {
+            let (kind, name) = (layer.kind(), layer.about().name);
+            said += &match kinds.contains(&kind) {
+                true => format!(", {name}"),
+                false => format!("; the {kind} are {name}"),
+            };
+            kinds.push(kind);
+        }
+        format!("it would be LOGGING/MAPPING+POLICY@INTEGRITY, or MAPPING+POLICY{said}")
     } else {
         let names: Vec<&str> = all().map(|design| design.name).collect();
         let meant = did_you_mean(name, &names);

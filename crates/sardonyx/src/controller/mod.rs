@@ -9,6 +9,7 @@ pub mod encryption;
 #[cfg(test)]
 mod harness;
 pub mod integrity;
+pub mod layers;
 pub mod logging;
 pub mod mapping;
 pub mod metadata_cache;

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::designs::{Counters, Stack};
+use super::designs::Stack;
 use super::encryption::ENABLED;
 use super::harness::Rig;
+use super::layers::Counters;
 use super::mapping::efit::{POLICY, REFRESH_EVERY};
 use super::mapping::esd::{AMT_POLICY, COLLISION, MATRIX, RECLAIM, REFER_MAX};
 use super::mapping::full_dedup::KEPT;

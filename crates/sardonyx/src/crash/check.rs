@@ -24,7 +24,7 @@ use super::nested;
 use super::platform::{Changed, Platform, Survivors, Tear, Whole};
 use super::violation::{Kind, Violation};
 use crate::controller::Controller;
-use crate::controller::designs::Guarantee;
+use crate::controller::layers::Guarantee;
 use crate::line::Place;
 use crate::machine::UntimedMemory;
 use crate::plan::journal::{Event, Mark};

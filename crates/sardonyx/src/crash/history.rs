@@ -9,10 +9,9 @@ use super::secrecy::{self, Before, Encrypted, Held, Pads};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::config::{ConfigError, Machine};
-use crate::controller::designs::{
-    self, CounterLines, Counters, Guarantee, Placement, Stack, UnknownDesign,
-};
+use crate::controller::designs::{self, Stack, UnknownDesign};
 use crate::controller::encryption::{ENABLED, pad::OTHER_KEY};
+use crate::controller::layers::{CounterLines, Counters, Guarantee, Placement};
 use crate::controller::{Class, Controller, Write};
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line, Logical, Persist, Place};

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::history::History;
 use super::platform::Changed;
-use crate::controller::designs::Placement;
-use crate::controller::mapping::amt::Entries;
+use crate::controller::layers::Entries;
+use crate::controller::layers::Placement;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::image::Image;
 

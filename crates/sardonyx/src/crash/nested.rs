@@ -12,7 +12,7 @@ use super::history::{History, Life};
 use super::platform::{Survivors, drain_over};
 use super::secrecy::{self, Encrypted};
 use super::violation::{Kind, Tally, Violation};
-use crate::controller::designs::Guarantee;
+use crate::controller::layers::Guarantee;
 use crate::machine::{RunError, UntimedMemory, read_untimed};
 use crate::medium::image::Image;
 use crate::plan::untimed::Untimed;

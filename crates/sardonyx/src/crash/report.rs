@@ -9,7 +9,7 @@ use super::history::{History, HistoryError};
 use super::stages::{Shown, Stage, stages};
 use super::violation::Violation;
 use crate::config::Machine;
-use crate::controller::designs::Guarantee;
+use crate::controller::layers::Guarantee;
 use crate::mechanisms::{Exercised, Mechanism};
 use crate::workload::ProgramSpec;
 

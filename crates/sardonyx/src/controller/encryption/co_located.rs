@@ -7,7 +7,7 @@ use super::counter_tags::CounterTags;
 use super::global_counter::GlobalCounter;
 use super::pad::Pads;
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, WASTED_ENCRYPTIONS};
-use crate::controller::designs::{Design, File, Guarantee, Policy};
+use crate::controller::layers::{Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::line::{Line, Place};
 use crate::mechanisms::Mechanism;

@@ -5,7 +5,7 @@
 use super::global_counter::{GlobalCounter, MARK_STRIDE, SURVIVAL};
 use super::pad::Pads;
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, FIGURES, WASTED_ENCRYPTIONS};
-use crate::controller::designs::{About, CounterLines, Counters, Design, File, Guarantee, Policy};
+use crate::controller::layers::{About, CounterLines, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::{MetadataCache, SETS};
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};

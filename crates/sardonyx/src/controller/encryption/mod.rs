@@ -8,7 +8,7 @@ pub mod counter_tags;
 pub mod global_counter;
 pub mod pad;
 
-use super::designs::{Policy, files};
+use super::layers::{Policy, files};
 use crate::figures::figures;
 use crate::settings::keys;
 

@@ -2,7 +2,7 @@
 //! Source: SCA's `no-encryption`.
 //! Left out: counters, and so everything that a counter-atomic write demands.
 
-use crate::controller::designs::{About, Counters, Design, File, Guarantee, Policy};
+use crate::controller::layers::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Layer, Storey, Write};
 use crate::line::{Line, Place};
 use crate::plan::{At, Plan, Step, Stored};

@@ -1,7 +1,7 @@
 //! What stands between all layers and the medium, and refuses lines that are not what was last written.
 //! Left out: everything above it, which needs not know of it ([`crate::plan::guard`]).
 
-use super::designs::{Integrity, files};
+use super::layers::{Integrity, files};
 
 /// The integrity of a stack that names none.
 pub const DEFAULT: &str = none::NAME;

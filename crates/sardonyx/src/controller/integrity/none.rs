@@ -1,6 +1,6 @@
 //! No integrity: whatever the medium returns is believed.
 
-use crate::controller::designs::{About, File, Integrity};
+use crate::controller::layers::{About, File, Integrity};
 
 /// Its name.
 pub const NAME: &str = "none";

@@ -9,8 +9,8 @@
 use super::LOG_REGION;
 use super::undo::{self, Entry, PER_RECORD, Sealing, Spot, UndoLog, addresses};
 use crate::controller::Top;
-use crate::controller::designs::{About, Design, File, Guarantee, Logging};
 use crate::controller::encryption::cfb::{BLOCKS, Block, Feedback};
+use crate::controller::layers::{About, Design, File, Guarantee, Logging};
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;

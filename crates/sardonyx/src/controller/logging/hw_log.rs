@@ -5,7 +5,7 @@
 //! A bucket is records of a header and seven old lines, one after the other.
 
 use super::undo::{self, Entry, PER_RECORD, Sealing, Spot, UndoLog, addresses};
-use crate::controller::designs::{About, Design, File, Guarantee, Logging};
+use crate::controller::layers::{About, Design, File, Guarantee, Logging};
 use crate::controller::{Class, Persist, Top, Write};
 use crate::line::{Line, Logical, ZERO_LINE};
 use crate::medium::layout::Layout;

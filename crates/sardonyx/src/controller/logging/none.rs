@@ -1,6 +1,6 @@
 //! No hardware log: programs keep their own.
 
-use crate::controller::designs::{About, File, Logging};
+use crate::controller::layers::{About, File, Logging};
 
 /// Its name.
 pub const NAME: &str = "none";

@@ -4,7 +4,7 @@
 
 use super::places::Paged;
 use super::references::References;
-use crate::controller::designs::Placement;
+use crate::controller::layers::{Entries, Placement};
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::controller::{Class, Encryption, Persist};
 use crate::line::{Line, Logical, Place, SPAN, ZERO_LINE};
@@ -299,36 +299,6 @@ pub fn placement(counted: bool, layout: &Layout) -> Placement {
         places: layout.data_lines(),
         place,
     })
-}
-
-/// A table in the medium that says where lines lie; a line of it that has never been written holds
-/// zeros.
-#[derive(Clone, Debug)]
-pub struct Entries {
-    /// The lines of the table.
-    pub region: Region,
-    /// Entries of a line of it.
-    pub per_line: u64,
-    /// Places that there are; an entry beyond them is none (a power cut may have torn it).
-    pub places: u64,
-    /// What a line of the table says of a logical line, whose entry has that number in it.
-    pub place: fn(&Line, Logical, usize) -> Option<Place>,
-}
-
-impl Entries {
-    /// What the line `bytes` of the table, at `place`, says: logical lines, and where they lie.
-    pub fn read(
-        &self,
-        place: Place,
-        bytes: &Line,
-    ) -> impl Iterator<Item = (Logical, Option<Place>)> {
-        let first = (place.0 - self.region.first.0) * self.per_line;
-        (0..self.per_line).map(move |slot| {
-            let line = Logical(first + slot);
-            let place = (self.place)(bytes, line, slot as usize);
-            (line, place.filter(|place| place.0 < self.places))
-        })
-    }
 }
 
 /// The five-byte number at `from`, less one; a zero is none.

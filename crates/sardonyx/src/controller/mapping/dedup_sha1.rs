@@ -7,7 +7,7 @@ use sha1::{Digest as _, Sha1};
 use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index};
 use super::tables::Tables;
-use crate::controller::designs::{Design, File, Mapping};
+use crate::controller::layers::{Design, File, Mapping};
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;

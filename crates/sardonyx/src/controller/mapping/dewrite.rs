@@ -7,7 +7,7 @@ use super::full_dedup::{Fingerprint, layers};
 use super::index::{Digest, Index, Match};
 use super::tables::Tables;
 use crate::controller::Figures;
-use crate::controller::designs::{Design, File, Mapping};
+use crate::controller::layers::{Design, File, Mapping};
 use crate::figures::{Figure, figures};
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::Layout;

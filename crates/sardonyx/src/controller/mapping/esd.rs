@@ -11,7 +11,7 @@ use super::figures::{
 };
 use super::places::{Allocator, FRESH, Paged, REUSE};
 use super::references::{Left, References};
-use crate::controller::designs::{About, Design, File, Guarantee, Mapping};
+use crate::controller::layers::{About, Design, File, Guarantee, Mapping};
 use crate::controller::metadata_cache::{MetadataCache, Replacement, SETS, rate};
 use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Top, Write, stands_on_below,

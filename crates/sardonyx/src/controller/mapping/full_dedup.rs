@@ -13,7 +13,7 @@ use super::figures::{
 use super::index::{DIGEST_BYTES, Digest, Match};
 use super::places::{FRESH, REUSE};
 use super::tables::Tables;
-use crate::controller::designs::{About, Guarantee, Mapping};
+use crate::controller::layers::{About, Guarantee, Mapping};
 use crate::controller::metadata_cache::SETS;
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Top, Write, stands_on_below};
 use crate::figures::{Figure, figures};

@@ -2,7 +2,7 @@
 //! Source: ESD's Baseline, and every design here that does not deduplicate.
 //! Left out: everything.
 
-use crate::controller::designs::{About, Design, File, Mapping, Placement};
+use crate::controller::layers::{About, Design, File, Mapping, Placement};
 use crate::controller::{Class, Encryption, Layer, Storey, Write, stands_on_below};
 use crate::line::{Line, Logical, Place};
 use crate::plan::{At, Plan, Step, Stored};

@@ -14,7 +14,7 @@ pub mod places;
 pub mod references;
 pub mod tables;
 
-use super::designs::{Mapping, files};
+use super::layers::{Mapping, files};
 use crate::mechanisms::Mechanism;
 
 /// What every mapping does that lets lines share places.

@@ -6,9 +6,9 @@
 //! before its bit is cleared, and reads as zeros until then; a line that becomes zeros changes by its bit
 //! alone. The bit persists as a counter does: with a counter-atomic write, and on demand.
 
-use super::amt::Entries;
 use super::figures::{AMT_HIT_RATE, DUPLICATE_WRITES, METADATA_BYTES_PER_LINE};
-use crate::controller::designs::{About, Design, File, Guarantee, Mapping, Placement};
+use crate::controller::layers::Entries;
+use crate::controller::layers::{About, Design, File, Guarantee, Mapping, Placement};
 use crate::controller::metadata_cache::{MetadataCache, SETS, rate};
 use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Write, stands_on_below,

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use crate::config::Machine;
-use crate::controller::designs::{Counters, Placement, Stack};
+use crate::controller::designs::Stack;
 use crate::controller::integrity;
+use crate::controller::layers::{Counters, Placement};
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::machine::{Backing, PAGE_LINES, RunError};
 use crate::medium::layout::Layout;

@@ -30,8 +30,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::config::Machine;
-use crate::controller::designs::{Counters, Stack};
+use crate::controller::designs::Stack;
 use crate::controller::encryption::ENABLED;
+use crate::controller::layers::Counters;
 use crate::machine::RunError;
 use crate::merge::algorithms::{self, Algorithm};
 use crate::merge::images::{self, ImageError, Images};

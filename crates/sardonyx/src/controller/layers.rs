@@ -1,0 +1,224 @@
+//! What a layer says of itself: a value in its own file. `mapping`, `encryption`, `logging` and `integrity` list
+//! the files, `designs` makes stacks of them. Left out: what a layer does, which its file says.
+
+use super::{Encryption, Top};
+use crate::figures::Figure;
+use crate::line::{Line, Logical, Place};
+use crate::mechanisms::Mechanism;
+use crate::medium::layout::{Layout, Region};
+use crate::medium::params::Unit;
+use crate::plan::guard::Guard;
+use crate::settings::{AnyKey, Settings};
+
+/// A named stack of layers.
+#[derive(Debug)]
+pub struct Design {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The paper that it comes from, or who thought of it.
+    pub source: &'static str,
+    /// What the design does, in a line.
+    pub line: &'static str,
+    /// `LOGGING/MAPPING+POLICY@INTEGRITY`.
+    pub stack: &'static str,
+}
+
+/// What a file of layers exports.
+pub struct File<L: 'static> {
+    /// Its layers.
+    pub layers: &'static [L],
+    /// The designs that are about them.
+    pub designs: &'static [Design],
+}
+
+/// Lists the files of a kind of layer: each exports one `FILE`.
+macro_rules! files {
+    ($layer:ident: $($file:ident)*) => {
+        $(pub mod $file;)*
+
+        /// What they export.
+        pub static FILES: &[&$crate::controller::layers::File<$layer>] = &[$(&$file::FILE),*];
+    };
+}
+pub(super) use files;
+
+/// What a design promises of the lines that a power cut leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarantee {
+    /// Every line reads as the last write of it that was accepted, or a later one.
+    EveryLine,
+    /// So does every line that the program's recovery relies on: those that were written
+    /// counter-atomically, or flushed and their metadata written back, before a fence.
+    AfterProgramRecovery,
+    /// Nothing, though programs need the second.
+    Nothing,
+}
+
+impl Guarantee {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Guarantee::EveryLine => "every line",
+            Guarantee::AfterProgramRecovery => "after program recovery",
+            Guarantee::Nothing => "nothing",
+        }
+    }
+
+    /// What comes of it above a layer that persists on demand.
+    pub fn on_demand(self) -> Guarantee {
+        match self {
+            Guarantee::Nothing => Guarantee::Nothing,
+            _ => Guarantee::AfterProgramRecovery,
+        }
+    }
+}
+
+/// What every layer says of itself.
+pub struct About {
+    /// Its name in a stack.
+    pub name: &'static str,
+    /// The parameters that it declares, or shares with those of its file.
+    pub keys: &'static [&'static dyn AnyKey],
+    /// The on-chip units that it uses and not every layer of its kind.
+    pub units: &'static [Unit],
+    /// The figures that it counts: its own, and those that it shares.
+    pub figures: &'static [&'static [&'static Figure]],
+    /// What a power cut does to what it keeps, and what a recovery rebuilds.
+    pub cut: &'static str,
+    /// The mechanisms that it has, and not every stack: a run that has not used them proves nothing.
+    pub tries: &'static [Mechanism],
+}
+
+/// A hardware log of old or new lines, over a mapping.
+pub struct Logging {
+    /// What every layer says.
+    pub about: About,
+    /// The lines that it keeps for itself, behind those of the programs.
+    pub lines: fn(&Settings) -> u64,
+    /// Builds it; a logging that is none gives the mapping back.
+    pub build: fn(&Settings, Top, &mut Layout) -> Top,
+    /// What it promises over a stack that promises that.
+    pub guarantee: fn(Guarantee) -> Guarantee,
+}
+
+/// Where logical lines lie, and which of them share a place.
+pub struct Mapping {
+    /// What every layer says.
+    pub about: About,
+    /// Builds it.
+    pub build: fn(&Settings, Encryption, &mut Layout) -> Top,
+    /// What it promises over a policy that promises that.
+    pub guarantee: fn(Guarantee) -> Guarantee,
+    /// Where its lines lie, for who reads that from the medium's bytes.
+    pub placement: fn(&Settings, &Layout) -> Placement,
+}
+
+/// What refuses lines of the medium that are not what was last written there.
+pub struct Integrity {
+    /// What every layer says.
+    pub about: About,
+    /// Builds it when all other regions of the layout are reserved; an integrity that is none builds nothing.
+    pub build: fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>,
+}
+
+/// Where the lines of a mapping lie in a layout in which it has been built.
+#[derive(Clone, Debug)]
+pub enum Placement {
+    /// Each at its own place.
+    Home,
+    /// Where a table in the medium says.
+    Table(Entries),
+}
+
+/// A table in the medium that says where lines lie; a line of it that has never been written holds
+/// zeros.
+#[derive(Clone, Debug)]
+pub struct Entries {
+    /// The lines of the table.
+    pub region: Region,
+    /// Entries of a line of it.
+    pub per_line: u64,
+    /// Places that there are; an entry beyond them is none (a power cut may have torn it).
+    pub places: u64,
+    /// What a line of the table says of a logical line, whose entry has that number in it.
+    pub place: fn(&Line, Logical, usize) -> Option<Place>,
+}
+
+impl Entries {
+    /// What the line `bytes` of the table, at `place`, says: logical lines, and where they lie.
+    pub fn read(
+        &self,
+        place: Place,
+        bytes: &Line,
+    ) -> impl Iterator<Item = (Logical, Option<Place>)> {
+        let first = (place.0 - self.region.first.0) * self.per_line;
+        (0..self.per_line).map(move |slot| {
+            let line = Logical(first + slot);
+            let place = (self.place)(bytes, line, slot as usize);
+            (line, place.filter(|place| place.0 < self.places))
+        })
+    }
+}
+
+/// An encryption, and the policy of when its counters persist.
+pub struct Policy {
+    /// What every layer says.
+    pub about: About,
+    /// Builds it.
+    pub build: fn(&Settings, &mut Layout) -> Encryption,
+    /// What it promises.
+    pub guarantee: Guarantee,
+    /// Under which counters it encrypts.
+    pub counters: Counters,
+    /// How they lie in a layout in which it has been built, if they have lines of their own.
+    pub counter_lines: fn(&Layout) -> Option<CounterLines>,
+}
+
+/// How encryption counters lie in the lines of a region of their own, for who reads them from the medium's
+/// bytes: the line of a place's counter is that of its number divided by `per_line`.
+#[derive(Clone, Debug)]
+pub struct CounterLines {
+    /// The region.
+    pub region: Region,
+    /// Places whose counters one line holds.
+    pub per_line: u64,
+    /// The 8-byte words of a line, a bit each, that counter number `0..per_line` of it is made of.
+    pub words: fn(u64) -> u8,
+    /// Counter number `0..per_line` of a line, read from the line's bytes; 0 is never written.
+    pub counter: fn(&Line, u64) -> u64,
+}
+
+impl CounterLines {
+    /// The line that has the counter of `place`, if that is a place of data.
+    pub fn line_of(&self, place: Place) -> Option<Place> {
+        let index = place.0 / self.per_line;
+        (index < self.region.lines).then(|| self.region.line(index))
+    }
+
+    /// The counter of `place` in its line.
+    pub fn counter_in(&self, line: &Line, place: Place) -> u64 {
+        (self.counter)(line, place.0 % self.per_line)
+    }
+
+    /// The places whose counters hang on the words `words` of the line at `at`; none if that is not a line
+    /// of counters.
+    pub fn covered(&self, at: Place, words: u8) -> Vec<Place> {
+        if !self.region.contains(at) {
+            return Vec::new();
+        }
+        let first = (at.0 - self.region.first.0) * self.per_line;
+        let covered = (0..self.per_line).filter(|number| (self.words)(*number) & words != 0);
+        covered.map(|number| Place(first + number)).collect()
+    }
+}
+
+/// The counters of an encryption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counters {
+    /// It does not encrypt.
+    None,
+    /// Each line counts its own writes.
+    PerLine,
+    /// All lines draw from one.
+    Global,
+}
