@@ -60,6 +60,8 @@ impl OpSource for CoreSource<'_> {
     }
 }
 
+type Agents<'i> = Vec<Box<dyn Agent + 'i>>;
+
 /// The timed part.
 pub(super) struct Run<'i> {
     pub(super) host: Arc<Mutex<Host<'i>>>,
@@ -120,14 +122,14 @@ impl<'i> Run<'i> {
         plan: &Plan,
         clock: &Arc<AtomicU64>,
         samples: &Arc<Mutex<Vec<Sample>>>,
-    ) -> Result<(Vec<Box<dyn Agent + 'i>>, Vec<AddressSpace>), RunError> {
+    ) -> Result<(Agents<'i>, Vec<AddressSpace>), RunError> {
         let machine = &plan.machine;
         let host = self.host.lock().expect("no panic");
         let (cores, tables) = (host.cores.len(), host.frames.tables().to_vec());
         let modules = host.jobs.as_ref().map(|jobs| jobs.costs.clone());
         let watches = host.scan.is_some() || cfg!(test);
         drop(host); // a player asks its source at once
-        let mut agents: Vec<Box<dyn Agent + 'i>> = Vec::new();
+        let mut agents: Agents = Vec::new();
         let mut spaces = Vec::new();
         for core in 0..cores {
             let source = CoreSource {
