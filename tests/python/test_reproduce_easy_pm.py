@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sardonyx.draw.figure import Missing
 from sardonyx.papers import easy_pm
 from sardonyx.papers.claims import load_claims
+from sardonyx.papers.easy_pm import figures as hardware_logs
 from sardonyx.papers.reproduction import Asked
 from sardonyx.questions import ProgramSource
-from sardonyx.report import hardware_logs
-from sardonyx.report.figure import Missing
 from sardonyx.runs import jobs
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings
@@ -171,7 +171,7 @@ def test_a_small_reproduction_fills_claims_and_figures() -> None:
     assert [row.claim.metric for row in rows if row.ours is None] == []
     assert len(easy_pm.verdict(again, rows)) == 3
     assert len(easy_pm.tables(again)) == 5
-    made = hardware_logs.figures(again.programs)
+    made = hardware_logs.figures(again)
     assert [figure.key for figure in made if isinstance(figure, Missing)] == []
     for figure in made:
         assert not isinstance(figure, Missing)

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 from sardonyx import _core
+from sardonyx.draw.figure import Figure
 from sardonyx.papers import pageforge, reproductions
 from sardonyx.papers.claims import ClaimRow, load_claims
-from sardonyx.papers.pageforge import DESIGNS, Costs
+from sardonyx.papers.pageforge import DESIGNS, Costs, figures
 from sardonyx.papers.reproduction import Asked, BesidePaper
-from sardonyx.report import tailbench as figures
 from sardonyx.report import write_report
-from sardonyx.report.figure import Figure
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.tailbench import (
     APPLICATIONS,
@@ -124,7 +123,7 @@ def test_the_busiest_phase_is_merging_own_and_without_merging_ksms() -> None:
 
 
 def test_the_report_has_every_figure(comparison: Comparison, tmp_path: Path) -> None:
-    drawn = figures.figures(comparison.results)
+    drawn = figures.figures(comparison)
     assert [figure.key for figure in drawn if not isinstance(figure, Figure)] == []
     write_report(comparison, tmp_path / "report.html", BesidePaper())
     assert "What merging costs" in (tmp_path / "report.html").read_text()

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 from sardonyx import _core
+from sardonyx.draw.figure import Figure
 from sardonyx.papers import recam, reproductions
 from sardonyx.papers.claims import ClaimRow, load_claims
-from sardonyx.papers.recam import MB, Stores, energy, metric
+from sardonyx.papers.recam import MB, Stores, energy, figures, metric
 from sardonyx.papers.reproduction import Asked
 from sardonyx.questions import Stream
-from sardonyx.report import stores as figures
 from sardonyx.report import write_report
-from sardonyx.report.figure import Figure
 from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.stores import KB, StorePoint
@@ -107,7 +106,7 @@ def test_continuous_compare_saves_nearly_all_rows(comparison: Comparison) -> Non
 
 
 def test_the_report_has_every_figure(comparison: Comparison, tmp_path: Path) -> None:
-    drawn = figures.figures(comparison.results)
+    drawn = figures.figures(comparison)
     assert [f.key for f in drawn if not isinstance(f, Figure)] == []
     write_report(comparison, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()

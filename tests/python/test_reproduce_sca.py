@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from sardonyx import _core
-from sardonyx.papers import causes, sca, sca_causes
+from sardonyx.draw.figure import Missing
+from sardonyx.papers import causes, sca
 from sardonyx.papers.claims import load_claims
-from sardonyx.papers.sca_causes import CHANNELS
+from sardonyx.papers.sca import causes as sca_causes
+from sardonyx.papers.sca import figures as persistence
+from sardonyx.papers.sca.causes import CHANNELS
 from sardonyx.questions import ProgramSource
-from sardonyx.report import persistence, write_report
-from sardonyx.report.figure import Missing
+from sardonyx.report import write_report
 from sardonyx.runs import jobs
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings
@@ -182,7 +184,7 @@ def test_a_small_reproduction_fills_claims_and_figures() -> None:
         other = ("_2_cores", "_8_cores", "MB_footprint")
         wanted = not any(part in row.claim.metric for part in other)
         assert (row.ours is not None) == wanted, row.claim.metric
-    made = persistence.figures(again.programs)
+    made = persistence.figures(again)
     assert [figure.key for figure in made if isinstance(figure, Missing)] == []
     for figure in made:
         assert not isinstance(figure, Missing)

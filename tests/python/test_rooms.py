@@ -17,7 +17,7 @@ from sardonyx.runs.sources import named
 
 PACKAGE = Path(sardonyx.__file__).parent
 #: Each room may import those before it.
-ROOMS = ("runs", "sweeps", "papers", "report", "cli")
+ROOMS = ("runs", "sweeps", "draw", "papers", "report", "cli")
 
 
 def imported(path: Path) -> set[str]:

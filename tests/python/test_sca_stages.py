@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 from sardonyx.cli.tables import exhibit_table
-from sardonyx.papers import sca_stages as stages
 from sardonyx.papers.claims import Claim, ClaimRow
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
+from sardonyx.papers.sca import stages
 from sardonyx.questions import ProgramSource
 from sardonyx.report import write_report
 from sardonyx.runs.crashes import CrashQuestion

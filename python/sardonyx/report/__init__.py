@@ -11,27 +11,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sardonyx import papers
+from sardonyx.draw.figure import Figure, Missing
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     claims,
     content,
     endurance,
-    hardware_logs,
     merging,
     page,
     performance,
-    persistence,
     savings,
     sensitivity,
-    stores,
     sweeps,
-    tailbench,
     workloads,
 )
 from sardonyx.report import swept as swept_figures
 from sardonyx.report.content import Group
-from sardonyx.report.figure import Figure, Missing
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Trace
 from sardonyx.sweeps.table import Swept
@@ -138,19 +135,18 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
 
 
 def _groups(comparison: Comparison) -> list[Group]:
-    if stores.is_stores(comparison.results):
-        return [Group("about-stores", "Deduplicating stores", stores.figures(comparison.results))]
-    if tailbench.is_tailbench(comparison.results):
-        drawn = tailbench.figures(comparison.results)
-        return [Group("about-merging", "What merging costs", drawn)]
+    groups = [
+        Group(f"about-{title.lower().replace(' ', '-')}", title, drawn)
+        for title, drawn in papers.figures(comparison).items()
+    ]
+    programs = any(trace.program for trace in comparison.results.traces)
+    if groups and not programs:
+        return groups
     beside = {
         key: performance.beside_baseline(comparison, key) for key in performance.BESIDE_BASELINE
     }
     energy = Group("about-energy", "Energy", [beside["energy_ratio"]])
-    if any(trace.program for trace in comparison.results.traces):
-        drawn = hardware_logs.figures(comparison.programs)
-        drawn += persistence.figures(comparison.programs)
-        groups = [Group("about-programs", "Persistent programs", drawn)]
+    if programs:
         if comparison.beside_baseline:  # else there is nothing to hold energy against
             figure = replace(beside["energy_ratio"], cf="")  # programs are not ESD's workloads
             groups.append(Group("about-energy", "Energy", [figure]))

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from sardonyx.draw.figure import Cell, Figure, Table, View, label, scatter
 from sardonyx.papers.claims import ClaimRow
-from sardonyx.report.figure import Cell, Figure, Table, View, label, scatter
 
 OURS, PAPERS = "#009e73", "#d55e00"
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from sardonyx.report.figure import Figure, Missing
+from sardonyx.draw.figure import Figure, Missing
 
 #: So many assumed parameters are named in place; more are folded away.
 FEW = 4

@@ -5,7 +5,7 @@ ESD speaks of endurance in Sec. IV-B and shows the share of writes removed (Fig.
 
 from __future__ import annotations
 
-from sardonyx.report.figure import Figure, Head, Missing, Series, View, at_one, layout
+from sardonyx.draw.figure import Figure, Head, Missing, Series, View, at_one, layout
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import assumed_by, ratio_of
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sardonyx.report.content import Grid, Group, Row, Td, Text, Th, words
-from sardonyx.report.figure import (
+from sardonyx.draw.figure import (
     LINE_COLOURS,
     Cell,
     Figure,
@@ -18,6 +17,7 @@ from sardonyx.report.figure import (
     layout,
     scatter,
 )
+from sardonyx.report.content import Grid, Group, Row, Td, Text, Th, words
 from sardonyx.runs.merging import came_and_went
 
 #: Counters in the order in which they lie above each other, with what they are called.

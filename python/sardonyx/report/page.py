@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 from pydantic import JsonValue
 
+from sardonyx.draw.figure import Cell, Figure, design_colour
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.reproduction import Cell as PaperCell
@@ -30,7 +31,6 @@ from sardonyx.report.content import (
     heads_of_words,
     words,
 )
-from sardonyx.report.figure import Cell, Figure, design_colour
 from sardonyx.report.workloads import summary as workload_summary
 from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison

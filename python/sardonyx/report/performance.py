@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sardonyx.report.figure import (
+from sardonyx.draw.figure import (
     CAUSE_COLOURS,
     Cell,
     Figure,

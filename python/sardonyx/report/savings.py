@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
-from sardonyx.report.figure import Figure, Head, Missing, Series, View, label, layout
+from sardonyx.draw.figure import Figure, Head, Missing, Series, View, label, layout
 
 #: What ``_core.store_estimate`` found of one way of cutting, and of one design.
 Cutting = Mapping[str, Any]

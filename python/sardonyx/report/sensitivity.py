@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sardonyx.draw.figure import Cell, Figure, Head, Missing, Table, View, label, layout
 from sardonyx.report.content import Block, Folded, Grid, Row, Td, Text, Th
-from sardonyx.report.figure import Cell, Figure, Head, Missing, Table, View, label, layout
 from sardonyx.runs.sensitivity import Headline, Sensitivity
 
 #: Keys that a tornado draws; its table has all that move the figure.

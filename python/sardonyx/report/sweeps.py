@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sardonyx.report.figure import Cell, Curves, Figure, Head, Missing, Table
+from sardonyx.draw.figure import Cell, Curves, Figure, Head, Missing, Table
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import arithmetic_mean, assumed_by
 from sardonyx.runs.results import Run

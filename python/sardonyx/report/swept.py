@@ -11,17 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from sardonyx.report.content import (
-    Block,
-    Grid,
-    Group,
-    Row,
-    Td,
-    Text,
-    heads_of_words,
-    words,
-)
-from sardonyx.report.figure import (
+from sardonyx.draw.figure import (
     LINE_COLOURS,
     Cell,
     Figure,
@@ -32,6 +22,16 @@ from sardonyx.report.figure import (
     label,
     layout,
     scatter,
+)
+from sardonyx.report.content import (
+    Block,
+    Grid,
+    Group,
+    Row,
+    Td,
+    Text,
+    heads_of_words,
+    words,
 )
 from sardonyx.runs.measures import arithmetic_mean
 from sardonyx.sweeps.table import Goal, Swept, front, ranked

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.report.figure import (
+from sardonyx.draw.figure import (
     Cell,
     Figure,
     Head,

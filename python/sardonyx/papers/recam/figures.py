@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sardonyx.papers import recam
-from sardonyx.papers.recam import (
-    FINGERPRINT,
-    NOMINAL,
-    READS,
-    TIMES_OVER,
-    Stores,
-    energy,
-    metric,
-)
-from sardonyx.report.figure import (
+from sardonyx.draw.figure import (
     LINE_COLOURS,
     Cell,
     Figure,
@@ -28,8 +18,19 @@ from sardonyx.report.figure import (
     layout,
     scatter,
 )
+from sardonyx.papers import recam
+from sardonyx.papers.recam import (
+    FINGERPRINT,
+    NOMINAL,
+    READS,
+    TIMES_OVER,
+    Stores,
+    energy,
+    metric,
+)
+from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import assumed_by, divide
-from sardonyx.runs.results import Results, Run
+from sardonyx.runs.results import Run
 from sardonyx.runs.stores import KB, designs
 
 COLOURS = dict(zip(recam.DESIGNS, LINE_COLOURS, strict=False))
@@ -37,13 +38,14 @@ COLOURS = dict(zip(recam.DESIGNS, LINE_COLOURS, strict=False))
 PLACES = {"": "middle", "low": "lower end", "high": "upper end"}
 
 
-def is_stores(results: Results) -> bool:
-    """Whether these are runs of stores."""
-    return bool(results.runs) and all(run.design in designs() for run in results.runs)
+TITLE = "Deduplicating stores"
 
 
-def figures(results: Results) -> list[Figure | Missing]:
-    """Every figure, the paper's first."""
+def figures(comparison: Comparison) -> list[Figure | Missing]:
+    """Every figure, the paper's first; none but of stores."""
+    results = comparison.results
+    if not results.runs or any(run.design not in designs() for run in results.runs):
+        return []
     stores = Stores(results)
     return [
         throughput(stores),

@@ -7,18 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sardonyx.papers.claims import load_claims
-from sardonyx.papers.pageforge import (
-    BOTH,
-    CAUSES,
-    DESIGNS,
-    KEPT,
-    SOJOURN,
-    TAIL,
-    VARIANTS,
-    Costs,
-)
-from sardonyx.report.figure import (
+from sardonyx.draw.figure import (
     LINE_COLOURS,
     Cell,
     Figure,
@@ -31,8 +20,21 @@ from sardonyx.report.figure import (
     layout,
     scatter,
 )
+from sardonyx.papers.claims import load_claims
+from sardonyx.papers.pageforge import (
+    BOTH,
+    CAUSES,
+    DESIGNS,
+    KEPT,
+    SOJOURN,
+    TAIL,
+    VARIANTS,
+    Costs,
+)
+from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import assumed_by
-from sardonyx.runs.results import Results, Scalar
+from sardonyx.runs.merging import algorithms
+from sardonyx.runs.results import Scalar
 from sardonyx.runs.tailbench import MERGING
 
 COLOURS = dict(zip(DESIGNS, ("#8a8f98", "#d55e00", "#009e73"), strict=True))
@@ -40,13 +42,14 @@ MERGES = ("ksm", "pageforge")
 PHASES: dict[str, dict[str, Scalar]] = {"settled": {}, "while pages merge": MERGING}
 
 
-def is_tailbench(results: Results) -> bool:
-    """Whether these are runs of applications beside merging."""
-    return bool(results.runs) and all(run.design in DESIGNS for run in results.runs)
+TITLE = "What merging costs"
 
 
-def figures(results: Results) -> list[Figure | Missing]:
-    """Every figure, the paper's first."""
+def figures(comparison: Comparison) -> list[Figure | Missing]:
+    """Every figure, the paper's first; none but of applications beside merging."""
+    results = comparison.results
+    if not results.runs or any(run.design not in algorithms() for run in results.runs):
+        return []
     costs = Costs(results)
     return [
         pages(costs),

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sardonyx.draw.figure import Curves, Figure, Head, Missing
+from sardonyx.draw.programs import beside, sweep
 from sardonyx.papers import easy_pm
-from sardonyx.report.figure import Curves, Figure, Head, Missing
-from sardonyx.report.persistence import beside, sweep
+from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, ratio_of
 from sardonyx.runs.programs import Programs, l1_latency, speedup, traffic_ratio, written_size
 from sardonyx.runs.results import Run
 
+TITLE = "Persistent programs"
 
-def figures(programs: Programs) -> list[Figure | Missing]:
-    """Every figure, in the paper's order; none without runs of the paper's baseline."""
+
+def figures(comparison: Comparison) -> list[Figure | Missing]:
+    """Every figure, in the paper's order; none without programs on the paper's baseline."""
+    programs = comparison.programs
+    if not any(trace.program for trace in comparison.results.traces):
+        return []
     if easy_pm.BASELINE not in programs.designs:
         return []
     return [throughput(programs), traffic(programs), latency(programs), causes(programs)]

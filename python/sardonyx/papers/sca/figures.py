@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.papers import sca_causes
-from sardonyx.report.figure import (
+from sardonyx.draw.figure import (
     Cell,
     Curves,
     Figure,
     Head,
     Missing,
-    Series,
     Table,
     View,
-    at_one,
     bar,
     design_colour,
     label,
     layout,
 )
-from sardonyx.runs.measures import Two, arithmetic_mean, assumed_by, ratio_of
+from sardonyx.draw.programs import MEAN, assumed, beside, curves_of, sweep
+from sardonyx.papers.sca import causes as sweeps
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.measures import ratio_of
 from sardonyx.runs.programs import (
     ACCESSES,
     BYTES,
@@ -35,11 +34,14 @@ from sardonyx.runs.programs import (
     written_size,
 )
 
-MEAN = "mean"
+TITLE = "Persistent programs"
 
 
-def figures(programs: Programs) -> list[Figure | Missing]:
-    """Every figure, in the paper's order."""
+def figures(comparison: Comparison) -> list[Figure | Missing]:
+    """Every figure, in the paper's order; none but of programs."""
+    if not any(trace.program for trace in comparison.results.traces):
+        return []
+    programs = comparison.programs
     return [
         runtime(programs),
         throughput(programs),
@@ -49,50 +51,6 @@ def figures(programs: Programs) -> list[Figure | Missing]:
         latencies(programs),
         causes(programs),
     ]
-
-
-def _assumed(programs: Programs) -> list[str]:
-    return assumed_by(programs.runs(), "time")
-
-
-def _curves(
-    programs: Programs, of: Two, points: Sequence[tuple[dict[str, Any], dict[str, Any]]]
-) -> dict[str, list[float | None]]:
-    """``of`` two runs, which each point selects, by program, and the mean over the programs."""
-    found = [programs.each(of, a, b) for a, b in points]
-    curves = {program: [values[program] for values in found] for program in programs.names}
-    return curves | {MEAN: [arithmetic_mean(values.values()) for values in found]}
-
-
-def beside(
-    programs: Programs,
-    head: Head,
-    shows: str,
-    reading: str,
-    axis: str,
-    measures: dict[str, Two],
-    over: str = "no-encryption",
-    cores: int = 1,
-) -> Figure | Missing:
-    """Each program under each design relative to the same under ``over``, and the mean."""
-    designs = programs.designs
-    if over not in designs or cores not in programs.cores:
-        on = "one core" if cores == 1 else f"{cores} cores"
-        return head.missing(f"There is no run of `{over}` on {on} to compare with.")
-    shape = layout(axis, shapes=[at_one()], yaxis={"ticksuffix": "×"})
-    views, tables = [], []
-    for name, measure in measures.items():
-        series = Series("program", programs.names)
-        hover = f", %{{x}}<br>{axis}: %{{y:.2f}}×"
-        values = {
-            d: programs.each(
-                measure, {"design": d, "cores": cores}, {"design": over, "cores": cores}
-            ).values()
-            for d in designs
-        }
-        views.append(View(name, series.designs(values, hover, designs), shape))
-        tables.append(series.table())
-    return head.figure(shows, reading, views, tables[0], _assumed(programs))
 
 
 def runtime(programs: Programs) -> Figure | Missing:
@@ -130,7 +88,7 @@ def throughput(programs: Programs) -> Figure | Missing:
 
     plain = {"design": "no-encryption"}
     curves = {
-        design: _curves(
+        design: curves_of(
             programs,
             ratio_of("transactions_per_second"),
             [({"design": design, "cores": n}, plain) for n in cores],
@@ -155,26 +113,9 @@ def throughput(programs: Programs) -> Figure | Missing:
         "Higher is better. All cores share one controller and one channel.",
         views,
         Table((("program, design", ""), *((f"{n} cores", "x") for n in cores)), rows),
-        _assumed(programs),
+        assumed(programs),
         choose="Program",
     )
-
-
-def sweep(
-    programs: Programs, head: Head, shows: str, reading: str, along: str, views: Sequence[Curves]
-) -> Figure | Missing:
-    """Curves over the values of a setting, a view each."""
-    if not any(value is not None for v in views for line in v.lines.values() for value in line):
-        return head.missing("This needs a sweep: `sardonyx reproduce sca` runs it.")
-    longest = max((view.x for view in views), key=len)
-    rows: list[list[Cell]] = [
-        [f"{view.name}: {name}" if view.name else name, *line, *[None] * (len(longest) - len(line))]
-        for view in views
-        for name, line in view.lines.items()
-    ]
-    table = Table((("curve", ""), *((x, "") for x in longest)), rows)
-    drawn = [view.view(along) for view in views]
-    return head.figure(shows, reading, drawn, table, _assumed(programs))
 
 
 def counter_caches(programs: Programs) -> Figure | Missing:
@@ -187,9 +128,9 @@ def counter_caches(programs: Programs) -> Figure | Missing:
             for size in sizes
         ]
         name = written_size(footprint)
-        speed[name] = _curves(programs, speedup, [(point, points[0]) for point in points])[MEAN]
+        speed[name] = curves_of(programs, speedup, [(point, points[0]) for point in points])[MEAN]
         missed = [(point, point) for point in points]
-        miss[name] = _curves(programs, lambda run, _: miss_rate(run), missed)[MEAN]
+        miss[name] = curves_of(programs, lambda run, _: miss_rate(run), missed)[MEAN]
     x = [written_size(size) for size in sizes]
     return sweep(
         programs,
@@ -211,7 +152,7 @@ def transaction_sizes(programs: Programs) -> Figure | Missing:
         ({"design": "sca", "transaction_size": s}, {"design": "ideal", "transaction_size": s})
         for s in sizes
     ]
-    curves = _curves(programs, runtime_ratio, selected)
+    curves = curves_of(programs, runtime_ratio, selected)
     return sweep(
         programs,
         Head("transaction-size", "Transaction size", "SCA Fig. 16"),
@@ -231,7 +172,7 @@ def latencies(programs: Programs) -> Figure | Missing:
             ({"design": "sca", "variant": v}, {"design": "co-located", "variant": v})
             for v in variants
         ]
-        curves = _curves(programs, speedup, selected)
+        curves = curves_of(programs, speedup, selected)
         x = [_factor(setting / nominal) for setting in settings]
         views.append(Curves(f"{name} latency", x, curves, "speed-up of sca over co-located"))
     return sweep(
@@ -246,12 +187,12 @@ def latencies(programs: Programs) -> Figure | Missing:
 
 def causes(programs: Programs) -> Figure | Missing:
     """The sweeps of what may explain a gap, each with where the paper's order sets in."""
-    swept = sca_causes.swept(programs)
+    swept = sweeps.swept(programs)
     views, texts = [], []
     for cause, lines in swept:
         x = [cause.written(value) for value in cause.values]
         views.append(Curves(cause.name, x, dict(lines), "runtime / no-encryption's", False))
-        where = "; ".join(f"{a}: {b}" for a, b in sca_causes.crossings(cause, lines).items())
+        where = "; ".join(f"{a}: {b}" for a, b in sweeps.crossings(cause, lines).items())
         texts.append(f"{cause.name} ({cause.meaning}): {where}.")
     return sweep(
         programs,

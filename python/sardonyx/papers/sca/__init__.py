@@ -3,7 +3,7 @@
 The five persistent programs run on the machine of Table 2. Each claim is one small function of
 runs; its statistic is taken over the programs, means are arithmetic. What the paper does not say
 (footprint and size of transactions of Figs. 12-14) is a setting of :class:`Scale`; what else could
-explain a gap is varied in ``sca_causes``.
+explain a gap is varied in ``causes``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from operator import sub
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.papers import sca_causes, sca_stages
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
-from sardonyx.papers.sca_causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
+from sardonyx.papers.sca import causes, stages
+from sardonyx.papers.sca.causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
 from sardonyx.papers.sensitivity import Headlines
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
@@ -146,7 +146,7 @@ def _cause_points(scale: Scale, point: Callable[..., Point]) -> list[Point]:
         point(design=design, cores=sweep.cores, variant=sweep.variant(value))
         for sweep in SWEEPS
         for value in sweep.values
-        for design in sca_causes.DESIGNS
+        for design in causes.DESIGNS
     ]
     for settings in READINGS.values():
         found += [point(design=design, variant=settings) for design in DESIGNS]
@@ -333,7 +333,7 @@ def read(comparison: Comparison, scale: Scale) -> list[Read]:
     """The claims under each reading, over the programs in which causes were looked for."""
     names = [name for name in scale.cause_programs if name in comparison.programs.plain]
     of = (names, scale.cause_footprint, scale.cause_cores)
-    return sca_causes.readings(comparison.programs, *of, claims_of)
+    return causes.readings(comparison.programs, *of, claims_of)
 
 
 def claims(comparison: Comparison, scale: Scale) -> list[ClaimRow]:
@@ -366,7 +366,7 @@ def tables(comparison: Comparison, scale: Scale) -> tuple[Exhibit, ...]:
     def written(row: ClaimRow, ours: bool) -> str:
         return written_claim(row.ours if ours else row.claim.value, row.unit)
 
-    found = [sca_causes.reading_table(reads, written), sca_causes.sweep_table(comparison.programs)]
+    found = [causes.reading_table(reads, written), causes.sweep_table(comparison.programs)]
     return tuple(table for table in found if table is not None)
 
 
@@ -393,9 +393,9 @@ def verdict(comparison: Comparison, rows: Sequence[ClaimRow], scale: Scale) -> t
         row = ours[metric, design]
         return f"{written_claim(row.ours, row.unit)} in place of {row.reported}"
 
-    bound = sca_causes.Bound.of(comparison.results.machine.parameters)
+    bound = causes.Bound.of(comparison.results.machine.parameters)
     reads = read(comparison, scale)
-    best, plain = sca_causes.nearest(reads), next(iter(reads))
+    best, plain = causes.nearest(reads), next(iter(reads))
     hangs = "No reading of what the paper leaves out was run"
     if best is not None and best.distance is not None and plain.distance is not None:
         hangs = (
@@ -473,9 +473,7 @@ class Sca:
         if asked.warmup is not None:
             count, share = parse_warmup(asked.warmup)
             scale = replace(scale, warmup=count + int(share * scale.transactions))
-        cut = (sca_stages.QUICK if asked.quick else sca_stages.FULL).model_copy(
-            update={"seed": asked.seed}
-        )
+        cut = (stages.QUICK if asked.quick else stages.FULL).model_copy(update={"seed": asked.seed})
         question = CrashQuestion(
             program=cut, design="sca", machine=asked.machine, overrides=tuple(asked.overrides)
         )
@@ -485,7 +483,7 @@ class Sca:
             partial(claims, scale=scale),
             lambda comparison, watch: (
                 *tables(comparison, scale),
-                sca_stages.measure(PROGRAMS, question, watch),
+                stages.measure(PROGRAMS, question, watch),
             ),
             verdict=partial(verdict, scale=scale),
             headlines=headlines(asked),

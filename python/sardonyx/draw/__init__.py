@@ -1,0 +1,1 @@
+"""What figures are made of: heads, views, tables, colours. Reports and papers draw with it."""
