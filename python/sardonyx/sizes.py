@@ -19,6 +19,15 @@ def parse_size(text: str) -> int:
     return _core.parse_size(text)
 
 
+def size_text(size: int) -> str:
+    """Bytes as ``parse_size`` reads them, under the largest suffix that leaves a whole number."""
+    suffix = max(
+        (suffix for suffix, unit in SUFFIXES.items() if size % unit == 0),
+        key=lambda suffix: SUFFIXES[suffix] if size else 0,
+    )
+    return f"{size // SUFFIXES[suffix]}{suffix}"
+
+
 def parse_time(text: str) -> float:
     """Seconds from ``90s``, ``10m`` or ``2h``.
 

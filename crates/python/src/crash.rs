@@ -34,9 +34,8 @@ fn sixty_four() -> u64 {
     64
 }
 
-/// As `sardonyx::crash::Options` has it.
-fn five_hundred_and_nine() -> u64 {
-    509
+fn full_one_in() -> u64 {
+    Options::default().full_one_in
 }
 
 /// One run of a program on each core under a design, its power cut at every position, at `cuts` of them, or at the
@@ -63,7 +62,7 @@ pub struct CrashQuestion {
     cut: Option<u64>,
     #[serde(default = "sixty_four")]
     recovery_cuts: u64,
-    #[serde(default = "five_hundred_and_nine")]
+    #[serde(default = "full_one_in")]
     full_one_in: u64,
     #[serde(default)]
     threads: usize,
@@ -131,7 +130,7 @@ pub struct TrialQuestion {
     cuts: Option<u64>,
     #[serde(default = "sixty_four")]
     recovery_cuts: u64,
-    #[serde(default = "five_hundred_and_nine")]
+    #[serde(default = "full_one_in")]
     full_one_in: u64,
     #[serde(default)]
     threads: usize,

@@ -45,7 +45,8 @@ from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs, origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, parse_settings, parse_warmup
-from sardonyx.runs.sources import beyond, program_names
+from sardonyx.runs.sources import PROGRAM, beyond, program_names
+from sardonyx.sizes import size_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +81,13 @@ class Compare(Options):
     ] = False
     transactions: Annotated[
         int, typer.Option(min=1, max=MOST, help="Transactions of each core's program.")
-    ] = 10_000
+    ] = PROGRAM.transactions
     transaction_size: Annotated[
         str, typer.Option(metavar="BYTES", help="Size of a program's items: 64 to 4K.")
-    ] = "64"
+    ] = str(PROGRAM.item_bytes)
     footprint: Annotated[
         str, typer.Option(metavar="BYTES", help="Size of each program's structure, as in 100M.")
-    ] = "16M"
+    ] = size_text(PROGRAM.footprint)
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="Seed of the programs' keys and choices.")
     ] = 0

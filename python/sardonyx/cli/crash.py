@@ -36,7 +36,14 @@ from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine, Set
 from sardonyx.cli.progress import Watcher
 from sardonyx.questions import ProgramSource
-from sardonyx.runs.crashes import CrashQuestion, TrialQuestion, explore, trials
+from sardonyx.runs.crashes import (
+    FULL_ONE_IN,
+    RECOVERY_CUTS,
+    CrashQuestion,
+    TrialQuestion,
+    explore,
+    trials,
+)
 from sardonyx.runs.jobs import check_designs, parse_settings
 from sardonyx.runs.sources import known_programs, unknown
 
@@ -149,7 +156,7 @@ class Crash(Options):
         typer.Option(
             min=0, max=MOST, help="Go on after one cut in so many and cut again; 0: none."
         ),
-    ] = 64
+    ] = RECOVERY_CUTS
     full: Annotated[
         int,
         typer.Option(
@@ -158,7 +165,7 @@ class Crash(Options):
             max=MOST,
             help="Look at one cut in so many in full, at the rest at what it changed; 1: at all.",
         ),
-    ] = 509
+    ] = FULL_ONE_IN
     machine: Machine = "sca"
     settings: Set = None
     jobs: Annotated[

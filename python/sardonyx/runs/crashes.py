@@ -12,6 +12,11 @@ from sardonyx.questions import ProgramSource
 from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task, Watch
 
+#: One recovery in so many is cut as well, one cut in so many looked at in full, unless asked
+#: otherwise.
+RECOVERY_CUTS: int = questions.CrashQuestion.model_fields["recovery_cuts"].default
+FULL_ONE_IN: int = questions.CrashQuestion.model_fields["full_one_in"].default
+
 
 class CrashQuestion(questions.CrashQuestion):
     """One run, which knows its name and its size."""

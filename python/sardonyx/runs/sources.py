@@ -14,6 +14,8 @@ from pathlib import Path
 from sardonyx import _core
 from sardonyx.questions import ProgramSource, Source, SynthSource, TraceSource
 
+#: A program of the sizes that nobody has asked for otherwise.
+PROGRAM = ProgramSource()
 #: What marks a generated trace where users name a file.
 SYNTH = "synth:"
 #: The largest number that the native side counts to.

@@ -16,13 +16,13 @@ use rustc_hash::FxHashMap;
 use sardonyx_splitmix::mix;
 
 use super::caught::caught;
-use super::explore::{Explored, Options};
+use super::asked::Options;
+use super::found::Explored;
 use super::golden::{Expected, Window};
 use super::history::History;
 use super::mapped::Mapped;
-use super::nested;
 use super::platform::{Changed, Platform, Survivors, Tear, Whole};
-use super::violation::{Kind, Violation};
+use super::violation::{Kind, Tally, Violation};
 use crate::controller::Controller;
 use crate::controller::layers::Guarantee;
 use crate::line::Place;
@@ -32,32 +32,6 @@ use crate::workload::{Fault, Workload};
 
 /// Lines written of late that are compared where it is not known which lines a place is about.
 const LATE: usize = 48;
-
-/// How much has been looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Covered {
-    /// Cuts: positions.
-    pub cuts: u64,
-    /// Of them, with bytes that no earlier cut left.
-    pub states: u64,
-    /// Of those, looked at in full.
-    pub full: u64,
-    /// Of the states, those from which a hardware log put lines back.
-    pub undone: u64,
-    /// Cuts within the lives that follow: of recoveries, and of transactions after them.
-    pub recovery_cuts: u64,
-}
-
-impl Covered {
-    /// Adds what `other` has looked at.
-    pub fn add(&mut self, other: Covered) {
-        self.cuts += other.cuts;
-        self.states += other.states;
-        self.full += other.full;
-        self.undone += other.undone;
-        self.recovery_cuts += other.recovery_cuts;
-    }
-}
 
 /// One core's program, and what the last state has shown of it.
 struct Core {
@@ -75,10 +49,15 @@ struct Core {
     fault: Option<(Kind, Fault)>,
 }
 
+/// Lives the life after the cut at which the survivors stand, and cuts that: what it found goes into the tally;
+/// says how many cuts that was.
+pub type Live = fn(&History, &Survivors, &[&Workload], &Options, &mut Tally) -> u64;
+
 /// Goes through the cuts of a history in order.
 pub struct Checker<'h> {
     history: &'h History,
     options: Options,
+    live: Live,
     survivors: Survivors<'h>,
     cores: Vec<Core>,
     /// The newest accepted write request of a line, and the request that it was last seen to be of.
@@ -113,7 +92,7 @@ pub struct Checker<'h> {
 
 impl<'h> Checker<'h> {
     /// Before the first event.
-    pub fn new(history: &'h History, options: &Options) -> Checker<'h> {
+    pub fn new(history: &'h History, options: &Options, live: Live) -> Checker<'h> {
         let platform = options.platform;
         let core = |program: &Expected| Core {
             workload: program.spec.build().expect("it has been run"),
@@ -150,6 +129,7 @@ impl<'h> Checker<'h> {
             ended: None,
             put_back: Vec::new(),
             stored: Vec::new(),
+            live,
             explored: Explored::default(),
         }
     }
@@ -410,7 +390,7 @@ impl<'h> Checker<'h> {
         }
         let workloads: Vec<&Workload> = self.cores.iter().map(|core| &core.workload).collect();
         let tally = &mut self.explored.tally;
-        let cuts = nested::live(
+        let cuts = (self.live)(
             self.history,
             &self.survivors,
             &workloads,

@@ -5,12 +5,14 @@
 //! any position, also within recovery; on the platform `none` a torn line. Not bit flips, not lost
 //! reserve power, not an attacker who writes.
 
+mod asked;
 pub mod audit;
 mod caught;
 mod check;
 mod cost;
 mod explain;
 mod explore;
+mod found;
 mod golden;
 mod history;
 mod mapped;
@@ -22,10 +24,13 @@ pub mod secrecy;
 mod stages;
 mod trial;
 mod violation;
+mod whole;
 
-pub use check::{Checker, Covered};
+pub use asked::{Cuts, Options};
+pub use check::{Checker, Live};
 pub use explain::explain;
-pub use explore::{Cuts, Explored, Options, explore};
+pub use explore::explore;
+pub use found::{Covered, Explored};
 pub use golden::Expected;
 pub use history::{History, HistoryError};
 pub use platform::{Platform, Tear};

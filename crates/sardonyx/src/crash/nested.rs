@@ -4,14 +4,16 @@
 use sardonyx_splitmix::mix;
 
 use super::caught::caught;
-use super::check::{Checker, Covered};
+use super::asked::{Cuts, Options};
+use super::check::Checker;
 use super::explain::explain;
-use super::explore::{Cuts, Explored, Options, whole_run};
+use super::found::{Covered, Explored};
 use super::golden::Golden;
 use super::history::{History, Life};
 use super::platform::{Survivors, drain_over};
 use super::secrecy::{self, Encrypted};
 use super::violation::{Kind, Tally, Violation};
+use super::whole::whole_run;
 use crate::controller::layers::Guarantee;
 use crate::machine::{RunError, UntimedMemory, read_untimed};
 use crate::medium::image::Image;
@@ -127,7 +129,7 @@ pub fn live(
         },
         ..*options
     };
-    let mut checker = Checker::new(&life, &options);
+    let mut checker = Checker::new(&life, &options, live);
     checker.live();
     let Explored {
         covered,

@@ -4,7 +4,9 @@
 use serde::{Serialize, Serializer};
 
 use super::explain::explain;
-use super::explore::{Explored, Options, explore};
+use super::asked::Options;
+use super::explore::explore;
+use super::found::Explored;
 use super::history::{History, HistoryError};
 use super::stages::{Shown, Stage, stages};
 use super::violation::Violation;

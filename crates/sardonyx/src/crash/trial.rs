@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::check::Covered;
-use super::explore::{Explored, Options};
+use super::asked::Options;
+use super::found::{Covered, Explored};
 use super::history::{History, HistoryError};
 use super::report::{Question, Run, Told, Verdict, exercised};
 use super::violation::Kind;

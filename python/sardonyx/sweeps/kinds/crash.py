@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import field_validator
 
 from sardonyx import _core
-from sardonyx.runs.crashes import TrialQuestion
+from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS, TrialQuestion
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.sources import unknown
 from sardonyx.sweeps.inputs import Inputs
@@ -38,8 +38,8 @@ class CrashOptions(Designed):
     platform: str = "adr"
     tear: str = "lines"
     cuts: int | Literal["all"] = "all"
-    recovery_cuts: int = 64
-    full: int = 509
+    recovery_cuts: int = RECOVERY_CUTS
+    full: int = FULL_ONE_IN
     software_log: bool = True
 
     _bytes = field_validator("transaction_size", "footprint", mode="before")(in_bytes)

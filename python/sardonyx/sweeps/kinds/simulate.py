@@ -15,7 +15,7 @@ from sardonyx.questions import Job, ProgramSource, Source, TraceSource
 from sardonyx.runs.jobs import Setting, parse_warmup
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.results import CAUSES, Cause
-from sardonyx.runs.sources import SYNTH, parse, unknown
+from sardonyx.runs.sources import PROGRAM, SYNTH, parse, unknown
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, in_bytes
 from sardonyx.sweeps.kinds.machines import check_design, effective, programs
@@ -34,9 +34,9 @@ class SimulateOptions(Designed):
     software_log: bool = True
     copies: int = 1
     distinct: bool = False
-    transactions: int = 10_000
-    transaction_size: int = 64
-    footprint: int = 16 << 20
+    transactions: int = PROGRAM.transactions
+    transaction_size: int = PROGRAM.item_bytes
+    footprint: int = PROGRAM.footprint
     seed: int | None = None
 
     _bytes = field_validator("transaction_size", "footprint", mode="before")(in_bytes)
@@ -178,12 +178,15 @@ class Simulate(Kind):
             ("--limit", options.limit, None),
             ("--warmup", options.warmup, 0),
             ("--copies", options.copies, 1),
-            ("--transactions", options.transactions if program else 10_000, 10_000),
-            ("--transaction-size", options.transaction_size if program else 64, 64),
-            ("--footprint", options.footprint if program else 16 << 20, 16 << 20),
-            ("--seed", (options.seed or 0) if program else 0, 0),
         ):
             words += [] if value == default else [option, str(value)]
+        for option, value, default in (
+            ("--transactions", options.transactions, PROGRAM.transactions),
+            ("--transaction-size", options.transaction_size, PROGRAM.item_bytes),
+            ("--footprint", options.footprint, PROGRAM.footprint),
+            ("--seed", options.seed or 0, 0),
+        ):
+            words += [option, str(value)] if program and value != default else []
         if options.middle or not options.software_log:
             return ()  # `compare` has no such option
         return (*words, *(["--distinct"] if options.distinct else []))

@@ -1,0 +1,29 @@
+//! What a run as a whole shows without any cut: the order of array writes, pairs, and secrets.
+
+use super::asked::{Cuts, Options};
+use super::audit;
+use super::caught::caught;
+use super::history::History;
+use super::secrecy;
+use super::violation::{Kind, Tally, Violation};
+
+/// What the run as a whole shows, without any cut; of one cut, what is first seen there.
+pub fn whole_run(history: &History, options: &Options, tally: &mut Tally) {
+    let audits: [&dyn Fn() -> Vec<Violation>; 3] = [
+        &|| audit::array_writes(history),
+        &|| audit::pairs(history, options.platform),
+        &|| secrecy::within(history),
+    ];
+    for audit in audits {
+        let found = caught(audit).unwrap_or_else(|what| {
+            let at = history.positions() - 1;
+            vec![Violation::new(Kind::RunEnded, at, what)]
+        });
+        for violation in found {
+            match options.cuts {
+                Cuts::One(position) if position != violation.position => {}
+                _ => tally.add(violation),
+            }
+        }
+    }
+}
