@@ -4,7 +4,7 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs;
 use std::time::Duration;
 
-use sardonyx::crash::{Cuts, Options, Platform, Question, Tear, Trial};
+use sardonyx::crash::{Cuts, OneRun, Options, Platform, Tear, Trial};
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ pub struct CrashQuestion {
 }
 
 impl CrashQuestion {
-    fn question(self) -> PyResult<Question> {
+    fn question(self) -> PyResult<OneRun> {
         let Source::Program(program) = self.program else {
             return Err(bad("only a program's power can be cut"));
         };
@@ -84,7 +84,7 @@ impl CrashQuestion {
             sharing,
             ..program.spec(durability)
         };
-        Ok(Question {
+        Ok(OneRun {
             machine: Machine::load(&self.machine, &self.overrides).map_err(bad)?,
             specs: (0..self.cores.max(1)).map(spec).collect(),
             design: self.design,

@@ -14,7 +14,7 @@ use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Logical, Place};
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::{At, Step, Stored};
-use sardonyx::stats::Kind;
+use sardonyx::stats::Direction;
 use sardonyx::units::Time;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 use sardonyx_splitmix::SplitMix64;
@@ -23,14 +23,14 @@ const GIB_LINES: u64 = 1 << 24;
 const HINT_AHEAD: usize = 12;
 
 /// Half reads, half writes, uniform over 1 GiB.
-fn requests(count: usize, seed: u64) -> Vec<(Kind, u64)> {
+fn requests(count: usize, seed: u64) -> Vec<(Direction, u64)> {
     let mut random = SplitMix64(seed);
     let one = |_| {
         let draw = random.draw();
         let kind = if draw >> 63 == 0 {
-            Kind::Read
+            Direction::Read
         } else {
-            Kind::Write
+            Direction::Write
         };
         (kind, draw % GIB_LINES)
     };
@@ -39,9 +39,9 @@ fn requests(count: usize, seed: u64) -> Vec<(Kind, u64)> {
 
 /// A write to every 4 KiB page, so that what is timed afterwards waits for no zeroing of memory; the
 /// floor's array has been written too.
-fn every_page() -> Vec<(Kind, u64)> {
+fn every_page() -> Vec<(Direction, u64)> {
     let pages = (0..GIB_LINES).step_by(64);
-    pages.map(|line| (Kind::Write, line)).collect()
+    pages.map(|line| (Direction::Write, line)).collect()
 }
 
 /// What write number `i` holds: one in two is one of a thousand contents, the rest are new.
@@ -90,9 +90,9 @@ fn floor(count: usize) -> f64 {
 /// Feeds requests as fast as the ingress takes them.
 fn feed(
     engine: &mut Engine,
-    requests: &[(Kind, u64)],
+    requests: &[(Direction, u64)],
     mut hint: impl FnMut(&mut Engine, u64),
-    mut handle: impl FnMut(&mut sardonyx::plan::Plan, Kind, u64, u64) -> Stored,
+    mut handle: impl FnMut(&mut sardonyx::plan::Plan, Direction, u64, u64) -> Stored,
 ) -> f64 {
     let start = Instant::now();
     for (i, (kind, line)) in requests.iter().enumerate() {
@@ -132,14 +132,14 @@ fn machine() -> Machine {
 fn engine_alone(count: usize) -> f64 {
     let mut engine = Engine::new(&machine().engine);
     let lines: Vec<Line> = (0..1024).map(content).collect();
-    let mut pass = |requests: &[(Kind, u64)]| {
+    let mut pass = |requests: &[(Direction, u64)]| {
         feed(
             &mut engine,
             requests,
             |engine, line| engine.look(|plan| plan.touch_ahead(Place(line))),
             |plan, kind, line, i| match kind {
-                Kind::Read => Stored::at(plan.read(Place(line), Step::PAST).at),
-                Kind::Write => {
+                Direction::Read => Stored::at(plan.read(Place(line), Step::PAST).at),
+                Direction::Write => {
                     let data = At::past(&lines[i as usize % lines.len()]);
                     plan.write(Place(line), data, Step::PAST)
                 }
@@ -158,7 +158,7 @@ fn design(name: &str, count: usize) -> f64 {
     let built = designs::build(name, &machine.settings, &mut layout).expect("a design");
     let controller = std::cell::RefCell::new(built);
     let contents: Vec<Line> = (0..count as u64).map(content).collect(); // again in each pass
-    let mut pass = |requests: &[(Kind, u64)]| {
+    let mut pass = |requests: &[(Direction, u64)]| {
         feed(
             &mut engine,
             requests,
@@ -167,10 +167,10 @@ fn design(name: &str, count: usize) -> f64 {
                 let controller: &mut Controller = &mut controller.borrow_mut();
                 let line = Logical(line);
                 match kind {
-                    Kind::Read => {
+                    Direction::Read => {
                         Stored::at(controller.read(line, Class::Data, Step::PAST, plan).at)
                     }
-                    Kind::Write => {
+                    Direction::Write => {
                         let data = At::past(&contents[i as usize % contents.len()]);
                         let order = Persist::Relaxed;
                         let write = Write {

@@ -56,7 +56,7 @@ impl Purpose {
 /// Reads and writes, where both are counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum Direction {
     /// A read.
     Read,
     /// A write.

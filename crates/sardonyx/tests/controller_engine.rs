@@ -11,7 +11,7 @@ use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Logical};
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::{At, Step, Stored};
-use sardonyx::stats::Kind;
+use sardonyx::stats::Direction;
 use sardonyx::units::Time;
 
 /// A machine whose caches are so small that every table is evicted all the time.
@@ -47,7 +47,7 @@ struct Rig {
 impl Rig {
     fn request(
         &mut self,
-        kind: Kind,
+        kind: Direction,
         handle: impl FnOnce(&mut Controller, &mut sardonyx::plan::Plan) -> Stored,
     ) {
         while !self.engine.admits() {
@@ -71,7 +71,7 @@ impl Rig {
     }
 
     fn write(&mut self, line: u64, data: &Line, order: Persist) {
-        self.request(Kind::Write, |controller, plan| {
+        self.request(Direction::Write, |controller, plan| {
             let (line, data) = (Logical(line), At::past(data));
             let write = Write {
                 order,
@@ -83,7 +83,7 @@ impl Rig {
 
     fn read(&mut self, line: u64) -> Option<Line> {
         let mut value = None;
-        self.request(Kind::Read, |controller, plan| {
+        self.request(Direction::Read, |controller, plan| {
             let read = controller.read(Logical(line), Class::Data, Step::PAST, plan);
             value = read.value;
             Stored::at(read.at)

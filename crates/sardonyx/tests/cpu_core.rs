@@ -5,8 +5,9 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::cpu_common::{clocked, fence, read, trace, write};
 use proptest::prelude::*;
-use sardonyx::machine::{Agent, Copies, Kind, Stream, TraceCore};
+use sardonyx::machine::{Agent, Copies, Stream, TraceCore};
 use sardonyx::medium::params::CoreParams;
+use sardonyx::stats::Direction;
 use sardonyx::trace::{GapUnit, Record};
 use sardonyx::units::Time;
 
@@ -14,7 +15,7 @@ use sardonyx::units::Time;
 #[derive(Clone, Copy, Debug)]
 struct Case {
     gap: u32,
-    kind: Kind,
+    kind: Direction,
     stall: u64,
     latency: u64,
 }
@@ -35,8 +36,8 @@ fn fast(params: &CoreParams, unit: GapUnit, cases: &[Case], trailing: u32) -> Ti
         .iter()
         .enumerate()
         .map(|(i, case)| match case.kind {
-            Kind::Read => read(case.gap, i as u64),
-            Kind::Write => write(case.gap, i as u64, 7),
+            Direction::Read => read(case.gap, i as u64),
+            Direction::Write => write(case.gap, i as u64, 7),
         })
         .collect();
     records.push(fence(trailing));
@@ -67,7 +68,7 @@ fn fast(params: &CoreParams, unit: GapUnit, cases: &[Case], trailing: u32) -> Ti
         }
     }
     let gaps: u64 = cases.iter().map(|c| u64::from(c.gap)).sum();
-    let reads = cases.iter().filter(|c| c.kind == Kind::Read).count() as u64;
+    let reads = cases.iter().filter(|c| c.kind == Direction::Read).count() as u64;
     let instructions = gaps + reads + u64::from(trailing);
     match unit {
         GapUnit::Instructions => assert_eq!(core.instructions(), Some(instructions)),
@@ -122,7 +123,7 @@ fn slow(params: &CoreParams, unit: GapUnit, cases: &[Case], trailing: u32) -> Ti
                 program.pop_front();
                 continue;
             };
-            let is_read = cases[i].kind == Kind::Read;
+            let is_read = cases[i].kind == Direction::Read;
             if is_read && mshrs.len() >= params.mshrs {
                 break;
             }
@@ -153,7 +154,11 @@ fn cases() -> impl Strategy<Value = Vec<Case>> {
     let latency = prop_oneof![0..10u64, 0..400u64];
     let case = (gap, any::<bool>(), stall, latency).prop_map(|(gap, read, stall, latency)| Case {
         gap,
-        kind: if read { Kind::Read } else { Kind::Write },
+        kind: if read {
+            Direction::Read
+        } else {
+            Direction::Write
+        },
         stall,
         latency,
     });
@@ -199,7 +204,7 @@ fn esd() -> CoreParams {
 fn reads(n: usize, gap: u32, latency: u64) -> Vec<Case> {
     let case = Case {
         gap,
-        kind: Kind::Read,
+        kind: Direction::Read,
         stall: 0,
         latency,
     };
@@ -237,7 +242,7 @@ fn writes_cost_nothing_until_memory_stalls() {
     let mut cases = vec![
         Case {
             gap: 99,
-            kind: Kind::Write,
+            kind: Direction::Write,
             stall: 0,
             latency: 0
         };

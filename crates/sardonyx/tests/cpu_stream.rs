@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use crate::cpu_common::{fence, read, record, trace, write};
 use sardonyx::line::{Line, Logical, Virtual, ZERO_LINE};
-use sardonyx::machine::{Access, Copies, Frames, Kind, LOOK_AHEAD, PAGE_LINES, RunError, Stream};
+use sardonyx::machine::{Access, Copies, Frames, LOOK_AHEAD, PAGE_LINES, RunError, Stream};
+use sardonyx::stats::Direction;
 use sardonyx::trace::{GapUnit, Op, Record};
 
 fn stream(records: &[Record], copies: Copies) -> Result<Stream, RunError> {
@@ -76,10 +77,10 @@ fn gaps_of_what_is_left_out_are_kept() {
     let mut stream = stream(&records, Copies::ONE).unwrap();
     assert_eq!(stream.peek(3).map(|a| a.gap), Some(5));
     let wanted = [
-        (12, Kind::Read, 1, 0),
-        (0, Kind::Write, 2, 9),
-        (1, Kind::Write, 3, 8),
-        (5, Kind::Write, 4, 7),
+        (12, Direction::Read, 1, 0),
+        (0, Direction::Write, 2, 9),
+        (1, Direction::Write, 3, 8),
+        (5, Direction::Write, 4, 7),
     ];
     for (gap, kind, line, byte) in wanted {
         let access = stream.next_access().unwrap().unwrap();

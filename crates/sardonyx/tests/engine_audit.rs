@@ -14,7 +14,7 @@ use sardonyx::medium::params::{
 };
 use sardonyx::plan::command::{Command, CommandLog};
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
-use sardonyx::stats::{Cause, Kind, Ledger};
+use sardonyx::stats::{Cause, Direction, Ledger};
 use sardonyx::units::Time;
 
 fn power(exponents: std::ops::RangeInclusive<u32>) -> impl Strategy<Value = u64> {
@@ -307,7 +307,11 @@ fn run(params: &EngineParams, ops: &[Op], places: &[Place]) -> Ran {
                 arrival,
                 core: 0,
                 tag: next as u64,
-                kind: if op.write { Kind::Write } else { Kind::Read },
+                kind: if op.write {
+                    Direction::Write
+                } else {
+                    Direction::Read
+                },
                 counted: op.counted,
             };
             let after = op.after.and_then(|back| steps.len().checked_sub(back + 1));
@@ -346,7 +350,7 @@ fn run(params: &EngineParams, ops: &[Op], places: &[Place]) -> Ran {
     for (place, beside) in &plain.beside {
         assert_eq!(engine.image().sideband(*place), Some(*beside));
     }
-    let service = [Kind::Read, Kind::Write].map(|kind| engine.service(kind));
+    let service = [Direction::Read, Direction::Write].map(|kind| engine.service(kind));
     for kind in [0, 1] {
         let served = service[kind].accesses + service[kind].short_cuts;
         assert_eq!(served, plain.accesses[kind], "every access was served once");

@@ -9,7 +9,7 @@ use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::params::{EngineParams, GroupMerging, Unit};
 use sardonyx::plan::journal::{Event, Journal};
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
-use sardonyx::stats::{Cause, Kind, Purpose};
+use sardonyx::stats::{Cause, Direction, Purpose};
 use sardonyx::units::Time;
 
 const A: Line = [1; 64];
@@ -23,7 +23,12 @@ fn params() -> EngineParams {
 }
 
 /// Admits a request at the engine's present or at `at`, whichever is later.
-fn request(engine: &mut Engine, kind: Kind, tag: u64, handle: impl FnOnce(&mut Plan) -> Stored) {
+fn request(
+    engine: &mut Engine,
+    kind: Direction,
+    tag: u64,
+    handle: impl FnOnce(&mut Plan) -> Stored,
+) {
     let arrival = engine.now();
     let counted = true;
     let request = Request {
@@ -60,17 +65,17 @@ fn rule_1_accesses_of_a_line_take_effect_in_the_order_of_handling() {
         params.medium.queues.coalescing = true;
         let mut engine = Engine::new(&params);
         let place = Place(7);
-        request(&mut engine, Kind::Write, 0, |plan| {
+        request(&mut engine, Direction::Write, 0, |plan| {
             let late = pause(plan, 3);
             plan.write(place, At::new(&A, late), Step::PAST)
         });
-        request(&mut engine, Kind::Read, 1, |plan| {
+        request(&mut engine, Direction::Read, 1, |plan| {
             let late = pause(plan, 6);
             let read = plan.read(place, late);
             assert_eq!(read.value, Some(A), "the newest bytes");
             Stored::at(read.at)
         });
-        request(&mut engine, Kind::Write, 2, |plan| {
+        request(&mut engine, Direction::Write, 2, |plan| {
             plan.write(place, At::past(&B), Step::PAST)
         });
         let mut order = Vec::new();
@@ -98,7 +103,7 @@ fn rule_1_waiting_for_an_earlier_write_is_booked_under_hazard() {
     params.medium.queues.coalescing = false;
     let mut engine = Engine::new(&params);
     for (tag, line) in [A, B].iter().enumerate() {
-        request(&mut engine, Kind::Write, tag as u64, |plan| {
+        request(&mut engine, Direction::Write, tag as u64, |plan| {
             plan.write(Place(0), At::past(line), Step::PAST)
         });
     }
@@ -116,17 +121,19 @@ fn rule_1_waiting_for_an_earlier_write_is_booked_under_hazard() {
 fn rule_2_steps_depend_on_earlier_plans_and_on_promises() {
     let mut engine = Engine::new(&params());
     let (step, promise) = (Cell::new(Step::PAST), Cell::new(None));
-    request(&mut engine, Kind::Read, 0, |plan| {
+    request(&mut engine, Direction::Read, 0, |plan| {
         step.set(pause(plan, 2));
         promise.set(Some(plan.promise()));
         Stored::at(step.get())
     });
     let promise = promise.get().expect("made");
-    request(&mut engine, Kind::Read, 1, |plan| {
+    request(&mut engine, Direction::Read, 1, |plan| {
         Stored::at(plan.unit(Unit::Crc32, step.get()))
     });
-    request(&mut engine, Kind::Read, 2, |_| Stored::at(promise.step()));
-    request(&mut engine, Kind::Read, 3, |plan| {
+    request(&mut engine, Direction::Read, 2, |_| {
+        Stored::at(promise.step())
+    });
+    request(&mut engine, Direction::Read, 3, |plan| {
         let last = pause(plan, 1);
         plan.keep(promise, last);
         Stored::at(last)
@@ -146,11 +153,11 @@ fn rule_2_steps_depend_on_earlier_plans_and_on_promises() {
 fn rule_2_a_promise_kept_with_the_past_is_booked_to_its_end() {
     let mut engine = Engine::new(&params());
     let promise = Cell::new(None);
-    request(&mut engine, Kind::Read, 0, |plan| {
+    request(&mut engine, Direction::Read, 0, |plan| {
         promise.set(Some(plan.promise()));
         Stored::at(promise.get().expect("made").step())
     });
-    request(&mut engine, Kind::Read, 1, |plan| {
+    request(&mut engine, Direction::Read, 1, |plan| {
         Stored::at(pause(plan, 1))
     });
     while engine.next_event() != Time::NEVER {
@@ -170,7 +177,7 @@ fn rule_3_the_ingress_is_bounded_and_a_full_queue_closes_it() {
     let mut engine = Engine::new(&params);
     for tag in 0..3 {
         assert!(engine.admits());
-        request(&mut engine, Kind::Read, tag, |plan| {
+        request(&mut engine, Direction::Read, tag, |plan| {
             Stored::at(pause(plan, 1))
         });
     }
@@ -178,7 +185,7 @@ fn rule_3_the_ingress_is_bounded_and_a_full_queue_closes_it() {
     times(&mut engine, 3);
     for tag in 0..2 {
         assert!(engine.admits());
-        request(&mut engine, Kind::Read, tag, |plan| {
+        request(&mut engine, Direction::Read, tag, |plan| {
             Stored::at(plan.read(Place(tag), Step::PAST).at)
         });
     }
@@ -197,7 +204,7 @@ fn rule_3_a_loop_of_advances_outlasts_an_ingress_full_of_writes() {
     params.ingress = 3;
     let mut engine = Engine::new(&params);
     for tag in 0..3 {
-        request(&mut engine, Kind::Write, tag, |plan| {
+        request(&mut engine, Direction::Write, tag, |plan| {
             let late = pause(plan, 1);
             let stored = plan.write(Place(tag), At::new(&A, late), Step::PAST);
             Stored::at(stored.done)
@@ -215,11 +222,11 @@ fn rule_3_a_loop_of_advances_outlasts_an_ingress_full_of_writes() {
 #[test]
 fn rule_4_units_are_taken_in_the_order_of_readiness() {
     let mut engine = Engine::new(&params());
-    request(&mut engine, Kind::Read, 0, |plan| {
+    request(&mut engine, Direction::Read, 0, |plan| {
         let late = plan.unit(Unit::Crc32, Step::PAST);
         Stored::at(plan.unit(Unit::Sha1, late))
     });
-    request(&mut engine, Kind::Read, 1, |plan| {
+    request(&mut engine, Direction::Read, 1, |plan| {
         Stored::at(plan.unit(Unit::Sha1, Step::PAST))
     });
     assert_eq!(times(&mut engine, 2), [642_000, 321_000]);
@@ -249,11 +256,15 @@ fn rule_5_a_group_takes_all_its_slots_or_none() {
     (queues.high_watermark, queues.low_watermark) = (4, 0);
     queues.coalescing = true;
     let mut engine = Engine::new(&params);
-    request(&mut engine, Kind::Write, 0, |plan| pair(plan, [0, 100]));
+    request(&mut engine, Direction::Write, 0, |plan| {
+        pair(plan, [0, 100])
+    });
     assert!(engine.has_answers(), "both slots were free");
     engine.answers().for_each(drop);
-    request(&mut engine, Kind::Write, 0, |plan| pair(plan, [1, 101]));
-    request(&mut engine, Kind::Write, 1, |plan| {
+    request(&mut engine, Direction::Write, 0, |plan| {
+        pair(plan, [1, 101])
+    });
+    request(&mut engine, Direction::Write, 1, |plan| {
         let stored = plan.write(Place(0), At::past(&B), Step::PAST);
         Stored::at(stored.accepted)
     });
@@ -262,7 +273,7 @@ fn rule_5_a_group_takes_all_its_slots_or_none() {
         "no counter slot, and the third waits behind the group"
     );
     times(&mut engine, 2);
-    assert_eq!(engine.service(Kind::Write).short_cuts, 0);
+    assert_eq!(engine.service(Direction::Write).short_cuts, 0);
     let line = engine.image().read(Place(100)).expect("written");
     assert_eq!((line[0], line[8], line[16]), (0, 1, 0), "its own word only");
 }
@@ -276,16 +287,26 @@ fn rule_5_a_group_merges_as_a_whole_or_not_at_all() {
     (queues.high_watermark, queues.low_watermark) = (4, 0);
     queues.coalescing = true;
     let mut engine = Engine::new(&params);
-    request(&mut engine, Kind::Read, 0, |plan| {
+    request(&mut engine, Direction::Read, 0, |plan| {
         Stored::at(pause(plan, 1))
     });
     times(&mut engine, 1);
-    request(&mut engine, Kind::Write, 0, |plan| pair(plan, [0, 100]));
-    request(&mut engine, Kind::Write, 1, |plan| pair(plan, [0, 100]));
-    assert_eq!(engine.service(Kind::Write).short_cuts, 2, "both halves");
-    request(&mut engine, Kind::Write, 2, |plan| pair(plan, [1, 100]));
+    request(&mut engine, Direction::Write, 0, |plan| {
+        pair(plan, [0, 100])
+    });
+    request(&mut engine, Direction::Write, 1, |plan| {
+        pair(plan, [0, 100])
+    });
     assert_eq!(
-        engine.service(Kind::Write).short_cuts,
+        engine.service(Direction::Write).short_cuts,
+        2,
+        "both halves"
+    );
+    request(&mut engine, Direction::Write, 2, |plan| {
+        pair(plan, [1, 100])
+    });
+    assert_eq!(
+        engine.service(Direction::Write).short_cuts,
         2,
         "no queued line 1"
     );
@@ -307,33 +328,33 @@ fn rule_5_a_group_merges_by_member_where_the_medium_says_so_and_at_one_instant_s
     (queues.high_watermark, queues.low_watermark) = (4, 0);
     queues.coalescing = true;
     let mut engine = Engine::new(&params);
-    request(&mut engine, Kind::Read, 0, |plan| {
+    request(&mut engine, Direction::Read, 0, |plan| {
         Stored::at(pause(plan, 1))
     });
     times(&mut engine, 1);
     engine.observe(Journal::default());
     for (tag, line) in [0, 1].into_iter().enumerate() {
-        request(&mut engine, Kind::Write, tag as u64, |plan| {
+        request(&mut engine, Direction::Write, tag as u64, |plan| {
             pair_of(plan, [line, 100], 1 << line)
         });
     }
     assert_eq!(engine.answers().count(), 2, "one counter slot is enough");
-    assert_eq!(engine.service(Kind::Write).short_cuts, 1);
+    assert_eq!(engine.service(Direction::Write).short_cuts, 1);
     // A write of its own merges with a member.
-    request(&mut engine, Kind::Write, 2, |plan| {
+    request(&mut engine, Direction::Write, 2, |plan| {
         Stored::at(plan.write(Place(1), At::past(&B), Step::PAST).accepted)
     });
-    assert_eq!(engine.service(Kind::Write).short_cuts, 2);
-    request(&mut engine, Kind::Write, 3, |plan| {
+    assert_eq!(engine.service(Direction::Write).short_cuts, 2);
+    request(&mut engine, Direction::Write, 3, |plan| {
         pair_of(plan, [2, 100], 1 << 2)
     });
     engine.answers().for_each(drop);
     // No data slot is free, so its counter is not merged either.
-    request(&mut engine, Kind::Write, 4, |plan| {
+    request(&mut engine, Direction::Write, 4, |plan| {
         pair_of(plan, [3, 100], 1 << 3)
     });
     assert_eq!(engine.answers().count(), 0);
-    assert_eq!(engine.service(Kind::Write).short_cuts, 3);
+    assert_eq!(engine.service(Direction::Write).short_cuts, 3);
     engine.run_to_rest();
     let journal = engine.take::<Journal>().expect("one is kept");
     let groups = journal.events.iter().filter_map(|(_, event)| match event {
@@ -356,7 +377,7 @@ fn rule_6_a_full_counter_queue_starts_a_drain() {
     (queues.high_watermark, queues.low_watermark) = (8, 0);
     let mut engine = Engine::new(&params);
     for tag in 0..2 {
-        request(&mut engine, Kind::Write, tag, |plan| {
+        request(&mut engine, Direction::Write, tag, |plan| {
             pair(plan, [tag, 100 + tag])
         });
     }
@@ -380,11 +401,11 @@ fn rule_5_those_behind_a_group_take_the_slots_that_it_leaves() {
     (queues.high_watermark, queues.low_watermark) = (8, 0);
     let mut engine = Engine::new(&params);
     for tag in 0..2 {
-        request(&mut engine, Kind::Write, tag, |plan| {
+        request(&mut engine, Direction::Write, tag, |plan| {
             pair(plan, [tag, 100 + tag])
         });
     }
-    request(&mut engine, Kind::Write, 2, |plan| {
+    request(&mut engine, Direction::Write, 2, |plan| {
         Stored::at(plan.write(Place(9), At::past(&B), Step::PAST).accepted)
     });
     engine.answers().for_each(drop);
@@ -407,16 +428,16 @@ fn rule_6_a_write_takes_no_slot_before_what_it_depends_on() {
     (queues.writes, queues.high_watermark, queues.low_watermark) = (1, 1, 0);
     let mut engine = Engine::new(&params);
     let read = Cell::new(Step::PAST);
-    request(&mut engine, Kind::Write, 0, |plan| {
+    request(&mut engine, Direction::Write, 0, |plan| {
         let late = pause(plan, 1);
         let first = plan.write(Place(0), At::new(&A, late), Step::PAST);
         read.set(plan.read(Place(1), first.done).at);
         first
     });
-    request(&mut engine, Kind::Write, 1, |plan| {
+    request(&mut engine, Direction::Write, 1, |plan| {
         plan.write(Place(1), At::past(&B), Step::PAST)
     });
-    request(&mut engine, Kind::Read, 2, |_| Stored::at(read.get()));
+    request(&mut engine, Direction::Read, 2, |_| Stored::at(read.get()));
     let times = times(&mut engine, 3);
     assert!(times[0] < times[2] && times[2] < times[1], "{times:?}");
 }
@@ -426,7 +447,7 @@ fn rule_6_a_write_takes_no_slot_before_what_it_depends_on() {
 #[should_panic(expected = "work is pending and nothing will happen")]
 fn rule_6_pending_work_and_no_event_is_a_panic() {
     let mut engine = Engine::new(&params());
-    request(&mut engine, Kind::Read, 0, |plan| {
+    request(&mut engine, Direction::Read, 0, |plan| {
         Stored::at(plan.promise().step())
     });
     engine.run_to_rest();
@@ -440,19 +461,19 @@ fn rule_7_accepted_precedes_done_and_gates_hold() {
         Cell::new(Stored::at(Step::PAST)),
         Cell::new(Stored::at(Step::PAST)),
     );
-    request(&mut engine, Kind::Write, 0, |plan| {
+    request(&mut engine, Direction::Write, 0, |plan| {
         let late = pause(plan, 1);
         old.set(plan.write(Place(0), At::new(&A, late), Step::PAST)); // the unmapping
         old.get()
     });
-    request(&mut engine, Kind::Write, 1, |plan| {
+    request(&mut engine, Direction::Write, 1, |plan| {
         new.set(plan.write(Place(1), At::past(&B), old.get().accepted)); // the reused place
         new.get()
     });
-    request(&mut engine, Kind::Write, 2, |_| {
+    request(&mut engine, Direction::Write, 2, |_| {
         Stored::at(old.get().accepted)
     });
-    request(&mut engine, Kind::Write, 3, |_| {
+    request(&mut engine, Direction::Write, 3, |_| {
         Stored::at(new.get().accepted)
     });
     let times = times(&mut engine, 4);
@@ -470,7 +491,7 @@ fn rule_7_an_announced_request_is_told_when_its_group_is_accepted() {
         arrival,
         core: 3,
         tag: 11,
-        kind: Kind::Write,
+        kind: Direction::Write,
         counted: true,
     };
     let unit = params().units[Unit::Sha1 as usize].latency;
@@ -499,12 +520,12 @@ fn rule_7_an_announced_request_is_told_when_its_group_is_accepted() {
 fn rule_8_values_in_tables_carry_their_steps() {
     let mut engine = Engine::new(&params());
     let table = Cell::new(At::past(None));
-    request(&mut engine, Kind::Read, 0, |plan| {
+    request(&mut engine, Direction::Read, 0, |plan| {
         table.set(plan.read(Place(3), Step::PAST));
         Stored::at(table.get().at)
     });
     for tag in 1..3 {
-        request(&mut engine, Kind::Read, tag, |plan| {
+        request(&mut engine, Direction::Read, tag, |plan| {
             assert!(!plan.is_past(table.get().at));
             Stored::at(plan.both(table.get().at, Step::PAST))
         });
@@ -522,7 +543,7 @@ fn rule_8_values_in_tables_carry_their_steps() {
 fn rule_9_a_sideband_is_atomic_with_its_line() {
     let mut engine = Engine::new(&params());
     let place = Place(5);
-    request(&mut engine, Kind::Write, 0, |plan| {
+    request(&mut engine, Direction::Write, 0, |plan| {
         assert_eq!(
             (
                 plan.read(place, Step::PAST).value,
@@ -553,7 +574,7 @@ fn rule_9_a_sideband_is_atomic_with_its_line() {
 #[test]
 fn rule_10_the_parts_add_up_and_say_for_whom() {
     let mut engine = Engine::new(&params());
-    request(&mut engine, Kind::Write, 0, |plan| {
+    request(&mut engine, Direction::Write, 0, |plan| {
         let mut compare = plan.because(Cause::Compare);
         let fetched = compare
             .because(Cause::Counter)
@@ -579,14 +600,14 @@ fn rule_10_the_parts_add_up_and_say_for_whom() {
 #[test]
 fn rule_10_a_path_is_kept_until_it_is_booked() {
     let mut engine = Engine::new(&params());
-    request(&mut engine, Kind::Write, 0, |plan| {
+    request(&mut engine, Direction::Write, 0, |plan| {
         let fetched = plan.because(Cause::Counter).read(Place(64), Step::PAST).at;
         plan.write(Place(0), At::new(&A, fetched), Step::PAST)
     });
     for tag in 1..4000 {
         let place = Place(64 * (tag % 5 + 2));
         let handle = |plan: &mut Plan| Stored::at(plan.read(place, Step::PAST).at);
-        request(&mut engine, Kind::Read, tag, handle);
+        request(&mut engine, Direction::Read, tag, handle);
         while engine.next_event() != Time::NEVER {
             engine.advance();
         }
@@ -628,8 +649,8 @@ fn running_until_something_must_be_known_is_advancing_event_by_event() {
             let now = due.max(engine.now());
             let place = Place(tag / 3 * 64 * 5);
             let kind = match tag % 16 {
-                0 => Kind::Read, // few, so that room comes without an answer
-                _ => Kind::Write,
+                0 => Direction::Read, // few, so that room comes without an answer
+                _ => Direction::Write,
             };
             let request = Request {
                 arrival: due,
@@ -639,8 +660,8 @@ fn running_until_something_must_be_known_is_advancing_event_by_event() {
                 counted: true,
             };
             engine.admit(request, now, |plan| match kind {
-                Kind::Read => Stored::at(plan.read(place, Step::PAST).at),
-                Kind::Write => plan.write(place, At::past(&A), Step::PAST),
+                Direction::Read => Stored::at(plan.read(place, Step::PAST).at),
+                Direction::Write => plan.write(place, At::past(&A), Step::PAST),
             });
         }
         engine.run_to_rest();
@@ -663,7 +684,7 @@ fn a_run_beyond_the_clock_s_end_stops_and_says_why() {
         arrival: six_hours,
         core: 0,
         tag: 0,
-        kind: Kind::Read,
+        kind: Direction::Read,
         counted: true,
     };
     assert_eq!(engine.failure(), None);

@@ -7,7 +7,7 @@ use sardonyx::line::{Place, ZERO_LINE};
 use sardonyx::medium::params::EngineParams;
 use sardonyx::plan::command::CommandLog;
 use sardonyx::plan::{At, Step, Stored};
-use sardonyx::stats::Kind;
+use sardonyx::stats::Direction;
 use sardonyx::units::Time;
 use sardonyx_splitmix::SplitMix64;
 
@@ -25,7 +25,7 @@ fn place(row: u64, bank: u64, column: u64) -> Place {
     Place((row * BANKS + bank) * ROW_LINES + column)
 }
 
-fn admit(engine: &mut Engine, kind: Kind, place: Place, tag: u64, now: Time) {
+fn admit(engine: &mut Engine, kind: Direction, place: Place, tag: u64, now: Time) {
     let request = Request {
         arrival: now,
         core: 0,
@@ -34,14 +34,14 @@ fn admit(engine: &mut Engine, kind: Kind, place: Place, tag: u64, now: Time) {
         counted: true,
     };
     engine.admit(request, now, |plan| match kind {
-        Kind::Read => Stored::at(plan.read(place, Step::PAST).at),
-        Kind::Write => plan.write(place, At::past(&ZERO_LINE), Step::PAST),
+        Direction::Read => Stored::at(plan.read(place, Step::PAST).at),
+        Direction::Write => plan.write(place, At::past(&ZERO_LINE), Step::PAST),
     });
 }
 
 /// Feeds requests that all arrive at cycle 200, as fast as the queues take them but at most
 /// `a_cycle` in a memory cycle; gives for each the cycle of its completion less 200.
-fn run(requests: &[(Kind, Place)], a_cycle: usize) -> (Engine, Vec<u64>) {
+fn run(requests: &[(Direction, Place)], a_cycle: usize) -> (Engine, Vec<u64>) {
     let mut engine = Engine::new(&params());
     engine.observe(CommandLog::default());
     let start = Time::from_ps(200 * CLOCK);
@@ -80,47 +80,52 @@ fn run(requests: &[(Kind, Place)], a_cycle: usize) -> (Engine, Vec<u64>) {
     (engine, done)
 }
 
-fn done(requests: &[(Kind, Place)]) -> Vec<u64> {
+fn done(requests: &[(Direction, Place)]) -> Vec<u64> {
     run(requests, usize::MAX).1
 }
 
 #[test]
 fn single_read() {
-    assert_eq!(done(&[(Kind::Read, place(0, 0, 0))]), [46]);
+    assert_eq!(done(&[(Direction::Read, place(0, 0, 0))]), [46]);
 }
 
 #[test]
 fn single_write_is_drained_at_the_end_of_the_trace() {
-    assert_eq!(done(&[(Kind::Write, place(0, 0, 0))]), [109]);
+    assert_eq!(done(&[(Direction::Write, place(0, 0, 0))]), [109]);
 }
 
 #[test]
 fn two_reads_of_one_row() {
-    let reads = [0, 1].map(|column| (Kind::Read, place(0, 0, column)));
+    let reads = [0, 1].map(|column| (Direction::Read, place(0, 0, column)));
     assert_eq!(done(&reads), [46, 50]);
 }
 
 #[test]
 fn two_reads_of_one_bank_and_different_rows() {
-    let reads = [0, 1].map(|row| (Kind::Read, place(row, 0, 0)));
+    let reads = [0, 1].map(|row| (Direction::Read, place(row, 0, 0)));
     assert_eq!(done(&reads), [46, 82]);
 }
 
 #[test]
 fn two_reads_of_different_banks() {
-    let reads = [0, 1].map(|bank| (Kind::Read, place(0, bank, 0)));
+    let reads = [0, 1].map(|bank| (Direction::Read, place(0, bank, 0)));
     assert_eq!(done(&reads), [46, 50]);
 }
 
 #[test]
 fn write_then_read_of_one_bank_and_different_rows() {
-    let pair = [(Kind::Write, place(0, 0, 0)), (Kind::Read, place(1, 0, 0))];
+    let pair = [
+        (Direction::Write, place(0, 0, 0)),
+        (Direction::Read, place(1, 0, 0)),
+    ];
     assert_eq!(done(&pair), [145, 46]);
 }
 
 #[test]
 fn eight_reads_one_a_bank() {
-    let reads: Vec<_> = (0..8).map(|bank| (Kind::Read, place(0, bank, 0))).collect();
+    let reads: Vec<_> = (0..8)
+        .map(|bank| (Direction::Read, place(0, bank, 0)))
+        .collect();
     let (mut engine, done) = run(&reads, usize::MAX);
     assert_eq!(done.iter().max(), Some(&78));
     let log = engine
@@ -140,7 +145,7 @@ fn eight_reads_one_a_bank() {
 #[test]
 fn forty_writes_over_eight_banks() {
     let writes: Vec<_> = (0..40)
-        .map(|i| (Kind::Write, place(i / BANKS, i % BANKS, 0)))
+        .map(|i| (Direction::Write, place(i / BANKS, i % BANKS, 0)))
         .collect();
     assert_eq!(done(&writes).iter().max(), Some(&537));
 }
@@ -152,7 +157,7 @@ struct Measured {
     energy_nj: f64,
 }
 
-fn million(next: impl FnMut(u64) -> (Kind, Place)) -> Measured {
+fn million(next: impl FnMut(u64) -> (Direction, Place)) -> Measured {
     let requests: Vec<_> = (0..1_000_000).map(next).collect();
     let (engine, _) = run(&requests, usize::MAX);
     let mean = |kind| {
@@ -162,8 +167,8 @@ fn million(next: impl FnMut(u64) -> (Kind, Place)) -> Measured {
     };
     Measured {
         total: engine.now().ps() / CLOCK,
-        read: mean(Kind::Read),
-        write: mean(Kind::Write),
+        read: mean(Direction::Read),
+        write: mean(Direction::Write),
         energy_nj: engine.ledger().grand_total().energy.nj(),
     }
 }
@@ -194,9 +199,9 @@ fn a_million_random_requests_half_of_them_reads() {
     let ours = million(|_| {
         let draw = random();
         let kind = if draw >> 63 == 0 {
-            Kind::Read
+            Direction::Read
         } else {
-            Kind::Write
+            Direction::Write
         };
         (kind, Place(draw % GIB_LINES))
     });
@@ -211,7 +216,7 @@ fn a_million_random_requests_half_of_them_reads() {
 
 #[test]
 fn a_million_sequential_reads() {
-    let ours = million(|i| (Kind::Read, Place(i % GIB_LINES)));
+    let ours = million(|i| (Direction::Read, Place(i % GIB_LINES)));
     let read = ours.read.expect("reads");
     within_two_percent("cycles", ours.total as f64, 4_000_061.0);
     within_two_percent("read queue", read.0, 128.0);
@@ -222,7 +227,7 @@ fn a_million_sequential_reads() {
 #[test]
 fn a_million_random_writes() {
     let mut random = random(2);
-    let ours = million(|_| (Kind::Write, Place(random() % GIB_LINES)));
+    let ours = million(|_| (Direction::Write, Place(random() % GIB_LINES)));
     let write = ours.write.expect("writes");
     within_two_percent("cycles", ours.total as f64, 14_130_466.0);
     within_two_percent("write queue", write.0, 309.0);

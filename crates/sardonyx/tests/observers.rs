@@ -9,7 +9,7 @@ use sardonyx::machine::Outcome;
 use sardonyx::plan::command::{CommandKind, CommandLog};
 use sardonyx::plan::journal::Journal;
 use sardonyx::plan::observe::Observer;
-use sardonyx::stats::Kind;
+use sardonyx::stats::Direction;
 use sardonyx::units::Time;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing, timed};
 
@@ -17,7 +17,7 @@ use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing, timed};
 #[derive(Default)]
 struct Requests {
     under_way: HashMap<u32, (Time, Option<Time>)>,
-    done: Vec<(Kind, [Time; 4])>,
+    done: Vec<(Direction, [Time; 4])>,
 }
 
 impl Observer for Requests {
@@ -81,7 +81,7 @@ fn what_listeners_hear_is_what_the_figures_count() {
             requests.iter().all(|(_, times)| times.is_sorted()),
             "{name}"
         );
-        for (kind, of) in [(Kind::Read, "read"), (Kind::Write, "write")] {
+        for (kind, of) in [(Direction::Read, "read"), (Direction::Write, "write")] {
             let of_kind = requests.iter().filter(|(known, _)| *known == kind);
             let latencies: Vec<f64> = of_kind
                 .map(|(_, [from, .., to])| to.since(*from).ns())

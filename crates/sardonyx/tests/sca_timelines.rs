@@ -12,7 +12,7 @@ use sardonyx::medium::layout::Layout;
 use sardonyx::medium::params::Unit;
 use sardonyx::plan::journal::{Event, Journal};
 use sardonyx::plan::{At, Plan, Step, Stored};
-use sardonyx::stats::Kind;
+use sardonyx::stats::Direction;
 use sardonyx::units::Time;
 
 /// The marks of the global counter would be writes beside those that the figures show; rows of 64
@@ -104,8 +104,8 @@ impl Rig {
                 core: 0,
                 tag: tag as u64,
                 kind: match op {
-                    Op::Read(_) => Kind::Read,
-                    _ => Kind::Write,
+                    Op::Read(_) => Direction::Read,
+                    _ => Direction::Write,
                 },
                 counted: true,
             };

@@ -11,9 +11,9 @@ use crate::medium::params::{
     Geometry, MediumParams, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING, Think, Timing,
     UnitParams,
 };
-use crate::settings::{Key, Kind, Row};
+use crate::settings::{Allowed, Key, Row};
 
-const CORE_COUNT: Kind = Kind::Int { min: 1, max: 1024 };
+const CORE_COUNT: Allowed = Allowed::Int { min: 1, max: 1024 };
 
 /// How many cores.
 pub(super) static CORES: Key<usize> = Key::required("cores", CORE_COUNT, "Cores");

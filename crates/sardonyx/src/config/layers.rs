@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::medium::params::{CachesParams, CoreParams, EngineParams, STARVATION, Scheduler};
-use crate::settings::{Kind, MAX_ENERGY_NJ, MAX_LATENCY_PS, Origin, Row, Settings, Value};
+use crate::settings::{Allowed, MAX_ENERGY_NJ, MAX_LATENCY_PS, Origin, Row, Settings, Value};
 use crate::units::{Energy, Time};
 
 use super::error::{ConfigError, Place};
@@ -217,7 +217,7 @@ fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value, Con
 }
 
 /// The same, or what is wrong with it.
-pub(super) fn value(kind: Kind, setting: &Setting, before: &Settings) -> Result<Value, String> {
+pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Result<Value, String> {
     let raw = &setting.raw;
     let fault_if = |bad: bool, fault: &str| match bad {
         true => Err(format!("{raw} {fault}")),
@@ -234,37 +234,37 @@ pub(super) fn value(kind: Kind, setting: &Setting, before: &Settings) -> Result<
         fault_if(n < 0.0, "is negative").map(|()| n)
     };
     Ok(match kind {
-        Kind::Bool => match raw {
+        Allowed::Bool => match raw {
             Raw::Bool(flag) => Value::Bool(*flag),
             Raw::Bare(text) if text == "true" => Value::Bool(true),
             Raw::Bare(text) if text == "false" => Value::Bool(false),
             _ => return Err(not("true or false")),
         },
-        Kind::Word(words) => match raw {
+        Allowed::Word(words) => match raw {
             Raw::Text(text) | Raw::Bare(text) => {
                 let known = words.iter().find(|word| *word == text);
                 Value::Word(known.ok_or_else(|| format!("\"{text}\" is none of its words"))?)
             }
             _ => return Err(not("a string")),
         },
-        Kind::Text { known, .. } => match raw {
+        Allowed::Text { known, .. } => match raw {
             Raw::Text(text) | Raw::Bare(text) => {
                 Value::Word(known(text).ok_or_else(|| format!("\"{text}\" is none of its words"))?)
             }
             _ => return Err(not("a string")),
         },
-        Kind::Int { min, max } => {
+        Allowed::Int { min, max } => {
             let n = whole("an integer")?;
             fault_if(n < min.into() || n > max.into(), "is out of range")?;
             Value::Int(n as u64)
         }
-        Kind::PowerOfTwo { max } => {
+        Allowed::PowerOfTwo { max } => {
             let n = whole("an integer")?;
             fault_if(n < 1 || n > max.into(), "is out of range")?;
             fault_if(!(n as u64).is_power_of_two(), "is no power of two")?;
             Value::Int(n as u64)
         }
-        Kind::Cycles { min } => {
+        Allowed::Cycles { min } => {
             let clock: Time = before.named("medium.timing.clock_ns");
             let cycles = if setting.in_ns {
                 let ns = real("a number of nanoseconds")?;
@@ -278,13 +278,13 @@ pub(super) fn value(kind: Kind, setting: &Setting, before: &Settings) -> Result<
             fault_if(cycles > i128::from(MAX_LATENCY_PS / clock.ps()), &too_many)?;
             Value::Int(cycles as u64)
         }
-        Kind::Ns { min_ps, max_ps } => {
+        Allowed::Ns { min_ps, max_ps } => {
             let ns = real("a number of nanoseconds")?;
             let outside = ns > max_ps as f64 / 1e3 || Time::from_ns(ns).ps() < min_ps;
             fault_if(outside, "is out of range")?;
             Value::Time(Time::from_ns(ns))
         }
-        Kind::Nj => {
+        Allowed::Nj => {
             let nj = real("a number of nanojoules")?;
             fault_if(nj > MAX_ENERGY_NJ as f64, "is out of range")?;
             Value::Energy(Energy::from_nj(nj))

@@ -4,7 +4,7 @@
 
 use super::keys::all;
 use crate::names::nearest;
-use crate::settings::{Kind, Row};
+use crate::settings::{Allowed, Row};
 
 /// The key of that name, and whether the name is its form in nanoseconds.
 pub(super) fn find(name: &str) -> Option<(&'static Row, bool)> {
@@ -12,7 +12,7 @@ pub(super) fn find(name: &str) -> Option<(&'static Row, bool)> {
         if key.name == name {
             return Some((key, false));
         }
-        let cycles = matches!(key.kind, Kind::Cycles { .. });
+        let cycles = matches!(key.kind, Allowed::Cycles { .. });
         let in_ns = cycles && name.strip_suffix("_ns") == Some(key.name);
         in_ns.then_some((key, true))
     })

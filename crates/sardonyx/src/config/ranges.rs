@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use crate::settings::{Doubt, Kind, Row, Settings, Value};
+use crate::settings::{Allowed, Doubt, Row, Settings, Value};
 
 use super::Range;
 use super::error::{ConfigError, Place};
@@ -84,10 +84,10 @@ pub(super) fn of_file(
 }
 
 /// The words of a key, or of a flag, but for the current one.
-fn others(kind: Kind, current: Value) -> Option<Range> {
+fn others(kind: Allowed, current: Value) -> Option<Range> {
     let words: Vec<String> = match (kind, current) {
-        (Kind::Bool, Value::Bool(flag)) => vec![(!flag).to_string()],
-        (Kind::Word(words) | Kind::Text { tried: words, .. }, Value::Word(word)) => {
+        (Allowed::Bool, Value::Bool(flag)) => vec![(!flag).to_string()],
+        (Allowed::Word(words) | Allowed::Text { tried: words, .. }, Value::Word(word)) => {
             let others = words.iter().filter(|other| **other != word);
             others.map(|other| (*other).to_owned()).collect()
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Number};
 
 use super::keys;
 use super::{Machine, Range};
-use crate::settings::{Kind, Value};
+use crate::settings::{Allowed, Value};
 
 /// A value as TOML writes it.
 pub(super) fn literal(value: Value) -> String {
@@ -45,7 +45,7 @@ pub(super) fn toml(machine: &Machine) -> String {
         }
         let _ = write!(out, "{name} = {}", literal(value));
         let mut notes = Vec::new();
-        if let (Kind::Cycles { .. }, Value::Int(cycles)) = (key.kind, value) {
+        if let (Allowed::Cycles { .. }, Value::Int(cycles)) = (key.kind, value) {
             notes.push((machine.engine.medium.timing.clock * cycles).to_string());
         }
         let mut assumed = machine.assumed.iter();

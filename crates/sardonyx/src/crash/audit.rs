@@ -10,7 +10,7 @@ use super::history::History;
 use super::platform::Platform;
 use super::violation::{Kind, Violation};
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::plan::journal::{Event, Write};
+use crate::plan::journal::{Event, MediumWrite};
 use crate::plan::merged;
 
 /// Halves of pairs, in the order of the journal; the first position at which each would show. Where
@@ -63,10 +63,10 @@ type Bytes = (Line, Option<[u8; 8]>);
 struct Twice {
     array: Bytes,
     drained: Bytes,
-    queued: VecDeque<Write>,
+    queued: VecDeque<MediumWrite>,
 }
 
-fn apply(to: &mut Bytes, write: &Write) {
+fn apply(to: &mut Bytes, write: &MediumWrite) {
     to.0 = merged(to.0, &write.line, write.words);
     to.1 = write.sideband.or(to.1);
 }

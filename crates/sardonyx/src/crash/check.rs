@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use sardonyx_splitmix::mix;
 
-use super::caught::caught;
 use super::asked::Options;
+use super::caught::caught;
 use super::found::Explored;
 use super::golden::{Expected, Window};
 use super::history::History;

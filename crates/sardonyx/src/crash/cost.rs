@@ -1,7 +1,7 @@
 //! What a run and its cuts need of the host's memory, roughly and from above, before it is made.
 
 use super::history::HistoryError;
-use super::report::Question;
+use super::report::OneRun;
 use crate::controller::designs::Stack;
 use crate::mechanisms::Mechanism;
 
@@ -13,7 +13,7 @@ const A_BYTE: u64 = 64;
 const A_BYTE_SHARED: u64 = 116;
 const A_TRANSACTION: u64 = 45_000;
 
-impl Question {
+impl OneRun {
     /// Bytes of the host's memory that it needs, about.
     ///
     /// # Errors

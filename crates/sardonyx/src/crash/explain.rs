@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 use super::history::History;
 use super::violation::Violation;
 use crate::line::Place;
-use crate::plan::journal::{Event, Mark, Sealed, Write};
+use crate::plan::journal::{Event, Mark, MediumWrite, Sealed};
 
 /// Events that are shown of a line, and marks where it is about no line: the last before the cut.
 const EVENTS: usize = 12;
@@ -74,7 +74,7 @@ fn sealed_of(history: &History, line: u64) -> Vec<&Sealed> {
 /// The counter of the ciphertext that a cut leaves, and the one that it leaves beside it.
 fn counters(history: &History, position: u64, line: u64) -> Option<String> {
     let journal = &history.journal;
-    let until = |(at, _): &(u64, &Write)| *at <= position;
+    let until = |(at, _): &(u64, &MediumWrite)| *at <= position;
     let accepted = || journal.accepted().take_while(until).map(|(_, write)| write);
     let orders: FxHashSet<u64> = accepted().map(|write| write.order).collect();
     let sealed = sealed_of(history, line);
@@ -105,7 +105,7 @@ fn counters(history: &History, position: u64, line: u64) -> Option<String> {
 }
 
 /// The counter of `place` in a write of its line of counters.
-fn carried(history: &History, write: &Write, place: Place) -> Option<u64> {
+fn carried(history: &History, write: &MediumWrite, place: Place) -> Option<u64> {
     let covered = history.covered(write.place, write.words);
     covered
         .contains(&place)

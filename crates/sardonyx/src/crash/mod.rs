@@ -35,7 +35,7 @@ pub use golden::Expected;
 pub use history::{History, HistoryError};
 pub use platform::{Platform, Tear};
 pub use recorded::{Readable, readable};
-pub use report::{Once, Question, Run, Stages, Told, Verdict};
+pub use report::{Once, OneRun, Run, Stages, Told, Verdict};
 pub use stages::{Shown, Stage, stages};
 pub use trial::{Trial, Tried};
 pub use violation::{Kind, Tally, Violation};

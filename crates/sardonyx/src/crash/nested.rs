@@ -3,8 +3,8 @@
 
 use sardonyx_splitmix::mix;
 
-use super::caught::caught;
 use super::asked::{Cuts, Options};
+use super::caught::caught;
 use super::check::Checker;
 use super::explain::explain;
 use super::found::{Covered, Explored};

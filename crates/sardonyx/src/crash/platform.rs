@@ -200,7 +200,7 @@ impl<'h> Survivors<'h> {
     }
 
     /// Makes the write's words the image's.
-    fn apply(&mut self, write: &journal::Write, changed: &mut Vec<Changed>) {
+    fn apply(&mut self, write: &journal::MediumWrite, changed: &mut Vec<Changed>) {
         if self.drains_chip {
             let bytes = (0..8).filter(|word| write.words >> word & 1 == 1);
             let bytes = bytes.fold(0, |all, word| all | 0xff << (word * 8));
@@ -212,7 +212,12 @@ impl<'h> Survivors<'h> {
     }
 
     /// Makes those of the write's `bytes` the image's that are newer.
-    fn apply_newest(&mut self, write: &journal::Write, bytes: u64, changed: &mut Vec<Changed>) {
+    fn apply_newest(
+        &mut self,
+        write: &journal::MediumWrite,
+        bytes: u64,
+        changed: &mut Vec<Changed>,
+    ) {
         let versions = self.versions.entry(write.place.0);
         let versions = versions.or_insert_with(|| Box::new([0; LINE_BYTES]));
         let image = self.untimed.image_mut();
@@ -333,7 +338,7 @@ mod tests {
     fn registers_are_dumped_under_adr_and_caches_are_drained_under_eadr_only() {
         let mut journal = Journal::default();
         let (cache, register) = (Place(1), Place(2));
-        let write = |order, place, byte| journal::Write {
+        let write = |order, place, byte| journal::MediumWrite {
             order,
             place,
             line: [byte; 64],

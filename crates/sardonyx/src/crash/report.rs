@@ -3,8 +3,8 @@
 
 use serde::{Serialize, Serializer};
 
-use super::explain::explain;
 use super::asked::Options;
+use super::explain::explain;
 use super::explore::explore;
 use super::found::Explored;
 use super::history::{History, HistoryError};
@@ -17,7 +17,7 @@ use crate::workload::ProgramSpec;
 
 /// A run and how to cut it.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct OneRun {
     /// The machine, before its medium is cut down.
     pub machine: Machine,
     /// The design's name.
@@ -30,7 +30,7 @@ pub struct Question {
     pub options: Options,
 }
 
-impl Question {
+impl OneRun {
     /// What is to be run.
     pub fn run(&self) -> Run {
         Run::of(&self.design, &self.specs[0], self.specs.len(), self.seed)
@@ -57,7 +57,7 @@ impl Question {
     /// Runs the programs, cuts the power, and gives what `sardonyx crash --once --json` has of it.
     ///
     /// # Errors
-    /// As [`Question::look`].
+    /// As [`OneRun::look`].
     pub fn answer(
         &self,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),

@@ -18,12 +18,12 @@ use crate::controller::logging::LOG_REGION;
 use crate::ecc::{self, Matrix};
 use crate::line::{Line, Place};
 use crate::medium::layout::Layout;
-use crate::plan::journal::{Domain, Event, Journal, Write};
+use crate::plan::journal::{Domain, Event, Journal, MediumWrite};
 use crate::plan::untimed::Untimed;
 
 /// Encryptions from which on a pad's bit that has always been the same is no accident.
 const ENOUGH: usize = 128;
-/// Write requests that are encrypted again under another key, at other places and at one place: more
+/// MediumWrite requests that are encrypted again under another key, at other places and at one place: more
 /// than a byte counts.
 const AGAIN: usize = 300;
 
@@ -64,7 +64,7 @@ pub struct Encrypted {
 impl Encrypted {
     /// `write` of a place where lines are `held`; `None` for what neither a request of `journal` nor its
     /// log caused, or carries less than a line.
-    fn of(write: &Write, journal: &Journal, held: &Held) -> Option<Encrypted> {
+    fn of(write: &MediumWrite, journal: &Journal, held: &Held) -> Option<Encrypted> {
         let (place, logged) = (write.place.0, journal.logged_by(write.order));
         let is_line = place < held.lines || logged.is_some() && held.log.contains(&place);
         if !is_line || write.words != 0xff {
@@ -325,7 +325,7 @@ fn plaintext_in(history: &History) -> Vec<Violation> {
     let words = plain.iter().map(check).chain(contents);
     let words: FxHashSet<u64> = words.filter(telling).collect();
     let shows_word = |line: &Line| line.windows(8).any(|w| words.contains(&number(w)));
-    let shows = |write: &Write| {
+    let shows = |write: &MediumWrite| {
         // Ciphertext is noise, in which a check word may turn up by chance once in 2^58 places.
         let tables = write.place.0 >= held.lines && !held.log.contains(&write.place.0);
         plain.contains(&write.line) || tables && shows_word(&write.line)
@@ -338,7 +338,7 @@ fn plaintext_in(history: &History) -> Vec<Violation> {
     let dumped = dumped.filter(|(_, change)| shows_word(&change.write.line));
     let shown = journal.accepted().filter(|(_, write)| shows(write));
     let shown = shown.chain(dumped.map(|(at, change)| (at, &change.write)));
-    let violation = |(at, write): (u64, &Write)| Violation {
+    let violation = |(at, write): (u64, &MediumWrite)| Violation {
         place: Some(write.place),
         ..Violation::new(
             Kind::Plaintext,
@@ -426,7 +426,7 @@ mod tests {
             journal
                 .events
                 .push((Time::ZERO, Event::Ready { from, count: 1 }));
-            journal.writes.push(Write {
+            journal.writes.push(MediumWrite {
                 order,
                 place: Place(*place),
                 line,

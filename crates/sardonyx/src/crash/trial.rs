@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::asked::Options;
 use super::found::{Covered, Explored};
 use super::history::{History, HistoryError};
-use super::report::{Question, Run, Told, Verdict, exercised};
+use super::report::{OneRun, Run, Told, Verdict, exercised};
 use super::violation::Kind;
 use crate::config::Machine;
 use crate::controller::designs::Stack;
@@ -211,7 +211,7 @@ impl Trial {
     }
 
     /// The run of `pass` in the plan's round number `round`, whose number is `index`.
-    fn question(&self, pass: &Pass, index: usize, round: u64) -> Result<Question, HistoryError> {
+    fn question(&self, pass: &Pass, index: usize, round: u64) -> Result<OneRun, HistoryError> {
         let seed = (self.seed.wrapping_add(round)) * 100 + index as u64;
         let several = match (round, self.cores) {
             (_, Some(cores)) => cores,
@@ -237,7 +237,7 @@ impl Trial {
         };
         let mut settings = pass.settings(&Stack::named(&self.design)?);
         settings.extend(self.overrides.iter().cloned());
-        Ok(Question {
+        Ok(OneRun {
             machine: Machine::load(&self.machine, &settings)?,
             design: self.design.clone(),
             specs: (0..cores).map(spec).collect(),
@@ -303,7 +303,7 @@ impl Trial {
                 let (round, index) = (number / passes.len(), number % passes.len());
                 let question = self.question(&passes[index], index, round as u64);
                 let going = |_, _| told();
-                let run = question.as_ref().map(Question::run).unwrap_or_default();
+                let run = question.as_ref().map(OneRun::run).unwrap_or_default();
                 let answer = question.and_then(|question| question.look(&going));
                 let mut found = found.lock().expect("no thread panics");
                 match answer {

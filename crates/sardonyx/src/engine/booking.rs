@@ -3,7 +3,7 @@
 
 use super::{Answer, Engine, Request};
 use crate::plan::steps::{Action, Critical, Step};
-use crate::stats::{Cause, Kind, Purpose};
+use crate::stats::{Cause, Direction, Purpose};
 use crate::units::Time;
 
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ impl Engine {
         if entry.first <= entry.last {
             self.plan.steps.get_mut(entry.first).kept = false;
         }
-        self.read_answered |= entry.request.kind == Kind::Read;
+        self.read_answered |= entry.request.kind == Direction::Read;
         let answer = Answer {
             request: entry.request,
             admitted: Time::from_ps(entry.admitted),
@@ -108,12 +108,12 @@ impl Engine {
         assert_eq!(end, entry.admitted, "the parts of a latency add up");
     }
 
-    fn book_under(&mut self, purpose: Purpose, kind: Kind, latency: u64, waited: u64) {
+    fn book_under(&mut self, purpose: Purpose, kind: Direction, latency: u64, waited: u64) {
         let account = self.ledger.of(purpose);
         let latency = Time::from_ps(latency);
         match kind {
-            Kind::Read => account.read_latency += latency,
-            Kind::Write => account.write_latency += latency,
+            Direction::Read => account.read_latency += latency,
+            Direction::Write => account.write_latency += latency,
         }
         account.wait += Time::from_ps(waited);
     }

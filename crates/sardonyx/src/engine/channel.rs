@@ -45,7 +45,7 @@ pub(crate) struct Issued {
 
 /// What the channel's cycles have done.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct Acted {
     /// The last cycle in which the channel has acted.
     pub cycle: u64,
     /// An access was selected, and its slot is free.
@@ -180,10 +180,10 @@ impl Channel {
     /// Acts in the cycle that is due: at most one selection and one command. While no access can be
     /// selected and only rows are closed and opened, which concerns nobody else, it goes on to the next
     /// such cycle, until `limit` (picoseconds).
-    pub fn act(&mut self, limit: u64) -> Outcome {
-        let mut outcome = Outcome {
+    pub fn act(&mut self, limit: u64) -> Acted {
+        let mut outcome = Acted {
             cycle: self.next_act,
-            ..Outcome::default()
+            ..Acted::default()
         };
         loop {
             let cycle = outcome.cycle;

@@ -5,9 +5,9 @@ use super::channel::{Slots, Transaction};
 use super::{Acceptance, Engine};
 use crate::line::Place;
 use crate::mechanisms::Mechanism;
-use crate::plan::journal::Write;
+use crate::plan::journal::MediumWrite;
 use crate::plan::steps::{Action, Critical, Notify, State, Step};
-use crate::stats::{Kind, Purpose};
+use crate::stats::{Direction, Purpose};
 use crate::units::Time;
 
 impl Engine {
@@ -112,7 +112,7 @@ impl Engine {
     #[cold]
     pub(super) fn note_ready(&mut self, accept: Step, into: Option<Step>) {
         let now = self.now();
-        let write = Write {
+        let write = MediumWrite {
             merged_into: into.map(|step| step.0),
             ..self.noted(accept, accept)
         };
@@ -127,10 +127,10 @@ impl Engine {
     }
 
     /// The write that was accepted with step `accept`, with the bytes that `step` has.
-    fn noted(&self, accept: Step, step: Step) -> Write {
+    fn noted(&self, accept: Step, step: Step) -> MediumWrite {
         let record = self.plan.steps.get(step);
         let payload = self.plan.contents.overlay.payload(record.link as u32);
-        Write::new(accept.0, Place(record.place), payload)
+        MediumWrite::new(accept.0, Place(record.place), payload)
     }
 
     /// Starts a ready step, or makes it wait for a slot.
@@ -199,7 +199,7 @@ impl Engine {
     pub(super) fn forward(&mut self, step: Step) {
         let now = self.now;
         self.plan.steps.get_mut(step).begun = now;
-        self.service[Kind::Read as usize].short_cuts += 1;
+        self.service[Direction::Read as usize].short_cuts += 1;
         self.plan.exercise(Mechanism::Forward);
         let done = now + self.params.medium.queues.forwarding_cycles * self.clock;
         self.result(self.results.len() - 1, done, step);
@@ -281,7 +281,7 @@ impl Engine {
     }
 
     pub(super) fn issued(&mut self, access: &Transaction, done: u64, source: usize) {
-        if self.plan.observers.closely() && access.direction == Kind::Write as usize {
+        if self.plan.observers.closely() && access.direction == Direction::Write as usize {
             self.note_begun(access.step);
         }
         let record = self.plan.steps.get(access.step);
@@ -292,7 +292,7 @@ impl Engine {
         };
         let account = self.ledger.of(record.purpose);
         let service = &mut self.service[access.direction];
-        if access.direction == Kind::Read as usize {
+        if access.direction == Direction::Read as usize {
             account.medium_reads += 1;
             account.energy += match access.hit {
                 true => energy.row_hit_read,

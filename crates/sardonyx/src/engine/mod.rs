@@ -25,7 +25,7 @@ use crate::plan::observe::{Observer, Observers};
 pub use crate::plan::request::{Answer, Request};
 use crate::plan::steps::{Action, Notify, Step};
 use crate::plan::{Plan, Stored, Timer};
-use crate::stats::{Cause, Kind, Ledger, Purpose};
+use crate::stats::{Cause, Direction, Ledger, Purpose};
 use crate::units::Time;
 use booking::Requests;
 use channel::{Channel, NEVER};
@@ -466,7 +466,7 @@ impl Engine {
     }
 
     /// How the medium's queues have served reads or writes.
-    pub fn service(&self, kind: Kind) -> Service {
+    pub fn service(&self, kind: Direction) -> Service {
         self.service[kind as usize]
     }
 

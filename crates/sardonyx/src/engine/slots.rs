@@ -14,7 +14,7 @@ use crate::line::Place;
 use crate::medium::params::GroupMerging;
 use crate::plan::merged;
 use crate::plan::steps::{Action, Critical, State, Step};
-use crate::stats::Kind;
+use crate::stats::Direction;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiter {
@@ -300,7 +300,7 @@ impl Engine {
             flight.payload = to;
         }
         self.plan.contents.overlay.drop_payload(from);
-        self.service[Kind::Write as usize].short_cuts += 1;
+        self.service[Direction::Write as usize].short_cuts += 1;
         let store = Step(accept.0 + 1);
         let merged = self.plan.steps.get_mut(store);
         (merged.action, merged.sequence) = (Action::Coalesced, target.0);

@@ -30,6 +30,6 @@ pub use ops::{Batch, Mark, Op, OpKind, OpSource, Phase};
 pub use outcome::Outcome;
 pub use page_table::{AddressSpace, DIRECT, Frames, Mapped, OutOfMemory, PAGE_LINES, PageTable};
 pub use port::{Backing, Port};
-pub use streams::{Access, Copies, Kind, LOOK_AHEAD, Stream, TraceOps};
+pub use streams::{Access, Copies, LOOK_AHEAD, Stream, TraceOps};
 pub use system::{System, Warmup};
 pub use untimed::{UntimedMemory, noise, read_untimed, write_untimed};

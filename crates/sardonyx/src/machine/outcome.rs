@@ -10,7 +10,7 @@ use crate::controller::designs::Stack;
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
 use crate::figures::{Amount, Figure, Figures};
 use crate::latency::Latencies;
-use crate::stats::{Cause, Kind, Ledger};
+use crate::stats::{Cause, Direction, Ledger};
 use crate::units::Time;
 
 /// Points of a latency distribution.
@@ -220,7 +220,7 @@ fn figures(sim: &Finished) -> Figures {
     out.put(&time::INSTRUCTIONS, sim.instructions());
     out.put(&time::IPC, ipc(sim));
     out.put(&time::ENERGY, total.energy);
-    let service = [Kind::Read, Kind::Write].map(|kind| memory.service(kind));
+    let service = [Direction::Read, Direction::Write].map(|kind| memory.service(kind));
     for (service, figures) in service.iter().zip([
         [
             &medium::READ_QUEUE,

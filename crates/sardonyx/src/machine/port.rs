@@ -15,7 +15,7 @@ use crate::line::{Line, Lines, Logical, Virtual, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::memory::Memory;
 use crate::plan::{At, journal};
-use crate::stats::Kind;
+use crate::stats::Direction;
 use crate::units::Time;
 
 /// The tags of reads that go past the caches: this bit, and the reader's own name for it.
@@ -126,7 +126,7 @@ impl Port {
     /// Reads a line without looking for it in the caches; agent `core` will be told under the name `id`.
     pub fn read_past_caches(&mut self, core: usize, id: u64, line: Logical, arrival: Time) {
         let class = self.class(line);
-        let (request, now) = self.request(core, PAST_CACHES | id, Kind::Read, arrival);
+        let (request, now) = self.request(core, PAST_CACHES | id, Direction::Read, arrival);
         self.memory.read(request, now, line, class);
     }
 
@@ -134,7 +134,7 @@ impl Port {
     pub fn write_past_caches(&mut self, core: usize, line: Logical, data: &Line, arrival: Time) {
         self.probed.retain(|probed| probed.line != line); // it would bring old bytes
         let class = self.class(line);
-        let (request, now) = self.request(core, WRITE, Kind::Write, arrival);
+        let (request, now) = self.request(core, WRITE, Direction::Write, arrival);
         let write = controller::Write {
             class,
             core: core as u32,
@@ -204,7 +204,7 @@ impl Port {
         read.line = line;
         read.waiters.push(waiter);
         let class = self.class(line);
-        let (request, now) = self.request(waiter.core, u64::from(name), Kind::Read, arrival);
+        let (request, now) = self.request(waiter.core, u64::from(name), Direction::Read, arrival);
         (name, self.memory.read(request, now, line, class))
     }
 
@@ -270,7 +270,7 @@ impl Port {
             line: None,
             cores: 1 << core,
         });
-        let (mut request, now) = self.request(core, WRITE | index, Kind::Write, arrival);
+        let (mut request, now) = self.request(core, WRITE | index, Direction::Write, arrival);
         request.counted = false; // no line of the program's
         self.memory.persist_metadata(request, now, line);
     }
@@ -290,7 +290,7 @@ impl Port {
             line: None,
             cores: 1 << core,
         });
-        let (mut request, now) = self.request(core, WRITE | index, Kind::Write, arrival);
+        let (mut request, now) = self.request(core, WRITE | index, Direction::Write, arrival);
         request.counted = false; // no line of the program's
         self.memory.commit(request, now);
     }
@@ -319,7 +319,7 @@ impl Port {
                 true => Persist::CounterAtomic,
                 false => Persist::Relaxed,
             };
-            let stored = journal::Stored {
+            let stored = journal::CacheStore {
                 line,
                 data: *self.caches.line(hit),
                 persist,
@@ -451,8 +451,8 @@ impl Port {
             let request = answer.request;
             self.last_answer = answer.at;
             let latencies = match request.kind {
-                Kind::Read => &mut self.reads,
-                Kind::Write => &mut self.writes,
+                Direction::Read => &mut self.reads,
+                Direction::Write => &mut self.writes,
             };
             if request.counted {
                 latencies.record(answer.at - request.arrival);
@@ -524,7 +524,13 @@ impl Port {
         }
     }
 
-    fn request(&mut self, core: usize, tag: u64, kind: Kind, arrival: Time) -> (Request, Time) {
+    fn request(
+        &mut self,
+        core: usize,
+        tag: u64,
+        kind: Direction,
+        arrival: Time,
+    ) -> (Request, Time) {
         self.admitted += 1;
         let request = Request {
             arrival,
@@ -557,7 +563,7 @@ impl Port {
             line: Some(line),
             cores,
         });
-        let (request, now) = self.request(core, WRITE | index, Kind::Write, arrival);
+        let (request, now) = self.request(core, WRITE | index, Direction::Write, arrival);
         let order = match written.atomic {
             true => Persist::CounterAtomic,
             false => Persist::Relaxed,

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::params::Geometry;
 use crate::line::Place;
-use crate::settings::{Key, Kind, Origin, Setting, Settings, Value};
+use crate::settings::{Allowed, Key, Origin, Setting, Settings, Value};
 
 /// A part of a line's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Setting for Mapping {
     }
 }
 
-const KIND: Kind = Kind::Text {
+const KIND: Allowed = Allowed::Text {
     known,
     range: "channel, rank, bank, row and column in any order, the most significant first, with \
             colons between; or dramsim2-1 to dramsim2-7, or interleaved",

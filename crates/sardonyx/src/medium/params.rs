@@ -7,8 +7,8 @@
 use super::mapping::{MAPPING, Mapping};
 use crate::line::LINE_BYTES;
 use crate::settings::{
-    AnyKey, Doubt, Kind, Origin, Row, Setting, Settings, Value, Word, clock, keys, latency, rows,
-    section, words,
+    Allowed, AnyKey, Doubt, Origin, Row, Setting, Settings, Value, Word, clock, keys, latency,
+    rows, section, words,
 };
 use crate::units::{Energy, Time};
 
@@ -18,16 +18,16 @@ pub type Cycles = u64;
 /// Most banks (ranks times banks) a channel may have: the scheduler keeps them in one bit mask.
 pub const MAX_BANKS: usize = 64;
 
-const fn int(min: u64, max: u64) -> Kind {
-    Kind::Int { min, max }
+const fn int(min: u64, max: u64) -> Allowed {
+    Allowed::Int { min, max }
 }
 
-const fn power_of_two(max: u64) -> Kind {
-    Kind::PowerOfTwo { max }
+const fn power_of_two(max: u64) -> Allowed {
+    Allowed::PowerOfTwo { max }
 }
 
-const fn cycles(min: u64) -> Kind {
-    Kind::Cycles { min }
+const fn cycles(min: u64) -> Allowed {
+    Allowed::Cycles { min }
 }
 
 section! {
@@ -129,20 +129,20 @@ section! {
         "Ready writes at which a drain begins; at most writes";
     [low_watermark: usize] "low_watermark" int(0, 4_095),
         "Ready writes at which a drain ends; below high_watermark";
-    [idle_writes: bool] "idle_writes" Kind::Bool, "Writes also go whenever no read is queued";
-    [forwarding: bool] "forwarding" Kind::Bool,
+    [idle_writes: bool] "idle_writes" Allowed::Bool, "Writes also go whenever no read is queued";
+    [forwarding: bool] "forwarding" Allowed::Bool,
         "A read of a queued write's line is answered from the queue";
     [forwarding_cycles: u64] "forwarding_cycles" int(1, 1_000_000),
         "Memory cycles to find a queued write's line and copy it";
-    [coalescing: bool] "coalescing" Kind::Bool,
+    [coalescing: bool] "coalescing" Allowed::Bool,
         "A write to a queued write's line replaces its bytes";
-    [refill_in_drain: bool] "refill_in_drain" Kind::Bool,
+    [refill_in_drain: bool] "refill_in_drain" Allowed::Bool,
         "New writes are accepted while the write queue drains";
-    [scheduler: Scheduler] "scheduler" Kind::Word(Scheduler::WORDS),
+    [scheduler: Scheduler] "scheduler" Allowed::Word(Scheduler::WORDS),
         "First ready, first come; or strictly in order of arrival";
     "starvation" int(1, 1_000_000),
         "Row hits of a bank before an older conflict must go; fr-fcfs only";
-    [page: PagePolicy] "page" Kind::Word(PagePolicy::WORDS),
+    [page: PagePolicy] "page" Allowed::Word(PagePolicy::WORDS),
         "Whether a row stays open after its column command";
 }
 
@@ -181,10 +181,10 @@ keys! {
 section! {
     /// Energy of one line's access.
     AccessEnergy "medium.energy.";
-    [read: Energy] "read_nj" Kind::Nj, "Reading a line that is not in the row buffer";
-    [row_hit_read: Energy] "row_hit_read_nj" Kind::Nj,
+    [read: Energy] "read_nj" Allowed::Nj, "Reading a line that is not in the row buffer";
+    [row_hit_read: Energy] "row_hit_read_nj" Allowed::Nj,
         "Reading a line that is in the row buffer";
-    [write: Energy] "write_nj" Kind::Nj, "Writing a line";
+    [write: Energy] "write_nj" Allowed::Nj, "Writing a line";
 }
 
 /// Everything about the medium.
@@ -268,7 +268,7 @@ macro_rules! units {
                 ),
                 Row::required(
                     concat!("units.", $name, ".energy_nj"),
-                    Kind::Nj,
+                    Allowed::Nj,
                     concat!($what, ": energy of one use"),
                 ),
                 Row {
@@ -500,7 +500,7 @@ impl CachesParams {
             "Last-level cache, shared by all cores; it holds what any of them has";
         "llc.ways" int(1, 64), "Its ways";
         "llc.latency_ns" latency(), "Its answer, asked after the private levels";
-        "llc.per_core" Kind::Bool, "Its bytes are for each core: N cores share N times as much";
+        "llc.per_core" Allowed::Bool, "Its bytes are for each core: N cores share N times as much";
     };
 
     /// As `settings` say.

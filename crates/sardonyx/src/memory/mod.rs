@@ -15,7 +15,7 @@ use crate::medium::layout::Layout;
 use crate::plan::journal::Journal;
 use crate::plan::observe::{Observer, Observers};
 use crate::plan::{At, Plan, Step, Stored};
-use crate::stats::{Kind, Ledger};
+use crate::stats::{Direction, Ledger};
 use crate::units::Time;
 
 /// A memory of one design.
@@ -274,7 +274,7 @@ impl Memory {
     }
 
     /// How the medium's queues have served reads or writes.
-    pub fn service(&self, kind: Kind) -> Service {
+    pub fn service(&self, kind: Direction) -> Service {
         self.engine.service(kind)
     }
 

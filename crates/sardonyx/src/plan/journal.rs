@@ -16,7 +16,7 @@ use crate::units::Time;
 
 /// A write of the medium, or a change of an on-chip line that has a place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write {
+pub struct MediumWrite {
     /// Its number in the order of handling: of two writes of a word the greater is the newer.
     pub order: u64,
     /// The line.
@@ -31,9 +31,9 @@ pub struct Write {
     pub merged_into: Option<u64>,
 }
 
-impl Write {
-    pub(crate) fn new(order: u64, place: Place, payload: &Payload) -> Write {
-        Write {
+impl MediumWrite {
+    pub(crate) fn new(order: u64, place: Place, payload: &Payload) -> MediumWrite {
+        MediumWrite {
             order,
             place,
             line: payload.line,
@@ -60,7 +60,7 @@ pub struct OnChip {
     pub domain: Domain,
     /// What draining it would write: of its words these bytes, as others may describe what is not
     /// accepted yet.
-    pub write: Write,
+    pub write: MediumWrite,
     /// The bytes of the line that changed, a bit each.
     pub bytes: u64,
     /// Lines that are not locked any more.
@@ -70,7 +70,7 @@ pub struct OnChip {
 /// A line that was encrypted, as the design says: what the auditor of pairs needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
-    /// The write's [`Write::order`].
+    /// The write's [`MediumWrite::order`].
     pub order: u64,
     /// The place in the medium where the encrypted line goes.
     pub place: Place,
@@ -98,7 +98,7 @@ pub struct Handled {
 /// A line that the controller wrote to its hardware log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// The first number that its write, [`Write::order`], may have.
+    /// The first number that its write, [`MediumWrite::order`], may have.
     pub from: u64,
     /// The number after the last that its write may have.
     pub until: u64,
@@ -137,7 +137,7 @@ pub enum Event {
     /// Bytes of an on-chip line changed, and all that they describe is accepted: number `.0` of
     /// [`Journal::on_chip`].
     OnChip(u32),
-    /// Write request `.0` of [`Journal::handled`] is accepted: a fence need not wait for it.
+    /// MediumWrite request `.0` of [`Journal::handled`] is accepted: a fence need not wait for it.
     Accepted(u32),
     /// Memory must not have this line yet: a copy in a processor's cache is not drained until it is
     /// unlocked.
@@ -155,7 +155,7 @@ pub enum Event {
 
 /// A line of a processor's cache that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct CacheStore {
     /// The line.
     pub line: Logical,
     /// Its content from now on.
@@ -170,20 +170,20 @@ pub struct Journal {
     /// The total order, with the time of each event.
     pub events: Vec<(Time, Event)>,
     /// Writes in the order in which they became ready.
-    pub writes: Vec<Write>,
+    pub writes: Vec<MediumWrite>,
     /// Array writes in the order in which they began; one that others were merged with has all
     /// their words, and the `order` of the newest.
-    pub array: Vec<Write>,
+    pub array: Vec<MediumWrite>,
     /// Changes of on-chip lines.
     pub on_chip: Vec<OnChip>,
     /// Lines that were encrypted, in the order of handling.
     pub sealed: Vec<Sealed>,
-    /// Write requests, in the order of handling.
+    /// MediumWrite requests, in the order of handling.
     pub handled: Vec<Handled>,
     /// Lines of a hardware log, in the order of handling.
     pub logged: Vec<Logged>,
     /// Stores of the cores.
-    pub stores: Vec<Stored>,
+    pub stores: Vec<CacheStore>,
     /// What was used how often, of what is counted while the run goes on.
     pub exercised: Exercised,
     /// The `order` of the newest write merged with a queued one.
@@ -195,7 +195,7 @@ pub struct Journal {
     pending: FxHashMap<u64, OnChip>,
     /// The first write that the controller was asked for in the request under way.
     presented: Option<u32>,
-    /// Write requests not yet accepted, by their leaving step.
+    /// MediumWrite requests not yet accepted, by their leaving step.
     leaving: FxHashMap<u64, u32>,
 }
 
@@ -222,7 +222,7 @@ impl Journal {
     }
 
     /// The writes that `event` accepts.
-    pub fn accepted_by(&self, event: Event) -> &[Write] {
+    pub fn accepted_by(&self, event: Event) -> &[MediumWrite] {
         match event {
             Event::Ready { from, count } => &self.writes[from as usize..(from + count) as usize],
             _ => &[],
@@ -230,7 +230,7 @@ impl Journal {
     }
 
     /// Each accepted write, with the first position at which it is.
-    pub fn accepted(&self) -> impl Iterator<Item = (u64, &Write)> {
+    pub fn accepted(&self) -> impl Iterator<Item = (u64, &MediumWrite)> {
         let events = self.events.iter().zip(1..);
         events.flat_map(|((_, event), at)| self.accepted_by(*event).iter().map(move |w| (at, w)))
     }
@@ -296,7 +296,7 @@ impl Observer for Journal {
         self.events.push((now, Event::Ready { from, count }));
     }
 
-    fn ready(&mut self, now: Time, write: &Write) {
+    fn ready(&mut self, now: Time, write: &MediumWrite) {
         if let Some(into) = write.merged_into {
             self.merged.insert(into, write.order);
         }
@@ -307,11 +307,11 @@ impl Observer for Journal {
         self.writes.push(write.clone());
     }
 
-    fn begun(&mut self, now: Time, write: &Write) {
+    fn begun(&mut self, now: Time, write: &MediumWrite) {
         let index = self.array.len() as u32;
         self.begun.insert(write.order, index);
         let order = self.merged.remove(&write.order).unwrap_or(write.order);
-        self.array.push(Write {
+        self.array.push(MediumWrite {
             order,
             ..write.clone()
         });
@@ -333,7 +333,7 @@ impl Observer for Journal {
         }
     }
 
-    fn stored(&mut self, now: Time, stored: &Stored) {
+    fn stored(&mut self, now: Time, stored: &CacheStore) {
         let index = self.stores.len() as u32;
         self.events.push((now, Event::Store(index)));
         self.stores.push(stored.clone());

@@ -32,7 +32,7 @@ use crate::units::Time;
 use contents::Contents;
 use delays::Delays;
 use guard::Guard;
-use journal::{Domain, Handled, Logged, OnChip, Sealed, Write};
+use journal::{Domain, Handled, Logged, MediumWrite, OnChip, Sealed};
 use observe::Observers;
 use overlay::Payload;
 pub use steps::Step;
@@ -568,7 +568,7 @@ impl Plan {
         }
         let after = [ripe, Step::PAST, Step::PAST];
         let step = self.steps.create(Action::Join, self.purpose, after, false);
-        let write = Write {
+        let write = MediumWrite {
             order: step.0,
             place,
             line: *line,

@@ -4,7 +4,7 @@
 use std::any::Any;
 
 use super::command::Command;
-use super::journal::{Handled, Logged, Mark, OnChip, Sealed, Stored, Write};
+use super::journal::{CacheStore, Handled, Logged, Mark, MediumWrite, OnChip, Sealed};
 use super::request::{Answer, Request};
 use super::steps::Step;
 use crate::line::Logical;
@@ -60,19 +60,19 @@ pub trait Observer: Any + Send {
     fn close_group(&mut self, _now: Time) {}
 
     /// A write is in the persistence domain, by itself or merged with a queued one.
-    fn ready(&mut self, _now: Time, _write: &Write) {}
+    fn ready(&mut self, _now: Time, _write: &MediumWrite) {}
 
     /// The array begins to change to what the write, and those that were merged with it, say.
-    fn begun(&mut self, _now: Time, _write: &Write) {}
+    fn begun(&mut self, _now: Time, _write: &MediumWrite) {}
 
-    /// The array has changed; the write is named by its [`Write::order`].
+    /// The array has changed; the write is named by its [`MediumWrite::order`].
     fn done(&mut self, _now: Time, _order: u64) {}
 
     /// A step without an access has ended: a change on chip, or a request that leaves the ingress.
     fn ended(&mut self, _now: Time, _step: Step) {}
 
     /// A store is in the cache hierarchy.
-    fn stored(&mut self, _now: Time, _stored: &Stored) {}
+    fn stored(&mut self, _now: Time, _stored: &CacheStore) {}
 
     /// A program is at a mark.
     fn marked(&mut self, _now: Time, _core: u32, _mark: Mark) {}

@@ -1,6 +1,6 @@
 //! A request to memory, and its answer: what the ingress sees of it.
 
-use crate::stats::Kind;
+use crate::stats::Direction;
 use crate::units::Time;
 
 /// A request as the ingress sees it.
@@ -13,7 +13,7 @@ pub struct Request {
     /// The core's own name for it.
     pub tag: u64,
     /// Read or write.
-    pub kind: Kind,
+    pub kind: Direction,
     /// Whether its latency is booked (not during a warm-up).
     pub counted: bool,
 }

@@ -5,7 +5,7 @@
 //! it or forgotten.
 
 use super::Plan;
-use super::journal::{Journal, Write};
+use super::journal::{Journal, MediumWrite};
 use super::steps::Action;
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Place};
@@ -76,12 +76,12 @@ impl Untimed {
     }
 
     /// What lies over the image, write by write, from the one numbered `from` on.
-    pub fn writes(&self, from: u64) -> impl Iterator<Item = Write> {
+    pub fn writes(&self, from: u64) -> impl Iterator<Item = MediumWrite> {
         let writes = self.plan.steps.since(from);
         let writes = writes.filter(|(_, record)| record.action == Action::Accept);
         writes.map(|(step, record)| {
             let payload = self.plan.contents.overlay.payload(record.link as u32);
-            Write::new(step.0, Place(record.place), payload)
+            MediumWrite::new(step.0, Place(record.place), payload)
         })
     }
 

@@ -20,7 +20,7 @@ pub enum Value {
 
 /// What a key takes.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum Allowed {
     /// An integer of the range, both ends included.
     Int {
         /// Smallest.
@@ -67,39 +67,39 @@ pub const MAX_LATENCY_PS: u64 = 1_000_000_000_000;
 /// Largest energy of one use: 10 microjoules, so that 10^9 uses still fit in a sum.
 pub const MAX_ENERGY_NJ: u64 = 10_000;
 
-impl Kind {
+impl Allowed {
     /// What may be written, for errors and the documentation.
     pub fn range(&self) -> String {
         match *self {
-            Kind::Int { min, max } => format!("{min} to {max}"),
-            Kind::PowerOfTwo { max } => format!("a power of two from 1 to {max}"),
-            Kind::Cycles { min } => format!("{min} or more cycles, at most 1 s"),
-            Kind::Ns { min_ps, max_ps } => {
+            Allowed::Int { min, max } => format!("{min} to {max}"),
+            Allowed::PowerOfTwo { max } => format!("a power of two from 1 to {max}"),
+            Allowed::Cycles { min } => format!("{min} or more cycles, at most 1 s"),
+            Allowed::Ns { min_ps, max_ps } => {
                 format!(
                     "{} to {} ns",
                     Time::from_ps(min_ps).ns(),
                     Time::from_ps(max_ps).ns()
                 )
             }
-            Kind::Nj => format!("0 to {MAX_ENERGY_NJ} nJ"),
-            Kind::Bool => "true or false".to_owned(),
-            Kind::Word(words) => format!("one of \"{}\"", words.join("\", \"")),
-            Kind::Text { range, .. } => range.to_owned(),
+            Allowed::Nj => format!("0 to {MAX_ENERGY_NJ} nJ"),
+            Allowed::Bool => "true or false".to_owned(),
+            Allowed::Word(words) => format!("one of \"{}\"", words.join("\", \"")),
+            Allowed::Text { range, .. } => range.to_owned(),
         }
     }
 }
 
 /// A latency's range.
-pub const fn latency() -> Kind {
-    Kind::Ns {
+pub const fn latency() -> Allowed {
+    Allowed::Ns {
         min_ps: 0,
         max_ps: MAX_LATENCY_PS,
     }
 }
 
 /// A clock period's range.
-pub const fn clock() -> Kind {
-    Kind::Ns {
+pub const fn clock() -> Allowed {
+    Allowed::Ns {
         min_ps: 10,
         max_ps: 1_000_000,
     }

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use crate::line::LINE_BYTES;
 use crate::units::{Energy, Time};
 
-pub use kinds::{Kind, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value, clock, latency};
+pub use kinds::{Allowed, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value, clock, latency};
 pub use pressure::Pressure;
 
 /// Who says what a default is.
@@ -39,7 +39,7 @@ pub struct Row {
     /// Its full name, section by section.
     pub name: &'static str,
     /// What it takes.
-    pub kind: Kind,
+    pub kind: Allowed,
     /// What it means, in one line.
     pub meaning: &'static str,
     /// What it is unless a machine says otherwise; without one every machine must say.
@@ -53,7 +53,7 @@ pub struct Row {
 
 impl Row {
     /// A parameter that every machine must give.
-    pub const fn required(name: &'static str, kind: Kind, meaning: &'static str) -> Row {
+    pub const fn required(name: &'static str, kind: Allowed, meaning: &'static str) -> Row {
         Row {
             name,
             kind,
@@ -85,7 +85,7 @@ impl<T> Key<T> {
     }
 
     /// A parameter that every machine must give.
-    pub const fn required(name: &'static str, kind: Kind, meaning: &'static str) -> Key<T> {
+    pub const fn required(name: &'static str, kind: Allowed, meaning: &'static str) -> Key<T> {
         Key {
             row: Row::required(name, kind, meaning),
             of: PhantomData,
@@ -108,7 +108,7 @@ impl<T> Key<T> {
 
     const fn with(
         name: &'static str,
-        kind: Kind,
+        kind: Allowed,
         default: Value,
         origin: Origin,
         meaning: &'static str,
@@ -127,7 +127,7 @@ impl<T> Key<T> {
         meaning: &'static str,
     ) -> Key<T> {
         let (min, max) = range;
-        let kind = Kind::Int { min, max };
+        let kind = Allowed::Int { min, max };
         Key::with(name, kind, Value::Int(default), origin, meaning)
     }
 }
@@ -140,7 +140,7 @@ impl Key<bool> {
         origin: Origin,
         meaning: &'static str,
     ) -> Key<bool> {
-        Key::with(name, Kind::Bool, Value::Bool(default), origin, meaning)
+        Key::with(name, Allowed::Bool, Value::Bool(default), origin, meaning)
     }
 }
 
@@ -152,7 +152,7 @@ impl<T: Word> Key<T> {
         origin: Origin,
         meaning: &'static str,
     ) -> Key<T> {
-        let kind = Kind::Word(T::WORDS);
+        let kind = Allowed::Word(T::WORDS);
         Key::with(name, kind, Value::Word(default), origin, meaning)
     }
 }
@@ -161,7 +161,7 @@ impl<T: Setting> Key<T> {
     /// A word of `kind`'s grammar.
     pub const fn text(
         name: &'static str,
-        kind: Kind,
+        kind: Allowed,
         default: &'static str,
         origin: Origin,
         meaning: &'static str,

@@ -32,25 +32,25 @@ const MOST_BUCKETS: usize = 16;
 
 /// In which order buckets come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reuse {
+pub enum BucketReuse {
     /// The one that was given up first.
     Fifo,
     /// The one that was given up last.
     Lifo,
 }
 
-words!(Reuse { "fifo" => Fifo, "lifo" => Lifo });
+words!(BucketReuse { "fifo" => Fifo, "lifo" => Lifo });
 
 /// Where buckets begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
+pub enum BucketPlacement {
     /// Each where the one before ends.
     Packed,
     /// Each in another bank than the one before.
     Staggered,
 }
 
-words!(Placement { "packed" => Packed, "staggered" => Staggered });
+words!(BucketPlacement { "packed" => Packed, "staggered" => Staggered });
 
 keys! {
     TRANSACTIONS: u64 = int("log.transactions", (1, 1024), 32),
@@ -66,11 +66,11 @@ keys! {
         "Buckets of the log"
         in Between("64", "512", "two to sixteen for each of 32 transactions")
         under |_| Some(64);
-    REUSE: Reuse = word("log.reuse", "fifo"),
+    REUSE: BucketReuse = word("log.reuse", "fifo"),
         Assumed("no source; a log is appended to (EASY-PM III-C), so it goes round: fifo wears all of its lines \
                  alike, as `places.reuse` does those of data"),
         "Which bucket a transaction takes of those given up: the first or the last";
-    PLACEMENT: Placement = word("log.placement", "staggered"),
+    PLACEMENT: BucketPlacement = word("log.placement", "staggered"),
         Assumed("no source; who lays out a log knows the banks, as SCA's programs are laid out here"),
         "Whether a bucket begins in another bank than the one before, or where that ends";
     TIMEOUT: u64 = int("log.timeout_ns", (1, 1 << 40), 2048),
@@ -109,8 +109,8 @@ pub static KEYS: [&dyn AnyKey; 6] = [
 pub fn pitch(settings: &Settings, lines: u64) -> u64 {
     let run = mapping::run(settings);
     match settings.get(&PLACEMENT) {
-        Placement::Packed => lines,
-        Placement::Staggered => (lines.div_ceil(run) | 1) * run,
+        BucketPlacement::Packed => lines,
+        BucketPlacement::Staggered => (lines.div_ceil(run) | 1) * run,
     }
 }
 
@@ -302,7 +302,7 @@ pub struct UndoLog<S> {
     slots: Vec<Slot>,
     /// Buckets that belong to nobody, the next to be taken first; each not before a step.
     free: VecDeque<(u16, Step)>,
-    reuse: Reuse,
+    reuse: BucketReuse,
     locks: FxHashMap<Logical, Lock>,
     timers: FxHashMap<Timer, (usize, u64)>,
     /// Records begun.
@@ -538,8 +538,8 @@ impl<S: Sealing> Storey for UndoLog<S> {
         }
         let freed = this.buckets.into_iter().map(|bucket| (bucket, done));
         match self.reuse {
-            Reuse::Fifo => self.free.extend(freed),
-            Reuse::Lifo => freed.rev().for_each(|one| self.free.push_front(one)),
+            BucketReuse::Fifo => self.free.extend(freed),
+            BucketReuse::Lifo => freed.rev().for_each(|one| self.free.push_front(one)),
         }
         for line in this.logged {
             self.locks.remove(&line);
@@ -623,7 +623,7 @@ mod tests {
         assert_eq!(pitches(&settings), [9 * 64; 2]);
         settings.put("medium.mapping", Value::Word("dramsim2-2"));
         assert_eq!(pitches(&settings), [513; 2]);
-        settings.set(&PLACEMENT, Placement::Packed);
+        settings.set(&PLACEMENT, BucketPlacement::Packed);
         assert_eq!(pitches(&settings), [512, 513]);
     }
 }

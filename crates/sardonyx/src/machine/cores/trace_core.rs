@@ -5,9 +5,10 @@
 
 use super::window::{Mshrs, Window};
 use crate::machine::{
-    Access, Agent, Answer, CoreFigures, Kind, LOOK_AHEAD, Port, RunError, Stream, Turn,
+    Access, Agent, Answer, CoreFigures, LOOK_AHEAD, Port, RunError, Stream, Turn,
 };
 use crate::medium::params::CoreParams;
+use crate::stats::Direction;
 use crate::trace::GapUnit;
 use crate::units::Time;
 
@@ -148,7 +149,7 @@ impl TraceCore {
         let access = self.stream.next_access()?;
         let access = access.expect("a head access is in the stream");
         let read = match access.kind {
-            Kind::Read => {
+            Direction::Read => {
                 self.mshrs.forget(fetch);
                 self.mshrs.take();
                 let id = self.window.upcoming();
@@ -157,7 +158,7 @@ impl TraceCore {
                 self.at += 1;
                 Some(ReadId(id))
             }
-            Kind::Write => {
+            Direction::Write => {
                 self.written = fetch;
                 None
             }
@@ -227,7 +228,7 @@ impl TraceCore {
             return;
         }
         let mut fetch = self.at * self.window.slot + self.fetch_lag;
-        if kind == Kind::Read {
+        if kind == Direction::Read {
             match self.mshrs.free(fetch) {
                 Some(free) => fetch = free,
                 None => return,

@@ -11,6 +11,7 @@ use crate::line::{Line, Virtual, ZERO_LINE};
 use crate::machine::RunError;
 use crate::machine::{AddressSpace, Frames, TraceUse};
 use crate::medium::params::FrameOrder;
+use crate::stats::Direction;
 use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source};
 
 /// Accesses that [`Stream::peek`] can see ahead, if the trace has as many.
@@ -19,22 +20,13 @@ pub const LOOK_AHEAD: usize = 32;
 /// Accesses that are translated at a time.
 const CHUNK: usize = 128;
 
-/// What an access does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The core waits for the line.
-    Read,
-    /// The line is handed over.
-    Write,
-}
-
 /// One access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// What the stream's [`GapUnit`] counts, since the stream's previous access.
     pub gap: u64,
     /// Read or write.
-    pub kind: Kind,
+    pub kind: Direction,
     /// The line, in the address space of its copy.
     pub line: Virtual,
     /// The bytes written; zeros for a read.
@@ -170,10 +162,13 @@ impl Stream {
             for record in &self.batch[self.at..end] {
                 self.gap += u64::from(record.gap);
                 let (kind, data) = match record.op {
-                    Op::ReadMiss => (Kind::Read, ZERO_LINE),
+                    Op::ReadMiss => (Direction::Read, ZERO_LINE),
                     op if op.is_write() => {
                         let data = record.data.expect("sources refuse a write without bytes");
-                        (Kind::Write, self.key.map_or(data, |key| keyed(&data, &key)))
+                        (
+                            Direction::Write,
+                            self.key.map_or(data, |key| keyed(&data, &key)),
+                        )
                     }
                     _ => {
                         self.skipped += 1;

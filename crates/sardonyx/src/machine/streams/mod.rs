@@ -4,5 +4,5 @@
 mod accesses;
 mod operations;
 
-pub use accesses::{Access, Copies, Kind, LOOK_AHEAD, Stream};
+pub use accesses::{Access, Copies, LOOK_AHEAD, Stream};
 pub use operations::TraceOps;

@@ -2,7 +2,7 @@
 
 use crate::merge::Checksum;
 use crate::names::did_you_mean;
-use crate::settings::{Key, Kind, Row, Settings, Value, Word, keys, words};
+use crate::settings::{Allowed, Key, Row, Settings, Value, Word, keys, words};
 
 /// When the checksum is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,19 +183,19 @@ pub fn set(
     })?;
     let wrong = || format!("--set {key}={text}: give {}", row.kind.range());
     let value = match row.kind {
-        Kind::Int { min, max } => {
+        Allowed::Int { min, max } => {
             let number: u64 = text.parse().map_err(|_| wrong())?;
             if !(min..=max).contains(&number) {
                 return Err(wrong());
             }
             Value::Int(number)
         }
-        Kind::Bool => Value::Bool(match text {
+        Allowed::Bool => Value::Bool(match text {
             "true" | "1" => true,
             "false" | "0" => false,
             _ => return Err(wrong()),
         }),
-        Kind::Word(words) => {
+        Allowed::Word(words) => {
             let word = words.iter().find(|word| **word == text).ok_or_else(wrong)?;
             Value::Word(word)
         }

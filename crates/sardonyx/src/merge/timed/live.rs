@@ -11,7 +11,7 @@ use crate::merge::{Bytes, Checksum, Contents, Frame, PAGE_BYTES, Page};
 
 /// What merging has done, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum Touch {
     /// Software has compared two frames, so many lines of each.
     Compare(Frame, Frame, u8),
     /// The same under write protection.
@@ -42,7 +42,7 @@ pub struct Live<'i> {
     frozen: FxHashMap<u32, Box<Bytes>>,
     next_frozen: u32,
     /// What merging does, if somebody wants to know.
-    pub log: Option<Vec<Event>>,
+    pub log: Option<Vec<Touch>>,
 }
 
 impl<'i> Live<'i> {
@@ -139,7 +139,7 @@ impl<'i> Live<'i> {
         (equal + 1).min(PAGE_BYTES / LINE_BYTES) as u8
     }
 
-    fn note(&mut self, event: impl FnOnce(&Live) -> Event) {
+    fn note(&mut self, event: impl FnOnce(&Live) -> Touch) {
         if self.log.is_none() {
             return;
         }
@@ -152,7 +152,7 @@ impl<'i> Live<'i> {
 
 impl Contents for Live<'_> {
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32 {
-        self.note(|_| Event::Hash(page));
+        self.note(|_| Touch::Hash(page));
         match self.written.get(&page) {
             Some(bytes) => checksum(bytes, kind),
             None => self.view.checksum(page, kind),
@@ -186,21 +186,21 @@ impl Contents for Live<'_> {
     }
 
     fn compare(&mut self, a: Frame, b: Frame) -> Ordering {
-        self.note(|live| Event::Compare(a, b, live.lines_read(a, b)));
+        self.note(|live| Touch::Compare(a, b, live.lines_read(a, b)));
         self.order(a, b)
     }
 
     fn identical(&mut self, a: Frame, b: Frame) -> bool {
-        self.note(|live| Event::Final(a, b, live.lines_read(a, b)));
+        self.note(|live| Touch::Final(a, b, live.lines_read(a, b)));
         self.order(a, b).is_eq()
     }
 
     fn line(&mut self, frame: Frame, line: usize) -> Line {
         // What was read for a comparison is not read again for the key.
         let read = self.log.as_ref().and_then(|log| log.last());
-        let read = matches!(read, Some(Event::Pair(a, _, lines)) if *a == frame && line < usize::from(*lines));
+        let read = matches!(read, Some(Touch::Pair(a, _, lines)) if *a == frame && line < usize::from(*lines));
         if !read {
-            self.note(|_| Event::KeyLine(frame, line as u8));
+            self.note(|_| Touch::KeyLine(frame, line as u8));
         }
         self.bytes(frame).as_chunks::<LINE_BYTES>().0[line]
     }
@@ -209,8 +209,8 @@ impl Contents for Live<'_> {
         if let Some(log) = &mut self.log {
             let lines = line as u8 + 1;
             match log.last_mut() {
-                Some(Event::Pair(x, y, read)) if line > 0 && (*x, *y) == (a, b) => *read = lines,
-                _ => log.push(Event::Pair(a, b, lines)),
+                Some(Touch::Pair(x, y, read)) if line > 0 && (*x, *y) == (a, b) => *read = lines,
+                _ => log.push(Touch::Pair(a, b, lines)),
             }
         }
         if self.is_written(a) || self.is_written(b) {
@@ -235,14 +235,14 @@ impl Contents for Live<'_> {
     }
 
     fn merged(&mut self, page: Page, frozen: u32) {
-        self.note(|_| Event::Merged(page, frozen));
+        self.note(|_| Touch::Merged(page, frozen));
     }
 
     fn zeroed(&mut self, page: Page) {
-        self.note(|_| Event::Zeroed(page));
+        self.note(|_| Touch::Zeroed(page));
     }
 
     fn hardware_runs(&mut self, calls: u64) {
-        self.note(|_| Event::Hardware(calls));
+        self.note(|_| Touch::Hardware(calls));
     }
 }

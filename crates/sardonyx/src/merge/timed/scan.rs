@@ -2,7 +2,7 @@
 //! read again in time, piece by piece.
 
 use super::frames::Frames;
-use super::live::{Event, Live};
+use super::live::{Live, Touch};
 use super::thread::{Costs, Filling, Piece};
 use crate::machine::PAGE_LINES;
 use crate::merge::ksm::{Ksm, Maps, Search};
@@ -137,7 +137,7 @@ impl<'i> Scan<'i> {
     fn script(
         &mut self,
         page: Page,
-        events: &[Event],
+        events: &[Touch],
         frames: &mut Frames,
         costs: &Costs,
     ) -> Vec<Piece> {
@@ -147,7 +147,7 @@ impl<'i> Scan<'i> {
         }];
         for event in events {
             match *event {
-                Event::Compare(a, b, lines) | Event::Final(a, b, lines) => {
+                Touch::Compare(a, b, lines) | Touch::Final(a, b, lines) => {
                     self.compared(lines);
                     script.push(Piece::Node {
                         line: frames.node(b),
@@ -156,36 +156,36 @@ impl<'i> Scan<'i> {
                     let (a, b) = (frames.place(a, page), frames.place(b, page));
                     script.push(Piece::Compare { a, b, lines });
                 }
-                Event::Hash(page) => script.push(Piece::Hash {
+                Touch::Hash(page) => script.push(Piece::Hash {
                     frame: frames.own(page),
                     lines: costs.hashed_lines,
                 }),
-                Event::Merged(page, frozen) => {
+                Touch::Merged(page, frozen) => {
                     let frame = frames.share(page, Some(frozen));
                     self.done.order.push((page, frame));
                     self.done.merges += 1;
                     script.push(Piece::Compute(costs.merge));
                 }
-                Event::Zeroed(page) => {
+                Touch::Zeroed(page) => {
                     frames.share(page, None);
                     self.done.merges += 1;
                     script.push(Piece::Compute(costs.merge));
                 }
-                Event::Hardware(calls) => {
+                Touch::Hardware(calls) => {
                     script.push(Piece::Table {
                         calls: (calls - self.calls) as u32,
                         filling: Filling::default(),
                     });
                     self.calls = calls;
                 }
-                Event::Pair(a, b, lines) => {
+                Touch::Pair(a, b, lines) => {
                     self.compared(lines);
                     let pair = (frames.place(a, page), frames.place(b, page));
                     if let Some(Piece::Table { filling, .. }) = script.last_mut() {
                         filling.pairs.push((pair, frames.node(b), lines));
                     }
                 }
-                Event::KeyLine(frame, line) => {
+                Touch::KeyLine(frame, line) => {
                     let place = frames.place(frame, page);
                     if let Some(Piece::Table { filling, .. }) = script.last_mut() {
                         filling.keys.push(place * PAGE_LINES + u64::from(line));

@@ -6,7 +6,7 @@ use crate::settings::{Row, keys, words};
 
 /// Where the kernel's thread goes when it wakes up or has used its time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
+pub enum ThreadPlacement {
     /// To its last core if that is idle, else to an idle one, else to the next.
     Idle,
     /// To the next core.
@@ -15,18 +15,18 @@ pub enum Placement {
     Drawn,
 }
 
-words!(Placement { "idle" => Idle, "next" => Next, "drawn" => Drawn });
+words!(ThreadPlacement { "idle" => Idle, "next" => Next, "drawn" => Drawn });
 
 /// How KSM's thread reads pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum ScanAccess {
     /// As any program.
     Cached,
     /// Past the caches (4.3).
     Uncacheable,
 }
 
-words!(Access { "cached" => Cached, "uncacheable" => Uncacheable });
+words!(ScanAccess { "cached" => Cached, "uncacheable" => Uncacheable });
 
 /// Where KSM's thread runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ words!(Phase { "settled" => Settled, "merging" => Merging });
 const MANY: u64 = 1_000_000;
 
 keys! {
-    PLACEMENT: Placement = word("thread.placement", "idle"),
+    PLACEMENT: ThreadPlacement = word("thread.placement", "idle"),
         Assumed("the paper: the scheduler keeps migrating it. Linux prefers the last core, then an idle one"),
         "where the kernel's thread goes when it wakes up or its slice is over";
     SLICE_US: u64 = int("thread.slice_us", (1, MANY), 3_000),
@@ -99,7 +99,7 @@ keys! {
         Assumed("no source: a trap and a new page; the copy itself comes on top"),
         "instructions of a store to a merged page, without the copy"
         in Between("500", "6000", "a quarter, and three times as many");
-    ACCESS: Access = word("ksm.access", "cached"),
+    ACCESS: ScanAccess = word("ksm.access", "cached"),
         Source("PageForge 4.3"), "whether the thread's reads of pages go past the caches";
     KSM_CORE: Where = word("ksm.core", "shared"),
         Source("PageForge 4.3"), "whether the thread has an in-order core of its own";

@@ -2,7 +2,7 @@
 //! times add up.
 
 use super::held::Initial;
-use super::live::{Event, Live};
+use super::live::{Live, Touch};
 use super::queries::Done;
 use super::run::{Played, Run};
 use super::*;
@@ -219,7 +219,7 @@ fn the_thread_merges_what_the_algorithm_merges_in_its_order() {
         }
         let log = merging.live().log.take().unwrap();
         let merged = log.iter().filter_map(|event| match event {
-            Event::Merged(page, _) => Some(*page),
+            Touch::Merged(page, _) => Some(*page),
             _ => None,
         });
         assert_eq!(merged.collect::<Vec<_>>(), timed, "{design}");

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::queries::Draw;
-use super::settings::{self as keys, Access, Placement, Where};
+use super::settings::{self as keys, ScanAccess, ThreadPlacement, Where};
 use crate::config::Machine;
 use crate::line::Virtual;
 use crate::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
@@ -68,7 +68,7 @@ pub struct Costs {
     pub sleep: Time,
     /// See [`ksm::PAGES_TO_SCAN`].
     pub pages_to_scan: u64,
-    placement: Placement,
+    placement: ThreadPlacement,
     slice: Time,
     tick: Time,
     /// How long the thread has had a core at least when a query preempts it; `None`: none does.
@@ -96,7 +96,7 @@ impl Costs {
                 _ => 64,
             },
             idle: Time::from_ps(settings.get(&keys::TICK_NS) * 1_000),
-            uncacheable: settings.get(&keys::ACCESS) == Access::Uncacheable,
+            uncacheable: settings.get(&keys::ACCESS) == ScanAccess::Uncacheable,
             own_core: settings.get(&keys::KSM_CORE) == Where::InOrder,
             sleep: Time::from_ps(settings.get(&ksm::SLEEP_MILLISECS) * 1_000_000_000),
             pages_to_scan: settings.get(&ksm::PAGES_TO_SCAN),
@@ -313,13 +313,13 @@ impl Thread {
         let before = self.core;
         let next = (before + 1) % self.cores;
         self.core = match costs.placement {
-            Placement::Idle => {
+            ThreadPlacement::Idle => {
                 let all = (0..self.cores).map(|at| (before + at) % self.cores);
                 let mut idle = all.filter(|core| !guests.is_busy(*core, now));
                 idle.next().unwrap_or(next)
             }
-            Placement::Next => next,
-            Placement::Drawn => self.draw.below(self.cores as u64) as usize,
+            ThreadPlacement::Next => next,
+            ThreadPlacement::Drawn => self.draw.below(self.cores as u64) as usize,
         };
         self.moves += u64::from(self.core != before);
     }
