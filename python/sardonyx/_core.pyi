@@ -104,6 +104,9 @@ def figures() -> str:
     the page of metrics), ``unit``, ``better`` (``less``, ``more`` or empty) and ``meaning``.
     """
 
+def merge_figures() -> str:
+    """The same of a window of merging in time."""
+
 def causes() -> str:
     """What is booked under each cause, as a JSON object by the cause's name."""
 

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
+use sardonyx::figures::Figure;
 use sardonyx::machine::outcome::{self, Outcome};
 use sardonyx::machine::recordings::{self, Options};
+use sardonyx::merge::timed::figures as timed_merging;
 use sardonyx::stats::{Account, Cause, Ledger};
 use sardonyx::trace::Level;
 use sardonyx::workload::timed;
@@ -149,9 +151,19 @@ fn costs(ledger: &Ledger) -> Map<String, Value> {
 #[pyfunction]
 pub fn figures() -> String {
     let layers = registry::built_in().flat_map(|layer| layer.about().figures);
-    let all = outcome::FIGURES.iter().chain(layers).copied().flatten();
+    told(outcome::FIGURES.iter().chain(layers).copied().flatten())
+}
+
+/// The same of a window of merging in time.
+#[pyfunction]
+pub fn merge_figures() -> String {
+    told(timed_merging::FIGURES.into_iter().flatten())
+}
+
+fn told<'f>(figures: impl Iterator<Item = &'f &'static Figure>) -> String {
     let mut seen = HashSet::new();
-    let told = all.filter(|figure| seen.insert(figure.name)).map(|figure| {
+    let told = figures.filter(|figure| seen.insert(figure.name));
+    let told = told.map(|figure| {
         json!({
             "name": figure.name,
             "about": figure.about,

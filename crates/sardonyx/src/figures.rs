@@ -1,7 +1,7 @@
 //! Figures: what is counted, measured or derived of a run, each declared where it is counted, with its unit,
 //! the direction that is better and its meaning. Left out: how they are written, which the border does.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::units::{Energy, Time};
 
@@ -22,6 +22,8 @@ crate::names::named! {
         Years = "years",
         /// Things per second.
         PerSecond = "1/s",
+        /// Bytes per second, by the billion.
+        GigabytesPerSecond = "GB/s",
     }
 }
 
@@ -109,6 +111,12 @@ impl From<u64> for Amount {
     }
 }
 
+impl From<usize> for Amount {
+    fn from(count: usize) -> Amount {
+        Amount::Count(count as u64)
+    }
+}
+
 impl From<f64> for Amount {
     fn from(real: f64) -> Amount {
         Amount::Real(real)
@@ -162,6 +170,13 @@ impl Figures {
     pub fn named(&self, name: &str) -> Amount {
         let found = self.iter().find(|(known, _)| known.name == name);
         found.map_or(Amount::Absent, |(_, value)| value)
+    }
+}
+
+impl Serialize for Figures {
+    /// By name.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter().map(|(figure, amount)| (figure.name, amount)))
     }
 }
 

@@ -22,17 +22,20 @@ class Figure:
     meaning: str
 
 
-#: By name, in the order of the page of metrics.
-FIGURES: Mapping[str, Figure] = {
-    each["name"]: Figure(**each) for each in json.loads(_core.figures())
-}
+def _by_name(text: str) -> Mapping[str, Figure]:
+    return {each["name"]: Figure(**each) for each in json.loads(text)}
 
-#: Their names.
+
+#: Of runs, by name, in the order of the page of metrics.
+FIGURES = _by_name(_core.figures())
+#: Of windows of merging in time.
+OF_MERGING = _by_name(_core.merge_figures())
+#: The names of a run's.
 NAMES = frozenset(FIGURES)
 
 
 def by_title() -> Mapping[str, Sequence[Figure]]:
     """The figures under each title of the page of metrics."""
-    titles = dict.fromkeys(figure.about for figure in FIGURES.values())
-    of = {title: [f for f in FIGURES.values() if f.about == title] for title in titles}
-    return of
+    figures = {**FIGURES, **OF_MERGING}.values()
+    titles = dict.fromkeys(figure.about for figure in figures)
+    return {title: [one for one in figures if one.about == title] for title in titles}

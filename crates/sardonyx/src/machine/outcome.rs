@@ -17,7 +17,7 @@ use crate::units::Time;
 const CDF_POINTS: usize = 200;
 const SECONDS_A_YEAR: f64 = 365.25 * 24.0 * 3600.0;
 
-mod traffic {
+pub(crate) mod traffic {
     crate::figures::figures! { "Requests and traffic";
         REQUESTS: Count Neither "requests", "reads and writes of the program that reached the controller";
         READS: Count Neither "reads", "reads of the program";
@@ -35,7 +35,7 @@ mod traffic {
     }
 }
 
-mod latency {
+pub(crate) mod latency {
     crate::figures::figures! { "Latency";
         MEAN_WRITE: Nanoseconds Less "mean_write_latency_ns", "of the program's writes: mean latency";
         P50_WRITE: Nanoseconds Less "p50_write_latency_ns",
@@ -55,7 +55,7 @@ mod latency {
     }
 }
 
-mod time {
+pub(crate) mod time {
     crate::figures::figures! { "Time, energy and the core";
         SIMULATED: Nanoseconds Less "simulated_ns", "simulated time from the begin of counting to the last answer";
         INSTRUCTIONS: Count Neither "instructions",

@@ -9,10 +9,11 @@ from pydantic import field_validator
 
 from sardonyx import _core
 from sardonyx.runs.jobs import Setting
+from sardonyx.runs.metrics import OF_MERGING
 from sardonyx.runs.sources import unknown
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedQuestion
 from sardonyx.sweeps.inputs import Inputs
-from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, figure_names, flat
+from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, flat
 from sardonyx.sweeps.kinds.machines import effective
 
 
@@ -39,20 +40,7 @@ class MergeTime(Kind):
     listed = ("applications",)
     options = MergeTimeOptions
     goals = ("min geomean_sojourn_ns", "min p95_sojourn_ns")
-    figures = figure_names(
-        "bandwidth_busiest_gb_s bandwidth_gb_s check_period_cycles comparisons duplicate_writes "
-        "encryption_energy_nj energy_nj factor geomean_sojourn_ns intervals key_comparisons "
-        "key_false_matches key_matches lines_a_comparison llc_accesses llc_miss_rate loaded_lines "
-        "loaded_lines_stored mean_executed_ns mean_interrupted_ns mean_interval_ns "
-        "mean_read_latency_ns mean_sojourn_ns mean_waited_ns mean_write_latency_ns medium_reads "
-        "medium_writes mergeable_nonzero_pages mergeable_zero_pages merged_nonzero_frames "
-        "p50_sojourn_ns p95_sojourn_ns p99_sojourn_ns pages pages_copied pages_merged "
-        "pages_scanned passes_until_settled queries queries_per_second reads saving "
-        "scan_table_cycles scan_table_cycles_deviation scan_tables thread_compare_cycles_a_page "
-        "thread_compare_share thread_hash_cycles_a_page thread_hash_share thread_moves "
-        "thread_other_cycles_a_page thread_share_mean thread_share_most unmergeable_pages "
-        "utilisation write_reduction writes"
-    )
+    figures = frozenset(OF_MERGING)
 
     def check_subject(self, subject: Subject, listed: str) -> None:
         assert isinstance(subject, str)

@@ -6,7 +6,7 @@
 //! and the host's schedulers but for the thread's moves.
 
 pub mod applications;
-mod figures;
+pub mod figures;
 mod frames;
 mod held;
 mod host;
