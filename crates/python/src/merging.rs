@@ -16,7 +16,7 @@ pub fn merge(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -
     let tell = Progress::listener(progress);
     let answer = py.detach(|| question.answer(&mut |done, total| tell(done, total)));
     let answer = answer.map_err(bad)?.ok_or_else(|| bad("cancelled"))?;
-    Ok(answer.to_string())
+    serde_json::to_string(&answer).map_err(bad)
 }
 
 /// What merging costs an application of a machine.

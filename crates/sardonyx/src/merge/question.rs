@@ -4,16 +4,17 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::algorithms::{self, Algorithm, Merges};
-use super::images::{self, ImageError, Images, Machine, Process, Snapshot};
+use super::images::{self, ImageError, Images, Machine, Process, ProcessPages, Snapshot};
 use super::keys::{assumed, rows, said};
-use super::ksm::Counters;
 use super::ksm::settings::{self, Knobs, Preset};
+use super::ksm::{Counters, Keys, Work};
 use super::run::{Pages, Runner};
-use super::{PAGE_BYTES, Page, why};
+use super::why::{self, WhyNot};
+use super::{PAGE_BYTES, Page};
 use crate::settings::Settings;
 
 /// Savings that are the same for so many passes have settled.
@@ -136,7 +137,7 @@ impl Question {
     ///
     /// # Errors
     /// If an image cannot be read, or a key or a name is unknown.
-    pub fn answer(&self, tell: Tell<'_>) -> Result<Option<Value>, ImageError> {
+    pub fn answer(&self, tell: Tell<'_>) -> Result<Option<Answer>, ImageError> {
         let asked = self.understood()?;
         let machines = self.open(tell)?;
         let Some(machines) = machines else {
@@ -257,7 +258,7 @@ impl Question {
         false
     }
 
-    fn runs(&self, images: &Images, asked: &Asked, tell: Tell<'_>) -> Option<Value> {
+    fn runs(&self, images: &Images, asked: &Asked, tell: Tell<'_>) -> Option<Answer> {
         let settings = &asked.settings;
         let everyone = vec![true; images.machines.len()];
         let snapshots = images.snapshots();
@@ -270,58 +271,69 @@ impl Question {
             };
             let run = (merges.on_images)(images, everyone.clone(), settings);
             let finished = finish(run, self.passes, snapshots, tell)?;
-            runs.push(json!({
-                "design": algorithm.name,
-                "metrics": metrics(images, &finished),
-                "passes": finished.passes,
-            }));
+            runs.push(Ran {
+                design: algorithm.name,
+                metrics: Metrics::of(images, &finished),
+                passes: finished.passes.clone(),
+            });
             first = first.or(Some((merges, finished)));
         }
-        let mut answer = json!({
-            "kernel": self.kernel,
-            "machines": images.machines.iter().map(|machine| json!({
-                "name": machine.name,
-                "pages": machine.space.pages(),
-                "not_in_image": machine.missing,
-                "process": machine.process,
-                "ended_at_pass": machine.ended,
-                "gone": machine.gone(),
-            })).collect::<Vec<_>>(),
-            "snapshots": snapshots,
-            "settings": rows().iter().map(|row| said(settings, row)).collect::<serde_json::Map<_, _>>(),
-            "assumed": rows().iter().filter_map(|row| assumed(settings, row)).collect::<Vec<_>>(),
-            "runs": runs,
+        let machines = images.machines.iter().map(|machine| Merged {
+            name: machine.name.clone(),
+            pages: machine.space.pages(),
+            not_in_image: machine.missing,
+            process: machine.process.clone(),
+            ended_at_pass: machine.ended,
+            gone: machine.gone(),
         });
+        let mut answer = Answer {
+            kernel: self.kernel.clone(),
+            machines: machines.collect(),
+            snapshots,
+            settings: rows().iter().map(|row| said(settings, row)).collect(),
+            assumed: (rows().iter())
+                .filter_map(|row| assumed(settings, row))
+                .collect(),
+            runs,
+            why_not: None,
+            owners: None,
+            what_if: None,
+        };
         if let Some((merges, finished)) = first {
             if self.why {
-                answer["why_not"] = json!(why::why_not(images, &*finished.run));
+                answer.why_not = Some(why::why_not(images, &*finished.run));
             }
             drop(finished);
             if !self.owners.is_empty() {
-                answer["owners"] = self.owners(merges, images, settings, tell)?;
+                answer.owners = Some(self.owners(merges, images, settings, tell)?);
             }
             if self.what_if {
-                answer["what_if"] = self.what_if(merges, images, asked, tell)?;
+                answer.what_if = Some(self.what_if(merges, images, asked, tell)?);
             }
         }
         Some(answer)
     }
 
     /// A run without merging.
-    fn unmerged(&self, name: &str, images: &Images) -> Value {
+    fn unmerged(&self, design: &'static str, images: &Images) -> Ran {
         let last = (0..images.pages() as Page).filter(|page| images.last(*page).is_some());
         let pages = last.count() as u64;
-        let all = Pages {
-            pages,
-            frames: pages,
-            unmerged: pages,
-            ..Pages::default()
-        };
-        json!({
-            "design": name,
-            "metrics": {"pages": all, "saved_pages": 0, "saved_zero_pages": 0, "saving": 0.0},
-            "passes": vec![Counters::default(); self.passes.unwrap_or(1)],
-        })
+        Ran {
+            design,
+            metrics: Metrics {
+                pages: Pages {
+                    pages,
+                    frames: pages,
+                    unmerged: pages,
+                    ..Pages::default()
+                },
+                saved_pages: 0,
+                saved_zero_pages: 0,
+                saving: 0.0,
+                merging: None,
+            },
+            passes: vec![Counters::default(); self.passes.unwrap_or(1)],
+        }
     }
 
     /// Each owner's machines alone; a machine of nobody is an owner's of its own.
@@ -331,7 +343,7 @@ impl Question {
         images: &Images,
         settings: &Settings,
         tell: Tell<'_>,
-    ) -> Option<Value> {
+    ) -> Option<Apart> {
         let mut owners = self.owners.clone();
         let owned: Vec<usize> = owners
             .iter()
@@ -359,14 +371,18 @@ impl Question {
             let of = finished.run.pages();
             pages += of.pages;
             kept += saved(finished.passes.last().unwrap_or(&Counters::default()));
-            rows.push(json!({
-                "owner": owner.name,
-                "machines": owner.machines.len(),
-                "metrics": metrics(images, &finished),
-            }));
+            rows.push(Alone {
+                owner: owner.name.clone(),
+                machines: owner.machines.len(),
+                metrics: Metrics::of(images, &finished),
+            });
         }
-        let saving = kept as f64 / (pages.max(1)) as f64;
-        Some(json!({"owners": rows, "pages": pages, "saved_pages": kept, "saving": saving}))
+        Some(Apart {
+            owners: rows,
+            pages,
+            saved_pages: kept,
+            saving: kept as f64 / (pages.max(1)) as f64,
+        })
     }
 
     /// One knob turned at a time, the others as they were.
@@ -376,7 +392,7 @@ impl Question {
         images: &Images,
         asked: &Asked,
         tell: Tell<'_>,
-    ) -> Option<Value> {
+    ) -> Option<Vec<WhatIf>> {
         let base = Knobs::of(&asked.settings);
         let flip = |on: bool| if on { "false" } else { "true" }.to_owned();
         let mut tries: Vec<Vec<(&str, String)>> = vec![
@@ -415,37 +431,170 @@ impl Question {
             }
             let run = (merges.on_images)(images, everyone.clone(), &settings);
             let finished = finish(run, self.passes, images.snapshots(), tell)?;
-            found.push(json!({"set": sets, "metrics": metrics(images, &finished)}));
+            let metrics = Metrics::of(images, &finished);
+            found.push(WhatIf { set: sets, metrics });
         }
-        Some(Value::Array(found))
+        Some(found)
     }
 }
 
+/// A whole answer; the names of the fields are those of `sardonyx merge --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// The kernel whose knobs are the defaults.
+    pub kernel: String,
+    /// What is merged.
+    pub machines: Vec<Merged>,
+    /// Snapshots of each machine, at most.
+    pub snapshots: usize,
+    /// Values of all keys.
+    pub settings: Map<String, Value>,
+    /// Those that no source gives, with why, and what else they may be.
+    pub assumed: Vec<Value>,
+    /// A run for each algorithm.
+    pub runs: Vec<Ran>,
+    /// Why pages did not merge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<WhyNot>,
+    /// What owners lose who do not share with each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Apart>,
+    /// What other knobs would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what_if: Option<Vec<WhatIf>>,
+}
+
+/// One machine of an answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Merged {
+    /// Its name.
+    pub name: String,
+    /// Its pages.
+    pub pages: usize,
+    /// Pages that its image does not hold.
+    pub not_in_image: u64,
+    /// What is known of a live process.
+    pub process: Option<ProcessPages>,
+    /// The snapshot before which it had ended.
+    pub ended_at_pass: Option<u32>,
+    /// Pages of the first snapshot that the last does not have.
+    pub gone: usize,
+}
+
+/// A run of one algorithm.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ran {
+    /// The algorithm's name.
+    pub design: &'static str,
+    /// Its figures at the end.
+    pub metrics: Metrics,
+    /// Its counters after each pass.
+    pub passes: Vec<Counters>,
+}
+
+/// What owners who do not share with each other save in all.
+#[derive(Clone, Debug, Serialize)]
+pub struct Apart {
+    /// Each of them.
+    pub owners: Vec<Alone>,
+    /// Pages of all.
+    pub pages: u64,
+    /// Pages that need no frame of their own.
+    pub saved_pages: u64,
+    /// The same as a share.
+    pub saving: f64,
+}
+
+/// One owner's machines alone.
+#[derive(Clone, Debug, Serialize)]
+pub struct Alone {
+    /// The owner's name.
+    pub owner: String,
+    /// Machines.
+    pub machines: usize,
+    /// Their figures.
+    pub metrics: Metrics,
+}
+
+/// A run with one knob turned.
+#[derive(Clone, Debug, Serialize)]
+pub struct WhatIf {
+    /// Keys and values.
+    pub set: Vec<(&'static str, String)>,
+    /// Its figures.
+    pub metrics: Metrics,
+}
+
 /// The figures of a finished run.
-fn metrics(images: &Images, finished: &Finished<'_>) -> Value {
-    let pages = finished.run.pages();
-    let last = finished.passes.last().copied().unwrap_or_default();
-    let zero = pages.merged_zero - finished.run.zero_nodes();
-    let (cpu_ns, elapsed_ns) = finished.run.times_ns();
-    let seconds = |ns: u64| ns as f64 / 1e9;
-    let mut metrics = json!({
-        "machines": images.machines.len(),
-        "pages": pages,
-        "saved_pages": saved(&last),
-        "saved_zero_pages": zero,
-        "saved_bytes": saved(&last) * PAGE_BYTES as u64,
-        "saving": saved(&last) as f64 / pages.pages.max(1) as f64,
-        "frames_saving": 1.0 - pages.frames as f64 / pages.pages.max(1) as f64,
-        "settled_after_passes": finished.settled,
-        "settled_after_seconds": finished.settled.map(|_| seconds(finished.settled_ns.1)),
-        "settled_cpu_seconds": finished.settled.map(|_| seconds(finished.settled_ns.0)),
-        "cpu_seconds": seconds(cpu_ns),
-        "seconds": seconds(elapsed_ns),
-        "cpu_share": cpu_ns as f64 / (elapsed_ns.max(1)) as f64,
-        "keys": finished.run.keys(),
-    });
-    if let Some(work) = finished.run.hardware() {
-        metrics["hardware"] = json!(work);
+#[derive(Clone, Debug, Serialize)]
+pub struct Metrics {
+    /// Pages by what became of them.
+    pub pages: Pages,
+    /// Pages that need no frame of their own.
+    pub saved_pages: u64,
+    /// Of them, those of zeros.
+    pub saved_zero_pages: u64,
+    /// The first as a share of all pages.
+    pub saving: f64,
+    /// What only a run has that merges.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub merging: Option<Merging>,
+}
+
+/// Figures of a run that merges; times are of the kernel's thread, in seconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Merging {
+    /// Machines that it may see.
+    pub machines: usize,
+    /// Bytes of the pages that need no frame of their own.
+    pub saved_bytes: u64,
+    /// Frames that are not needed, as a share of all pages.
+    pub frames_saving: f64,
+    /// Passes after which savings stayed as they were.
+    pub settled_after_passes: Option<usize>,
+    /// The same in time.
+    pub settled_after_seconds: Option<f64>,
+    /// The same in time of a processor.
+    pub settled_cpu_seconds: Option<f64>,
+    /// Time of a processor.
+    pub cpu_seconds: f64,
+    /// Time.
+    pub seconds: f64,
+    /// The share of a core that the thread takes.
+    pub cpu_share: f64,
+    /// Checksums compared.
+    pub keys: Keys,
+    /// What a module did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<Work>,
+}
+
+impl Metrics {
+    fn of(images: &Images, finished: &Finished<'_>) -> Metrics {
+        let pages = finished.run.pages();
+        let last = finished.passes.last().copied().unwrap_or_default();
+        let all = pages.pages.max(1) as f64;
+        let (cpu_ns, elapsed_ns) = finished.run.times_ns();
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let settled = |ns: u64| finished.settled.map(|_| seconds(ns));
+        Metrics {
+            saved_pages: saved(&last),
+            saved_zero_pages: pages.merged_zero - finished.run.zero_nodes(),
+            saving: saved(&last) as f64 / all,
+            merging: Some(Merging {
+                machines: images.machines.len(),
+                saved_bytes: saved(&last) * PAGE_BYTES as u64,
+                frames_saving: 1.0 - pages.frames as f64 / all,
+                settled_after_passes: finished.settled,
+                settled_after_seconds: settled(finished.settled_ns.1),
+                settled_cpu_seconds: settled(finished.settled_ns.0),
+                cpu_seconds: seconds(cpu_ns),
+                seconds: seconds(elapsed_ns),
+                cpu_share: cpu_ns as f64 / (elapsed_ns.max(1)) as f64,
+                keys: finished.run.keys(),
+                hardware: finished.run.hardware(),
+            }),
+            pages,
+        }
     }
-    metrics
 }
