@@ -1,6 +1,7 @@
-//! Crash tests a recording without Python, for those who work on it: `crash QUESTION.json`, whose keys are `explore::Question`'s.
+//! Crash tests a recording without Python, for those who work on it: `crash QUESTION.json`, whose keys are `question::Question`'s.
 
-use sardonyx_persist::explore::{Question, explore};
+use sardonyx_persist::explore::explore;
+use sardonyx_persist::question::Question;
 use sardonyx_persist::report::report;
 
 fn main() {

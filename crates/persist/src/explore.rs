@@ -1,101 +1,24 @@
 //! Runs the recovery on what each cut could leave, by several workers, and gathers what fails.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-
 use crate::PersistError;
 use crate::bench::{Bench, Shared};
 use crate::copy;
 use crate::crew::{Crew, QUEUE, work};
-use crate::images::{self, Floors, Image, Kind};
+use crate::images::Image;
+use crate::question::Question;
 use crate::recording::{Act, Recording};
 use crate::recovery::{Ended, Recovery};
 use crate::search::{Found, Search};
 use crate::source::Sources;
 use crate::state::{Course, Platform};
-
-/// A recovery's time, in times of the undisturbed one, and at least.
-const PATIENCE: u32 = 50;
-const LEAST_TIME: Duration = Duration::from_secs(2);
-
-/// A recording, one of its mapped files, and the command that recovers from an image of it.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "CrashTestQuestion")]
-#[serde(deny_unknown_fields)]
-pub struct Question {
-    /// The recording, a trace of level `cpu`.
-    pub recording: PathBuf,
-    /// The mapped file, under the path that the recorded program used.
-    pub pool: PathBuf,
-    /// Words of the recovery's command.
-    pub recover: Vec<String>,
-    /// Exit statuses that are none of a violation.
-    #[serde(default = "defaults::zero")]
-    pub ok: Vec<i32>,
-    /// Seconds for one recovery; by default what the undisturbed one suggests.
-    pub time_limit: Option<f64>,
-    /// Bytes of memory for one recovery.
-    #[serde(default = "defaults::four_gigabytes")]
-    pub memory_limit: u64,
-    /// `adr` or `eadr`.
-    #[serde(default = "defaults::adr")]
-    pub platform: String,
-    /// Lines tear at words.
-    #[serde(default)]
-    pub tear: bool,
-    /// A mark, or a row of the recording, from which on cuts are tried.
-    pub start: Option<String>,
-    /// Seconds that the whole exploration may take.
-    #[serde(default = "defaults::fifty")]
-    pub budget: f64,
-    /// The seed that subsets of pending lines are drawn from.
-    #[serde(default = "defaults::one")]
-    pub seed: u64,
-    /// Workers; 0 for one a processor.
-    #[serde(default)]
-    pub threads: usize,
-    /// The name of the one image to run the recovery on, instead of exploring.
-    pub replay: Option<String>,
-    /// A folder in which the images of each cause are left.
-    pub keep: Option<PathBuf>,
-    /// Lines of code are wanted, if the recording has places.
-    #[serde(default = "defaults::yes")]
-    pub source: bool,
-}
-
-/// What a question says that does not say it.
-mod defaults {
-    pub(super) fn zero() -> Vec<i32> {
-        vec![0]
-    }
-
-    pub(super) fn four_gigabytes() -> u64 {
-        4 << 30
-    }
-
-    pub(super) fn adr() -> String {
-        "adr".to_owned()
-    }
-
-    pub(super) fn fifty() -> f64 {
-        50.0
-    }
-
-    pub(super) fn one() -> u64 {
-        1
-    }
-
-    pub(super) fn yes() -> bool {
-        true
-    }
-}
+use crate::undisturbed::undisturbed;
 
 /// What the recording's program must have done to be worth a cut.
 fn check(recording: &Recording, platform: Platform) -> Result<(), PersistError> {
@@ -310,84 +233,4 @@ fn leave(
         }
     }
     Ok(())
-}
-
-/// The recovery on the pool as the program left it, twice: it must cope, and it must leave the program's own pool alone.
-fn undisturbed(
-    shared: &mut Shared,
-    question: &Question,
-    ground: &File,
-    folder: &Path,
-) -> Result<Duration, PersistError> {
-    let pool = shared.recording.pool.clone();
-    let hash = || {
-        let mut file = File::open(&pool).ok()?;
-        let mut hasher = blake3::Hasher::new();
-        std::io::copy(&mut file, &mut hasher).ok()?;
-        Some(hasher.finalize())
-    };
-    let before = hash();
-    let last = shared.course.cuts.len() as u32 - 1;
-    let all = everything(&shared.recording, &shared.course);
-    let image = Image {
-        cut: last,
-        over: all,
-        kind: Kind::All,
-    };
-    let mut bench = Bench::new(shared, ground, folder)?;
-    let acked = bench.shared.recording.acked(u64::MAX);
-    let mut least = Duration::MAX;
-    for _ in 0..2 {
-        let begun = Instant::now();
-        let ended = bench.run(&image, acked, bench.shared.recovery.time)?;
-        least = least.min(begun.elapsed());
-        if shared.recovery.fails(ended) {
-            let said = bench.said();
-            let said = if said.is_empty() {
-                String::new()
-            } else {
-                format!(": {said}")
-            };
-            return Err(PersistError::new(format!(
-                "--recover: it fails on the pool as the program left it ({ended}), so that a failure after a cut would say \
-                 nothing; correct the check, or name its statuses with --ok{said}"
-            )));
-        }
-    }
-    let elsewhere = bench.elsewhere(&image)?;
-    drop(bench);
-    if let Some(file) = elsewhere.first() {
-        return Err(PersistError::new(format!(
-            "--recover: it opens {} for writing, and not only the copy that it is given: many run at a time, and each may \
-             write to {{pool}} and beside it only; have it do so, or print",
-            file.display()
-        )));
-    }
-    if before != hash() {
-        return Err(PersistError::new(format!(
-            "--recover: it writes to {}, and not to the copy that it is given; use {{pool}} in its command",
-            pool.display()
-        )));
-    }
-    if question.time_limit.is_none() {
-        shared.recovery.time = (least * PATIENCE).max(LEAST_TIME);
-    }
-    Ok(least)
-}
-
-/// All lines as they were at the end.
-fn everything(recording: &Recording, course: &Course) -> Vec<images::Over> {
-    let mut floors = Floors::new(recording, course);
-    floors.go(course.cuts.len() as u32 - 1, |_, _| ());
-    let last = recording
-        .lines
-        .iter()
-        .enumerate()
-        .map(|(slot, line)| images::Over {
-            slot: slot as u32,
-            version: line.versions.len() as u32 - 1,
-            words: images::WHOLE,
-        });
-    last.filter(|over| floors.floor[over.slot as usize] != over.version)
-        .collect()
 }

@@ -1,9 +1,10 @@
 //! Crash tests of real programs: what their memory could hold after a power cut, and whether their own recovery copes.
 //!
 //! [`recording`] reads a recording of level `cpu`; [`state`] says what is persistent when, by the architecture's rules; [`images`] which
-//! images a cut could leave; [`copy`] makes them; [`recovery`] runs the program's recovery on one; [`explore`] does so at all cuts;
-//! [`search`] says in which order, on the [`bench`] of each worker; [`reduce`] finds the stores that matter; [`source`] their lines of code; [`lint`] what needs no run. `docs/crash-real.md` tells the
-//! whole. Left out: bit errors, reserve power that fails, pools of several files.
+//! images a cut could leave; [`copy`] makes them; [`recovery`] runs the program's recovery on one; [`explore`] does so at all cuts, as a
+//! [`question`] asks; [`search`] says in which order, on the [`bench`] of each worker; [`reduce`] finds the stores that matter; [`source`]
+//! their lines of code; [`lint`] what needs no run. `docs/crash-real.md` tells the whole. Left out: bit errors, reserve power that fails,
+//! pools of several files.
 
 pub mod bench;
 pub mod copy;
@@ -15,6 +16,7 @@ pub mod images;
 pub mod lint;
 #[cfg(test)]
 mod made;
+pub mod question;
 pub mod recording;
 pub mod recovery;
 pub mod reduce;
@@ -24,6 +26,7 @@ pub mod source;
 pub mod state;
 #[cfg(test)]
 mod tests_rules;
+mod undisturbed;
 
 /// What cannot be done: the place and the remedy.
 #[derive(Debug, thiserror::Error)]

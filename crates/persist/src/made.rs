@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::bench::{Bench, Shared};
 use crate::copy;
-use crate::explore::Question;
+use crate::question::Question;
 use crate::recording::{Act, Event, Ground, NOWHERE, Recording, Slot, Version, hash_of};
 use crate::recovery::Recovery;
 use crate::state::{Course, Platform};

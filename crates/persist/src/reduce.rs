@@ -159,7 +159,7 @@ fn reduce_within(
     start: u32,
     time: Duration,
 ) -> Result<(Reduced, usize), PersistError> {
-    let mut search = Search {
+    let mut reduction = Reduction {
         acked: bench.acked(image.cut),
         base: image.cut,
         early: image.over.clone(),
@@ -168,24 +168,24 @@ fn reduce_within(
         bench,
         time,
     };
-    let finished = match search.reduce(start) {
+    let finished = match reduction.reduce(start) {
         Ok(()) => true,
         Err(PersistError::Late) => false,
         Err(e) => return Err(e),
     };
     let reduced = Reduced {
-        image: given(search.base, &search.early),
-        unexplained: search.early.is_empty() && search.late.is_empty(),
-        early: search.early,
-        late: search.late,
-        passes: search.passes,
+        image: given(reduction.base, &reduction.early),
+        unexplained: reduction.early.is_empty() && reduction.late.is_empty(),
+        early: reduction.early,
+        late: reduction.late,
+        passes: reduction.passes,
         finished,
     };
-    Ok((reduced, search.acked))
+    Ok((reduced, reduction.acked))
 }
 
 /// What a reduction has come to.
-struct Search<'a, 'b> {
+struct Reduction<'a, 'b> {
     bench: &'a mut Bench<'b>,
     time: Duration,
     acked: usize,
@@ -195,7 +195,7 @@ struct Search<'a, 'b> {
     passes: Option<Image>,
 }
 
-impl Search<'_, '_> {
+impl Reduction<'_, '_> {
     /// Whether lines over the base pass.
     fn copes(&mut self, over: &[Over]) -> Result<bool, PersistError> {
         self.bench

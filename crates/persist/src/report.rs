@@ -6,8 +6,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::explore::{Explored, Question};
+use crate::explore::Explored;
 use crate::images::{Image, Over, PASSES};
+use crate::question::Question;
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use crate::recovery::Ended;
 use crate::reduce::Reduced;

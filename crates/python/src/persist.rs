@@ -3,7 +3,8 @@ use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::crash::Readable;
 use sardonyx_persist::designs::{OnReads, below};
-use sardonyx_persist::explore::{self, Question};
+use sardonyx_persist::explore;
+use sardonyx_persist::question::Question;
 use sardonyx_persist::report::report;
 
 use sardonyx_persist::lint;

@@ -27,7 +27,7 @@ pub fn questions() -> PyResult<String> {
         Job,
         CrashQuestion,
         TrialQuestion,
-        sardonyx_persist::explore::Question,
+        sardonyx_persist::question::Question,
         sardonyx_store::Question,
         sardonyx_estimate::Question,
         Conversion,

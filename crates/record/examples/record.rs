@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sardonyx_record::{
-    Clearing, Geometry, Hierarchy, KernelTime, Level, Pages, Request, Reuse, record, stream::Window,
+    Clearing, Geometry, Hierarchy, KernelTime, Level, Pages, Request, Reuse, Window, record,
 };
 
 fn main() {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::RecordError;
-use crate::session::Request;
+use crate::request::Request;
 
 /// Where the plugin puts its copies: beside the trace, since they may be large. Only what is recorded at the core can be cut.
 pub fn folder(request: &Request) -> Result<Option<TempDir>, RecordError> {

@@ -2,12 +2,15 @@
 //! writes one trace file for each process.
 //!
 //! [`program`] finds what to run and refuses what cannot be; [`stream`] turns one process's events into records;
-//! [`pages`] gives pages frames; [`request`] reads options as people write them. `docs/recorder.md` tells the whole.
+//! [`pages`] gives pages frames; [`request`] reads options as people write them;
+//! `reader` follows one process. `docs/recorder.md` tells the whole.
 
 mod folder;
 pub mod grounds;
 pub mod pages;
 pub mod program;
+mod provenance;
+mod reader;
 pub mod request;
 pub mod session;
 pub mod stream;
@@ -17,8 +20,9 @@ pub use sardonyx_recorder::frames::Reuse;
 pub use sardonyx_recorder::options::{Clearing, KernelTime, Level};
 
 pub use pages::Pages;
-pub use request::Wanted;
-pub use session::{Live, Outcome, Request, record};
+pub use reader::Live;
+pub use request::{Request, Wanted, Window};
+pub use session::{Outcome, record};
 
 /// Why a program cannot be recorded.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,6 @@
-//! A request as the command line has it: sizes like `16M:16`, names like `random:7`.
+//! What to record, and how; and the same as the command line has it: sizes like `16M:16`, names like `random:7`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use sardonyx_recorder::caches::{Geometry, Hierarchy};
@@ -10,8 +11,56 @@ use serde::Deserialize;
 
 use crate::RecordError;
 use crate::pages::Pages;
-use crate::session::Request;
-use crate::stream::Window;
+
+/// Which part of the stream is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Records left out at the beginning.
+    pub skip: u64,
+    /// Records kept at most.
+    pub limit: Option<u64>,
+    /// Instructions kept at most, counted from where recording began.
+    pub instructions: Option<u64>,
+}
+
+/// What to record, and how.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The program and its arguments.
+    pub program: Vec<OsString>,
+    /// Variables of its environment besides the recorder's own.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The trace of the first process; children's have a number before the suffix.
+    pub output: PathBuf,
+    /// QEMU, if not the one in `PATH`.
+    pub qemu: Option<PathBuf>,
+    /// The plugin's file.
+    pub plugin: PathBuf,
+    /// The caches.
+    pub caches: Hierarchy,
+    /// Where records are taken.
+    pub level: Level,
+    /// Where pages lie. At level `memory` they lie in frames.
+    pub pages: Pages,
+    /// At level `memory`: how frames of pages that went come back, where they are counted.
+    pub reuse: Reuse,
+    /// At level `memory`: how the kernel clears and copies pages.
+    pub clearing: Clearing,
+    /// At level `memory`: what it runs for that.
+    pub kernel: KernelTime,
+    /// Instructions before the first record.
+    pub skip_instructions: u64,
+    /// What is kept.
+    pub window: Window,
+    /// Children too.
+    pub follow_fork: bool,
+    /// The first read of a line carries its bytes.
+    pub read_data: bool,
+    /// Flushes, fences and stores to mapped files carry their place in the program.
+    pub pc: bool,
+    /// What the program writes to this descriptor is kept.
+    pub acks: Option<i32>,
+}
 
 /// The options of `sardonyx trace record`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -98,121 +147,41 @@ fn kernel_time(text: &str) -> Result<KernelTime, RecordError> {
     })
 }
 
+fn refused<T>(message: impl Into<String>) -> Result<T, RecordError> {
+    Err(RecordError::new(message))
+}
+
 impl Wanted {
     /// The request that is meant.
     ///
     /// # Errors
     /// An option makes no sense; the message names it.
     pub fn request(self) -> Result<Request, RecordError> {
-        let refuse = |message: String| Err(RecordError::new(message));
         let level = match self.level.as_str() {
             "memory" => Level::Memory,
             "cpu" => Level::Cpu,
-            other => return refuse(format!("--level {other}: is none; known: memory, cpu")),
+            other => return refused(format!("--level {other}: is none; known: memory, cpu")),
         };
-        let frames = match sardonyx_sizes::parse(&self.memory) {
-            Some(bytes @ 4096..) => bytes / 4096,
-            _ => {
-                return refuse(format!(
-                    "--memory {}: is not a SIZE, as in 16G",
-                    self.memory
-                ));
-            }
-        };
-        let random = |seed| Pages::Random { seed, frames };
-        let wanted = match (&self.pages, level) {
-            (Some(wanted), _) => wanted.as_str(),
-            (None, Level::Memory) => "sequential",
-            (None, Level::Cpu) => "virtual",
-        };
-        let pages = match wanted
-            .split_once(':')
-            .map(|(kind, seed)| (kind, seed.parse()))
-        {
-            None if wanted == "virtual" && level == Level::Memory => {
-                return refuse(
-                    "--pages virtual: caches hold lines of frames, and a page that is gone may have a line there; \
-                     choose sequential, random or pagemap, or --level cpu"
-                        .to_owned(),
-                );
-            }
-            None if wanted == "virtual" => Pages::Virtual,
-            None if wanted == "sequential" => Pages::Sequential,
-            None if wanted == "pagemap" => Pages::PageMap,
-            None if wanted == "random" => random(0),
-            Some(("random", Ok(seed))) => random(seed),
-            _ => {
-                return refuse(format!(
-                    "--pages {wanted}: is none; known: virtual, sequential, random, random:SEED, pagemap"
-                ));
-            }
-        };
-        let reuse = match self.reuse.as_str() {
-            "last-freed" => Reuse::LastFreed,
-            "first-freed" => Reuse::FirstFreed,
-            "never" => Reuse::Never,
-            other => {
-                return refuse(format!(
-                    "--reuse {other}: is none; known: last-freed, first-freed, never"
-                ));
-            }
-        };
-        if reuse != Reuse::default() && (level, pages) != (Level::Memory, Pages::Sequential) {
-            return refuse(format!(
-                "--reuse {}: is for frames that are counted below the caches; leave out --pages and --level",
-                self.reuse
-            ));
-        }
-        let clearing = match self.clearing.as_str() {
-            "whole-lines" => Clearing::WholeLines,
-            "fetched" => Clearing::Fetched,
-            "none" => Clearing::Unrecorded,
-            other => {
-                return refuse(format!(
-                    "--clearing {other}: is none; known: whole-lines, fetched, none"
-                ));
-            }
-        };
-        if clearing != Clearing::default() && level == Level::Cpu {
-            return refuse(format!(
-                "--clearing {}: is for level memory; leave it out",
-                self.clearing
-            ));
-        }
-        let kernel = kernel_time(&self.kernel_instructions)?;
-        if kernel != KernelTime::default()
-            && (level == Level::Cpu || clearing == Clearing::Unrecorded)
-        {
-            return refuse(format!(
-                "--kernel-instructions {}: is for the kernel's clearing, which is not recorded; leave it out",
-                self.kernel_instructions
-            ));
-        }
+        let pages = self.where_pages_lie(level)?;
+        let reuse = self.frames_again(level, pages)?;
+        let clearing = self.how_pages_are_cleared(level)?;
+        let kernel = self.time_of_the_kernel(level, clearing)?;
         if level == Level::Memory && (self.pc || self.acks.is_some()) {
             let option = if self.pc { "--pc" } else { "--acks" };
-            return refuse(format!(
+            return refused(format!(
                 "{option}: is for crash tests, which need every store; add --level cpu"
             ));
         }
         if !(1..=64).contains(&self.cores) {
-            return refuse(format!("--cores {}: is not 1 to 64", self.cores));
+            return refused(format!("--cores {}: is not 1 to 64", self.cores));
         }
         Ok(Request {
+            caches: self.hierarchy()?,
             program: self.program.into_iter().map(Into::into).collect(),
             environment: Vec::new(),
             output: self.output,
             qemu: self.qemu,
             plugin: self.plugin,
-            caches: Hierarchy {
-                l1: cache("--l1", &self.l1)?,
-                l2: cache("--l2", &self.l2)?,
-                llc: match self.llc.as_str() {
-                    "none" => None,
-                    llc => Some(cache("--llc", llc)?),
-                },
-                inclusive: !self.non_inclusive,
-                cores: self.cores,
-            },
             level,
             pages,
             reuse,
@@ -228,6 +197,114 @@ impl Wanted {
             read_data: self.read_data,
             pc: self.pc,
             acks: self.acks,
+        })
+    }
+
+    fn where_pages_lie(&self, level: Level) -> Result<Pages, RecordError> {
+        let frames = match sardonyx_sizes::parse(&self.memory) {
+            Some(bytes @ 4096..) => bytes / 4096,
+            _ => {
+                return refused(format!(
+                    "--memory {}: is not a SIZE, as in 16G",
+                    self.memory
+                ));
+            }
+        };
+        let random = |seed| Pages::Random { seed, frames };
+        let wanted = match (&self.pages, level) {
+            (Some(wanted), _) => wanted.as_str(),
+            (None, Level::Memory) => "sequential",
+            (None, Level::Cpu) => "virtual",
+        };
+        let seeded = wanted
+            .split_once(':')
+            .map(|(kind, seed)| (kind, seed.parse()));
+        Ok(match seeded {
+            None if wanted == "virtual" && level == Level::Memory => {
+                return refused(
+                    "--pages virtual: caches hold lines of frames, and a page that is gone may have a line there; \
+                     choose sequential, random or pagemap, or --level cpu",
+                );
+            }
+            None if wanted == "virtual" => Pages::Virtual,
+            None if wanted == "sequential" => Pages::Sequential,
+            None if wanted == "pagemap" => Pages::PageMap,
+            None if wanted == "random" => random(0),
+            Some(("random", Ok(seed))) => random(seed),
+            _ => {
+                return refused(format!(
+                    "--pages {wanted}: is none; known: virtual, sequential, random, random:SEED, pagemap"
+                ));
+            }
+        })
+    }
+
+    fn frames_again(&self, level: Level, pages: Pages) -> Result<Reuse, RecordError> {
+        let reuse = match self.reuse.as_str() {
+            "last-freed" => Reuse::LastFreed,
+            "first-freed" => Reuse::FirstFreed,
+            "never" => Reuse::Never,
+            other => {
+                return refused(format!(
+                    "--reuse {other}: is none; known: last-freed, first-freed, never"
+                ));
+            }
+        };
+        if reuse != Reuse::default() && (level, pages) != (Level::Memory, Pages::Sequential) {
+            return refused(format!(
+                "--reuse {}: is for frames that are counted below the caches; leave out --pages and --level",
+                self.reuse
+            ));
+        }
+        Ok(reuse)
+    }
+
+    fn how_pages_are_cleared(&self, level: Level) -> Result<Clearing, RecordError> {
+        let clearing = match self.clearing.as_str() {
+            "whole-lines" => Clearing::WholeLines,
+            "fetched" => Clearing::Fetched,
+            "none" => Clearing::Unrecorded,
+            other => {
+                return refused(format!(
+                    "--clearing {other}: is none; known: whole-lines, fetched, none"
+                ));
+            }
+        };
+        if clearing != Clearing::default() && level == Level::Cpu {
+            return refused(format!(
+                "--clearing {}: is for level memory; leave it out",
+                self.clearing
+            ));
+        }
+        Ok(clearing)
+    }
+
+    fn time_of_the_kernel(
+        &self,
+        level: Level,
+        clearing: Clearing,
+    ) -> Result<KernelTime, RecordError> {
+        let kernel = kernel_time(&self.kernel_instructions)?;
+        let unrecorded = level == Level::Cpu || clearing == Clearing::Unrecorded;
+        if kernel != KernelTime::default() && unrecorded {
+            return refused(format!(
+                "--kernel-instructions {}: is for the kernel's clearing, which is not recorded; leave it out",
+                self.kernel_instructions
+            ));
+        }
+        Ok(kernel)
+    }
+
+    fn hierarchy(&self) -> Result<Hierarchy, RecordError> {
+        Ok(Hierarchy {
+            l1: cache("--l1", &self.l1)?,
+            l2: cache("--l2", &self.l2)?,
+            llc: match self.llc.as_str() {
+                "none" => None,
+                llc => Some(cache("--llc", llc)?),
+            },
+            inclusive: !self.non_inclusive,
+            cores: self.cores,
         })
     }
 }

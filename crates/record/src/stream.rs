@@ -9,21 +9,11 @@ use sardonyx_trace::{Op, Provenance, Record, TraceError, TraceWriter};
 use serde_json::{Value, json};
 
 use crate::pages::{self, Mapper, PAGE_LINES, Pages};
+use crate::request::Window;
 use crate::{RecordError, grounds};
 
 /// zstd level of a recording: it must keep up with the program.
-const LEVEL: i32 = 1;
-
-/// Which part of the stream is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Window {
-    /// Records left out at the beginning.
-    pub skip: u64,
-    /// Records kept at most.
-    pub limit: Option<u64>,
-    /// Instructions kept at most, counted from where recording began.
-    pub instructions: Option<u64>,
-}
+const COMPRESSION: i32 = 1;
 
 /// A process's trace while it grows.
 pub struct Stream {
@@ -94,7 +84,7 @@ impl Stream {
     ) -> Result<Stream, RecordError> {
         Ok(Stream {
             path: path.to_owned(),
-            writer: TraceWriter::with_sites(path, provenance, LEVEL, sites)?,
+            writer: TraceWriter::with_sites(path, provenance, COMPRESSION, sites)?,
             decoder: Decoder::default(),
             pages: Mapper::new(pages),
             memory: None,

@@ -1,0 +1,78 @@
+//! What a crash test is asked.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A recording, one of its mapped files, and the command that recovers from an image of it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "CrashTestQuestion")]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// The recording, a trace of level `cpu`.
+    pub recording: PathBuf,
+    /// The mapped file, under the path that the recorded program used.
+    pub pool: PathBuf,
+    /// Words of the recovery's command.
+    pub recover: Vec<String>,
+    /// Exit statuses that are none of a violation.
+    #[serde(default = "defaults::zero")]
+    pub ok: Vec<i32>,
+    /// Seconds for one recovery; by default what the undisturbed one suggests.
+    pub time_limit: Option<f64>,
+    /// Bytes of memory for one recovery.
+    #[serde(default = "defaults::four_gigabytes")]
+    pub memory_limit: u64,
+    /// `adr` or `eadr`.
+    #[serde(default = "defaults::adr")]
+    pub platform: String,
+    /// Lines tear at words.
+    #[serde(default)]
+    pub tear: bool,
+    /// A mark, or a row of the recording, from which on cuts are tried.
+    pub start: Option<String>,
+    /// Seconds that the whole exploration may take.
+    #[serde(default = "defaults::fifty")]
+    pub budget: f64,
+    /// The seed that subsets of pending lines are drawn from.
+    #[serde(default = "defaults::one")]
+    pub seed: u64,
+    /// Workers; 0 for one a processor.
+    #[serde(default)]
+    pub threads: usize,
+    /// The name of the one image to run the recovery on, instead of exploring.
+    pub replay: Option<String>,
+    /// A folder in which the images of each cause are left.
+    pub keep: Option<PathBuf>,
+    /// Lines of code are wanted, if the recording has places.
+    #[serde(default = "defaults::yes")]
+    pub source: bool,
+}
+
+/// What a question says that does not say it.
+mod defaults {
+    pub(super) fn zero() -> Vec<i32> {
+        vec![0]
+    }
+
+    pub(super) fn four_gigabytes() -> u64 {
+        4 << 30
+    }
+
+    pub(super) fn adr() -> String {
+        "adr".to_owned()
+    }
+
+    pub(super) fn fifty() -> f64 {
+        50.0
+    }
+
+    pub(super) fn one() -> u64 {
+        1
+    }
+
+    pub(super) fn yes() -> bool {
+        true
+    }
+}

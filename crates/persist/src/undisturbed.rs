@@ -1,0 +1,96 @@
+//! The recovery on the pool as the program left it: it must cope, write to its copy only, and says how long a recovery takes.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::PersistError;
+use crate::bench::{Bench, Shared};
+use crate::images::{Floors, Image, Kind, Over, WHOLE};
+use crate::question::Question;
+use crate::recording::Recording;
+use crate::state::Course;
+
+/// A recovery's time, in times of the undisturbed one, and at least.
+const PATIENCE: u32 = 50;
+const LEAST_TIME: Duration = Duration::from_secs(2);
+
+/// The recovery on the pool as the program left it, twice: it must cope, and it must leave the program's own pool alone.
+///
+/// # Errors
+/// It does not cope, or writes elsewhere.
+pub(crate) fn undisturbed(
+    shared: &mut Shared,
+    question: &Question,
+    ground: &File,
+    folder: &Path,
+) -> Result<Duration, PersistError> {
+    let pool = shared.recording.pool.clone();
+    let before = hash(&pool);
+    let last = shared.course.cuts.len() as u32 - 1;
+    let all = everything(&shared.recording, &shared.course);
+    let image = Image {
+        cut: last,
+        over: all,
+        kind: Kind::All,
+    };
+    let mut bench = Bench::new(shared, ground, folder)?;
+    let acked = bench.shared.recording.acked(u64::MAX);
+    let mut least = Duration::MAX;
+    for _ in 0..2 {
+        let begun = Instant::now();
+        let ended = bench.run(&image, acked, bench.shared.recovery.time)?;
+        least = least.min(begun.elapsed());
+        if shared.recovery.fails(ended) {
+            let said = bench.said();
+            let said = if said.is_empty() {
+                String::new()
+            } else {
+                format!(": {said}")
+            };
+            return Err(PersistError::new(format!(
+                "--recover: it fails on the pool as the program left it ({ended}), so that a failure after a cut would say \
+                 nothing; correct the check, or name its statuses with --ok{said}"
+            )));
+        }
+    }
+    let elsewhere = bench.elsewhere(&image)?;
+    drop(bench);
+    if let Some(file) = elsewhere.first() {
+        return Err(PersistError::new(format!(
+            "--recover: it opens {} for writing, and not only the copy that it is given: many run at a time, and each may \
+             write to {{pool}} and beside it only; have it do so, or print",
+            file.display()
+        )));
+    }
+    if before != hash(&pool) {
+        return Err(PersistError::new(format!(
+            "--recover: it writes to {}, and not to the copy that it is given; use {{pool}} in its command",
+            pool.display()
+        )));
+    }
+    if question.time_limit.is_none() {
+        shared.recovery.time = (least * PATIENCE).max(LEAST_TIME);
+    }
+    Ok(least)
+}
+
+/// The hash of what a file holds, if it can be read.
+fn hash(path: &Path) -> Option<blake3::Hash> {
+    let mut hasher = blake3::Hasher::new();
+    std::io::copy(&mut File::open(path).ok()?, &mut hasher).ok()?;
+    Some(hasher.finalize())
+}
+
+/// All lines as they were at the end.
+fn everything(recording: &Recording, course: &Course) -> Vec<Over> {
+    let mut floors = Floors::new(recording, course);
+    floors.go(course.cuts.len() as u32 - 1, |_, _| ());
+    let last = recording.lines.iter().enumerate().map(|(slot, line)| Over {
+        slot: slot as u32,
+        version: line.versions.len() as u32 - 1,
+        words: WHOLE,
+    });
+    last.filter(|over| floors.floor[over.slot as usize] != over.version)
+        .collect()
+}

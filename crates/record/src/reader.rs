@@ -1,0 +1,133 @@
+//! What one thread does for one process: it reads the ring until the process ends or its trace is long enough.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use sardonyx_recorder::codec::Cached;
+use sardonyx_recorder::ring::Ring;
+
+use crate::RecordError;
+use crate::stream::{Finished, Stream};
+
+/// Bytes read from a ring at a time.
+const CHUNK: usize = 1 << 20;
+/// How long to wait where there is nothing to read: a ring takes far longer to fill.
+pub const IDLE: Duration = Duration::from_millis(5);
+/// How long a program has to say what its caches hold once the trace is long enough.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// How far a recording is; anyone may look.
+#[derive(Debug, Default)]
+pub struct Live {
+    /// Instructions of the first process.
+    pub instructions: AtomicU64,
+    /// Records of all processes.
+    pub records: AtomicU64,
+    /// Bytes that came from the plugin.
+    pub bytes: AtomicU64,
+    /// Somebody wants the recording to end; what there is is kept.
+    pub stop: AtomicBool,
+}
+
+/// What one thread does for one process.
+pub struct Reader {
+    pub ring: Ring,
+    pub stream: Stream,
+    pub live: Arc<Live>,
+    pub done: Arc<AtomicBool>,
+    pub process: u32,
+    pub first: bool,
+    /// What it runs as long as it is recorded.
+    pub emulator: Option<PathBuf>,
+}
+
+impl Reader {
+    /// Reads until the process ends or its trace is full; nothing of a process that never began.
+    ///
+    /// # Errors
+    /// The trace cannot be written, or there is none of the first process.
+    pub fn run(mut self) -> Result<Option<Finished>, RecordError> {
+        let mut bytes = Vec::with_capacity(CHUNK);
+        loop {
+            // Looked at before the ring is, so that nothing can come after the last look.
+            let ended = self.ended();
+            let read = self.ring.read(&mut bytes, CHUNK);
+            let before = self.stream.records();
+            if let Err(e) = self.stream.take(&mut bytes) {
+                self.ring.header().stop.store(1, Ordering::Relaxed);
+                return Err(e);
+            }
+            let new = self.stream.records() - before;
+            self.live.records.fetch_add(new, Ordering::Relaxed);
+            self.live.bytes.fetch_add(read as u64, Ordering::Relaxed);
+            if self.first {
+                let instructions = self.ring.header().instructions.load(Ordering::Relaxed);
+                self.live
+                    .instructions
+                    .store(instructions, Ordering::Relaxed);
+            }
+            if self.stream.is_full() {
+                self.ring.header().stop.store(1, Ordering::Relaxed);
+                self.last_word();
+                break;
+            }
+            let lost = self.first && self.stream.lost().is_some();
+            if read == 0 && lost && (ended || self.program() != self.emulator) {
+                let path = self.stream.lost().unwrap_or_default();
+                return Err(RecordError::new(format!(
+                    "the program became {path} by exec, which is no x86-64 program that can be read, and ran unrecorded; \
+                     have it call an x86-64 program instead"
+                )));
+            }
+            match (read, ended) {
+                (0, true) => break,
+                (0, false) => std::thread::sleep(IDLE),
+                _ => {}
+            }
+        }
+        let nothing = self.first && self.stream.records() == 0;
+        if nothing && self.stream.has_ended() {
+            return Err(RecordError::new(
+                "the program ended before the first record that was to be kept; skip less",
+            ));
+        }
+        if nothing || self.ring.header().begun.load(Ordering::Acquire) == 0 {
+            return Ok(None);
+        }
+        Ok(Some(self.stream.finish()?))
+    }
+
+    /// Waits until the program, whose trace is long enough, has said what its caches hold: it does so when it next has a record.
+    fn last_word(&mut self) {
+        let header = self.ring.header();
+        let asked = Instant::now();
+        while header.told.load(Ordering::Acquire) == 0 {
+            if asked.elapsed() > LAST_WORD || self.ended() {
+                return;
+            }
+            std::thread::sleep(IDLE);
+        }
+        let words = header.cached.each_ref().map(|w| w.load(Ordering::Relaxed));
+        self.stream.cached(Cached::of(words));
+    }
+
+    /// What the process runs: QEMU, until the program becomes another. None when it is dead.
+    fn program(&self) -> Option<PathBuf> {
+        std::fs::read_link(format!("/proc/{}/exe", self.process)).ok()
+    }
+
+    /// Whether the process writes no more. A child that nobody has waited for yet is still there, but no longer runs.
+    fn ended(&self) -> bool {
+        if self.first {
+            return self.done.load(Ordering::Acquire);
+        }
+        match std::fs::read_to_string(format!("/proc/{}/stat", self.process)) {
+            Ok(stat) => stat
+                .rsplit_once(") ")
+                .is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
+            Err(_) => true,
+        }
+    }
+}
