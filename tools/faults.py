@@ -134,7 +134,7 @@ def explore(program: str, edits: list[list[str]], budget: str, sizes: list[str])
             capture_output=True,
             text=True,
         )
-        if crashed.returncode not in (0, 1):
+        if crashed.returncode not in (0, 1, 3):
             raise SystemExit(crashed.stderr)
         if os.environ.get("FAULTS_SHOW"):
             print(crashed.stdout)

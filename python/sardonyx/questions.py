@@ -105,7 +105,7 @@ class CrashTestQuestion(Value):
     recording: str
     #: Words of the recovery's command.
     recover: tuple[str, ...]
-    #: Seconds that the whole exploration may take.
+    #: Seconds that the exploration may take, from the first recovery on.
     budget: float = 50.0
     #: A folder in which the images of each cause are left.
     keep: str | None = None

@@ -130,14 +130,75 @@ def test_recoveries_that_do_not_end_are_brought_down_within_the_budget(tmp_path:
     assert any("copy->" in line for line in lines), lines
 
 
-def test_the_budget_holds_for_the_search_for_the_start(tmp_path: Path) -> None:
+def unsaid(where: Path, check: str, *options: str) -> tuple[dict[str, Any], str]:
+    """What is found, and shown, of a crash test that ends before anything can be said."""
+    ended = sardonyx(
+        "crash-test", "r.parquet", "--pool", "pool", "--recover", check, "--json", "r.json",
+        "--html", "r.html", *options, where=where, status=3,
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads((where / "r.json").read_text())
+    assert found["verdict"] == "nothing can be said" and not found["fails"]
+    page = (where / "r.html").read_text()
+    for shown in (ended.stdout, page):
+        assert "nothing can be said" in shown and "no violation" not in shown
+    assert f"nothing can be said: {found['unsaid']}" in ended.stdout
+    assert f"{found['cuts_tried']} of {found['cuts']} cuts tried" in found["unsaid"]
+    return found, found["unsaid"]
+
+
+def test_nothing_is_said_where_one_recovery_takes_longer_than_the_budget(tmp_path: Path) -> None:
+    recorded(tmp_path, built(tmp_path, "cells", FLAG_EARLY), "--pc")
+    found, told = unsaid(tmp_path, "sleep 9; ./cells {pool} check", "--budget", "1s")
+    assert (found["images"], found["cuts_tried"], found["start"]) == (0, 0, None)
+    assert "as the program left it" in told and found["seconds"] < 2
+    # A limit of one's own is the check's affair.
+    check = ("--recover", "sleep 9; ./cells {pool} check")
+    limit = ("--time-limit", "1s")
+    assert "no end in time" in refused(tmp_path, "r.parquet", "--pool", "pool", *check, *limit)
+
+
+def test_nothing_is_said_where_the_budget_ends_before_the_start_is_found(tmp_path: Path) -> None:
+    recorded(tmp_path, built(tmp_path, "cells"), "--pc")
+    found, told = unsaid(tmp_path, "sleep 0.3; cmp {pool} pool", "--budget", "3s")
+    assert found["start"] is None and found["recoveries"] > 2 and found["cuts_tried"] == 0
+    assert "exit status 1" in told and "--start" in told
+    assert found["seconds"] < 4
+
+
+def test_nothing_is_said_before_each_kind_of_moment_was_tried(tmp_path: Path) -> None:
+    recorded(tmp_path, built(tmp_path, "undo"), "--pc")
+    check = "sleep 0.3; ./undo {pool} check"
+    found, told = unsaid(tmp_path, check, "--budget", "3s", "--start", "0", "--ok", "0,1,10")
+    assert found["images"] > 0 and 0 < found["cuts_tried"] < found["cuts_from_start"]
+    assert 0 < found["moments_tried"] <= found["moments"] and not found["passes"][1:]
+    assert f"{found['moments_tried']} of {found['moments']} kinds of moments" in told
+    # All workers have at most the recovery that they are in to end.
+    assert found["seconds"] < 3.6, found["seconds"]
+
+
+def test_what_was_tried_is_counted(tmp_path: Path) -> None:
     program = built(tmp_path, "cells")
     recorded(tmp_path, program, "--pc")
-    told = refused(
-        tmp_path, "r.parquet", "--pool", "pool", "--budget", "3s",
-        "--recover", "sleep 0.3; cmp {pool} pool",
-    )  # fmt: skip
-    assert "cuts that --budget had time for" in told and "--start" in told
+    found = crashed(tmp_path, program)
+    assert found["verdict"] == "no violation" and found["unsaid"] is None
+    assert found["cuts_tried"] == found["cuts_from_start"] > 0
+    assert found["cuts_from_start"] == found["cuts"] - found["start"]["cut"]
+    assert found["moments_tried"] == found["moments"] <= found["cuts_from_start"]
+    assert found["images"] == sum(kind["images"] for kind in found["kinds"])
+    assert found["loading_s"] > 0 and found["budget_s"] == 50
+    late = crashed(tmp_path, program, "--start", str(found["start"]["row"] + 100))
+    assert late["cuts_tried"] < found["cuts_tried"] and late["cuts"] == found["cuts"]
+    program = built(tmp_path, "cells", FLAG_EARLY)
+    recorded(tmp_path, program, "--pc")
+    found = crashed(tmp_path, program, status=1)
+    assert found["verdict"] == "violation"
+    assert 0 < found["cuts_tried"] <= found["cuts_from_start"]
+
+
+def test_a_budget_does_not_wait_for_recoveries_that_do_not_end(tmp_path: Path) -> None:
+    recorded(tmp_path, built(tmp_path, "cells", FLAG_EARLY, ENDLESS), "--pc")
+    found = crashed(tmp_path, "./cells", "--budget", "5s", "--time-limit", "4s", status=1)
+    assert found["seconds"] < 6, found["seconds"]
 
 
 def test_nothing_printed_is_not_the_same_as_nothing_kept(tmp_path: Path) -> None:

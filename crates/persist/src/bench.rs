@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 
 use crate::PersistError;
+use crate::clock::Clock;
 use crate::copy::Copy;
 use crate::elsewhere;
 use crate::images::{Floors, Image};
@@ -35,8 +36,8 @@ pub struct Shared {
     pub platform: Platform,
     /// Recoveries so far.
     pub recoveries: AtomicU64,
-    /// When the budget is spent.
-    pub(crate) deadline: Instant,
+    /// The budget.
+    pub(crate) clock: Clock,
     /// Nanoseconds of the slowest recovery that coped.
     pub(crate) slowest: AtomicU64,
     /// Whether it copes, by image; and of a time-out, after how long.
@@ -93,7 +94,7 @@ impl<'a> Bench<'a> {
     /// Runs the recovery on an image, with so much acknowledged, at most so long.
     ///
     /// # Errors
-    /// It cannot be run.
+    /// It cannot be run, or the budget ended before it did.
     pub fn run(
         &mut self,
         image: &Image,
@@ -101,6 +102,10 @@ impl<'a> Bench<'a> {
         time: Duration,
     ) -> Result<Ended, PersistError> {
         let recording = &self.shared.recording;
+        let allowed = self.shared.clock.allows(time);
+        if allowed.is_zero() {
+            return Err(PersistError::Late);
+        }
         if self.shared.recovery.wants_acks() && self.acked != Some(acked) {
             let mut file =
                 File::create(&self.acks).map_err(PersistError::io(self.acks.display()))?;
@@ -112,21 +117,25 @@ impl<'a> Bench<'a> {
         self.shared.recoveries.fetch_add(1, Ordering::Relaxed);
         let recovery = &self.shared.recovery;
         let begun = Instant::now();
-        let ended = recovery.run(self.copy.path(), &self.acks, &self.output, time);
+        let ended = recovery.run(self.copy.path(), &self.acks, &self.output, allowed);
         if ended.as_ref().is_ok_and(|&ended| !recovery.fails(ended)) {
             let took = begun.elapsed().as_nanos() as u64;
             self.shared.slowest.fetch_max(took, Ordering::Relaxed);
         }
         self.copy.restore(image)?;
-        ended
+        match ended {
+            Ok(Ended::TimedOut) if allowed < time => Err(PersistError::Late),
+            ended => ended,
+        }
     }
 
     /// The files outside of its own folder that the recovery opens for writing.
     pub(crate) fn elsewhere(&mut self, image: &Image) -> Result<Vec<PathBuf>, PersistError> {
         self.copy.make(image);
+        let time = self.shared.clock.allows(elsewhere::PATIENCE);
         let command = (self.shared.recovery).command(self.copy.path(), &self.acks);
         let folder = self.copy.path().parent().expect("it is in a folder");
-        let files = elsewhere::written(&command, folder);
+        let files = elsewhere::written(&command, folder, time);
         self.copy.restore(image)?;
         Ok(files)
     }
@@ -158,7 +167,7 @@ impl<'a> Bench<'a> {
         {
             return Ok(copes);
         }
-        if Instant::now() >= self.shared.deadline {
+        if self.shared.clock.is_spent() {
             return Err(PersistError::Late);
         }
         let ended = self.run(image, acked, time)?;

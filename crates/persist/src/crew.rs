@@ -76,7 +76,8 @@ pub(crate) fn work(
             Ok(Job::Try(image, time)) => {
                 let acked = bench.acked(image.cut);
                 let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-                let result = match (set(&shared.stop), set(&shared.enough)) {
+                let enough = set(&shared.enough) || shared.clock.is_spent();
+                let result = match (set(&shared.stop), enough) {
                     (true, _) => Err(PersistError::Cancelled),
                     (_, true) => Err(PersistError::Late),
                     _ => bench.run(&image, acked, time).map(|ended| {

@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::ptr::null_mut;
+use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
@@ -20,11 +21,12 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_EXITKILL;
 /// A stop at a system call, with `PTRACE_O_TRACESYSGOOD`.
 const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
-/// Seconds that it may take.
-const PATIENCE: u32 = 30;
+/// The most that it may take.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The files outside of `folder` that the command opens for writing; none if nobody may trace it.
-pub fn written(words: &[std::ffi::OsString], folder: &Path) -> Vec<PathBuf> {
+/// The files outside of `folder` that the command opens for writing within some time, in whole seconds; none if nobody may trace it.
+pub fn written(words: &[std::ffi::OsString], folder: &Path, time: Duration) -> Vec<PathBuf> {
+    let seconds = time.as_secs() as u32 + 1;
     let mut command = Command::new(&words[0]);
     command
         .args(&words[1..])
@@ -34,8 +36,8 @@ pub fn written(words: &[std::ffi::OsString], folder: &Path) -> Vec<PathBuf> {
         .process_group(0);
     // SAFETY: the calls between fork and exec are system calls without memory.
     unsafe {
-        command.pre_exec(|| {
-            libc::alarm(PATIENCE);
+        command.pre_exec(move || {
+            libc::alarm(seconds);
             match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
                 0 => Ok(()),
                 _ => Err(std::io::Error::last_os_error()),

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use crate::PersistError;
 use crate::bench::{Bench, Shared};
+use crate::clock::Clock;
 use crate::copy;
 use crate::crew::{Crew, QUEUE, work};
 use crate::images::Image;
 use crate::question::Question;
 use crate::recording::{Act, Recording};
 use crate::recovery::{Ended, Recovery};
-use crate::search::{Found, Search};
+use crate::search::{Found, NoStart, Search};
 use crate::source::Sources;
 use crate::state::{Course, Platform};
 use crate::undisturbed::undisturbed;
@@ -66,7 +67,7 @@ pub fn explore(
     question: &Question,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Explored, PersistError> {
-    let started = Instant::now();
+    let loading = Instant::now();
     let platform = Platform::named(&question.platform)
         .ok_or_else(|| PersistError::new("--platform: give adr or eadr"))?;
     let recording = opened(question, platform)?;
@@ -81,7 +82,9 @@ pub fn explore(
         recording,
         platform,
         recoveries: AtomicU64::new(0),
-        deadline: started + Duration::from_secs_f64(question.budget),
+        clock: Clock::new(
+            (question.replay.is_none()).then(|| Duration::from_secs_f64(question.budget)),
+        ),
         slowest: AtomicU64::new(0),
         verdicts: Mutex::default(),
         enough: AtomicBool::new(false),
@@ -95,8 +98,9 @@ pub fn explore(
     };
     let undisturbed = undisturbed(&mut shared, question, &ground, &folder.path().join("first"))?;
     let mut found = Found {
-        undisturbed: undisturbed.as_secs_f64(),
+        undisturbed: undisturbed.map(|time| time.as_secs_f64()),
         time_limit: shared.recovery.time.as_secs_f64(),
+        loading: (loading.elapsed() - shared.clock.passed()).as_secs_f64(),
         ..Found::default()
     };
     if let Some(image) = replay {
@@ -107,20 +111,15 @@ pub fn explore(
             replayed: Some(replayed),
         });
     }
-    search(
-        question,
-        &shared,
-        &ground,
-        folder.path(),
-        started,
-        &mut found,
-        tell,
-    )?;
+    match undisturbed {
+        Some(_) => search(question, &shared, &ground, folder.path(), &mut found, tell)?,
+        None => found.no_start = Some(NoStart::Undisturbed),
+    }
     if let Some(keep) = &question.keep {
         leave(&shared, &ground, &folder.path().join("keep"), &found, keep)?;
     }
     found.recoveries = shared.recoveries.load(Ordering::Relaxed);
-    found.seconds = started.elapsed().as_secs_f64();
+    found.seconds = shared.clock.passed().as_secs_f64();
     Ok(Explored {
         shared,
         found,
@@ -178,7 +177,6 @@ fn search(
     shared: &Shared,
     ground: &File,
     folder: &Path,
-    started: Instant,
     found: &mut Found,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<(), PersistError> {
@@ -206,7 +204,7 @@ fn search(
             answers: answered,
             waiting: 0,
         };
-        let mut search = Search::new(question, shared, started, found, threads, tell);
+        let mut search = Search::new(question, shared, found, threads, tell);
         let outcome = search.all(&mut crew, &start);
         if outcome.is_err() {
             shared.stop.store(true, Ordering::Relaxed);

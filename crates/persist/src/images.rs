@@ -221,6 +221,9 @@ const DRAWS: u64 = 4;
 /// Contents of one line in the middle of its stores that are tried, at most.
 const MIDDLES: u32 = 6;
 
+/// How many of [`PASSES`] every kind of moment must have been through before anything can be said of those that passed.
+pub const FIRST: usize = 2;
+
 /// What an exploration is to look at.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
@@ -236,6 +239,15 @@ pub struct Scope {
     pub acks: bool,
 }
 
+/// How far a pass came.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// Cuts that it was at, with something new to try or not.
+    pub cuts: Vec<u32>,
+    /// All of them were given out.
+    pub finished: bool,
+}
+
 /// Makes the images of a pass and hands out those that are new.
 struct Maker<'a, F> {
     recording: &'a Recording,
@@ -246,6 +258,8 @@ struct Maker<'a, F> {
     seen_kinds: FxHashMap<u64, u32>,
     seen: &'a mut FxHashSet<u64>,
     give: F,
+    go_on: &'a dyn Fn() -> bool,
+    cuts: Vec<u32>,
     ended: bool,
 }
 
@@ -282,9 +296,15 @@ impl<F: FnMut(Image) -> bool> Visit for Maker<'_, F> {
             if (self.pass.from..self.pass.to).contains(&nth) {
                 self.floors.go(number, |_, _| ());
                 self.at(&cut, state);
+                self.cuts.push(number);
             }
+            self.ended |= !(self.go_on)();
         }
         self.number += 1;
+    }
+
+    fn ended(&self) -> bool {
+        self.ended
     }
 }
 
@@ -488,15 +508,16 @@ fn torn(recording: &Recording, floor: u32, over: Over) -> Vec<u8> {
     }
 }
 
-/// Calls `give` with each image of a pass that is not in `seen`, until it says no.
+/// Calls `give` with each image of a pass that is not in `seen`, until it says no; `go_on` is asked at each cut too.
 pub fn each(
     recording: &Recording,
     course: &Course,
     scope: Scope,
     pass: Pass,
     seen: &mut FxHashSet<u64>,
+    go_on: &dyn Fn() -> bool,
     give: impl FnMut(Image) -> bool,
-) {
+) -> Passed {
     let mut maker = Maker {
         recording,
         floors: Floors::new(recording, course),
@@ -506,9 +527,15 @@ pub fn each(
         seen_kinds: FxHashMap::default(),
         seen,
         give,
+        go_on,
+        cuts: Vec::new(),
         ended: false,
     };
     replay(recording, scope.platform, &mut maker);
+    Passed {
+        finished: !maker.ended,
+        cuts: maker.cuts,
+    }
 }
 
 impl Image {

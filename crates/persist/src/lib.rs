@@ -2,11 +2,12 @@
 //!
 //! [`recording`] reads a recording of level `cpu`; [`state`] says what is persistent when, by the architecture's rules; [`images`] which
 //! images a cut could leave; [`copy`] makes them; [`recovery`] runs the program's recovery on one; [`explore`] does so at all cuts, as a
-//! [`question`] asks; [`search`] says in which order, on the [`bench`] of each worker; [`reduce`] finds the stores that matter; [`source`]
+//! [`question`] asks; [`search`] says in which order, on the [`bench`] of each worker and by the [`clock`] of the budget; [`reduce`] finds the stores that matter; [`source`]
 //! their lines of code; [`lint`] what needs no run. `docs/crash-real.md` tells the whole. Left out: bit errors, reserve power that fails,
 //! pools of several files.
 
 pub mod bench;
+pub mod clock;
 pub mod copy;
 mod crew;
 pub mod designs;

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::bench::{Bench, Shared};
+use crate::clock::Clock;
 use crate::copy;
 use crate::question::Question;
 use crate::recording::{Act, Event, Ground, NOWHERE, Recording, Slot, Version, hash_of};
@@ -104,7 +105,7 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
         recording,
         platform: Platform::Adr,
         recoveries: AtomicU64::new(0),
-        deadline: Instant::now() + Duration::from_secs(600),
+        clock: Clock::new(Some(Duration::from_secs(600))),
         slowest: AtomicU64::new(0),
         verdicts: Mutex::default(),
         enough: AtomicBool::new(false),

@@ -32,7 +32,7 @@ pub struct Question {
     pub tear: bool,
     /// A mark, or a row of the recording, from which on cuts are tried.
     pub start: Option<String>,
-    /// Seconds that the whole exploration may take.
+    /// Seconds that the exploration may take, from the first recovery on.
     #[serde(default = "defaults::fifty")]
     pub budget: f64,
     /// The seed that subsets of pending lines are drawn from.

@@ -7,13 +7,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::explore::Explored;
-use crate::images::{Image, Over, PASSES};
+use crate::images::{FIRST, Image, Over, PASSES, Pass};
 use crate::question::Question;
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use crate::recovery::Ended;
 use crate::reduce::Reduced;
-use crate::search::Violation;
+use crate::search::{Found, NoStart, Verdict, Violation, of_refusal};
 use crate::source::{Frame, Sources};
+use crate::state::{Course, Cut};
 
 /// A store that decides.
 #[derive(Clone, Debug, Serialize)]
@@ -352,13 +353,67 @@ fn told(explored: &Explored, sources: &mut Option<Sources<'_>>, cause: &Cause) -
     })
 }
 
+/// How many cuts there are and were tried, and how many kinds of moments.
+struct Counts {
+    cuts: usize,
+    /// Of them, the first to be tried and those after it.
+    from_start: usize,
+    tried: usize,
+    moments: usize,
+    moments_tried: usize,
+}
+
+fn counts(course: &Course, found: &Found) -> Counts {
+    let cuts = course.cuts.len();
+    let from = found.start.map_or(cuts, |start| start as usize);
+    let kinds = |cuts: &mut dyn Iterator<Item = &Cut>| {
+        cuts.map(|cut| cut.signature)
+            .collect::<FxHashSet<_>>()
+            .len()
+    };
+    let mut tried = found.cuts.iter().map(|&cut| &course.cuts[cut as usize]);
+    Counts {
+        cuts,
+        from_start: cuts - from,
+        tried: found.cuts.len(),
+        moments: kinds(&mut course.cuts[from..].iter()),
+        moments_tried: kinds(&mut tried),
+    }
+}
+
+/// Why nothing can be said, if nothing can: what was tried before the budget ended, and what to do.
+fn unsaid(question: &Question, counts: &Counts, found: &Found) -> Option<String> {
+    if found.verdict() != Verdict::Unsaid {
+        return None;
+    }
+    let (cuts, budget) = (counts.cuts, question.budget);
+    Some(match &found.no_start {
+        Some(NoStart::Undisturbed) => format!(
+            "0 of {cuts} cuts tried: on the pool as the program left it the recovery had not ended when --budget ({budget} s) \
+             did; give more, or a recovery that takes less"
+        ),
+        Some(NoStart::Search { tried, refused }) => format!(
+            "0 of {cuts} cuts tried: --budget ({budget} s) ended while the first was looked for at which the recovery copes \
+             with what was fenced; {tried} were looked at{}; give more, or say with --start from where on the pool is made",
+            refused.as_ref().map(of_refusal).unwrap_or_default()
+        ),
+        None => format!(
+            "{} of {cuts} cuts tried, {} of {} kinds of moments: --budget ({budget} s) ended before each had been tried with {}; \
+             give more",
+            counts.tried,
+            counts.moments_tried,
+            counts.moments,
+            names(&PASSES[..FIRST]).join(" and with "),
+        ),
+    })
+}
+
 /// The report: of a replay how it ended, else of an exploration all that was found.
 pub fn report(question: &Question, explored: &Explored) -> Value {
     let recording = &explored.shared.recording;
     let mut sources =
         (question.source && !recording.sites.is_empty()).then(|| Sources::new(recording));
     let found = &explored.found;
-    let course = &explored.shared.course;
     if let Some((image, ended, said)) = &explored.replayed {
         return json!({
             "replayed": image.name(recording), "cut": cut(explored, image), "ended": ended.to_string(), "said": said,
@@ -366,42 +421,68 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         });
     }
     let causes = causes(explored, &mut sources);
-    let suspects = suspects(&causes);
+    let suspects: Vec<Value> = suspects(&causes)
+        .into_iter()
+        .map(|(place, (score, suspect))| {
+            json!({
+                "place": place, "score": score, "frame": suspect.frame, "through": suspect.through,
+                "role": if suspect.late { "late" } else { "early" },
+            })
+        })
+        .collect();
     let causes: Vec<Value> = causes
         .iter()
         .map(|cause| told(explored, &mut sources, cause))
         .collect();
-    let start = &course.cuts[found.start as usize];
+    let mut report = json!({
+        "recording": question.recording, "pool": recording.pool, "program": recording.program,
+        "recover": question.recover, "platform": question.platform,
+        "tear": if question.tear { "words" } else { "lines" },
+        "has_places": !recording.sites.is_empty(),
+        "pool_bytes": recording.bytes, "lines_stored_to": recording.lines.len(),
+        "budget_s": question.budget, "loading_s": found.loading, "seconds": found.seconds, "looking_s": found.looking,
+        "recoveries_per_second": found.recoveries as f64 / found.seconds,
+        "undisturbed_s": found.undisturbed, "time_limit_s": found.time_limit, "start_s": found.start_seconds,
+        "violations": found.violations.len(),
+        "first_violation_s": found.violations.iter().map(|v| v.seconds).min_by(f64::total_cmp),
+        "causes": causes, "suspects": suspects, "notes": recording.notes,
+        "fails": found.verdict() == Verdict::Violation,
+    });
+    if let (Some(report), Value::Object(tried)) =
+        (report.as_object_mut(), tried(question, explored))
+    {
+        report.extend(tried);
+    }
+    report
+}
+
+/// What was tried, and what that comes to.
+fn tried(question: &Question, explored: &Explored) -> Value {
+    let (recording, course) = (&explored.shared.recording, &explored.shared.course);
+    let found = &explored.found;
+    let counts = counts(course, found);
+    let start = found.start.map(|number| {
+        let row = course.cuts[number as usize].row;
+        json!({"cut": number, "row": row, "mark": recording.mark(row)})
+    });
     let kinds: Vec<Value> = found
         .kinds
         .iter()
         .map(|(kind, count)| json!({"kind": kind.name(), "images": count}))
         .collect();
     json!({
-        "recording": question.recording, "pool": recording.pool, "program": recording.program,
-        "recover": question.recover, "platform": question.platform,
-        "tear": if question.tear { "words" } else { "lines" },
-        "has_places": !recording.sites.is_empty(),
-        "cuts": course.cuts.len(), "cuts_tried": course.cuts.len() as u32 - found.start,
-        "start": {"cut": found.start, "row": start.row, "mark": recording.mark(start.row)},
-        "pool_bytes": recording.bytes, "lines_stored_to": recording.lines.len(),
-        "images": found.images, "recoveries": found.recoveries, "kinds": kinds,
-        "seconds": found.seconds, "looking_s": found.looking,
-        "recoveries_per_second": found.recoveries as f64 / found.seconds,
-        "undisturbed_s": found.undisturbed, "time_limit_s": found.time_limit,
-        "finished": found.finished, "unreduced": found.unreduced, "start_s": found.start_seconds,
-        "passes": PASSES[..found.passes].iter().map(|pass| pass.name).collect::<Vec<_>>(),
-        "passes_left": PASSES[found.passes..].iter().map(|pass| pass.name).collect::<Vec<_>>(),
-        "violations": found.violations.len(),
-        "first_violation_s": found.violations.iter().map(|v| v.seconds).min_by(f64::total_cmp),
-        "causes": causes,
-        "suspects": suspects.iter().map(|(place, (score, suspect))| json!({
-            "place": place, "score": score, "frame": suspect.frame, "through": suspect.through,
-            "role": if suspect.late { "late" } else { "early" },
-        })).collect::<Vec<_>>(),
-        "notes": recording.notes,
-        "fails": !found.violations.is_empty(),
+        "verdict": found.verdict().name(), "unsaid": unsaid(question, &counts, found),
+        "cuts": counts.cuts, "cuts_from_start": counts.from_start, "cuts_tried": counts.tried,
+        "moments": counts.moments, "moments_tried": counts.moments_tried,
+        "start": start, "images": found.images, "recoveries": found.recoveries, "kinds": kinds,
+        "finished": found.finished, "unreduced": found.unreduced,
+        "first_pass": names(&PASSES[..FIRST]),
+        "passes": names(&PASSES[..found.passes]), "passes_left": names(&PASSES[found.passes..]),
     })
+}
+
+fn names(passes: &[Pass]) -> Vec<&'static str> {
+    passes.iter().map(|pass| pass.name).collect()
 }
 
 #[cfg(test)]

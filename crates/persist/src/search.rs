@@ -1,14 +1,14 @@
 //! Where to look, in which order, and when to stop: the start, the images of all cuts, reductions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::PersistError;
 use crate::bench::Shared;
 use crate::crew::{Answer, Crew, Job, QUEUE};
-use crate::images::{self, Image, Kind, PASSES, Scope};
+use crate::images::{self, FIRST, Image, Kind, PASSES, Scope};
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recovery::Ended;
@@ -39,7 +39,7 @@ pub struct Violation {
     pub ended: Ended,
     /// The beginning of what the recovery printed.
     pub said: String,
-    /// Seconds from the exploration's beginning until it was found.
+    /// Seconds from the first recovery until it was found.
     pub seconds: f64,
 }
 
@@ -52,9 +52,11 @@ pub struct Found {
     pub reduced: Vec<(usize, Reduced)>,
     /// Kinds of violations that there was no time to reduce, or not to the end.
     pub unreduced: usize,
-    /// The first cut that was tried.
-    pub start: u32,
-    /// Seconds until the first cut to be tried was known.
+    /// The first cut to be tried; `None` if the budget ended before it was known.
+    pub start: Option<u32>,
+    /// Why it is not known.
+    pub no_start: Option<NoStart>,
+    /// Seconds from the first recovery until the first cut to be tried was known.
     pub start_seconds: f64,
     /// Images tried.
     pub images: u64,
@@ -62,20 +64,71 @@ pub struct Found {
     pub recoveries: u64,
     /// Images tried and failed, by cut.
     pub by_cut: FxHashMap<u32, (u32, u32)>,
+    /// Cuts at which an image was tried, or all of whose images had been tried at others.
+    pub cuts: FxHashSet<u32>,
     /// Images by how they were come by.
     pub kinds: Vec<(Kind, u64)>,
-    /// Seconds until all images had been tried, before any was reduced.
+    /// Seconds before the first recovery, for the recording and the pool.
+    pub loading: f64,
+    /// Seconds from the first recovery until all images had been tried, before any was reduced.
     pub looking: f64,
-    /// Seconds that the exploration took, reductions included.
+    /// Seconds from the first recovery to the end, reductions included.
     pub seconds: f64,
     /// All passes were made.
     pub finished: bool,
     /// How many of [`images::PASSES`] were made to their end.
     pub passes: usize,
-    /// Seconds that the recovery takes on the pool as the program left it.
-    pub undisturbed: f64,
+    /// Seconds that the recovery takes on the pool as the program left it, if the budget was long enough to see it.
+    pub undisturbed: Option<f64>,
     /// Seconds after which a recovery counts as one that does not end.
     pub time_limit: f64,
+}
+
+/// Why the first cut to be tried is not known: the budget ended.
+#[derive(Clone, Debug)]
+pub enum NoStart {
+    /// During the first recovery, of the pool as the program left it.
+    Undisturbed,
+    /// While the first cut at which the recovery copes was looked for.
+    Search {
+        /// Cuts that were tried.
+        tried: u32,
+        /// How the recovery ended there, and what it said.
+        refused: Option<(Ended, String)>,
+    },
+}
+
+/// What an exploration comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A recovery failed.
+    Violation,
+    /// None failed, and the first pass over the cuts was completed.
+    NoViolation,
+    /// None failed, and the budget ended before the first pass over the cuts did.
+    Unsaid,
+}
+
+impl Verdict {
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Violation => "violation",
+            Verdict::NoViolation => "no violation",
+            Verdict::Unsaid => "nothing can be said",
+        }
+    }
+}
+
+impl Found {
+    /// What it comes to.
+    pub fn verdict(&self) -> Verdict {
+        match (self.violations.is_empty(), self.passes >= FIRST) {
+            (false, _) => Verdict::Violation,
+            (true, true) => Verdict::NoViolation,
+            (true, false) => Verdict::Unsaid,
+        }
+    }
 }
 
 /// The cut at which `start` says that the pool is made.
@@ -109,19 +162,26 @@ fn named_start(recording: &Recording, course: &Course, start: &str) -> Result<u3
     }
 }
 
+/// How a recovery ended, and what it said, in brackets.
+pub(crate) fn of_refusal((ended, said): &(Ended, String)) -> String {
+    let colon = if said.is_empty() { "" } else { ": " };
+    format!(" ({ended}{colon}{said})")
+}
+
 /// The search at all cuts.
 pub(crate) struct Search<'a> {
     question: &'a Question,
     shared: &'a Shared,
-    started: Instant,
     found: &'a mut Found,
     kinds: FxHashMap<Kind, u64>,
     /// Violations by kind of cut and of image.
     failed: FxHashMap<(u64, Kind), u32>,
     /// How a recovery ended that did not cope while the start was looked for, and what it said.
-    refused: (Ended, String),
+    refused: Option<(Ended, String)>,
     /// For recoveries that did not end.
     waited: Duration,
+    /// Images that were given out and not tried any more.
+    late: u32,
     workers: f64,
     problem: Option<PersistError>,
     tell: &'a (dyn Fn(u64, u64) -> bool + Sync),
@@ -131,7 +191,6 @@ impl<'a> Search<'a> {
     pub(crate) fn new(
         question: &'a Question,
         shared: &'a Shared,
-        started: Instant,
         found: &'a mut Found,
         workers: usize,
         tell: &'a (dyn Fn(u64, u64) -> bool + Sync),
@@ -139,28 +198,36 @@ impl<'a> Search<'a> {
         Search {
             question,
             shared,
-            started,
             found,
             kinds: FxHashMap::default(),
             failed: FxHashMap::default(),
-            refused: (Ended::Status(0), String::new()),
+            refused: None,
             waited: Duration::ZERO,
+            late: 0,
             workers: workers as f64,
             problem: None,
             tell,
         }
     }
 
+    /// Seconds from the first recovery on.
+    fn passed(&self) -> f64 {
+        self.shared.clock.passed().as_secs_f64()
+    }
+
     pub(crate) fn all(&mut self, crew: &mut Crew, start: &AtomicU64) -> Result<(), PersistError> {
         let first = match &self.question.start {
             Some(named) => named_start(&self.shared.recording, &self.shared.course, named)?,
-            None => self.first_success(crew)?,
+            None => match self.first_success(crew)? {
+                Some(first) => first,
+                None => return Ok(()),
+            },
         };
         start.store(u64::from(first), Ordering::Relaxed);
-        self.found.start = first;
-        self.found.start_seconds = self.started.elapsed().as_secs_f64();
+        self.found.start = Some(first);
+        self.found.start_seconds = self.passed();
         self.look(crew, first)?;
-        self.found.looking = self.started.elapsed().as_secs_f64();
+        self.found.looking = self.passed();
         let mut kinds: Vec<_> = self.kinds.drain().collect();
         kinds.sort_unstable();
         self.found.kinds = kinds;
@@ -171,8 +238,8 @@ impl<'a> Search<'a> {
     }
 
     /// The first cut at which the recovery copes with what was fenced: of the early ones each is tried, of later ones some until one
-    /// is found, and then those before it.
-    fn first_success(&mut self, crew: &mut Crew) -> Result<u32, PersistError> {
+    /// is found, and then those before it. `None` if the budget ended first.
+    fn first_success(&mut self, crew: &mut Crew) -> Result<Option<u32>, PersistError> {
         let cuts = self.shared.course.cuts.len() as u32;
         let mut sparse: Vec<u32> = vec![0];
         while let Some(&last) = sparse.last()
@@ -193,25 +260,19 @@ impl<'a> Search<'a> {
         if let Some(earlier) = self.first_of(crew, &between, &mut tried)? {
             found = Some(earlier);
         }
-        found.ok_or_else(|| {
-            let (ended, said) = &self.refused;
-            let colon = if said.is_empty() { "" } else { ": " };
-            let (tries, why, remedy) = match tried < cuts {
-                true => (
-                    format!("{tried} of the {cuts} cuts that --budget had time for"),
-                    "the start was not found",
-                    "give more time with --budget, or say with --start from where on the pool is made",
-                ),
-                false => (
-                    format!("{cuts} cuts"),
-                    "nothing that the program makes sure of is a pool that it accepts",
-                    "say with --start from where on it should be one",
-                ),
-            };
-            PersistError::new(format!(
-                "--recover: it copes at none of the {tries} with what was fenced there ({ended}{colon}{said}): {why}; {remedy}"
-            ))
-        })
+        if found.is_none() && tried < cuts {
+            let refused = self.refused.take();
+            self.found.no_start = Some(NoStart::Search { tried, refused });
+            return Ok(None);
+        }
+        if found.is_none() {
+            let refused = self.refused.as_ref().map(of_refusal).unwrap_or_default();
+            return Err(PersistError::new(format!(
+                "--recover: it copes at none of the {cuts} cuts with what was fenced there{refused}: nothing that the program \
+                 makes sure of is a pool that it accepts; say with --start from where on it should be one"
+            )));
+        }
+        Ok(found)
     }
 
     /// The first of some cuts at which the recovery copes with what was fenced, as far as there is time; `tried` counts.
@@ -226,18 +287,19 @@ impl<'a> Search<'a> {
         loop {
             while least.is_none()
                 && crew.waiting < QUEUE
-                && Instant::now() < self.shared.deadline
+                && !self.shared.clock.is_spent()
                 && let Some(&cut) = next.next()
             {
-                *tried += 1;
                 crew.give(Job::Try(Image::fenced(cut), self.shared.haste()));
             }
             match crew.next() {
                 None => return Ok(least),
+                Some(Answer::Tried(_, Err(PersistError::Late))) => {}
                 Some(Answer::Tried(image, result)) => {
                     let (ended, said) = result?;
+                    *tried += 1;
                     if self.shared.recovery.fails(ended) {
-                        self.refused = (ended, said);
+                        self.refused = Some((ended, said));
                     } else {
                         least = Some(least.map_or(image.cut, |l| l.min(image.cut)));
                     }
@@ -248,7 +310,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn listen(&mut self) -> Result<(), PersistError> {
+    fn listen(&self) -> Result<(), PersistError> {
         let done = self.shared.recoveries.load(Ordering::Relaxed);
         match (self.tell)(done, 0) {
             true => Ok(()),
@@ -277,11 +339,11 @@ impl<'a> Search<'a> {
                         image,
                         ended,
                         said,
-                        seconds: self.started.elapsed().as_secs_f64(),
+                        seconds: self.shared.clock.passed().as_secs_f64(),
                     });
                 }
             }
-            Err(PersistError::Late) => {}
+            Err(PersistError::Late) => self.late += 1,
             Err(e) => self.problem = Some(e),
         }
     }
@@ -296,14 +358,17 @@ impl<'a> Search<'a> {
             acks: shared.recovery.wants_acks(),
         };
         let mut seen = FxHashSet::default();
-        let mut ended = false;
+        let on = || !shared.clock.is_spent();
         for (number, pass) in PASSES.iter().enumerate() {
-            images::each(
+            // Cuts with an image that is left out, since enough of its kind have failed.
+            let mut left_out = FxHashSet::default();
+            let passed = images::each(
                 &shared.recording,
                 &shared.course,
                 scope,
                 *pass,
                 &mut seen,
+                &on,
                 |image| {
                     while let Some(answer) = crew.ready() {
                         self.take(answer);
@@ -312,22 +377,13 @@ impl<'a> Search<'a> {
                     let known = self.failed.get(&(cut.signature, image.kind));
                     if known.is_none_or(|&count| count < SAME) {
                         crew.give(Job::Try(image, shared.recovery.time));
-                    }
-                    let share = if self.found.violations.is_empty() {
-                        1.0
                     } else {
-                        LOOKING
-                    };
-                    let passed = self.started.elapsed().as_secs_f64();
-                    ended = self.found.violations.len() >= ENOUGH
-                        || passed > self.question.budget * share
-                        || self.waited.as_secs_f64()
-                            > self.question.budget * WAITING * self.workers
-                        || self.problem.is_some()
-                        || self.listen().is_err();
-                    !ended
+                        left_out.insert(image.cut);
+                    }
+                    !self.is_enough()
                 },
             );
+            let ended = !passed.finished;
             shared.enough.store(ended, Ordering::Relaxed);
             while let Some(answer) = crew.next() {
                 self.take(answer);
@@ -336,13 +392,31 @@ impl<'a> Search<'a> {
                 return Err(problem);
             }
             self.listen()?;
-            if ended {
+            // What was given out last may have come too late.
+            if ended || self.late > 0 {
                 break;
             }
+            let tried = passed.cuts.iter().filter(|cut| !left_out.contains(cut));
+            self.found.cuts.extend(tried);
             self.found.passes = number + 1;
         }
-        self.found.finished = !ended;
+        self.found.cuts.extend(self.found.by_cut.keys());
+        self.found.finished = self.found.passes == PASSES.len();
         Ok(())
+    }
+
+    /// Whether looking ends here.
+    fn is_enough(&self) -> bool {
+        let budget = self.question.budget;
+        let share = match self.found.violations.is_empty() {
+            true => 1.0,
+            false => LOOKING,
+        };
+        self.found.violations.len() >= ENOUGH
+            || self.passed() > budget * share
+            || self.waited.as_secs_f64() > budget * WAITING * self.workers
+            || self.problem.is_some()
+            || self.listen().is_err()
     }
 
     /// One violation of each kind, and as many kinds as there is time for.
@@ -367,7 +441,7 @@ impl<'a> Search<'a> {
         let mut next = chosen.iter();
         let (mut known, mut stale) = (FxHashSet::default(), 0);
         loop {
-            while crew.waiting < 4 && stale < NOTHING_NEW && Instant::now() < self.shared.deadline {
+            while crew.waiting < 4 && stale < NOTHING_NEW && !self.shared.clock.is_spent() {
                 let Some(&number) = next.next() else { break };
                 let image = self.found.violations[number].image.clone();
                 crew.give(Job::Reduce(number, image));
@@ -412,6 +486,7 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
     use crate::made::Do::{self, Clwb, Fence, Store};
     use crate::made::{question, shared};
     use std::sync::mpsc::{channel, sync_channel};
@@ -429,7 +504,17 @@ mod tests {
         status: impl Fn(&Image) -> i32 + Sync,
         test: impl FnOnce(&mut Search<'_>, &mut Crew) -> T,
     ) -> T {
-        let question = question();
+        asking(&question(), shared, found, status, test)
+    }
+
+    /// The same, with a question.
+    fn asking<T>(
+        question: &Question,
+        shared: &Shared,
+        found: &mut Found,
+        status: impl Fn(&Image) -> i32 + Sync,
+        test: impl FnOnce(&mut Search<'_>, &mut Crew) -> T,
+    ) -> T {
         let (jobs, waiting) = sync_channel(QUEUE);
         let (answers, answered) = channel();
         std::thread::scope(|scope| {
@@ -463,7 +548,7 @@ mod tests {
                 answers: answered,
                 waiting: 0,
             };
-            let mut search = Search::new(&question, shared, Instant::now(), found, 1, &|_, _| true);
+            let mut search = Search::new(question, shared, found, 1, &|_, _| true);
             test(&mut search, &mut crew)
         })
     }
@@ -479,8 +564,68 @@ mod tests {
             let start = searched(&shared, &mut found, status, |search, crew| {
                 search.first_success(crew)
             });
-            assert_eq!(start.unwrap(), wanted);
+            assert_eq!(start.unwrap(), Some(wanted));
         }
+    }
+
+    #[test]
+    fn a_plan_that_is_done_has_been_at_every_cut() {
+        let shared = shared(&fences(40), &["true"]);
+        let mut found = Found::default();
+        searched(
+            &shared,
+            &mut found,
+            |_| 0,
+            |search, crew| search.all(crew, &AtomicU64::new(0)),
+        )
+        .unwrap();
+        assert!(found.finished && found.passes == PASSES.len());
+        assert_eq!(found.cuts.len(), shared.course.cuts.len());
+        assert_eq!(found.verdict(), Verdict::NoViolation);
+    }
+
+    #[test]
+    fn nothing_is_said_where_the_budget_ends_before_the_first_pass() {
+        let mut shared = shared(&fences(40), &["true"]);
+        shared.clock = Clock::new(Some(Duration::ZERO));
+        for start in [None, Some("0".to_owned())] {
+            let mut found = Found::default();
+            let asked = Question {
+                start: start.clone(),
+                ..question()
+            };
+            asking(
+                &asked,
+                &shared,
+                &mut found,
+                |_| 0,
+                |search, crew| search.all(crew, &AtomicU64::new(0)),
+            )
+            .unwrap();
+            assert_eq!(found.verdict(), Verdict::Unsaid);
+            assert!(found.cuts.is_empty() && found.images == 0 && !found.finished);
+            assert_eq!(found.start.is_some(), start.is_some());
+            assert_eq!(found.no_start.is_some(), start.is_none());
+        }
+    }
+
+    /// The first pass over the kinds of moments is what decides, and not that there was some image.
+    #[test]
+    fn a_violation_counts_before_the_first_pass_is_done() {
+        let mut found = Found::default();
+        assert_eq!(found.verdict(), Verdict::Unsaid);
+        found.passes = FIRST - 1;
+        assert_eq!(found.verdict(), Verdict::Unsaid);
+        found.passes = FIRST;
+        assert_eq!(found.verdict(), Verdict::NoViolation);
+        found.passes = 0;
+        found.violations.push(Violation {
+            image: Image::fenced(0),
+            ended: Ended::Status(1),
+            said: String::new(),
+            seconds: 0.0,
+        });
+        assert_eq!(found.verdict(), Verdict::Violation);
     }
 
     #[test]

@@ -126,6 +126,10 @@ pub trait Visit {
     fn cut(&mut self, cut: Cut, state: &State);
     /// More is sure.
     fn rise(&mut self, _: Rise) {}
+    /// Nothing more is wanted.
+    fn ended(&self) -> bool {
+        false
+    }
 }
 
 /// The moment's kind, so that moments of one kind are known.
@@ -190,6 +194,9 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
         visit(cut, state);
     };
     for (number, event) in recording.events.iter().enumerate() {
+        if visit.ended() {
+            return;
+        }
         match (platform, event.act) {
             (Platform::Eadr, Act::Store { slot, version, .. }) => {
                 if state.current[slot as usize] != version {

@@ -95,20 +95,29 @@ fn images(recording: &Recording, platform: Platform) -> (Vec<Image>, BTreeSet<(u
     };
     let (mut seen, mut all, mut values) = (FxHashSet::default(), Vec::new(), BTreeSet::new());
     for pass in PASSES {
-        each(recording, &course, scope, pass, &mut seen, |image| {
-            let mut floors = crate::images::Floors::new(recording, &course);
-            floors.go(image.cut, |_, _| ());
-            let mut held = floors.floor.clone();
-            for over in &image.over {
-                held[over.slot as usize] = over.version;
-            }
-            let held: Vec<u8> = (recording.lines.iter().zip(&held))
-                .map(|(slot, &version)| slot.versions[version as usize].data[0])
-                .collect();
-            assert!(values.insert((image.cut, held)), "{image:?} is there twice");
-            all.push(image);
-            true
-        });
+        let passed = each(
+            recording,
+            &course,
+            scope,
+            pass,
+            &mut seen,
+            &|| true,
+            |image| {
+                let mut floors = crate::images::Floors::new(recording, &course);
+                floors.go(image.cut, |_, _| ());
+                let mut held = floors.floor.clone();
+                for over in &image.over {
+                    held[over.slot as usize] = over.version;
+                }
+                let held: Vec<u8> = (recording.lines.iter().zip(&held))
+                    .map(|(slot, &version)| slot.versions[version as usize].data[0])
+                    .collect();
+                assert!(values.insert((image.cut, held)), "{image:?} is there twice");
+                all.push(image);
+                true
+            },
+        );
+        assert!(passed.finished);
     }
     (all, values)
 }

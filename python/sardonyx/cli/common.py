@@ -1,7 +1,7 @@
 """What all commands share: consoles, errors as one line, JSON for programs, where output goes.
 
-Exit status: 0, 1 (a check failed) and 2 (bad input, with the place and the remedy). Nothing here
-knows any command.
+Exit status: 0, 1 (a check failed), 2 (bad input, with the place and the remedy) and 3 (the budget
+ended before anything could be said). Nothing here knows any command.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from sardonyx.sizes import parse_size, parse_time
 
 CHECK_FAILED = 1
 BAD_INPUT = 2
+NOTHING_SAID = 3
 #: More than this is a signal's number, as shells have it.
 LEFT_BY_SIGNAL = 128
 INTERRUPTED = LEFT_BY_SIGNAL + signal.SIGINT

@@ -22,6 +22,7 @@ from rich.text import Text
 from sardonyx import _core
 from sardonyx.cli.common import (
     CHECK_FAILED,
+    NOTHING_SAID,
     PATH,
     check_json_target,
     check_target,
@@ -95,7 +96,9 @@ class CrashTest(Options):
             help="First cut; by default where the recovery first copes with what was fenced.",
         ),
     ] = None
-    budget: Annotated[str, typer.Option(metavar="TIME", help="For all of it.")] = "50s"
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="For all of it, from the first recovery on.")
+    ] = "50s"
     time_limit: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="For one recovery; by default 50 of its own."),
@@ -239,7 +242,7 @@ def _search(
         cause["replay"] = shlex.join([*again, cause["image"]])
     people = for_people(json_to)
     _show(people, found)
-    if designs:
+    if designs and found["start"] is not None:
         found["below"] = below(question, found, machine, designs)
         _show_designs(people, found["below"], machine)
     if html is not None:
@@ -251,6 +254,8 @@ def _end(found: dict[str, Any], json_to: str | None) -> None:
     write_json(json_to, {"sardonyx": _core.VERSION} | found)
     if found["fails"]:
         raise typer.Exit(CHECK_FAILED)
+    if found.get("unsaid"):
+        raise typer.Exit(NOTHING_SAID)
 
 
 def below(
@@ -346,23 +351,19 @@ def _show_replayed(people: Console, found: dict[str, Any]) -> None:
 def _show(people: Console, found: dict[str, Any]) -> None:
     for line in found["notes"]:
         note(line)
-    start = found["start"]
-    where = f"mark {start['mark']}" if start["mark"] else f"row {start['row']:,}"
-    people.print(
-        f"{found['images']:,} images at {found['cuts_tried']:,} of {found['cuts']:,} cuts from "
-        f"{where} on, {found['recoveries']:,} recoveries in {found['seconds']:.1f} s "
-        f"({found['recoveries_per_second']:.0f} a second, {found['undisturbed_s'] * 1e3:.0f} ms "
-        "alone)",
-        soft_wrap=True,
-    )
-    if not found["finished"]:
+    people.print(tried(found), soft_wrap=True)
+    if found["start"] is not None and not found["finished"]:
         left = ", ".join(found["passes_left"])
         people.print(f"not all was tried: of the plan there is left: {left}", soft_wrap=True)
     if found["unreduced"]:
         kinds = f"{found['unreduced']} kind{'s' if found['unreduced'] > 1 else ''}"
         people.print(f"{kinds} of violations not brought down to few lines: --budget ended first")
+    if found["unsaid"]:
+        said = Text.assemble((found["verdict"], "yellow"), f": {found['unsaid']}")
+        people.print(said, soft_wrap=True)
+        return
     if not found["violations"]:
-        people.print(Text("no violation", style="green"))
+        people.print(Text(verdict(found), style="green"))
         return
     count = found["violations"]
     people.print(
@@ -389,6 +390,30 @@ def _show(people: Console, found: dict[str, Any]) -> None:
     more = len(found["causes"]) - SHOWN
     if more > 0:
         people.print(f"\nand {more} more; --json has all")
+
+
+def tried(found: dict[str, Any]) -> str:
+    """How much was tried, in how much time."""
+    start = found["start"]
+    where = ""
+    if start is not None:
+        mark = f"mark {start['mark']}" if start["mark"] else f"row {start['row']:,}"
+        where = (
+            f" ({found['cuts_from_start']:,} from {mark} on, "
+            f"{found['moments_tried']:,} of {found['moments']:,} kinds of moments)"
+        )
+    alone = found["undisturbed_s"]
+    return (
+        f"{found['images']:,} images at {found['cuts_tried']:,} of {found['cuts']:,} cuts{where}, "
+        f"{found['recoveries']:,} recoveries in {found['seconds']:.1f} s "
+        f"({found['recoveries_per_second']:.0f} a second"
+        + (f", {alone * 1e3:.0f} ms alone)" if alone is not None else ")")
+    )
+
+
+def verdict(found: dict[str, Any]) -> str:
+    """That nothing failed, and whether that is of the whole plan."""
+    return "no violation" if found["finished"] else "no violation in what was tried"
 
 
 def _show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:

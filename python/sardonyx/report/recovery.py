@@ -39,8 +39,10 @@ LEGEND = (
 def render(found: dict[str, Any], version: str) -> str:
     """The whole page."""
     verdict = (
-        f"{found['violations']:,} violations" if found["violations"] else "no violation"
-    ) + f" in {found['images']:,} images at {found['cuts_tried']:,} cuts"
+        (f"{found['violations']:,} violations" if found["violations"] else found["verdict"])
+        + f" in {found['images']:,} images at {found['cuts_tried']:,} of {found['cuts']:,} cuts, "
+        f"{found['moments_tried']:,} of {found['moments']:,} kinds of moments"
+    )
     left = ", ".join(found["passes_left"])
     heading = f"Crash test of {found['program']}"
     groups = []
@@ -60,7 +62,7 @@ def render(found: dict[str, Any], version: str) -> str:
         title=heading,
         heading=heading,
         source="The program's own recovery, run on what each cut of its recording could leave.",
-        notes=[verdict],
+        notes=[verdict, *([found["unsaid"]] if found["unsaid"] else [])],
         facts=[
             ("pool", f"{found['pool']}, {found['pool_bytes']:,} bytes"),
             ("recovery", " ".join(found["recover"])),

@@ -71,8 +71,8 @@ class CrashTest(Kind):
     #: Lists of an answer of which the length is a figure.
     COUNTED = ("causes", "suspects", "passes_left")
     figures = figure_names(
-        "causes cuts cuts_tried images lines_stored_to passes_left pool_bytes recoveries suspects "
-        "unreduced violations"
+        "causes cuts cuts_from_start cuts_tried images lines_stored_to moments moments_tried "
+        "passes_left pool_bytes recoveries suspects unreduced violations"
     )
 
     def times(self, design: str) -> bool:
@@ -93,6 +93,8 @@ class CrashTest(Kind):
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
             answer = crash_real(question, progress)
+            if answer["unsaid"]:
+                raise _core.SardonyxError(f"{answer['verdict']}: {answer['unsaid']}")
             figures: dict[str, Figure] = {
                 name: answer[name] for name in self.figures.difference(self.COUNTED)
             }

@@ -1,0 +1,80 @@
+//! The budget's clock: it runs from the first recovery on.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// A budget, and when it began.
+#[derive(Debug)]
+pub struct Clock {
+    began: OnceLock<Instant>,
+    budget: Option<Duration>,
+    /// The undisturbed recovery's time: a recovery may run so long past the budget's end.
+    one: Duration,
+}
+
+impl Clock {
+    /// A clock that has not begun; without a budget it has no end.
+    pub fn new(budget: Option<Duration>) -> Clock {
+        Clock {
+            began: OnceLock::new(),
+            budget,
+            one: Duration::ZERO,
+        }
+    }
+
+    /// The first recovery begins.
+    pub fn begin(&self) {
+        self.began.get_or_init(Instant::now);
+    }
+
+    /// From now on a recovery is known to take so long.
+    pub fn takes(&mut self, one: Duration) {
+        self.one = one;
+    }
+
+    /// Time since the budget began.
+    pub fn passed(&self) -> Duration {
+        self.began.get().map_or(Duration::ZERO, Instant::elapsed)
+    }
+
+    /// What is left of the budget; `None` if it has no end.
+    fn left(&self) -> Option<Duration> {
+        let passed = self.passed();
+        self.budget.map(|budget| budget.saturating_sub(passed))
+    }
+
+    /// Whether the budget is spent.
+    pub fn is_spent(&self) -> bool {
+        self.left().is_some_and(|left| left.is_zero())
+    }
+
+    /// Of the time that a recovery may take, what the budget leaves it.
+    pub fn allows(&self, time: Duration) -> Duration {
+        self.left().map_or(time, |left| time.min(left + self.one))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recovery_may_run_past_the_budget_by_its_own_time() {
+        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
+        let mut clock = Clock::new(Some(hour));
+        clock.takes(second);
+        assert_eq!(clock.passed(), Duration::ZERO, "it has not begun");
+        clock.begin();
+        assert!(!clock.is_spent() && clock.passed() > Duration::ZERO);
+        assert_eq!(clock.allows(second), second);
+        let most = clock.allows(hour * 2);
+        assert!(most > hour && most < hour + second, "{most:?}");
+        let mut spent = Clock::new(Some(Duration::ZERO));
+        spent.takes(second);
+        assert!(spent.is_spent());
+        assert_eq!(spent.allows(hour), second);
+        let endless = Clock::new(None);
+        assert!(!endless.is_spent());
+        assert_eq!(endless.allows(hour), hour);
+    }
+}
