@@ -111,7 +111,7 @@ def check_designs(names: Sequence[str]) -> list[str]:
     """The designs without repetition; an error names the nearest of an unknown one."""
     known = [str(design["name"]) for design in json.loads(_core.designs())]
     for name in names:
-        if "+" in name:
+        if "+" in name or "@" in name:
             _core.guarantee(name)
         elif name not in known:
             raise _core.SardonyxError(f"--designs: {unknown('design', name, known)}")

@@ -138,12 +138,10 @@ impl Stack {
     /// There is no such design or layer.
     pub fn named(name: &str) -> Result<Stack, UnknownDesign> {
         let layers = || {
-            let (stack, integrity) = match name.split_once('@') {
-                Some((named, integrity)) => (named, integrity),
-                None => (name, integrity::DEFAULT),
-            };
-            let design = all().find(|design| design.name == stack);
-            let stack = design.map_or(stack, |design| design.stack);
+            let (named, asked) = at(name);
+            let design = all().find(|design| design.name == named);
+            let (stack, own) = at(design.map_or(named, |design| design.stack));
+            let integrity = asked.or(own).unwrap_or(integrity::DEFAULT);
             let (logging, rest) = stack.split_once('/').unwrap_or((logging::DEFAULT, stack));
             let (mapping, policy) = rest.split_once('+')?;
             Some(Stack {
@@ -243,6 +241,12 @@ pub fn recover(
 /// No design has that name.
 pub fn guarantee(name: &str) -> Result<Guarantee, UnknownDesign> {
     Ok(Stack::named(name)?.guarantee())
+}
+
+/// What stands before and after the `@`.
+fn at(name: &str) -> (&str, Option<&str>) {
+    let split = name.split_once('@');
+    split.map_or((name, None), |(named, integrity)| (named, Some(integrity)))
 }
 
 fn unknown(name: &str) -> UnknownDesign {

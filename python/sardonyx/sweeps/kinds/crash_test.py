@@ -72,7 +72,7 @@ class CrashTest(Kind):
     COUNTED = ("causes", "suspects", "passes_left")
     figures = figure_names(
         "causes cuts cuts_from_start cuts_tried images lines_stored_to moments moments_tried "
-        "passes_left pool_bytes recoveries suspects unreduced violations"
+        "passes_left pool_bytes suspects unreduced violations"
     )
 
     def times(self, design: str) -> bool:

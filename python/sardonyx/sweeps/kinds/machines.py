@@ -27,7 +27,7 @@ def programs() -> list[str]:
 @lru_cache
 def check_design(name: str) -> None:
     known = [str(design["name"]) for design in json.loads(_core.designs())]
-    if "+" in name:
+    if "+" in name or "@" in name:
         _core.guarantee(name)
     elif name not in known:
         raise _core.SardonyxError(unknown("design", name, known))
