@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use sardonyx_recorder::program::{self, Kind};
+use sardonyx_recorder::program::{self, Executable};
 
 use crate::RecordError;
 
@@ -41,8 +41,8 @@ pub fn qemu(given: Option<&Path>) -> Result<PathBuf, RecordError> {
             "{shown}: is not there; {INSTALL}"
         )));
     };
-    match program::kind(&found).map_err(RecordError::new)? {
-        Kind::Elf { loader: Some(_) } => Ok(found),
+    match program::executable(&found).map_err(RecordError::new)? {
+        Executable::Elf { loader: Some(_) } => Ok(found),
         _ => Err(RecordError::new(format!(
             "{}: is linked statically and loads no plugins; {INSTALL}",
             found.display()

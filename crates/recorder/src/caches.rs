@@ -78,16 +78,16 @@ const DIRTY: u64 = 1;
 
 /// An L2 or last level. A set's tags stand in the order of their last use, the latest first and empty ways last, so that
 /// there is nothing beside them to keep in the host's own caches.
-struct Level {
+struct Outer {
     tags: Box<[u64]>,
     mask: u64,
     ways: usize,
 }
 
-impl Level {
-    fn new(geometry: Geometry) -> Result<Level, String> {
+impl Outer {
+    fn new(geometry: Geometry) -> Result<Outer, String> {
         let (sets, ways) = shape(geometry, 1 << 32)?;
-        Ok(Level {
+        Ok(Outer {
             tags: vec![EMPTY; sets * ways].into(),
             mask: sets as u64 - 1,
             ways,
@@ -406,7 +406,7 @@ impl First {
 
 struct Core {
     l1: L1,
-    l2: Level,
+    l2: Outer,
 }
 
 impl Core {
@@ -418,7 +418,7 @@ impl Core {
 /// The caches of all cores.
 pub struct Caches {
     cores: Vec<Core>,
-    llc: Option<Level>,
+    llc: Option<Outer>,
     inclusive: bool,
     /// Cores in use: snooping looks at these only.
     in_use: usize,
@@ -436,10 +436,10 @@ impl Caches {
         let core = |_| {
             Ok::<_, String>(Core {
                 l1: L1::new(hierarchy.l1).map_err(|e| format!("L1: {e}"))?,
-                l2: Level::new(hierarchy.l2).map_err(|e| format!("L2: {e}"))?,
+                l2: Outer::new(hierarchy.l2).map_err(|e| format!("L2: {e}"))?,
             })
         };
-        let llc = hierarchy.llc.map(Level::new).transpose();
+        let llc = hierarchy.llc.map(Outer::new).transpose();
         Ok(Caches {
             cores: (0..hierarchy.cores).map(core).collect::<Result<_, _>>()?,
             llc: llc.map_err(|e| format!("last level: {e}"))?,
@@ -612,7 +612,7 @@ impl Caches {
 
     /// Whether any cache has the line dirty.
     pub fn dirty(&self, line: u64) -> bool {
-        let below = |level: &Level| level.dirty(line);
+        let below = |level: &Outer| level.dirty(line);
         let core = |core: &Core| core.l1.dirty(line) || below(&core.l2);
         self.cores[..self.in_use].iter().any(core) || self.llc.as_ref().is_some_and(below)
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// What a file is to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Executable {
     /// An x86-64 program; `loader` if it is linked dynamically.
     Elf {
         /// The dynamic loader that it names.
@@ -23,7 +23,7 @@ pub enum Kind {
 ///
 /// # Errors
 /// It is not there, not executable, or for another processor.
-pub fn kind(path: &Path) -> Result<Kind, String> {
+pub fn executable(path: &Path) -> Result<Executable, String> {
     let refuse = |problem: &str| Err(format!("{}: {problem}", path.display()));
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -55,7 +55,7 @@ pub fn kind(path: &Path) -> Result<Kind, String> {
             return refuse("is a script without an interpreter; name the interpreter first");
         }
         let owned = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
-        return Ok(Kind::Script(
+        return Ok(Executable::Script(
             owned(name),
             (!rest.is_empty()).then(|| owned(rest)),
         ));
@@ -63,7 +63,7 @@ pub fn kind(path: &Path) -> Result<Kind, String> {
     elf(&head, &file).or_else(|problem| refuse(&problem))
 }
 
-fn elf(head: &[u8], file: &File) -> Result<Kind, String> {
+fn elf(head: &[u8], file: &File) -> Result<Executable, String> {
     let half = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
     if !head.starts_with(b"\x7FELF") || head.len() < 64 {
         return Err("is neither a program nor a script; name an x86-64 program".to_owned());
@@ -100,7 +100,7 @@ fn elf(head: &[u8], file: &File) -> Result<Kind, String> {
         file.read_exact_at(&mut name, word(8)).ok()?;
         Some(PathBuf::from(OsStr::from_bytes(name.strip_suffix(b"\0")?)))
     });
-    Ok(Kind::Elf { loader })
+    Ok(Executable::Elf { loader })
 }
 
 /// What the kernel makes of the words of a command whose first stands for `file`: the program, and its words. A script's
@@ -115,9 +115,9 @@ pub fn through_scripts(
     let (mut program, mut words) = (file, words);
     // The kernel follows four scripts.
     for _ in 0..=4 {
-        match kind(&program)? {
-            Kind::Elf { .. } => return Ok((program, words)),
-            Kind::Script(interpreter, argument) => {
+        match executable(&program)? {
+            Executable::Elf { .. } => return Ok((program, words)),
+            Executable::Script(interpreter, argument) => {
                 let script = std::mem::replace(&mut program, interpreter.clone().into());
                 let before = [Some(interpreter), argument, Some(script.into_os_string())];
                 let first = 0..words.len().min(1);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn problem(path: &Path) -> String {
-        kind(path).unwrap_err()
+        executable(path).unwrap_err()
     }
 
     #[test]
@@ -157,8 +157,8 @@ mod tests {
         let mut arm = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         arm.truncate(4096);
         assert!(matches!(
-            kind(&file(at, "own", &arm, 0o755)),
-            Ok(Kind::Elf { loader: Some(_) })
+            executable(&file(at, "own", &arm, 0o755)),
+            Ok(Executable::Elf { loader: Some(_) })
         ));
         arm[18] = 183;
         assert!(problem(&file(at, "arm", &arm, 0o755)).contains("64-bit ARM"));

@@ -8,9 +8,9 @@ use std::sync::atomic::{Ordering, fence};
 use iced_x86::Register;
 
 use super::api::{GByteArray, MemInfo, OnAccess, READS_AND_WRITES, STORES};
-use super::state::Flush;
-use super::state::State;
-use super::{kernel, lock, state, threaded, unlock, with};
+use super::state::{Flush, State};
+use super::threads::{lock, threaded, unlock};
+use super::{guest, state, with};
 use crate::codec::Event;
 use crate::group::Member;
 use crate::insn;
@@ -34,8 +34,7 @@ fn crosses(info: MemInfo, address: u64) -> bool {
 
 #[inline(always)]
 fn checked(state: &mut State, info: MemInfo) -> (u64, bool) {
-    if state.to_check > 0 {
-        state.to_check -= 1;
+    if state.is_to_check() {
         check(state, info);
     }
     (size(info), stores(info))
@@ -66,7 +65,7 @@ pub fn hit(address: u64, store: bool) -> bool {
     unsafe {
         (*super::STATE.0.get())
             .assume_init_ref()
-            .first
+            .first()
             .hit(address, store)
     }
 }
@@ -155,10 +154,7 @@ pub extern "C" fn among_others(vcpu: c_uint, info: MemInfo, address: u64, _: *mu
         fence(Ordering::SeqCst);
     }
     // SAFETY: the list is set once, and the caches do not move.
-    let first = unsafe {
-        let firsts = &(*super::STATE.0.get()).assume_init_ref().firsts;
-        firsts[vcpu as usize % firsts.len()]
-    };
+    let first = unsafe { (*super::STATE.0.get()).assume_init_ref().first_of(vcpu) };
     // SAFETY: as above.
     if !crosses(info, address) && unsafe { first.hit(address, stores(info)) } {
         return;
@@ -233,7 +229,7 @@ pub extern "C" fn at_return(vcpu: c_uint, info: MemInfo, address: u64, word: *mu
 pub extern "C" fn at_mark(vcpu: c_uint, _: *mut c_void) {
     with(|state| {
         let text = read(state, vcpu, Register::RAX);
-        if let Some(text) = kernel::text(state, text) {
+        if let Some(text) = guest::text(&state.api, text) {
             state.out.tell(&Event::Mark(text));
         }
     });
@@ -278,7 +274,7 @@ const FRAME: u64 = 4096;
 pub extern "C" fn at_handler(vcpu: c_uint, _: *mut c_void) {
     with(|state| {
         let stack = read(state, vcpu, Register::RSP);
-        kernel::touch(state, vcpu, stack, FRAME, true);
+        state.touch(vcpu, stack, FRAME, true);
     });
 }
 

@@ -62,7 +62,7 @@ pub fn add_kernel(instructions: u64) {
 #[inline(always)]
 pub fn all() -> u64 {
     let kernel = KERNEL.0.load(Ordering::Relaxed);
-    if !super::threaded() {
+    if !super::threads::threaded() {
         return COUNTERS[0].0.load(Ordering::Relaxed) + kernel;
     }
     each().sum::<u64>() + kernel

@@ -8,21 +8,22 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::ground::Grounds;
 use super::sites::Sites;
 use super::state::State;
-use super::{counters, kernel};
+use super::{counters, guest};
 use crate::codec::Event;
 use crate::frames::Stock;
 use crate::maps::Maps;
 use crate::options::Level;
-use crate::program::{self, Kind};
+use crate::program::{self, Executable};
 
 /// The most words of a list that are read (`MAX_ARG_STRINGS` is more than fit).
 const WORDS: u64 = 1 << 20;
 
 /// Before an `execve` with these arguments. It returns if the kernel is to do what it does.
 pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6]) {
-    let Some(path) = kernel::text(state, path).and_then(|path| CString::new(path).ok()) else {
+    let Some(path) = guest::text(&state.api, path).and_then(|path| CString::new(path).ok()) else {
         return;
     };
     // SAFETY: a C string.
@@ -68,9 +69,9 @@ fn list(state: &State, address: u64) -> Option<Vec<CString>> {
         return Some(strings);
     }
     for i in 0..WORDS {
-        match kernel::word(state, address + i * 8)? {
+        match guest::word(&state.api, address + i * 8)? {
             0 => return Some(strings),
-            at => strings.push(CString::new(kernel::text(state, at)?).ok()?),
+            at => strings.push(CString::new(guest::text(&state.api, at)?).ok()?),
         }
     }
     None
@@ -91,8 +92,8 @@ fn command(state: &State, path: &CStr, words: u64) -> Option<Vec<CString>> {
         .into_iter()
         .map(|word| OsString::from_vec(word.into_bytes()));
     let (program, words) = program::through_scripts(file, words.collect()).ok()?;
-    match program::kind(&program) {
-        Ok(Kind::Elf { loader }) if loader.as_deref().is_none_or(Path::exists) => {}
+    match program::executable(&program) {
+        Ok(Executable::Elf { loader }) if loader.as_deref().is_none_or(Path::exists) => {}
         _ => return None,
     }
     // As this QEMU was started, up to the plugin.
@@ -145,9 +146,9 @@ impl Left {
             skip: out.skip,
             sites: out.sites.as_ref().map_or(0, Sites::next),
             files: out.maps.files().to_vec(),
-            grounds: state.grounds.iter().copied().collect(),
+            grounds: state.grounds.lines(),
             dirty: out.dirty.iter().copied().collect(),
-            memory: (state.mappings().iter())
+            memory: (guest::areas(&state.api).iter())
                 .map(|m| (m.start, m.end))
                 .collect(),
             stock: out.frames.stock(),
@@ -161,7 +162,7 @@ impl Left {
 
     fn keep(&self, state: &State) -> std::io::Result<()> {
         let folder = &state.options.folder;
-        let mut words = state.caches.save();
+        let mut words = state.saved_caches();
         words.insert(0, words.len() as u64);
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         for (line, held) in &state.out.captured {
@@ -181,7 +182,7 @@ impl Left {
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
         let count = words.next()? as usize;
         let caches: Vec<u64> = words.by_ref().take(count).collect();
-        state.caches.restore(&caches).then_some(())?;
+        state.restore_caches(&caches).then_some(())?;
         let (lines, _) = bytes[8 * (1 + count)..].as_chunks::<72>();
         for line in lines {
             let (number, held) = line.split_first_chunk::<8>()?;
@@ -202,8 +203,8 @@ impl Left {
     /// Goes on where it stopped.
     pub fn resume(self, state: &mut State) {
         counters::resume(self.instructions);
-        state.grounds = self.grounds.into_iter().collect();
-        if state.level == Level::Memory && Left::fill(state).is_none() {
+        state.grounds = Grounds::of(self.grounds);
+        if state.options.level == Level::Memory && Left::fill(state).is_none() {
             let note = "what the caches held of the program before was lost";
             state.out.tell(&Event::Note(note.into()));
         }

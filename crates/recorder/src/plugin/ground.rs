@@ -1,5 +1,6 @@
 //! A mapped file as it was before the program could write to it: copied while the program waits in `mmap`.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -8,18 +9,46 @@ use std::path::Path;
 /// Bytes that are looked at together; where all are zero the copy has a hole.
 const BLOCK: usize = 64 << 10;
 
+/// Files that were copied before they were mapped for writing, by their first lines.
+#[derive(Default)]
+pub struct Grounds {
+    copied: HashSet<u64>,
+}
+
+impl Grounds {
+    /// Those that a program before this one copied.
+    pub fn of(lines: Vec<u64>) -> Grounds {
+        Grounds {
+            copied: lines.into_iter().collect(),
+        }
+    }
+
+    /// Their first lines.
+    pub fn lines(&self) -> Vec<u64> {
+        self.copied.iter().copied().collect()
+    }
+
+    /// Copies the file behind the descriptor, once, if it may be written.
+    ///
+    /// # Errors
+    /// It cannot be read, or there is no room.
+    pub fn keep(&mut self, descriptor: i32, folder: &str, line: u64) -> io::Result<()> {
+        match written_through(descriptor) && self.copied.insert(line) {
+            true => copy(descriptor, folder, line),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Whether memory that is mapped through the descriptor may be stored to.
-pub fn written_through(descriptor: i32) -> bool {
+fn written_through(descriptor: i32) -> bool {
     // SAFETY: a call without memory.
     let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };
     flags >= 0 && flags & libc::O_ACCMODE == libc::O_RDWR
 }
 
 /// Copies the file behind the descriptor to `folder`, under its first line's number in hexadecimal.
-///
-/// # Errors
-/// It cannot be read, or there is no room.
-pub fn copy(descriptor: i32, folder: &str, line: u64) -> io::Result<()> {
+fn copy(descriptor: i32, folder: &str, line: u64) -> io::Result<()> {
     // Another open file, so that the program's position stays as it is.
     let from = File::open(format!("/proc/self/fd/{descriptor}"))?;
     let length = from.metadata()?.len();

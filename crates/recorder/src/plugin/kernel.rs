@@ -12,16 +12,16 @@ use std::os::unix::ffi::OsStrExt;
 use libc::*;
 
 use super::api::{Id, PAGE_READ};
-use super::state::{State, Vacated};
-use super::{counters, exec, ground, with};
+use super::calls::Vacated;
+use super::guest::word;
+use super::state::State;
+use super::{counters, exec, with};
 use crate::codec::{Event, LONGEST_TEXT};
 use crate::frames::Contents;
 use crate::maps::FILE_LINES;
 use crate::options::Level;
 
 const PAGE: u64 = 4096;
-/// The most that the kernel takes for a word of a command (`MAX_ARG_STRLEN`).
-const LONGEST_STRING: usize = 32 * PAGE as usize;
 /// The most that a buffer list of readv may have (`IOV_MAX`).
 const VECTORS: u64 = 1024;
 /// More than any argument of an ioctl that programs commonly use.
@@ -47,17 +47,17 @@ pub extern "C" fn call(
 ) {
     let arguments = [a, b, c, d, e, f];
     with(|state| {
-        state.calls.insert(vcpu, arguments);
+        state.calls.enter(vcpu, arguments);
         before(state, vcpu, number, arguments);
     });
 }
 
 pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
     with(|state| {
-        if let Some(arguments) = state.calls.remove(&vcpu) {
+        if let Some((arguments, vacated)) = state.calls.leave(vcpu) {
             // The kernel has no instruction of the program's; the calls that led to it are known.
             state.out.now = Some((vcpu, 0, false));
-            after(state, vcpu, number, arguments, result);
+            after(state, vcpu, number, arguments, result, vacated);
             state.out.now = None;
         }
     });
@@ -68,7 +68,7 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
     let vacates = match number {
         SYS_munmap | SYS_mremap => true,
         SYS_mmap => a[3] & MAP_FIXED as u64 != 0,
-        SYS_madvise => drops(state.level, a[2]),
+        SYS_madvise => drops(state.options.level, a[2]),
         _ => false,
     };
     let mut vacated = Vec::new();
@@ -79,8 +79,8 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
         SYS_mremap if a[3] & MREMAP_FIXED as u64 != 0 => {
             vacated.push(state.vacate(vcpu, a[4], page_up(a[4].saturating_add(a[2]))));
         }
-        SYS_brk if a[0] != 0 && a[0] < state.heap_end => {
-            vacated.push(state.vacate(vcpu, page_up(a[0]), page_up(state.heap_end)));
+        SYS_brk if a[0] != 0 && a[0] < state.heap.end() => {
+            vacated.push(state.vacate(vcpu, page_up(a[0]), page_up(state.heap.end())));
         }
         SYS_mprotect if a[2] & PROT_READ as u64 == 0 => state.hide(vcpu, a[0], end),
         SYS_clone if a[0] & CLONE_VM as u64 != 0 => {
@@ -89,26 +89,24 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
                 state.more_threads();
             }
             if a[0] & CLONE_CHILD_CLEARTID as u64 != 0 {
-                state.cleared.insert(a[3]);
+                state.clears_at_end(a[3]);
             }
         }
         SYS_set_tid_address => {
-            state.cleared.insert(a[0]);
+            state.clears_at_end(a[0]);
         }
         SYS_rt_sigaction if a[1] != 0 => {
-            if let Some(handler) = word(state, a[1]) {
-                state.handlers.insert(handler);
+            if let Some(handler) = word(&state.api, a[1]) {
+                state.code.handles_at(handler);
             }
         }
         SYS_execve => exec::before(state, a),
         SYS_write | SYS_pwrite64 | SYS_sendto => {
-            touch(state, vcpu, a[1], a[2], false);
+            state.touch(vcpu, a[1], a[2], false);
         }
         _ => {}
     }
-    if !vacated.is_empty() {
-        state.vacated.insert(vcpu, vacated);
-    }
+    state.calls.vacates(vcpu, vacated);
 }
 
 /// Whether pages lose what they hold. The kernel takes pages that were freed with MADV_FREE when it needs some, which is
@@ -120,59 +118,16 @@ fn drops(level: Level, advice: u64) -> bool {
     advice == MADV_DONTNEED as u64 || at_the_core
 }
 
-/// A word of the guest's.
-pub fn word(state: &State, address: u64) -> Option<u64> {
-    let readable = |at: u64| (state.api.page_flags)(at) & PAGE_READ != 0;
-    (readable(address) && readable(address + 7)).then(|| {
-        // SAFETY: both ends lie in pages that the guest has mapped readable.
-        unsafe {
-            let base = *state.api.guest_base;
-            (base.wrapping_add(address as usize) as *const u64).read_unaligned()
-        }
-    })
-}
-
-/// A C string of the guest's.
-pub fn text(state: &State, address: u64) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
-    while text.len() < LONGEST_STRING {
-        let at = (address + text.len() as u64) & !7;
-        let bytes = word(state, at)?.to_le_bytes();
-        for &byte in &bytes[((address + text.len() as u64) & 7) as usize..] {
-            if byte == 0 {
-                return Some(text);
-            }
-            text.push(byte);
-        }
-    }
-    None
-}
-
 /// The kernel wrote for the program.
 fn store(state: &mut State, vcpu: c_uint, address: u64, bytes: u64) {
-    touch(state, vcpu, address, bytes, true);
-}
-
-/// An access by the kernel, as far as there are pages.
-pub fn touch(state: &mut State, vcpu: c_uint, address: u64, bytes: u64, write: bool) {
-    if address == 0 || bytes == 0 {
-        return;
-    }
-    // A wild length must not become a wild loop: pages that are not there end it.
-    let end = address.saturating_add(bytes);
-    let mut at = address;
-    while at < end && (state.api.page_flags)(at) & PAGE_READ != 0 {
-        let next = end.min((at | (PAGE - 1)) + 1);
-        state.access(vcpu, at, next - at, write);
-        at = next;
-    }
+    state.touch(vcpu, address, bytes, true);
 }
 
 /// `total` bytes over the `count` buffers listed at `list`.
 fn store_list(state: &mut State, vcpu: c_uint, list: u64, count: u64, mut total: u64) {
     for i in 0..count.min(VECTORS) {
         let at = list + i * 16;
-        let (Some(base), Some(length)) = (word(state, at), word(state, at + 8)) else {
+        let (Some(base), Some(length)) = (word(&state.api, at), word(&state.api, at + 8)) else {
             return;
         };
         store(state, vcpu, base, length.min(total));
@@ -185,7 +140,7 @@ fn store_list(state: &mut State, vcpu: c_uint, list: u64, count: u64, mut total:
 
 /// A `struct msghdr` that received `total` bytes.
 fn store_message(state: &mut State, vcpu: c_uint, header: u64, total: u64) {
-    let field = |state: &State, offset| word(state, header + offset).unwrap_or(0);
+    let field = |state: &State, offset| word(&state.api, header + offset).unwrap_or(0);
     let (list, count) = (field(state, 16), field(state, 24));
     store_list(state, vcpu, list, count, total);
     let (name, length) = (field(state, 0), field(state, 8) & 0xFFFF_FFFF);
@@ -195,9 +150,15 @@ fn store_message(state: &mut State, vcpu: c_uint, header: u64, total: u64) {
     store(state, vcpu, header, 56);
 }
 
-fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64) {
+fn after(
+    state: &mut State,
+    vcpu: c_uint,
+    number: i64,
+    a: [u64; 6],
+    result: i64,
+    vacated: Vec<Vacated>,
+) {
     let interrupted = matches!(number, SYS_nanosleep | SYS_clock_nanosleep);
-    let vacated = state.vacated.remove(&vcpu).unwrap_or_default();
     if (-4095..0).contains(&result) && !interrupted {
         for vacated in vacated {
             state.put_back(vacated);
@@ -206,23 +167,73 @@ fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64)
     }
     let got = result as u64;
     if state.options.acks.is_some_and(|acks| acks as u64 == a[0]) {
-        match number {
-            SYS_write | SYS_pwrite64 => printed(state, a[1], got),
-            SYS_writev => {
-                let mut left = got;
-                for i in 0..a[2].min(VECTORS) {
-                    let at = a[1] + i * 16;
-                    let (Some(base), Some(length)) = (word(state, at), word(state, at + 8)) else {
-                        break;
-                    };
-                    printed(state, base, length.min(left));
-                    left -= length.min(left);
-                }
-            }
-            _ => {}
-        }
+        acknowledged(state, number, a, got);
     }
-    // Which argument, how many bytes.
+    fixed(number, a, got, |argument, bytes| {
+        store(state, vcpu, a[argument], bytes);
+    });
+    match number {
+        SYS_readv | SYS_preadv | SYS_preadv2 | SYS_process_vm_readv => {
+            store_list(state, vcpu, a[1], a[2], got);
+        }
+        SYS_recvfrom => {
+            store(state, vcpu, a[1], got);
+            store(state, vcpu, a[4], 128);
+            store(state, vcpu, a[5], 4);
+        }
+        SYS_recvmsg => store_message(state, vcpu, a[1], got),
+        SYS_recvmmsg => {
+            for i in 0..got.min(VECTORS) {
+                let header = a[1] + i * 64;
+                let length = word(&state.api, header + 56).unwrap_or(0) & 0xFFFF_FFFF;
+                store_message(state, vcpu, header, length);
+                store(state, vcpu, header, 64);
+            }
+        }
+        SYS_getsockopt => {
+            let length = word(&state.api, a[4]).unwrap_or(0) & 0xFFFF_FFFF;
+            store(state, vcpu, a[3], length);
+            store(state, vcpu, a[4], 4);
+        }
+        SYS_msync => {
+            let end = page_up(a[0].saturating_add(a[1]));
+            let synced = state.out.maps.clone().remove(a[0], end);
+            state.synced(vcpu, |line| {
+                let mut ranges = synced.iter();
+                ranges.any(|(_, length, first)| (*first..first + length / 64).contains(&line))
+            });
+        }
+        SYS_fsync | SYS_fdatasync => {
+            if let Some(first) = file_of(state, a[0] as i32) {
+                state.synced(vcpu, |line| (first..first + FILE_LINES).contains(&line));
+            }
+        }
+        _ => mapping(state, vcpu, number, a, got, vacated),
+    }
+}
+
+/// The program wrote this many bytes where somebody listens.
+fn acknowledged(state: &mut State, number: i64, a: [u64; 6], got: u64) {
+    match number {
+        SYS_write | SYS_pwrite64 => printed(state, a[1], got),
+        SYS_writev => {
+            let mut left = got;
+            for i in 0..a[2].min(VECTORS) {
+                let at = a[1] + i * 16;
+                let (Some(base), Some(length)) = (word(&state.api, at), word(&state.api, at + 8))
+                else {
+                    break;
+                };
+                printed(state, base, length.min(left));
+                left -= length.min(left);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Buffers of a size that the call's number says: calls `give` with the argument that points there, and how many bytes.
+fn fixed(number: i64, a: [u64; 6], got: u64, mut give: impl FnMut(usize, u64)) {
     let fixed: &[(usize, u64)] = match number {
         SYS_read | SYS_pread64 | SYS_readlink | SYS_getdents64 | SYS_getdents => &[(1, got)],
         SYS_listxattr | SYS_flistxattr => &[(1, got)],
@@ -269,45 +280,7 @@ fn after(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], result: i64)
         _ => &[],
     };
     for &(argument, bytes) in fixed {
-        store(state, vcpu, a[argument], bytes);
-    }
-    match number {
-        SYS_readv | SYS_preadv | SYS_preadv2 | SYS_process_vm_readv => {
-            store_list(state, vcpu, a[1], a[2], got);
-        }
-        SYS_recvfrom => {
-            store(state, vcpu, a[1], got);
-            store(state, vcpu, a[4], 128);
-            store(state, vcpu, a[5], 4);
-        }
-        SYS_recvmsg => store_message(state, vcpu, a[1], got),
-        SYS_recvmmsg => {
-            for i in 0..got.min(VECTORS) {
-                let header = a[1] + i * 64;
-                let length = word(state, header + 56).unwrap_or(0) & 0xFFFF_FFFF;
-                store_message(state, vcpu, header, length);
-                store(state, vcpu, header, 64);
-            }
-        }
-        SYS_getsockopt => {
-            let length = word(state, a[4]).unwrap_or(0) & 0xFFFF_FFFF;
-            store(state, vcpu, a[3], length);
-            store(state, vcpu, a[4], 4);
-        }
-        SYS_msync => {
-            let end = page_up(a[0].saturating_add(a[1]));
-            let synced = state.out.maps.clone().remove(a[0], end);
-            state.synced(vcpu, |line| {
-                let mut ranges = synced.iter();
-                ranges.any(|(_, length, first)| (*first..first + length / 64).contains(&line))
-            });
-        }
-        SYS_fsync | SYS_fdatasync => {
-            if let Some(first) = file_of(state, a[0] as i32) {
-                state.synced(vcpu, |line| (first..first + FILE_LINES).contains(&line));
-            }
-        }
-        _ => mapping(state, vcpu, number, a, got, vacated),
+        give(argument, bytes);
     }
 }
 
@@ -359,13 +332,12 @@ fn mapping(
         SYS_mremap => {
             return moved(state, [a[0], page_up(a[1])], [got, page_up(a[2])], vacated);
         }
-        SYS_brk if got >= state.heap_end => {
+        SYS_brk if got >= state.heap.end() => {
             // It grew, or did not do as it was asked.
             for vacated in vacated {
                 state.put_back(vacated);
             }
             grown(state, vcpu, got);
-            state.heap_end = got;
             return;
         }
         _ => {}
@@ -394,7 +366,7 @@ fn mapping(
                 (false, false) => Contents::Copied,
                 (true, false) => Contents::Shared,
             };
-            state.regions.set(got, end, contents);
+            state.mapped(got, end, contents);
             if shared && !anonymous {
                 map_file(state, got, end - got, a[4] as i32, a[5]);
             }
@@ -402,7 +374,7 @@ fn mapping(
         SYS_mprotect if a[2] & PROT_READ as u64 != 0 => {
             state.show(a[0], page_up(a[0].saturating_add(a[1])));
         }
-        SYS_madvise if drops(state.level, a[2]) => {
+        SYS_madvise if drops(state.options.level, a[2]) => {
             // Pages of a shared file come back as they were.
             let end = page_up(a[0].saturating_add(a[1]));
             if state.out.maps.clone().remove(a[0], end).is_empty() {
@@ -410,8 +382,8 @@ fn mapping(
             }
         }
         SYS_brk => {
-            state.gone(page_up(got), page_up(state.heap_end));
-            state.heap_end = got;
+            state.gone(page_up(got), page_up(state.heap.end()));
+            state.heap.ends(got);
         }
         _ => {}
     }
@@ -419,14 +391,14 @@ fn mapping(
 
 /// The heap ends at `end` now. What had been the heap's before QEMU has filled with zeros, up to the end of its page too.
 fn grown(state: &mut State, vcpu: c_uint, end: u64) {
-    let (from, page) = (state.heap_end, page_up(state.heap_end));
-    if from < state.heap_top {
+    let (from, page) = (state.heap.end(), page_up(state.heap.end()));
+    if from < state.heap.top() {
         store(state, vcpu, from, end.min(page) - from);
     }
     if from != 0 {
-        state.regions.set(page, page_up(end), Contents::Zeros);
+        state.mapped(page, page_up(end), Contents::Zeros);
     }
-    state.heap_top = state.heap_top.max(end);
+    state.heap.grew(end);
 }
 
 /// What was at `old` is at `new`: each an address and a length.
@@ -451,7 +423,7 @@ fn moved(
     for (page, place) in stay {
         state.settle_in(page - first + new / PAGE, place);
     }
-    let files = match state.level {
+    let files = match state.options.level {
         Level::Memory => left.files,
         Level::Cpu => state.out.maps.remove(old, old + old_length),
     };
@@ -470,7 +442,7 @@ fn moved(
         }
         return;
     }
-    if state.level == Level::Memory {
+    if state.options.level == Level::Memory {
         return;
     }
     if new != old {
@@ -511,9 +483,7 @@ fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset:
         });
     }
     if let Some(folder) = &state.options.ground
-        && ground::written_through(descriptor)
-        && state.grounds.insert(line)
-        && let Err(e) = ground::copy(descriptor, folder, line)
+        && let Err(e) = state.grounds.keep(descriptor, folder, line)
     {
         let note = format!("a mapped file could not be copied before it was written: {e}");
         state.out.tell(&Event::Note(note.into_bytes()));

@@ -1,34 +1,42 @@
 //! What QEMU calls. The state is one static; while the program has one thread nothing else can touch it, and from its
-//! second thread on (`threaded`) everything but a look at a core's own L1 happens under one lock.
+//! second thread on (`threads`) everything but a look at a core's own L1 happens under one lock.
 //!
 //! QEMU translates all code anew when a program gets its second thread, so each callback knows which of the two it is in.
 
 mod access;
 mod api;
+mod calls;
 mod chain;
+mod checked;
 mod counters;
 mod exec;
 mod ground;
 mod grouped;
+mod guest;
 mod kernel;
+mod lists;
 mod out;
 mod plan;
 mod sites;
 mod state;
 mod sync;
+mod threads;
 mod translate;
 mod verify;
+mod word;
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use api::{Api, Id, Info};
+use checked::Checked;
 use exec::Left;
 use out::Out;
 use state::State;
+use threads::{lock, unlock};
 
 use crate::codec::Event;
 use crate::options::Options;
@@ -45,14 +53,6 @@ struct Global(UnsafeCell<MaybeUninit<State>>);
 unsafe impl Sync for Global {}
 
 static STATE: Global = Global(UnsafeCell::new(MaybeUninit::uninit()));
-static THREADED: AtomicBool = AtomicBool::new(false);
-static LOCK: AtomicBool = AtomicBool::new(false);
-
-/// Whether the program has, or had, more than one thread.
-#[inline(always)]
-fn threaded() -> bool {
-    THREADED.load(Ordering::Relaxed)
-}
 
 /// The state.
 ///
@@ -62,23 +62,6 @@ fn threaded() -> bool {
 unsafe fn state() -> &'static mut State {
     // SAFETY: `qemu_plugin_install` has written it before any callback; exclusive by the caller's promise.
     unsafe { (*STATE.0.get()).assume_init_mut() }
-}
-
-fn lock() {
-    let mut spins = 0u32;
-    while LOCK.swap(true, Ordering::Acquire) {
-        while LOCK.load(Ordering::Relaxed) {
-            spins += 1;
-            if spins.is_multiple_of(256) {
-                std::thread::yield_now();
-            }
-            std::hint::spin_loop();
-        }
-    }
-}
-
-fn unlock() {
-    LOCK.store(false, Ordering::Release);
 }
 
 /// Calls `work` with the state, alone.
@@ -171,12 +154,10 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     header.begun.store(1, Ordering::Release);
     let ring = ring.resumed();
     let out = Out::new(api, ring, &options);
-    let sites = options.sites;
-    let mut state = State::new(api, options, out)?;
-    state.out.sites = sites.then(Default::default);
-    state.registers_are_stored = sync::store_registers();
+    let registers_are_stored = sync::store_registers();
+    let mut state = State::new(api, options, out, registers_are_stored)?;
     let chained = chain::between_pages();
-    state.checked = std::env::var_os(verify::VARIABLE).map(|_| verify::Checked::new(chained));
+    state.checked = std::env::var_os(checked::VARIABLE).map(|_| Checked::new(chained));
     if let Some(left) = left {
         left.resume(&mut state);
     }

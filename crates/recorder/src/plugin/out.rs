@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::api::{Api, PAGE_READ};
 use super::counters;
 use super::sites::Sites;
+use super::threads::threaded;
 use crate::caches::Memory;
 use rustc_hash::FxHashMap;
 
@@ -87,7 +88,7 @@ impl Out {
             unreadable: 0,
             to_come: Vec::new(),
             owed: Vec::new(),
-            sites: None,
+            sites: options.sites.then(Sites::default),
             level: options.level,
             dirty: BTreeSet::new(),
             now: None,
@@ -361,7 +362,7 @@ impl Memory for Out {
         if self.to_come.contains(&line) {
             self.owed.push(line);
         }
-        if super::threaded() {
+        if threaded() {
             // A store that found its line dirty in a cache comes before the tag went, and so before these bytes.
             std::sync::atomic::fence(Ordering::SeqCst);
         }

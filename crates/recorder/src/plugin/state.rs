@@ -6,10 +6,13 @@ use std::path::Path;
 use iced_x86::Instruction;
 
 use super::api::{Api, PAGE_READ};
+use super::calls::{Calls, Heap, Vacated};
+use super::checked::Checked;
+use super::ground::Grounds;
+use super::lists::Lists;
 use super::out::Out;
-use super::plan::Known;
-use super::verify::Checked;
-use super::{counters, grouped};
+use super::word::{self, Word};
+use super::{counters, guest, threads};
 use crate::caches::{Caches, First, NAMELESS, Unfetched};
 use crate::codec::{Cached, Event, op};
 use crate::frames::Numbers;
@@ -37,18 +40,19 @@ struct Buffer {
     held: Option<[u8; 64]>,
 }
 
-/// What a system call takes out of the address space: pages with where they lay, and parts of mapped files as address, length
-/// and line.
-#[derive(Default)]
-pub struct Vacated {
-    pub pages: Vec<(u64, Place)>,
-    /// The first page, and the one after the last, whether they had been touched or not.
-    pub range: (u64, u64),
-    pub files: Vec<(u64, u64, u64)>,
-}
-
 /// The variable that has every frame told that a page gets, for tests.
 const TELL_FRAMES: &str = "SARDONYX_RECORDER_FRAMES";
+
+/// Instructions and addresses of translated code that callbacks know.
+#[derive(Default)]
+pub struct Code {
+    /// Signal handlers: where they begin, the kernel has just written a frame.
+    handlers: HashSet<u64>,
+    /// Flush instructions with their operations' codes, which QEMU's translations point to.
+    flushes: HashMap<(Instruction, u64), &'static Flush>,
+    /// Groups with stores to come.
+    pub lists: Lists,
+}
 
 /// A flush instruction: its operation's code, and where it is.
 pub struct Flush {
@@ -57,52 +61,70 @@ pub struct Flush {
     pub pc: u64,
 }
 
+impl Code {
+    /// A signal handler begins there.
+    pub fn handles_at(&mut self, address: u64) {
+        self.handlers.insert(address);
+    }
+
+    /// Whether one does.
+    pub fn is_handler(&self, address: u64) -> bool {
+        self.handlers.contains(&address)
+    }
+
+    /// The flush instruction, which lives as long as QEMU.
+    pub fn flush(&mut self, code: u8, instruction: Instruction, pc: u64) -> &'static Flush {
+        let known = self.flushes.entry((instruction, pc));
+        *known.or_insert_with(|| {
+            Box::leak(Box::new(Flush {
+                code,
+                instruction,
+                pc,
+            }))
+        })
+    }
+}
+
 #[repr(C)]
 pub struct State {
     /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
-    pub first: First,
+    first: First,
     /// Accesses whose description is still held against the API.
-    pub to_check: u32,
+    to_check: u32,
     pub api: Api,
-    pub level: Level,
+    level: Level,
     /// Each core's L1.
-    pub firsts: Vec<First>,
-    pub caches: Caches,
+    firsts: Vec<First>,
+    caches: Caches,
     pub out: Out,
     buffers: Vec<Buffer>,
     pub options: Options,
-    /// Arguments of the system call that each thread is in.
-    pub calls: HashMap<u32, [u64; 6]>,
-    /// Signal handlers: where they begin, the kernel has just written a frame.
-    pub handlers: HashSet<u64>,
+    pub calls: Calls,
+    pub heap: Heap,
+    pub code: Code,
+    pub grounds: Grounds,
+    /// What was checked, if that is wanted.
+    pub checked: Option<Checked>,
     /// Where the kernel clears a thread's number when it ends.
-    pub cleared: BTreeSet<u64>,
-    pub heap_end: u64,
-    /// The most that it ever was.
-    pub heap_top: u64,
+    cleared: BTreeSet<u64>,
+    /// Addresses of lines whose stores may have come after their mark was taken.
+    late: BTreeSet<u64>,
     /// What the address space holds before it is touched.
-    pub regions: Regions,
-    /// What the system call that each thread is in takes out.
-    pub vacated: HashMap<u32, Vec<Vacated>>,
+    regions: Regions,
     tell_frames: bool,
     cleared_pages: u64,
     copied_pages: u64,
-    /// Addresses of lines whose stores may have come after their mark was taken.
-    pub late: BTreeSet<u64>,
-    /// Flush instructions with their operations' codes, which QEMU's translations point to.
-    pub flushes: HashMap<(Instruction, u64), &'static Flush>,
-    /// What the callbacks of translated blocks are given.
-    pub known: Known,
-    /// What was checked, if that is wanted.
-    pub checked: Option<Checked>,
-    /// First lines of the files that were copied before they were mapped for writing.
-    pub grounds: HashSet<u64>,
     /// Whether registers are as of the instruction, and not of the last load or store.
-    pub registers_are_stored: bool,
+    registers_are_stored: bool,
 }
 
 impl State {
-    pub fn new(api: Api, options: Options, out: Out) -> Result<State, String> {
+    pub fn new(
+        api: Api,
+        options: Options,
+        out: Out,
+        registers_are_stored: bool,
+    ) -> Result<State, String> {
         let caches = Caches::new(&options.caches)?;
         let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
         Ok(State {
@@ -115,29 +137,77 @@ impl State {
             out,
             buffers: Vec::new(),
             options,
-            calls: HashMap::new(),
-            handlers: HashSet::new(),
+            calls: Calls::default(),
+            heap: Heap::default(),
+            code: Code::default(),
+            grounds: Grounds::default(),
+            checked: None,
             cleared: BTreeSet::new(),
-            heap_end: 0,
-            heap_top: 0,
+            late: BTreeSet::new(),
             regions: Regions::default(),
-            vacated: HashMap::new(),
             tell_frames: std::env::var_os(TELL_FRAMES).is_some(),
             cleared_pages: 0,
             copied_pages: 0,
-            late: BTreeSet::new(),
-            flushes: HashMap::new(),
-            known: Known::default(),
-            checked: None,
-            grounds: HashSet::new(),
-            registers_are_stored: false,
+            registers_are_stored,
         })
+    }
+
+    /// The first core's L1, at which every access of the only thread looks.
+    #[inline(always)]
+    pub fn first(&self) -> First {
+        self.first
+    }
+
+    /// The L1 of a thread's core.
+    #[inline(always)]
+    pub fn first_of(&self, vcpu: u32) -> First {
+        self.firsts[vcpu as usize % self.firsts.len()]
+    }
+
+    /// Whether this access's description is to be held against the API.
+    #[inline(always)]
+    pub fn is_to_check(&mut self) -> bool {
+        let due = self.to_check > 0;
+        if due {
+            self.to_check -= 1;
+        }
+        due
+    }
+
+    /// The kernel clears the word there when a thread ends.
+    pub fn clears_at_end(&mut self, address: u64) {
+        self.cleared.insert(address);
+    }
+
+    /// The stores to the line there may come after their mark is taken.
+    pub fn may_be_late(&mut self, address: u64) {
+        self.late.insert(address);
+    }
+
+    /// What the kernel mapped at `start..end` holds.
+    pub fn mapped(&mut self, start: u64, end: u64, contents: Contents) {
+        self.regions.set(start, end, contents);
+    }
+
+    /// Whether the caches know of a store to the line, or will.
+    pub fn knows_store(&self, line: u64) -> bool {
+        self.caches.dirty(line) || self.out.owed.contains(&line)
+    }
+
+    /// What the caches hold, for the program that this one becomes.
+    pub fn saved_caches(&self) -> Vec<u64> {
+        self.caches.save()
+    }
+
+    /// The caches hold what was saved; whether that is possible.
+    pub fn restore_caches(&mut self, words: &[u64]) -> bool {
+        self.caches.restore(words)
     }
 
     /// A child begins with cold caches and a ring of its own, or records nothing.
     pub fn restart_in_child(&mut self) {
         counters::reset();
-        grouped::reset();
+        word::reset();
         self.caches.clear();
         self.buffers.clear();
         self.late.clear();
@@ -159,7 +229,7 @@ impl State {
 
     /// Another thread is about to begin.
     pub fn more_threads(&mut self) {
-        super::THREADED.store(true, std::sync::atomic::Ordering::SeqCst);
+        threads::more();
         self.first = First::NOTHING;
         self.caches.use_cores(usize::MAX);
     }
@@ -178,6 +248,21 @@ impl State {
             let line = self.place(vcpu, at, store);
             self.line(vcpu, line, at / 64, store);
             at = (at | 63) + 1;
+        }
+    }
+
+    /// An access by the kernel, as far as there are pages.
+    pub fn touch(&mut self, vcpu: u32, address: u64, bytes: u64, write: bool) {
+        if address == 0 || bytes == 0 {
+            return;
+        }
+        // A wild length must not become a wild loop: pages that are not there end it.
+        let end = address.saturating_add(bytes);
+        let mut at = address;
+        while at < end && (self.api.page_flags)(at) & PAGE_READ != 0 {
+            let next = end.min((at | (PAGE_BYTES - 1)) + 1);
+            self.access(vcpu, at, next - at, write);
+            at = next;
         }
     }
 
@@ -323,17 +408,15 @@ impl State {
 
     fn regions_of_the_kernel(&self) -> Regions {
         let mut regions = Regions::default();
-        self.each_mapping(|mapping, permissions, inode| {
-            let device_of_zeros = mapping.path.starts_with("/dev/zero");
+        guest::each_area(&self.api, |area, permissions, inode| {
+            let device_of_zeros = area.path.starts_with("/dev/zero");
             let contents = match permissions.ends_with('s') {
-                true if device_of_zeros || mapping.path.starts_with("/SYSV") => {
-                    Contents::SharedZeros
-                }
+                true if device_of_zeros || area.path.starts_with("/SYSV") => Contents::SharedZeros,
                 true => Contents::Shared,
                 false if inode == "0" || device_of_zeros => Contents::Zeros,
                 false => Contents::Copied,
             };
-            regions.set(mapping.start, mapping.end, contents);
+            regions.set(area.start, area.end, contents);
         });
         regions
     }
@@ -444,9 +527,17 @@ impl State {
     #[inline(always)]
     pub fn expect(&mut self, vcpu: u32, list: usize) {
         if list != 0 {
-            for at in 0..self.known.open(list).len() {
-                self.known.open(list)[at].expect(vcpu, self);
+            for at in 0..self.code.lists.open(list).len() {
+                self.expect_stores(vcpu, self.code.lists.open(list)[at]);
             }
+        }
+    }
+
+    /// Tells that a group has stores to come.
+    pub fn expect_stores(&mut self, vcpu: u32, group: Word) {
+        for start in group.to_come() {
+            let line = self.place(vcpu, start, true);
+            self.out.to_come.push(line);
         }
     }
 
@@ -587,7 +678,7 @@ impl State {
         self.empty_buffers(|buffer| buffer.line == line);
         self.out.record(code, line, None);
         if self.level == Level::Memory && self.caches.flush(line, code != op::CLWB) {
-            if super::threaded() {
+            if threads::threaded() {
                 std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
             }
             self.out.write(op::WRITE_BACK, line);
@@ -776,7 +867,7 @@ impl State {
         if let Some(checked) = &self.checked {
             self.out.tell(&Event::Note(checked.note().into_bytes()));
         }
-        if !self.registers_are_stored && !self.flushes.is_empty() {
+        if !self.registers_are_stored && !self.code.flushes.is_empty() {
             let note = "this QEMU shows registers as of the last load or store: some flushes' addresses may be stale";
             self.out.tell(&Event::Note(note.into()));
         }
@@ -784,68 +875,17 @@ impl State {
 
     /// Where the program's files are in memory.
     fn tell_modules(&mut self) {
-        for mapping in self.mappings() {
-            if mapping.path.starts_with('/') {
+        for area in guest::areas(&self.api) {
+            if area.path.starts_with('/') {
                 self.out.tell(&Event::Module {
-                    start: mapping.start,
-                    end: mapping.end,
-                    offset: mapping.offset,
-                    path: mapping.path.into_bytes(),
+                    start: area.start,
+                    end: area.end,
+                    offset: area.offset,
+                    path: area.path.into_bytes(),
                 });
             }
         }
     }
-
-    /// What the program has mapped and can read, as the kernel has it; QEMU loads the program itself without a system call of
-    /// the program's.
-    pub fn mappings(&self) -> Vec<Mapping> {
-        let mut mappings = Vec::new();
-        self.each_mapping(|mapping, _, _| {
-            // What the program does not see is the emulator's.
-            if (self.api.page_flags)(mapping.start) & PAGE_READ != 0 {
-                mappings.push(mapping);
-            }
-        });
-        mappings
-    }
-
-    /// All that is mapped where the program could see it, with permissions and inode.
-    fn each_mapping(&self, mut take: impl FnMut(Mapping, &str, &str)) {
-        // SAFETY: QEMU's variable, set before any code of the guest ran.
-        let base = unsafe { *self.api.guest_base } as u64;
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        let mut mapping = |line: &str| {
-            let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-            // Start and end, permissions, offset, device, inode, path.
-            let mut words = line.splitn(6, ' ');
-            let (start, end) = words.next()?.split_once('-')?;
-            let permissions = words.next()?;
-            let offset = hex(words.next()?)?;
-            let inode = words.nth(1)?;
-            let path = words.next().unwrap_or_default().trim_start();
-            let mapping = Mapping {
-                start: hex(start)?.checked_sub(base)?,
-                end: hex(end)? - base,
-                offset,
-                path: path.trim_end_matches(" (deleted)").to_owned(),
-            };
-            take(mapping, permissions, inode);
-            Some(())
-        };
-        for line in maps.lines() {
-            mapping(line);
-        }
-    }
-}
-
-/// A part of the program's memory.
-pub struct Mapping {
-    pub start: u64,
-    pub end: u64,
-    /// Where it is in its file.
-    pub offset: u64,
-    /// Its file, if it begins with a slash.
-    pub path: String,
 }
 
 /// Takes the addresses in `start..end` out of a set.

@@ -4,9 +4,10 @@ use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
 use super::api::{ADD_U64, Block, Id, Insn, NO_REGISTERS, READS_AND_WRITES, READS_REGISTERS};
-use super::plan::Plan;
-use super::state::{Flush, State};
-use super::{access, counters, threaded, verify, with};
+use super::plan::{self, Plan};
+use super::state::State;
+use super::threads::threaded;
+use super::{access, counters, verify, with};
 use crate::flow::{Flow, Use};
 use crate::insn::{self, Kind, Turn};
 use crate::options::Level;
@@ -28,15 +29,16 @@ pub extern "C" fn block(_: Id, block: Block) {
         } else {
             (api.count_block)(block, ADD_U64, counters::first().cast(), insns as u64);
         }
-        if state.handlers.contains(&(api.block_address)(block)) {
+        if state.code.is_handler((api.block_address)(block)) {
             (api.on_block)(block, access::at_handler, READS_REGISTERS, null_mut());
         }
-        let plain = match (state.level, threaded()) {
+        let plain = match (state.options.level, threaded()) {
             (Level::Cpu, _) => access::at_core,
             (Level::Memory, false) => access::alone,
             (Level::Memory, true) => access::among_others,
         };
-        let plan = (state.level == Level::Memory && !threaded()).then(|| planned(state, block));
+        let plan =
+            (state.options.level == Level::Memory && !threaded()).then(|| planned(state, block));
         for i in 0..insns {
             let insn = (api.insn)(block, i);
             let decoded = insn::decode(bytes(state, insn), (api.insn_address)(insn));
@@ -52,14 +54,7 @@ pub extern "C" fn block(_: Id, block: Block) {
                     (api.on_insn)(insn, access::at_mark, READS_REGISTERS, null_mut());
                 }
                 (Kind::Flush(code), Some(instruction)) => {
-                    let known = state.flushes.entry((instruction, pc));
-                    let kept = *known.or_insert_with(|| {
-                        Box::leak(Box::new(Flush {
-                            code,
-                            instruction,
-                            pc,
-                        }))
-                    });
+                    let kept = state.code.flush(code, instruction, pc);
                     let kept = std::ptr::from_ref(kept).cast_mut().cast();
                     (api.on_insn)(insn, access::at_flush, READS_REGISTERS, kept);
                 }
@@ -73,7 +68,7 @@ pub extern "C" fn block(_: Id, block: Block) {
                 }
                 continue;
             }
-            let sites = state.level == Level::Cpu && state.out.sites.is_some();
+            let sites = state.options.level == Level::Cpu && state.out.sites.is_some();
             let on_access = match (kind, sites, turn) {
                 (Kind::NonTemporal, false, _) => access::past_caches,
                 (Kind::NonTemporal, true, _) => access::past_caches_site,
@@ -107,5 +102,5 @@ fn planned(state: &mut State, block: Block) -> Plan {
             flow.next(bytes(state, insn), (api.insn_address)(insn))
         })
         .collect();
-    state.known.plan(&uses, state.options.read_data)
+    plan::plan(&mut state.code.lists, &uses, state.options.read_data)
 }

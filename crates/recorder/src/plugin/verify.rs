@@ -5,45 +5,13 @@
 
 use std::cell::Cell;
 use std::ffi::{c_uint, c_void};
-use std::sync::atomic::Ordering::Relaxed;
 
 use super::access::{size, stores};
 use super::api::{Api, Block, MemInfo, NO_REGISTERS, READS_AND_WRITES};
 use super::state::State;
-use super::{grouped, threaded, with};
+use super::threads::threaded;
+use super::{with, word};
 use crate::group::{Group, Member};
-
-/// The variable that asks for it.
-pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
-
-/// What was checked.
-#[derive(Default)]
-pub struct Checked {
-    accesses: u64,
-    /// Of them, accesses that another's callback stood for.
-    spared: u64,
-    blocks: u64,
-    left_early: u64,
-    chained: bool,
-}
-
-impl Checked {
-    /// Nothing yet; `chained` if blocks are chained between pages.
-    pub fn new(chained: bool) -> Checked {
-        Checked {
-            chained,
-            ..Checked::default()
-        }
-    }
-
-    /// For the trace.
-    pub fn note(&self) -> String {
-        format!(
-            "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early; jumps between pages are direct: {}",
-            self.accesses, self.blocks, self.spared, self.left_early, self.chained
-        )
-    }
-}
 
 /// A block: how many of its grouped accesses there are, and how many of them have been seen in this run.
 struct Expected {
@@ -106,9 +74,8 @@ extern "C" fn at_block(_: c_uint, data: *mut c_void) {
     let block = unsafe { &*data.cast::<Expected>() };
     with(|state| {
         if let Some(checked) = &mut state.checked {
-            checked.blocks += 1;
-            checked.left_early +=
-                u64::from(!matches!(block.seen.get(), seen if seen == 0 || seen == block.accesses));
+            let seen = block.seen.get();
+            checked.block(seen != 0 && seen != block.accesses);
         }
     });
     block.seen.set(0);
@@ -124,8 +91,7 @@ extern "C" fn at_access(_: c_uint, info: MemInfo, address: u64, data: *mut c_voi
         None => {
             part.block.seen.set(part.block.seen.get() + 1);
             if let Some(checked) = &mut state.checked {
-                checked.accesses += 1;
-                checked.spared += u64::from(!part.leads);
+                checked.access(!part.leads);
             }
         }
         Some(problem) => {
@@ -159,7 +125,7 @@ fn wrong(state: &mut State, part: &Part, info: MemInfo, address: u64) -> Option<
     }
     // The leader's own load comes before its look.
     if let Some((ordinal, distance)) = part.group.filter(|_| !(part.leads && both && number == 0)) {
-        let low = grouped::LOW[ordinal].load(Relaxed);
+        let low = word::low_of(ordinal);
         let due = low.wrapping_add(distance).wrapping_add(from);
         if address != due {
             return Some(format!("at {address:#x}, not {due:#x}"));
@@ -167,7 +133,7 @@ fn wrong(state: &mut State, part: &Part, info: MemInfo, address: u64) -> Option<
     }
     for byte in [address, address + bytes - 1] {
         let line = state.line_at(byte);
-        if store && !state.caches.dirty(line) && !state.out.owed.contains(&line) {
+        if store && !state.knows_store(line) {
             return Some(format!(
                 "the caches know nothing of the store at {address:#x}"
             ));

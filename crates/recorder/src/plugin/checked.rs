@@ -1,0 +1,45 @@
+//! How much was checked, where `verify` checks.
+
+/// The variable that asks for it.
+pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
+
+/// What was checked.
+#[derive(Default)]
+pub struct Checked {
+    accesses: u64,
+    /// Of them, accesses that another's callback stood for.
+    spared: u64,
+    blocks: u64,
+    left_early: u64,
+    chained: bool,
+}
+
+impl Checked {
+    /// Nothing yet; `chained` if blocks are chained between pages.
+    pub fn new(chained: bool) -> Checked {
+        Checked {
+            chained,
+            ..Checked::default()
+        }
+    }
+
+    /// A block begins; `early` if its last run was left early.
+    pub fn block(&mut self, early: bool) {
+        self.blocks += 1;
+        self.left_early += u64::from(early);
+    }
+
+    /// An access was as it should be; `spared` if another's callback stood for it.
+    pub fn access(&mut self, spared: bool) {
+        self.accesses += 1;
+        self.spared += u64::from(spared);
+    }
+
+    /// For the trace.
+    pub fn note(&self) -> String {
+        format!(
+            "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early; jumps between pages are direct: {}",
+            self.accesses, self.blocks, self.spared, self.left_early, self.chained
+        )
+    }
+}
