@@ -330,7 +330,8 @@ def test_a_damaged_block_is_an_error_to_the_client_and_a_line_of_the_check(tmp_p
     ended = sardonyx("store", "check", "d", where=tmp_path, status=1)
     fault, verdict = ended.stdout.splitlines()
     assert fault == "slot 1: is not what its checksum says; block 1 is lost"
-    assert verdict == "d: 2 blocks, 2 distinct, 1 faults"
+    assert verdict.startswith("d: commit 1, ")
+    assert verdict.endswith("2 blocks, 2 distinct, 8,192 bytes of contents read: 1 faults")
     with serving(tmp_path):
         client = Client(tmp_path / "s")
         assert client.ask(READ, 0, BLOCK) == b"x" * BLOCK
