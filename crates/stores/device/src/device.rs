@@ -227,6 +227,7 @@ impl Device {
     /// # Errors
     /// As [`Device::flush`].
     pub fn end(&mut self) -> Result<()> {
+        self.flush()?;
         self.volume.end()
     }
 
