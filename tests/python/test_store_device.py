@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import random
@@ -330,7 +331,8 @@ def test_a_damaged_block_is_an_error_to_the_client_and_a_line_of_the_check(tmp_p
     ended = sardonyx("store", "check", "d", where=tmp_path, status=1)
     fault, verdict = ended.stdout.splitlines()
     assert fault == "slot 1: is not what its checksum says; block 1 is lost"
-    assert verdict == "d: 2 blocks, 2 distinct, 1 faults"
+    assert verdict.startswith("d: commit 1, ")
+    assert verdict.endswith("2 blocks, 2 distinct, 8,192 bytes of contents read: 1 faults")
     with serving(tmp_path):
         client = Client(tmp_path / "s")
         assert client.ask(READ, 0, BLOCK) == b"x" * BLOCK
@@ -372,3 +374,119 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
                 assert block == number.to_bytes(8) * (BLOCK // 8), number
     finally:
         subprocess.run(("umount", str(disk)), check=True)
+
+
+def test_a_reader_of_counters_that_stands_still_holds_nothing_up(tmp_path: Path) -> None:
+    """A pipe of 4 KB is full after some lines; requests and the end go on."""
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    settings = [f"dir={tmp_path / 'd'}", "size=1048576", f"counters=/dev/fd/{write}"]
+    command = ["nbdkit", "--foreground", "--unix", str(tmp_path / "s"), str(PLUGIN), *settings]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, pass_fds=(write,))
+    try:
+        await_socket(tmp_path / "s", server)
+        client = Client(tmp_path / "s")
+        slowest, began = 0.0, time.monotonic()
+        while time.monotonic() - began < 4:
+            asked = time.monotonic()
+            client.ask(WRITE, 0, data=b"x" * BLOCK, flags=FUA)
+            slowest = max(slowest, time.monotonic() - asked)
+            time.sleep(0.02)
+        client.close()
+        assert slowest < 2
+        server.terminate()
+        assert server.wait(timeout=20) == 0
+    finally:
+        server.kill()
+        server.communicate()
+        os.close(read)
+        os.close(write)
+
+
+@pytest.mark.parametrize("design", ["recam", "conventional"])
+def test_nbdkit_serves_it_as_a_daemon(tmp_path: Path, design: str) -> None:
+    settings = [f"dir={tmp_path / 'd'}", f"design={design}"]
+    pid_file = tmp_path / "pid"
+    command = ["nbdkit", "--pidfile", str(pid_file), "--unix", str(tmp_path / "s"), str(PLUGIN)]
+    refused = subprocess.run([*command, *settings], capture_output=True, text=True, timeout=30)
+    assert refused.returncode == 1 and "--size: give one" in refused.stderr
+    for size in (["size=1048576"], []):
+        subprocess.run(
+            [*command, *settings, *size],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=30,
+            check=True,
+        )
+        daemon = int(pid_file.read_text())
+        client = Client(tmp_path / "s")
+        if not size:
+            assert client.ask(READ, BLOCK, BLOCK) == b"d" * BLOCK
+        client.ask(WRITE, BLOCK, data=b"d" * BLOCK, flags=FUA)
+        client.close()
+        spent = Path(f"/proc/{daemon}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        time.sleep(1)
+        later = Path(f"/proc/{daemon}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+        ticks = sum(map(int, later)) - sum(map(int, spent))
+        assert ticks < 50, "half a processor while nobody asks for anything"
+        os.kill(daemon, signal.SIGTERM)
+        assert gone(daemon)
+        (tmp_path / "s").unlink(missing_ok=True)
+
+
+def test_check_looks_at_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
+    with serving(tmp_path, "--size", "1M"):
+        pass
+    empty = sardonyx("store", "check", "d", where=tmp_path).stdout
+    assert empty.endswith("the device is empty, no block was there to be read\n")
+    with serving(tmp_path):
+        Client(tmp_path / "s").ask(WRITE, 0, data=b"x" * BLOCK + b"y" * BLOCK)
+    shutil.copytree(tmp_path / "d", tmp_path / "copy")
+    (tmp_path / "copy" / "lock").unlink()
+    for name in (tmp_path / "copy").iterdir():
+        if name.is_file():
+            name.chmod(0o400)
+    (tmp_path / "copy").chmod(0o500)
+    checked = sardonyx("store", "check", "copy", where=tmp_path).stdout
+    assert "2 blocks, 2 distinct, 8,192 bytes of contents read: sound" in checked
+    assert "note: there is no lock file" in checked
+    assert not (tmp_path / "copy" / "lock").exists()
+    (tmp_path / "copy").chmod(0o700)
+    (tmp_path / "copy" / "mark").unlink()
+    ended = sardonyx("store", "check", "copy", "--json", "c", where=tmp_path, status=1).stdout
+    assert "mark: is missing" in ended and "no block was looked at" in ended
+    assert "sound" not in ended
+    found = json.loads((tmp_path / "c").read_text())
+    assert found["commit"] is None and found["block_bytes_read"] == 0
+    (tmp_path / "copy" / "store.json").unlink()
+    options = ("--socket", "t", "--dir", "copy", "--size", "1M")
+    ended = sardonyx("store", "serve", *options, where=tmp_path, status=2)
+    assert "holds files of a store and no store.json" in ended.stderr
+    assert (tmp_path / "copy" / "blocks").read_bytes() == b"x" * BLOCK + b"y" * BLOCK
+
+
+def test_a_folder_of_the_first_layout_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "d" / "tables").mkdir(parents=True)
+    shape = {"format": 1, "design": "recam", "size_bytes": 1048576, "block_bytes": 4096}
+    (tmp_path / "d" / "store.json").write_text(json.dumps(shape))
+    ended = sardonyx("store", "serve", "--socket", "s", "--dir", "d", where=tmp_path, status=2)
+    assert "has layout 1" in ended.stderr and "copy it to a new folder" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_room_is_given_back_to_the_disk(tmp_path: Path) -> None:
+    with serving(tmp_path, "--size", "8M"):
+        client = Client(tmp_path / "s")
+        for number in range(1024):
+            client.ask(WRITE, number * BLOCK, data=number.to_bytes(8) * (BLOCK // 8))
+        client.ask(FLUSH)
+        held = (tmp_path / "d" / "blocks").stat().st_blocks * 512
+        client.ask(TRIM, 0, 1000 * BLOCK)
+    left = (tmp_path / "d" / "blocks").stat().st_blocks * 512
+    assert held >= 4 << 20
+    if left == held:
+        pytest.skip("this file system cannot punch holes")
+    assert left <= 1 << 20
+    with serving(tmp_path):
+        last = Client(tmp_path / "s").ask(READ, 1023 * BLOCK, BLOCK)
+        assert last == (1023).to_bytes(8) * (BLOCK // 8)

@@ -1,13 +1,14 @@
 //! The store that counts what every operation would take: any design's, on the blocks of the volume.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::fs;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sardonyx_store::{Contents, Keys, Named, Room, RunError, Store};
 
-use crate::folder::{EXECUTED, remove};
+use crate::files::Bytes;
+use crate::folder::EXECUTED;
 use crate::{DeviceError, Result, Volume};
 
 /// The design's store, empty, for this volume.
@@ -19,7 +20,12 @@ pub(crate) fn store(
     let shape = volume.shape();
     // What is executed has files of its own, which the volume's contents fill at every start.
     let folder = volume.folder().join(EXECUTED);
-    remove(&folder)?;
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(DeviceError::io(&folder, error));
+        }
+        _ => {}
+    }
     let room = Room {
         capacity_bytes: shape.size_bytes,
         block_bytes: shape.block_bytes,
@@ -52,7 +58,7 @@ impl Writing {
 /// A store's blocks are those of the volume, so that they are not in memory a second time.
 #[derive(Debug)]
 struct OnDisk {
-    bytes: Arc<File>,
+    bytes: Arc<dyn Bytes>,
     block_bytes: u64,
     /// The volume's slot by the store's.
     places: Vec<u32>,
@@ -68,10 +74,11 @@ impl Contents for OnDisk {
 
     fn kept_bytes(&self, slot: u32, at: usize, into: &mut [u8]) {
         let place = u64::from(self.places[slot as usize]) * self.block_bytes + at as u64;
-        // The model cannot say that a disk has failed; the server ends, and nothing flushed is lost.
-        self.bytes
-            .read_exact_at(into, place)
-            .expect("the disk gives back what it has taken");
+        // A block that cannot be read costs an error to whoever reads it. The model takes it for zeros, so
+        // that from then on its counts of rows in common may be wrong.
+        if self.bytes.read_at(into, place).is_err() {
+            into.fill(0);
+        }
     }
 
     fn keep(&mut self, slot: u32, _: &[u8]) {

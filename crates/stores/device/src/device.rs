@@ -6,7 +6,7 @@ use sardonyx_store::{Store, Totals};
 use serde::Serialize;
 
 use crate::design::{self, Writing};
-use crate::{DeviceError, Extent, Result, Shape, Volume, Wanted};
+use crate::{Extent, Result, Shape, Volume, Wanted};
 
 /// What clients have asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -35,7 +35,9 @@ pub struct Counters {
     pub shape: Shape,
     /// What clients have asked for since the start.
     pub requests: Requests,
-    /// What the design has done since the start.
+    /// Blocks that the design has been told of; it counts once it knows all.
+    pub told_blocks: u32,
+    /// What the design has done since it counts.
     pub totals: Totals,
 }
 
@@ -44,6 +46,8 @@ pub struct Device {
     volume: Volume,
     design: Box<dyn Store + Send>,
     writing: Writing,
+    /// The design knows the blocks before this one.
+    told: u32,
     /// What the design had counted when it knew what is on the disk.
     before: Totals,
     requests: Requests,
@@ -60,36 +64,59 @@ impl Device {
     /// # Errors
     /// If the folder is in use or is not what is wanted, or a file refuses.
     pub fn open(path: &Path, wanted: Wanted, tell: &mut dyn FnMut(u32, u32)) -> Result<Device> {
-        let volume = Volume::open(path, wanted)?;
+        let mut device = Device::of(Volume::open(path, wanted)?)?;
+        while !device.tell_design(1 << 12)? {
+            tell(device.told, device.volume.shape().blocks());
+        }
+        Ok(device)
+    }
+
+    /// The device of this volume. Its design has not been told what is there: [`Device::tell_design`] does
+    /// that, at once or between requests.
+    ///
+    /// # Errors
+    /// If a file refuses.
+    pub fn of(volume: Volume) -> Result<Device> {
         let writing = Writing::default();
         let design = design::store(volume.shape().design, &volume, writing.clone())?;
-        let mut device = Device {
+        Ok(Device {
             scratch: vec![0; volume.shape().block_bytes as usize],
             seen: vec![0; volume.shape().block_bytes as usize],
             volume,
             design,
             writing,
+            told: 0,
             before: Totals::default(),
             requests: Requests::default(),
-        };
-        let blocks = device.volume.shape().blocks();
-        for block in 0..blocks {
-            if let Some(slot) = device.volume.slot(block) {
-                match device.volume.read(block, &mut device.scratch) {
-                    Ok(_) => {
-                        device.writing.is_in(slot);
-                        device.design.write(u64::from(block), &device.scratch)?;
-                    }
-                    Err(DeviceError::Damaged(_)) => {} // whoever reads it hears of it
-                    Err(error) => return Err(error),
-                }
-            }
-            if block.is_multiple_of(1 << 12) {
-                tell(block, blocks);
-            }
+        })
+    }
+
+    /// Blocks that have a content.
+    pub fn live_blocks(&self) -> u64 {
+        self.volume.live_blocks()
+    }
+
+    /// Tells the design of so many further blocks; whether it knows all, and counts from now on.
+    ///
+    /// # Errors
+    /// If the design's files refuse.
+    pub fn tell_design(&mut self, blocks: u32) -> Result<bool> {
+        let all = self.volume.shape().blocks();
+        if self.told == all {
+            return Ok(true);
         }
-        device.before = device.design.totals();
-        Ok(device)
+        let end = self.told.saturating_add(blocks).min(all);
+        for block in self.told..end {
+            if let Some(slot) = self.volume.slot(block)
+                && self.volume.read(block, &mut self.scratch).is_ok()
+            {
+                self.writing.is_in(slot);
+                self.design.write(u64::from(block), &self.scratch)?;
+            } // whoever reads one that is damaged hears of it
+        }
+        self.told = end;
+        self.before = self.design.totals();
+        Ok(self.told == all)
     }
 
     /// What it was made for.
@@ -102,8 +129,17 @@ impl Device {
         Counters {
             shape: self.volume.shape().clone(),
             requests: self.requests,
-            totals: since(self.design.totals(), &self.before),
+            told_blocks: self.told,
+            totals: self.totals(),
         }
+    }
+
+    fn totals(&self) -> Totals {
+        let now = self.design.totals();
+        if self.told < self.volume.shape().blocks() {
+            return since(now.clone(), &now);
+        }
+        since(now, &self.before)
     }
 
     /// Reads bytes.
@@ -186,6 +222,15 @@ impl Device {
         Ok(self.design.flush()?)
     }
 
+    /// Flushes and remembers that the end was a clean one.
+    ///
+    /// # Errors
+    /// As [`Device::flush`].
+    pub fn end(&mut self) -> Result<()> {
+        self.flush()?;
+        self.volume.end()
+    }
+
     /// Runs of blocks that have contents and that have none, over these bytes.
     pub fn extents(&self, offset: u64, length: u64) -> impl Iterator<Item = Extent> + '_ {
         let block_bytes = self.block_bytes() as u64;
@@ -204,21 +249,27 @@ impl Device {
 
     fn read_block(&mut self, block: u32, into: &mut [u8]) -> Result<()> {
         self.volume.read(block, into)?;
-        self.design.read(u64::from(block), &mut self.seen)?;
+        if block < self.told {
+            self.design.read(u64::from(block), &mut self.seen)?;
+        }
         Ok(())
     }
 
     fn delete_block(&mut self, block: u32) -> Result<()> {
         self.volume.delete(block)?;
-        self.design.delete(u64::from(block))?;
+        if block < self.told {
+            self.design.delete(u64::from(block))?;
+        }
         Ok(())
     }
 
     fn write_block(&mut self, block: u32, bytes: &[u8]) -> Result<()> {
         self.volume.write(block, bytes)?;
-        self.writing
-            .is_in(self.volume.slot(block).expect("just written"));
-        self.design.write(u64::from(block), bytes)?;
+        if block < self.told {
+            let slot = self.volume.slot(block).expect("just written");
+            self.writing.is_in(slot);
+            self.design.write(u64::from(block), bytes)?;
+        }
         Ok(())
     }
 

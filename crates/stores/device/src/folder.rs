@@ -1,22 +1,28 @@
 //! The folder of a device: who may use it, and what it was made for.
 
-use std::fs::{self, File, TryLockError};
+use std::fmt::Debug;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use sardonyx_store::Named;
 use serde::{Deserialize, Serialize};
 
+use crate::files::{Files, How};
+use crate::tables::{is_ours, read_mark};
 use crate::{DeviceError, Result};
 
-/// The layout of the folder; another layout gets another number.
-const FORMAT: u32 = 1;
+/// The layout of the folder; another layout gets another number. 1 had its tables in an engine that could
+/// not tell damage from a torn end.
+const FORMAT: u32 = 2;
 const SHAPE: &str = "store.json";
+/// Its name until all other files are there.
+const SHAPE_NEW: &str = "store.json.new";
 const LOCK: &str = "lock";
 /// The bytes of the blocks.
 pub(crate) const BLOCKS: &str = "blocks";
-/// The key-value engine's folder.
-pub(crate) const TABLES: &str = "tables";
+/// The engine's folder of layout 1.
+const OLD_TABLES: &str = "tables";
 /// The files of a store that is executed, made anew with every start.
 pub(crate) const EXECUTED: &str = "rival";
 
@@ -48,131 +54,164 @@ pub struct Wanted {
 /// A folder that nobody else uses as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    pub path: PathBuf,
+    pub files: Arc<dyn Files>,
     pub shape: Shape,
-    pub is_new: bool,
-    _lock: File,
+    /// `None` where a copy has no file to lock, and nothing is written.
+    pub lock: Option<Box<dyn Debug + Send + Sync>>,
 }
 
 impl Folder {
-    /// The folder, made if need be.
-    pub fn open_or_make(path: &Path, wanted: Wanted) -> Result<Folder> {
-        if path.join(SHAPE).exists() {
-            let folder = Folder::open(path)?;
-            folder.shape.agree(path, wanted)?;
-            return Ok(folder);
+    /// The folder of a store, made if there is none; whether it is new, and its files are yet to be made.
+    pub fn open_or_make(files: Arc<dyn Files>, wanted: Wanted) -> Result<(Folder, bool)> {
+        let path = files.folder().to_owned();
+        let names = names(&*files)?;
+        let has = |wanted: &str| names.iter().any(|name| name == wanted);
+        if has(SHAPE) {
+            let folder = Folder::open(files, true)?;
+            folder.shape.agree(&path, wanted)?;
+            return Ok((folder, false));
+        }
+        let ours = |name: &&String| {
+            [LOCK, BLOCKS, EXECUTED, SHAPE_NEW, OLD_TABLES].contains(&name.as_str())
+                || is_ours(name)
+        };
+        if let Some(strange) = names.iter().find(|name| !ours(name)) {
+            return Err(DeviceError::Bad(format!(
+                "{}: holds {strange} and no store; name an empty or a new folder",
+                path.display()
+            )));
+        }
+        if !has(SHAPE_NEW) && names.iter().any(|name| name != LOCK) {
+            return Err(nameless(&*files));
+        }
+        if has(SHAPE_NEW) && has_commits(&*files)? {
+            // The store was made, and the disk has lost the last step of it.
+            let renamed = files
+                .rename(SHAPE_NEW, SHAPE)
+                .and_then(|()| files.sync_names());
+            renamed.map_err(|error| DeviceError::io(&path.join(SHAPE), error))?;
+            return Folder::open_or_make(files, wanted);
         }
         let shape = Shape::new(wanted)?;
-        fs::create_dir_all(path).map_err(|error| DeviceError::io(path, error))?;
-        let ours = [LOCK, BLOCKS, TABLES, EXECUTED, "store.json.new"];
-        for entry in fs::read_dir(path).map_err(|error| DeviceError::io(path, error))? {
-            let entry = entry.map_err(|error| DeviceError::io(path, error))?;
-            if !ours.iter().any(|name| entry.file_name() == *name) {
-                return Err(DeviceError::Bad(format!(
-                    "{}: holds {} and no store; name an empty or a new folder",
-                    path.display(),
-                    entry.file_name().display()
-                )));
+        let lock = Some(locked(&*files, true)?);
+        let text = serde_json::to_string_pretty(&shape).expect("numbers and a name") + "\n";
+        let write = || -> io::Result<()> {
+            // A start that was broken off before the store was made has left these behind.
+            let is_kept = |name: &str| [LOCK, EXECUTED, SHAPE_NEW].contains(&name);
+            for name in names.iter().filter(|name| !is_kept(name)) {
+                files.remove(name)?;
             }
-        }
-        let lock = locked(path)?;
-        for name in [BLOCKS, TABLES] {
-            remove(&path.join(name))?; // of a start that was broken off
-        }
-        Ok(Folder {
-            path: path.to_owned(),
-            shape,
-            is_new: true,
-            _lock: lock,
-        })
+            files.sync_names()?; // before that which says that they may be taken away
+            if has(SHAPE_NEW) {
+                files.remove(SHAPE_NEW)?;
+            }
+            let file = files.open(SHAPE_NEW, How::New)?;
+            file.write_at(text.as_bytes(), 0)?;
+            file.sync()?;
+            files.sync_names()
+        };
+        write().map_err(|error| DeviceError::io(&path.join(SHAPE_NEW), error))?;
+        Ok((Folder { files, shape, lock }, true))
     }
 
-    /// The folder of a device that is there.
-    pub fn open(path: &Path) -> Result<Folder> {
-        let file = path.join(SHAPE);
-        let text = fs::read_to_string(&file).map_err(|error| match error.kind() {
+    /// The folder of a store that is there; to be written, or only read.
+    pub fn open(files: Arc<dyn Files>, write: bool) -> Result<Folder> {
+        let file = files.folder().join(SHAPE);
+        let bytes = read_all(&*files, SHAPE).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => DeviceError::Bad(format!(
                 "{}: holds no store; name the --dir of `sardonyx store serve`",
-                path.display()
+                files.folder().display()
             )),
             _ => DeviceError::io(&file, error),
         })?;
-        let shape: Shape = serde_json::from_str(&text).map_err(|error| {
-            DeviceError::Bad(format!("{}: {error}; it is no store's", file.display()))
-        })?;
-        if shape.format != FORMAT {
+        #[derive(Deserialize)]
+        struct Layout {
+            format: u32,
+        }
+        let strange = |error: serde_json::Error| {
+            DeviceError::Bad(format!(
+                "{}: {error}; it is no store's, or damaged: put it back from a copy",
+                file.display()
+            ))
+        };
+        let Layout { format } = serde_json::from_slice(&bytes).map_err(strange)?;
+        if format != FORMAT {
             return Err(DeviceError::Bad(format!(
-                "{}: has layout {}, and this version knows {FORMAT}",
-                file.display(),
-                shape.format
+                "{}: has layout {format}, and this version knows {FORMAT}; serve it with the version that \
+                 has made it, and copy it to a new folder of this one, as with nbdcopy",
+                file.display()
             )));
         }
+        let shape: Shape = serde_json::from_slice(&bytes).map_err(strange)?;
         shape.check()?;
-        let lock = locked(path)?;
-        Ok(Folder {
-            path: path.to_owned(),
-            shape,
-            is_new: false,
-            _lock: lock,
-        })
-    }
-
-    /// The device's other files exist: from now on it is one.
-    pub fn made(&mut self) -> Result<()> {
-        let write = || -> io::Result<()> {
-            let scratch = self.path.join("store.json.new");
-            fs::write(&scratch, serde_json::to_string_pretty(&self.shape)? + "\n")?;
-            File::open(&scratch)?.sync_all()?;
-            fs::rename(&scratch, self.path.join(SHAPE))?;
-            File::open(&self.path)?.sync_all()?;
-            let parent = self.path.canonicalize()?;
-            parent
-                .parent()
-                .map_or(Ok(()), |parent| File::open(parent)?.sync_all())
-        };
-        self.is_new = false;
-        write().map_err(|error| DeviceError::io(&self.path, error))
-    }
-}
-
-/// Removes a file or a folder that may be there.
-pub(crate) fn remove(path: &Path) -> Result<()> {
-    let removed = if path.is_dir() {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    };
-    removed
-        .or_else(|error| {
-            if error.kind() == io::ErrorKind::NotFound {
-                Ok(())
-            } else {
-                Err(error)
+        let lock = match locked(&*files, write) {
+            Err(DeviceError::Io(_, error)) if !write && error.kind() == io::ErrorKind::NotFound => {
+                None
             }
-        })
-        .map_err(|error| DeviceError::io(path, error))
+            lock => Some(lock?),
+        };
+        Ok(Folder { files, shape, lock })
+    }
+
+    /// The store's other files are on the disk: from now on it is a store.
+    pub fn made(&self) -> Result<()> {
+        let files = &self.files;
+        let renamed = || -> io::Result<()> {
+            files.sync_names()?;
+            files.rename(SHAPE_NEW, SHAPE)?;
+            files.sync_names()
+        };
+        renamed().map_err(|error| DeviceError::io(files.folder(), error))
+    }
 }
 
-fn locked(path: &Path) -> Result<File> {
-    let name = path.join(LOCK);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&name);
-    let file = file.map_err(|error| DeviceError::io(&name, error))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(DeviceError::Bad(format!(
-            "{}: another server or check uses it; end that first, or name another folder",
-            path.display()
-        ))),
-        Err(TryLockError::Error(error)) => Err(DeviceError::io(&name, error)),
+fn nameless(files: &dyn Files) -> DeviceError {
+    DeviceError::Bad(format!(
+        "{}: holds files of a store and no {SHAPE}, so that nobody knows what it is; put that back from a \
+         copy, or name another folder",
+        files.folder().display()
+    ))
+}
+
+/// Whether something was flushed in a folder whose making was not seen to its end.
+fn has_commits(files: &dyn Files) -> Result<bool> {
+    match read_mark(files) {
+        Ok((mark, _)) => Ok(mark.commit > 0),
+        Err(_) => match files
+            .open(BLOCKS, How::Read)
+            .and_then(|blocks| blocks.length())
+        {
+            Ok(1..) => Err(nameless(files)),
+            _ => Ok(false),
+        },
     }
+}
+
+fn names(files: &dyn Files) -> Result<Vec<String>> {
+    let names = files.names();
+    names.map_err(|error| DeviceError::io(files.folder(), error))
+}
+
+fn read_all(files: &dyn Files, name: &str) -> io::Result<Vec<u8>> {
+    let file = files.open(name, How::Read)?;
+    let mut bytes = vec![0; file.length()?.min(1 << 16) as usize];
+    file.read_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+fn locked(files: &dyn Files, make: bool) -> Result<Box<dyn Debug + Send + Sync>> {
+    let lock = files.lock(LOCK, make);
+    let lock = lock.map_err(|error| DeviceError::io(&files.folder().join(LOCK), error))?;
+    lock.ok_or_else(|| {
+        DeviceError::Bad(format!(
+            "{}: another server or check uses it; end that first, or name another folder",
+            files.folder().display()
+        ))
+    })
 }
 
 impl Shape {
-    fn new(wanted: Wanted) -> Result<Shape> {
+    pub(crate) fn new(wanted: Wanted) -> Result<Shape> {
         let Some(size_bytes) = wanted.size_bytes else {
             return Err(DeviceError::Bad(
                 "--size: give one, as 1G; the store is new".into(),

@@ -1,7 +1,7 @@
 //! A block device in a folder: equal blocks are kept once, with a checksum and a count of their
 //! references, and what was flushed survives the end of the process and of the machine's power.
 //!
-//! [`Volume`] keeps the bytes, [`Device`] adds requests of any length and a design that counts what
+//! [`Files`] is all that it asks of the file system, [`Volume`] keeps the bytes, [`Device`] adds requests of any length and a design that counts what
 //! each would take, [`check`] reads everything and says what is wrong. docs/store-device.md has the
 //! layout of the folder. Left out: the network protocol, which is nbdkit's (crates/stores/nbd).
 #![forbid(unsafe_code)]
@@ -9,6 +9,7 @@
 mod check;
 mod design;
 mod device;
+mod files;
 mod folder;
 mod tables;
 mod volume;
@@ -16,10 +17,11 @@ mod volume;
 use std::io;
 use std::path::Path;
 
-pub use check::{Checked, check};
+pub use check::{Checked, check, check_on};
 pub use device::{Counters, Device, Requests};
+pub use files::{Bytes, Files, How};
 pub use folder::{Shape, Wanted};
-pub use volume::{Extent, Volume};
+pub use volume::{Extent, Limits, Volume};
 
 /// Why something was not done. What was flushed is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +32,15 @@ pub enum DeviceError {
     /// A file cannot be read or written.
     #[error("{0}: {1}")]
     Io(String, io::Error),
-    /// The key-value engine's refusal.
-    #[error("{0}: {1}")]
-    Tables(String, String),
+    /// The tables are not those of the last commit.
+    #[error(
+        "{0}; the store is refused and nothing was changed: put the folder back from a copy, or put back what \
+         was lost; `sardonyx store check` looks again"
+    )]
+    Tables(String),
+    /// The disk has refused to sync, and nothing is written any more.
+    #[error("{0}")]
+    Stopped(String),
     /// What is on disk is not what was written.
     #[error("{0}; `sardonyx store check` lists what is lost")]
     Damaged(String),

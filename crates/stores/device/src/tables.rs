@@ -1,143 +1,716 @@
-//! The tables as the key-value engine keeps them: which slot has a block's content, and what is in
-//! each slot. A commit changes both together or not at all, and is on the disk when it returns.
+//! The tables on disk: which slot has a block's content, and what is in each slot.
 //!
-//! The engine is fjall, as the rival's; docs/store.md says why.
+//! `table.G` is all of both tables as they were at some commit, `log.G` the commits since then, each
+//! with a sum over itself and all before it. `mark` stands apart: it has the number and the sum of the
+//! last commit, and is written after that commit is on the disk. So an end that is torn, which the mark
+//! does not know, is told from damage to what it knows, and damage is refused. When a log has become
+//! longer than its table, a new table and an empty log begin generation G + 1.
+//!
+//! Numbers are little-endian, sums BLAKE3. Left out: how the tables are used (`volume.rs`).
 
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
 
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
-
+use crate::files::{Bytes, Files, How};
+use crate::folder::Shape;
 use crate::{DeviceError, Result};
 
 /// A content's checksum and name: BLAKE3.
 pub(crate) type Digest = [u8; 32];
 
-/// By block of the device: its slot.
-const BLOCKS: &str = "blocks";
-/// By slot: references, checksum.
-const SLOTS: &str = "slots";
-/// Memory for the engine's pages; the tables are read once.
-const CACHE: u64 = 8 << 20;
+/// A block without content: it reads as zeros.
+pub(crate) const NOTHING: u32 = 0;
 
-/// What a slot holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The file that has the last commit's number.
+pub(crate) const MARK: &str = "mark";
+const MARK_MAGIC: u64 = u64::from_le_bytes(*b"SARDmark");
+/// The mark is kept twice, in sectors that no disk writes at once, and written in turn.
+const COPIES: [u64; 2] = [0, 4096];
+const MARK_BYTES: usize = 512;
+
+const TABLE_MAGIC: u64 = u64::from_le_bytes(*b"SARDtabl");
+const HEAD_BYTES: usize = 96;
+const NAME_BYTES: usize = 32;
+
+const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"SARc");
+const RECORD_HEAD: usize = 24;
+/// A block, and its slot's number and one.
+const BLOCK_BYTES: usize = 8;
+/// A slot, its references, its checksum.
+const SLOT_BYTES: usize = 40;
+const SUM: usize = 32;
+/// Slots that a disk may refuse while a server runs.
+pub(crate) const SET_ASIDE: usize = 1 << 12;
+/// Bytes of a file that are in memory at once.
+const STRETCH: usize = 1 << 20;
+
+pub(crate) fn table_name(generation: u64) -> String {
+    format!("table.{generation}")
+}
+
+pub(crate) fn log_name(generation: u64) -> String {
+    format!("log.{generation}")
+}
+
+/// The generation of a file of this module.
+fn generation_of(name: &str) -> Option<u64> {
+    let number = name.strip_prefix("table.").or(name.strip_prefix("log."))?;
+    number.parse().ok()
+}
+
+/// Whether a store has a file or a folder of this name.
+pub(crate) fn is_ours(name: &str) -> bool {
+    name == MARK || generation_of(name).is_some()
+}
+
+/// What a slot holds; nothing without references.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub references: u32,
     pub digest: Digest,
 }
 
-struct Engine {
-    database: Database,
-    blocks: Keyspace,
-    slots: Keyspace,
+/// Both tables in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Map {
+    /// By block: [`NOTHING`], or the slot's number and one.
+    pub blocks: Vec<u32>,
+    pub slots: Vec<Kept>,
 }
 
-pub(crate) struct Tables {
-    path: PathBuf,
-    /// `None` after a failure: the engine wants to be opened anew.
-    engine: Option<Engine>,
+impl Map {
+    pub fn of(shape: &Shape) -> Map {
+        Map {
+            blocks: vec![NOTHING; shape.blocks() as usize],
+            slots: Vec::new(),
+        }
+    }
+
+    fn set_block(&mut self, block: u32, slot: u32) -> Option<()> {
+        *self.blocks.get_mut(block as usize)? = slot;
+        Some(())
+    }
+
+    /// `None` of a slot that no device of this size has.
+    fn set_slot(&mut self, slot: u32, kept: Kept) -> Option<()> {
+        // At most one content a block, as many that are free after the next commit, and slots that the
+        // disk has refused.
+        if slot as usize > 2 * self.blocks.len() + SET_ASIDE {
+            return None;
+        }
+        if self.slots.len() <= slot as usize {
+            self.slots.resize(slot as usize + 1, Kept::default());
+        }
+        self.slots[slot as usize] = kept;
+        Some(())
+    }
 }
 
-impl Tables {
-    pub fn open(path: &Path) -> Result<Tables> {
-        let mut tables = Tables {
-            path: path.to_owned(),
-            engine: None,
-        };
-        tables.engine()?;
-        Ok(tables)
+/// What the mark says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Of writes of the mark.
+    sequence: u64,
+    pub generation: u64,
+    /// The last commit's number.
+    pub commit: u64,
+    /// Bytes of the log up to its end.
+    log_bytes: u64,
+    /// Over the table and those bytes.
+    sum: Digest,
+    /// The server has ended as it should, and nothing was in doubt.
+    pub is_clean: bool,
+}
+
+impl Mark {
+    fn encoded(&self) -> [u8; MARK_BYTES] {
+        let mut bytes = [0; MARK_BYTES];
+        let numbers = [
+            MARK_MAGIC,
+            self.sequence,
+            self.generation,
+            self.commit,
+            self.log_bytes,
+            u64::from(self.is_clean),
+        ];
+        for (at, number) in numbers.into_iter().enumerate() {
+            bytes[8 * at..8 * at + 8].copy_from_slice(&number.to_le_bytes());
+        }
+        bytes[48..80].copy_from_slice(&self.sum);
+        let own = *blake3::hash(&bytes[..MARK_BYTES - SUM]).as_bytes();
+        bytes[MARK_BYTES - SUM..].copy_from_slice(&own);
+        bytes
     }
 
-    fn engine(&mut self) -> Result<&Engine> {
-        if self.engine.is_none() {
-            let open = || -> fjall::Result<Engine> {
-                let database = Database::builder(&self.path).cache_size(CACHE).open()?;
-                Ok(Engine {
-                    blocks: database.keyspace(BLOCKS, KeyspaceCreateOptions::default)?,
-                    slots: database.keyspace(SLOTS, KeyspaceCreateOptions::default)?,
-                    database,
-                })
-            };
-            self.engine = Some(open().map_err(|error| self.failed(error))?);
+    fn decoded(bytes: &[u8; MARK_BYTES]) -> Option<Mark> {
+        let number = |at: usize| u64_at(bytes, 8 * at);
+        let own = blake3::hash(&bytes[..MARK_BYTES - SUM]);
+        if own.as_bytes() != &bytes[MARK_BYTES - SUM..] || number(0) != MARK_MAGIC {
+            return None;
         }
-        Ok(self.engine.as_ref().expect("opened above"))
-    }
-
-    fn failed(&self, error: fjall::Error) -> DeviceError {
-        let path = self.path.display().to_string();
-        match error {
-            fjall::Error::Io(error) => DeviceError::Io(path, error),
-            error => DeviceError::Tables(path, error.to_string()),
-        }
-    }
-
-    /// Every block that has a slot, and every slot that holds something.
-    pub fn load(
-        &mut self,
-        block: &mut dyn FnMut(u32, u32),
-        slot: &mut dyn FnMut(u32, Kept),
-    ) -> Result<()> {
-        let path = self.path.display().to_string();
-        let strange = || DeviceError::Tables(path.clone(), "is no table of a store's".into());
-        let engine = self.engine()?;
-        let (blocks, slots) = (engine.blocks.clone(), engine.slots.clone());
-        for entry in blocks.iter() {
-            let (key, value) = entry.into_inner().map_err(|error| self.failed(error))?;
-            block(
-                number(&key).ok_or_else(strange)?,
-                number(&value).ok_or_else(strange)?,
-            );
-        }
-        for entry in slots.iter() {
-            let (key, value) = entry.into_inner().map_err(|error| self.failed(error))?;
-            let (references, digest) = value.split_at_checked(4).ok_or_else(strange)?;
-            let kept = Kept {
-                references: number(references).ok_or_else(strange)?,
-                digest: digest.try_into().map_err(|_| strange())?,
-            };
-            slot(number(&key).ok_or_else(strange)?, kept);
-        }
-        Ok(())
-    }
-
-    /// Each of these blocks has this slot or none from now on, and each of these slots holds this or
-    /// nothing. After an error it may have been done or not; doing it again is no harm.
-    pub fn commit(
-        &mut self,
-        blocks: impl Iterator<Item = (u32, Option<u32>)>,
-        slots: impl Iterator<Item = (u32, Option<Kept>)>,
-    ) -> Result<()> {
-        let engine = self.engine()?;
-        let mut batch = engine
-            .database
-            .batch()
-            .durability(Some(PersistMode::SyncAll));
-        for (block, slot) in blocks {
-            match slot {
-                Some(slot) => batch.insert(&engine.blocks, key(block), key(slot)),
-                None => batch.remove(&engine.blocks, key(block)),
-            }
-        }
-        for (slot, kept) in slots {
-            match kept {
-                Some(kept) => {
-                    let value = [&key(kept.references)[..], &kept.digest].concat();
-                    batch.insert(&engine.slots, key(slot), value);
-                }
-                None => batch.remove(&engine.slots, key(slot)),
-            }
-        }
-        batch.commit().map_err(|error| {
-            self.engine = None;
-            self.failed(error)
+        Some(Mark {
+            sequence: number(1),
+            generation: number(2),
+            commit: number(3),
+            log_bytes: number(4),
+            is_clean: number(5) == 1,
+            sum: bytes[48..80].try_into().expect("32 bytes"),
         })
     }
 }
 
-fn key(number: u32) -> [u8; 4] {
-    number.to_be_bytes()
+/// What a folder's tables were found to be.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub map: Map,
+    /// The last commit there is: that of the mark, or one after it whose mark was not written any more.
+    pub mark: Mark,
+    /// Commits after the mark's.
+    pub beyond: u64,
+    /// Whether a copy of the mark cannot be read or is not whole.
+    pub copy_is_lost: bool,
+    /// Bytes of the table and the log that were read and agree with the sums.
+    pub bytes_read: u64,
+    /// Bytes at the log's end that are no commit.
+    pub torn_bytes: u64,
 }
 
-fn number(bytes: &[u8]) -> Option<u32> {
-    bytes.try_into().ok().map(u32::from_be_bytes)
+/// Brings every file that may be in doubt to the disk and then has it read from there: what a failed sync
+/// has left in the system's memory is not on the disk.
+pub(crate) fn disbelieve(files: &dyn Files, names: &[&str]) -> Result<()> {
+    for name in names {
+        let file = open(files, name, How::Write)?;
+        (file.sync().and_then(|()| file.forget_cached()))
+            .map_err(|error| failed(files, name, error))?;
+    }
+    Ok(())
+}
+
+/// The mark, and whether one of its copies is lost.
+pub(crate) fn read_mark(files: &dyn Files) -> Result<(Mark, bool)> {
+    let file = open(files, MARK, How::Read)?;
+    let mut marks = Vec::new();
+    for at in COPIES {
+        let mut bytes = [0; MARK_BYTES];
+        if file.read_at(&mut bytes, at).is_ok() {
+            marks.extend(Mark::decoded(&bytes));
+        }
+    }
+    let copy_is_lost = marks.len() < COPIES.len();
+    match marks.into_iter().max_by_key(|mark| mark.sequence) {
+        Some(mark) => Ok((mark, copy_is_lost)),
+        None => Err(damaged(files, MARK, "both of its copies are damaged")),
+    }
+}
+
+/// Reads all of the tables, and changes nothing.
+pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
+    let (mut mark, copy_is_lost) = read_mark(files)?;
+    let mut map = Map::of(shape);
+    let (commit, mut sum, table_bytes) = read_table(files, shape, mark.generation, &mut map)?;
+    let name = log_name(mark.generation);
+    let log = open(files, &name, How::Read)?;
+    let length = (log.length()).map_err(|error| failed(files, &name, error))?;
+    let (known, known_bytes) = (mark.commit, mark.log_bytes);
+    let (mut at, mut number) = (0, commit);
+    loop {
+        let is_known = at < known_bytes;
+        if !is_known
+            && number <= known.max(commit)
+            && (at, number, sum) != (known_bytes, known, mark.sum)
+        {
+            let what = format!("ends with commit {number}, and is not the log of commit {known}");
+            return Err(damaged(files, &name, &what));
+        }
+        let read = read_record(&*log, at, length, number + 1, &sum);
+        let Some(record) = read.map_err(|error| failed(files, &name, error))? else {
+            if is_known {
+                let what = format!(
+                    "the last commit was {known}, and after commit {number} nothing is whole: from byte \
+                     {at} on it is damaged or missing"
+                );
+                return Err(damaged(files, &name, &what));
+            }
+            break;
+        };
+        let strange = || damaged(files, &name, "is no log of this device");
+        for (block, slot) in record.blocks() {
+            map.set_block(block, slot).ok_or_else(strange)?;
+        }
+        for (slot, kept) in record.slots() {
+            map.set_slot(slot, kept).ok_or_else(strange)?;
+        }
+        at += record.bytes.len() as u64;
+        sum = record.sum();
+        number += 1;
+        if !is_known {
+            (mark.commit, mark.log_bytes, mark.sum, mark.is_clean) = (number, at, sum, false);
+        }
+    }
+    Ok(Found {
+        map,
+        mark,
+        beyond: number - known,
+        copy_is_lost,
+        bytes_read: table_bytes + at,
+        torn_bytes: length - at,
+    })
+}
+
+/// Fills the map from a table; the commit that it is of, its sum and its bytes.
+fn read_table(
+    files: &dyn Files,
+    shape: &Shape,
+    generation: u64,
+    map: &mut Map,
+) -> Result<(u64, Digest, u64)> {
+    let name = table_name(generation);
+    let file = open(files, &name, How::Read)?;
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::UnexpectedEof => damaged(files, &name, "is cut off"),
+        _ => failed(files, &name, error),
+    };
+    let mut stream = Stream::new(&*file);
+    let head: [u8; HEAD_BYTES] = (stream.take(HEAD_BYTES).map_err(failed)?)
+        .try_into()
+        .expect("as asked");
+    let (blocks, slots) = (u64_at(&head, 72), u64_at(&head, 80));
+    let bytes = |blocks: u64, slots: u64| {
+        let slots = slots.checked_mul(SLOT_BYTES as u64)?;
+        let blocks = blocks.checked_mul(BLOCK_BYTES as u64)?;
+        (HEAD_BYTES as u64 + SUM as u64)
+            .checked_add(slots)?
+            .checked_add(blocks)
+    };
+    let length = file.length().map_err(failed)?;
+    if u64_at(&head, 0) != TABLE_MAGIC || bytes(blocks, slots) != Some(length) {
+        return Err(damaged(files, &name, "is no table of this length"));
+    }
+    let mut strange = false;
+    for _ in 0..blocks {
+        let entry = stream.take(BLOCK_BYTES).map_err(failed)?;
+        strange |= map.set_block(u32_at(entry, 0), u32_at(entry, 4)).is_none();
+    }
+    for _ in 0..slots {
+        let (slot, kept) = slot_of(stream.take(SLOT_BYTES).map_err(failed)?);
+        strange |= map.set_slot(slot, kept).is_none();
+    }
+    let sum = stream.sum();
+    if stream.take(SUM).map_err(failed)? != sum {
+        return Err(damaged(files, &name, "is not what its sum says"));
+    }
+    if head[16..72] != head_of(shape)[16..72] {
+        let other = damaged(files, &name, "is of another device than store.json");
+        return Err(other);
+    }
+    if strange || u64_at(&head, 8) != generation {
+        return Err(damaged(files, &name, "is no table of this device"));
+    }
+    Ok((u64_at(&head, 88), sum, length))
+}
+
+/// A table's head, as far as the shape makes it.
+fn head_of(shape: &Shape) -> [u8; HEAD_BYTES] {
+    let mut head = [0; HEAD_BYTES];
+    head[..8].copy_from_slice(&TABLE_MAGIC.to_le_bytes());
+    head[16..24].copy_from_slice(&shape.size_bytes.to_le_bytes());
+    head[24..28].copy_from_slice(&shape.block_bytes.to_le_bytes());
+    let name = shape.design.name.as_bytes();
+    let name = &name[..name.len().min(NAME_BYTES)];
+    head[32..32 + name.len()].copy_from_slice(name);
+    head
+}
+
+/// A file from its beginning, summed on the way.
+struct Stream<'a> {
+    file: &'a dyn Bytes,
+    at: u64,
+    buffer: Vec<u8>,
+    from: usize,
+    sum: blake3::Hasher,
+}
+
+impl Stream<'_> {
+    fn new(file: &dyn Bytes) -> Stream<'_> {
+        Stream {
+            file,
+            at: 0,
+            buffer: Vec::new(),
+            from: 0,
+            sum: blake3::Hasher::new(),
+        }
+    }
+
+    /// Over all that was taken.
+    fn sum(&mut self) -> Digest {
+        self.sum.update(&self.buffer[..self.from]);
+        self.buffer.drain(..self.from);
+        self.from = 0;
+        *self.sum.finalize().as_bytes()
+    }
+
+    fn take(&mut self, bytes: usize) -> io::Result<&[u8]> {
+        if self.buffer.len() - self.from < bytes {
+            self.sum();
+            let rest = self.file.length()? - self.at;
+            let kept = self.buffer.len();
+            self.buffer.resize(kept + STRETCH.min(rest as usize), 0);
+            self.file.read_at(&mut self.buffer[kept..], self.at)?;
+            self.at += (self.buffer.len() - kept) as u64;
+            if self.buffer.len() < bytes {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+        self.from += bytes;
+        Ok(&self.buffer[self.from - bytes..self.from])
+    }
+}
+
+/// A commit in the log: a head, blocks, slots, and the sum of the one before and all of this.
+struct Record {
+    bytes: Vec<u8>,
+}
+
+impl Record {
+    fn blocks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let count = u32_at(&self.bytes, 4) as usize;
+        let entries = self.bytes[RECORD_HEAD..].chunks_exact(BLOCK_BYTES);
+        entries
+            .take(count)
+            .map(|entry| (u32_at(entry, 0), u32_at(entry, 4)))
+    }
+
+    fn slots(&self) -> impl Iterator<Item = (u32, Kept)> + '_ {
+        let from = RECORD_HEAD + u32_at(&self.bytes, 4) as usize * BLOCK_BYTES;
+        let entries = self.bytes[from..].chunks_exact(SLOT_BYTES);
+        entries.take(u32_at(&self.bytes, 8) as usize).map(slot_of)
+    }
+
+    fn sum(&self) -> Digest {
+        self.bytes[self.bytes.len() - SUM..]
+            .try_into()
+            .expect("32 bytes")
+    }
+
+    fn sum_of(bytes: &[u8], before: &Digest) -> Digest {
+        let mut sum = blake3::Hasher::new();
+        sum.update(before).update(bytes);
+        *sum.finalize().as_bytes()
+    }
+}
+
+/// The commit of this number that begins here; `None` if there is none that is whole. An error of the disk
+/// is one where bytes cannot be read.
+fn read_record(
+    log: &dyn Bytes,
+    at: u64,
+    length: u64,
+    number: u64,
+    before: &Digest,
+) -> io::Result<Option<Record>> {
+    let mut head = [0; RECORD_HEAD];
+    if length.saturating_sub(at) < (RECORD_HEAD + SUM) as u64 {
+        return Ok(None);
+    }
+    log.read_at(&mut head, at)?;
+    let bytes = RECORD_HEAD as u64
+        + u64::from(u32_at(&head, 4)) * BLOCK_BYTES as u64
+        + u64::from(u32_at(&head, 8)) * SLOT_BYTES as u64
+        + SUM as u64;
+    if u32_at(&head, 0) != RECORD_MAGIC || u64_at(&head, 16) != number || bytes > length - at {
+        return Ok(None);
+    }
+    let mut bytes = vec![0; bytes as usize];
+    log.read_at(&mut bytes, at)?;
+    let record = Record { bytes };
+    let own = record.bytes.len() - SUM;
+    Ok((record.sum() == Record::sum_of(&record.bytes[..own], before)).then_some(record))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
+}
+
+fn put_slot(slot: u32, kept: Kept, into: &mut Vec<u8>) {
+    into.extend(slot.to_le_bytes());
+    into.extend(kept.references.to_le_bytes());
+    into.extend(kept.digest);
+}
+
+fn slot_of(entry: &[u8]) -> (u32, Kept) {
+    let kept = Kept {
+        references: u32_at(entry, 4),
+        digest: entry[8..SLOT_BYTES].try_into().expect("32 bytes"),
+    };
+    (u32_at(entry, 0), kept)
+}
+
+fn open(files: &dyn Files, name: &str, how: How) -> Result<Arc<dyn Bytes>> {
+    files.open(name, how).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => damaged(files, name, "is missing"),
+        _ => failed(files, name, error),
+    })
+}
+
+fn failed(files: &dyn Files, name: &str, error: io::Error) -> DeviceError {
+    DeviceError::io(&files.folder().join(name), error)
+}
+
+fn damaged(files: &dyn Files, name: &str, what: &str) -> DeviceError {
+    DeviceError::Tables(format!("{}: {what}", files.folder().join(name).display()))
+}
+
+/// What a failed attempt to commit means.
+pub(crate) enum Refused {
+    /// There was no room; nothing is in doubt and it can be done again.
+    Full(DeviceError),
+    /// What is on the disk is in doubt from now on.
+    InDoubt(DeviceError),
+}
+
+/// The tables as a server writes them.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    files: Arc<dyn Files>,
+    shape: Shape,
+    marks: Arc<dyn Bytes>,
+    log: Arc<dyn Bytes>,
+    mark: Mark,
+    table_bytes: u64,
+}
+
+impl Tables {
+    /// Those of a new store, empty; all but their names are on the disk.
+    pub fn make(files: Arc<dyn Files>, shape: &Shape) -> Result<Tables> {
+        let map = Map::of(shape);
+        let (sum, table_bytes) = write_table(&*files, shape, 0, 0, &map)?;
+        let failed = |error| failed(&*files, MARK, error);
+        let log = files.open(&log_name(0), How::New).map_err(failed)?;
+        log.sync().map_err(failed)?;
+        let marks = files.open(MARK, How::New).map_err(failed)?;
+        marks.set_length(2 * COPIES[1]).map_err(failed)?;
+        let mut tables = Tables {
+            mark: Mark {
+                sequence: 0,
+                generation: 0,
+                commit: 0,
+                log_bytes: 0,
+                sum,
+                is_clean: false,
+            },
+            shape: shape.clone(),
+            files: files.clone(),
+            marks,
+            log,
+            table_bytes,
+        };
+        tables.write_marks().map_err(failed)?;
+        Ok(tables)
+    }
+
+    /// Those that were found, to be gone on with. Files of other generations go, once both copies of the mark are on the disk.
+    pub fn go_on(files: Arc<dyn Files>, shape: &Shape, found: &Found) -> Result<Tables> {
+        let (mark, table, log) = (
+            found.mark,
+            table_name(found.mark.generation),
+            log_name(found.mark.generation),
+        );
+        let open = |name: &str| open(&*files, name, How::Write);
+        let table_bytes =
+            (open(&table)?.length()).map_err(|error| failed(&*files, &table, error))?;
+        let mut tables = Tables {
+            marks: open(MARK)?,
+            log: open(&log)?,
+            mark: Mark {
+                is_clean: false,
+                ..mark
+            },
+            shape: shape.clone(),
+            files: files.clone(),
+            table_bytes,
+        };
+        if found.beyond > 0 || found.copy_is_lost {
+            // Whether the disk has the log's end is not known; a new generation is written as a whole.
+            tables
+                .next_generation(&found.map)
+                .map_err(|refused| match refused {
+                    Refused::Full(error) | Refused::InDoubt(error) => error,
+                })?;
+        } else {
+            let cut = tables.log.set_length(mark.log_bytes);
+            (cut.and_then(|()| tables.log.sync())).map_err(|error| failed(&*files, &log, error))?;
+            (tables.write_marks()).map_err(|error| failed(&*files, MARK, error))?;
+        }
+        tables.remove_others();
+        Ok(tables)
+    }
+
+    /// Whether the log has grown so long that [`Tables::next_generation`] is worth its while.
+    pub fn is_log_long(&self, at_least: u64) -> bool {
+        self.mark.log_bytes > at_least.max(self.table_bytes)
+    }
+
+    /// Each of these blocks has this slot (its number and one) or [`NOTHING`] from now on, and each of these
+    /// slots holds this. It is on the disk when this returns.
+    pub fn commit(
+        &mut self,
+        blocks: impl ExactSizeIterator<Item = (u32, u32)>,
+        slots: impl ExactSizeIterator<Item = (u32, Kept)>,
+    ) -> std::result::Result<(), Refused> {
+        let number = self.mark.commit + 1;
+        let mut record = Vec::with_capacity(
+            RECORD_HEAD + blocks.len() * BLOCK_BYTES + slots.len() * SLOT_BYTES + SUM,
+        );
+        record.extend(RECORD_MAGIC.to_le_bytes());
+        record.extend((blocks.len() as u32).to_le_bytes());
+        record.extend((slots.len() as u32).to_le_bytes());
+        record.extend([0; 4]);
+        record.extend(number.to_le_bytes());
+        for (block, slot) in blocks {
+            record.extend(block.to_le_bytes());
+            record.extend(slot.to_le_bytes());
+        }
+        for (slot, kept) in slots {
+            put_slot(slot, kept, &mut record);
+        }
+        let sum = Record::sum_of(&record, &self.mark.sum);
+        record.extend(sum);
+        let name = log_name(self.mark.generation);
+        let written = self.log.write_at(&record, self.mark.log_bytes);
+        written.map_err(|error| refused(failed(&*self.files, &name, error)))?;
+        let synced = self.log.sync();
+        synced.map_err(|error| Refused::InDoubt(failed(&*self.files, &name, error)))?;
+        self.mark.is_clean = false;
+        self.mark.commit = number;
+        self.mark.log_bytes += record.len() as u64;
+        self.mark.sum = sum;
+        self.write_mark()
+            .map_err(|error| Refused::InDoubt(failed(&*self.files, MARK, error)))
+    }
+
+    /// Writes all as a new table, and goes on with an empty log.
+    pub fn next_generation(&mut self, map: &Map) -> std::result::Result<(), Refused> {
+        let (files, generation) = (self.files.clone(), self.mark.generation + 1);
+        let (table, name) = (table_name(generation), log_name(generation));
+        let made = write_table(&*files, &self.shape, generation, self.mark.commit, map);
+        let (sum, table_bytes) = made.map_err(|error| {
+            let _ = files.remove(&table);
+            refused(error)
+        })?;
+        let opened = files.open(&name, How::New);
+        let log = opened.map_err(|error| refused(failed(&*files, &name, error)))?;
+        let synced = (log.sync()).and_then(|()| files.sync_names());
+        synced.map_err(|error| Refused::InDoubt(failed(&*files, &name, error)))?;
+        self.log = log;
+        self.table_bytes = table_bytes;
+        self.mark = Mark {
+            generation,
+            log_bytes: 0,
+            sum,
+            ..self.mark
+        };
+        self.write_marks()
+            .map_err(|error| Refused::InDoubt(failed(&*files, MARK, error)))?;
+        self.remove_others();
+        Ok(())
+    }
+
+    /// Says that all is on the disk and nobody goes on.
+    pub fn end(&mut self) -> Result<()> {
+        self.mark.is_clean = true;
+        self.write_mark()
+            .map_err(|error| failed(&*self.files, MARK, error))
+    }
+
+    /// Writes the older copy.
+    fn write_mark(&mut self) -> io::Result<()> {
+        self.mark.sequence += 1;
+        let at = COPIES[(self.mark.sequence % 2) as usize];
+        self.marks.write_at(&self.mark.encoded(), at)?;
+        self.marks.sync()
+    }
+
+    /// Writes one copy after the other.
+    fn write_marks(&mut self) -> io::Result<()> {
+        self.write_mark()?;
+        self.write_mark()
+    }
+
+    /// Takes files of other generations away, which both copies of the mark have done without. One that
+    /// stays is no harm.
+    fn remove_others(&self) {
+        for name in self.files.names().unwrap_or_default() {
+            if generation_of(&name).is_some_and(|other| other != self.mark.generation) {
+                let _ = self.files.remove(&name);
+            }
+        }
+    }
+}
+
+fn refused(error: DeviceError) -> Refused {
+    if error.is_full() {
+        Refused::Full(error)
+    } else {
+        Refused::InDoubt(error)
+    }
+}
+
+/// Writes a table and syncs it; its sum and its bytes. A sync that fails because the disk is full fails
+/// as any other.
+fn write_table(
+    files: &dyn Files,
+    shape: &Shape,
+    generation: u64,
+    commit: u64,
+    map: &Map,
+) -> Result<(Digest, u64)> {
+    let name = table_name(generation);
+    let failed = |error| failed(files, &name, error);
+    let file = files.open(&name, How::New).map_err(failed)?;
+    let live = |slot: &&u32| **slot != NOTHING;
+    let used = |kept: &&Kept| kept.references > 0;
+    let mut head = head_of(shape);
+    let numbers = [
+        (8, generation),
+        (72, map.blocks.iter().filter(live).count() as u64),
+        (80, map.slots.iter().filter(used).count() as u64),
+        (88, commit),
+    ];
+    for (at, number) in numbers {
+        head[at..at + 8].copy_from_slice(&number.to_le_bytes());
+    }
+    let mut sum = blake3::Hasher::new();
+    let mut at = 0;
+    let mut buffer = Vec::with_capacity(STRETCH + SLOT_BYTES);
+    buffer.extend(head);
+    let mut put = |buffer: &mut Vec<u8>, at_least: usize| -> io::Result<()> {
+        if buffer.len() >= at_least {
+            sum.update(buffer);
+            file.write_at(buffer, at)?;
+            at += buffer.len() as u64;
+            buffer.clear();
+        }
+        Ok(())
+    };
+    for (block, slot) in map.blocks.iter().enumerate().filter(|(_, slot)| live(slot)) {
+        buffer.extend((block as u32).to_le_bytes());
+        buffer.extend(slot.to_le_bytes());
+        put(&mut buffer, STRETCH).map_err(failed)?;
+    }
+    for (slot, kept) in map.slots.iter().enumerate().filter(|(_, kept)| used(kept)) {
+        put_slot(slot as u32, *kept, &mut buffer);
+        put(&mut buffer, STRETCH).map_err(failed)?;
+    }
+    put(&mut buffer, 0).map_err(failed)?;
+    let sum = *sum.finalize().as_bytes();
+    file.write_at(&sum, at).map_err(failed)?;
+    file.sync().map_err(|error| {
+        let error = io::Error::other(format!("cannot be synced: {error}"));
+        failed(error)
+    })?;
+    Ok((sum, at + SUM as u64))
 }

@@ -4,30 +4,52 @@
 //! content goes to a free slot, and what the change frees is free for use after the next commit. So
 //! a block has its old or its new content after a crash, and never half of one.
 //!
-//! The tables are in memory while the volume is open; a commit hands what has changed to the
-//! key-value engine, after the contents are on the disk. Memory grows with distinct contents.
+//! The tables are in memory while the volume is open; a commit first brings the contents to the disk and
+//! then what has changed of the tables ([`Tables`]). Once the disk has refused to sync anything, nothing is
+//! written any more: what the system's memory says of the disk is no longer so.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use hashbrown::HashTable;
+use rustc_hash::FxHashSet;
 
-use crate::folder::{BLOCKS, Folder, Shape, TABLES, Wanted};
-use crate::tables::{Digest, Kept, Tables};
+use crate::files::{Bytes, Disk, Files, How};
+use crate::folder::{BLOCKS, Folder, Shape, Wanted};
+use crate::tables::{
+    Digest, Kept, MARK, Map, NOTHING, Refused, SET_ASIDE, Tables, disbelieve, log_name, read,
+    read_mark, table_name,
+};
 use crate::{DeviceError, Result};
 
-/// Changes after which a commit is due that nobody asked for, so that they do not fill the memory.
-const CHANGES: usize = 1 << 17;
-/// A block without content: it reads as zeros.
-const NOTHING: u32 = 0;
-
+/// When a volume does what nobody asked for.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    kept: Kept,
+pub struct Limits {
+    /// Changes after which it commits, so that they do not fill the memory.
+    pub changes: usize,
+    /// Bytes of the log after which it writes the tables as a whole, if these are not larger.
+    pub log_bytes: u64,
+    /// Free slots after which it gives their room back to the disk.
+    pub free_slots: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            changes: 1 << 17,
+            log_bytes: 16 << 20,
+            free_slots: 1 << 13,
+        }
+    }
+}
+
+/// What is remembered of a slot while the volume is open.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flags {
     /// The last commit may know it: its bytes must stay.
     committed: bool,
+    /// The disk has its room back.
+    punched: bool,
 }
 
 /// A run of blocks that all have contents, or none of which has.
@@ -44,117 +66,127 @@ pub struct Extent {
 /// An open volume.
 pub struct Volume {
     folder: Folder,
-    path: PathBuf,
-    bytes: Arc<File>,
+    limits: Limits,
+    bytes: Arc<dyn Bytes>,
     tables: Tables,
-    /// By block: [`NOTHING`], or the slot's number and one.
-    blocks: Vec<u32>,
-    slots: Vec<Slot>,
-    by_digest: FxHashMap<Digest, u32>,
+    map: Map,
+    /// By slot.
+    flags: Vec<Flags>,
+    /// Slots that hold something, by their checksums.
+    by_digest: HashTable<u32>,
+    live_blocks: u64,
     free: Vec<u32>,
+    /// Free slots that still have room on the disk.
+    not_punched: usize,
     /// Free after the next commit.
     freed: Vec<u32>,
+    /// Slots that the disk has refused; a slot for each may be beyond the others.
+    set_aside: usize,
     changed_blocks: FxHashSet<u32>,
     changed_slots: FxHashSet<u32>,
-    /// Contents since the last commit are not on the disk, and never will be.
-    contents_lost: bool,
+    /// Contents have been written since the last sync.
+    is_dirty: bool,
+    /// What the disk refused, and that nothing is written since.
+    in_doubt: Option<String>,
+}
+
+fn hash(digest: &Digest) -> u64 {
+    u64::from_le_bytes(digest[..8].try_into().expect("8 bytes"))
 }
 
 impl Volume {
     /// The volume in this folder, made if there is none.
     ///
     /// # Errors
-    /// If it is in use, is not what is wanted, or a file refuses.
+    /// If it is in use, is not what is wanted, is damaged, or a file refuses.
     pub fn open(path: &Path, wanted: Wanted) -> Result<Volume> {
-        let folder = Folder::open_or_make(path, wanted)?;
-        let mut volume = Volume::of(folder)?;
-        let shape = volume.folder.shape.clone();
-        let mut strange = None;
-        let Volume {
-            tables,
-            blocks,
-            slots,
-            ..
-        } = &mut volume;
-        tables.load(
-            &mut |block, slot| match blocks.get_mut(block as usize) {
-                Some(at) => *at = slot.wrapping_add(1),
-                None => strange = Some(format!("block {block} is not of this device")),
-            },
-            &mut |slot, kept| {
-                let empty = Slot {
-                    kept: Kept {
-                        references: 0,
-                        digest: [0; 32],
-                    },
-                    committed: false,
-                };
-                // As many slots as there are blocks, and those that a commit was due to free.
-                if slot as usize >= shape.blocks() as usize + 2 * CHANGES {
-                    return;
-                }
-                if slots.len() <= slot as usize {
-                    slots.resize(slot as usize + 1, empty);
-                }
-                slots[slot as usize] = Slot {
-                    kept,
-                    committed: true,
-                };
-            },
-        )?;
-        if let Some(&slot) = blocks.iter().find(|&&at| {
-            at != NOTHING
-                && slots
-                    .get(at as usize - 1)
-                    .is_none_or(|slot| slot.kept.references == 0)
-        }) {
-            strange = Some(format!(
-                "slot {} is referred to and empty",
-                slot.wrapping_sub(1)
-            ));
+        let disk = Disk::new(path);
+        if !path.exists() {
+            Shape::new(wanted)?; // before anything is made
         }
-        if let Some(strange) = strange {
-            return Err(DeviceError::Damaged(format!(
-                "{}: {strange}",
-                path.display()
-            )));
-        }
-        for (number, slot) in volume.slots.iter().enumerate() {
-            match slot.kept.references {
-                0 => volume.free.push(number as u32),
-                _ => _ = volume.by_digest.insert(slot.kept.digest, number as u32),
-            }
-        }
-        volume.free.reverse(); // the first one is used first
-        if volume.folder.is_new {
-            volume
-                .tables
-                .commit(std::iter::empty(), std::iter::empty())?;
-            volume.folder.made()?;
-        }
-        Ok(volume)
+        disk.make().map_err(|error| DeviceError::io(path, error))?;
+        Volume::open_on(Arc::new(disk), wanted, Limits::default())
     }
 
-    fn of(folder: Folder) -> Result<Volume> {
-        let path = folder.path.join(BLOCKS);
-        let mut options = File::options();
-        options.read(true).write(true).create(folder.is_new);
-        let bytes = options
-            .open(&path)
-            .map_err(|error| DeviceError::io(&path, error))?;
+    /// The same on any files.
+    ///
+    /// # Errors
+    /// As [`Volume::open`].
+    pub fn open_on(files: Arc<dyn Files>, wanted: Wanted, limits: Limits) -> Result<Volume> {
+        let (folder, is_new) = Folder::open_or_make(files.clone(), wanted)?;
+        let path = files.folder().join(BLOCKS);
+        let failed = |error| DeviceError::io(&path, error);
+        if is_new {
+            let bytes = files.open(BLOCKS, How::New).map_err(failed)?;
+            bytes.sync().map_err(failed)?;
+            let tables = Tables::make(files, &folder.shape)?;
+            folder.made()?;
+            let map = Map::of(&folder.shape);
+            return Volume::of(folder, limits, bytes, tables, map);
+        }
+        disbelieve(&*files, &[MARK])?;
+        let (mark, _) = read_mark(&*files)?;
+        if !mark.is_clean {
+            let (table, log) = (table_name(mark.generation), log_name(mark.generation));
+            disbelieve(&*files, &[&table, &log, BLOCKS])?;
+        }
+        let found = read(&*files, &folder.shape)?;
+        let bytes = files.open(BLOCKS, How::Write).map_err(failed)?;
+        let tables = Tables::go_on(files, &folder.shape, &found)?;
+        Volume::of(folder, limits, bytes, tables, found.map)
+    }
+
+    fn of(
+        folder: Folder,
+        limits: Limits,
+        bytes: Arc<dyn Bytes>,
+        tables: Tables,
+        map: Map,
+    ) -> Result<Volume> {
+        let mut by_digest = HashTable::new();
+        let mut free = Vec::new();
+        for (number, kept) in map.slots.iter().enumerate().rev() {
+            match kept.references {
+                0 => free.push(number as u32), // the first one is used first
+                _ => {
+                    let digest = |&slot: &u32| hash(&map.slots[slot as usize].digest);
+                    by_digest.insert_unique(hash(&kept.digest), number as u32, digest);
+                }
+            }
+        }
+        let flags = |kept: &Kept| Flags {
+            committed: kept.references > 0,
+            punched: false,
+        };
+        let mut live_blocks = 0;
+        for &at in map.blocks.iter().filter(|&&at| at != NOTHING) {
+            live_blocks += 1;
+            let kept = map.slots.get(at as usize - 1);
+            if kept.is_none_or(|kept| kept.references == 0) {
+                let path = folder.files.folder().display();
+                return Err(DeviceError::Damaged(format!(
+                    "{path}: slot {} is referred to and empty",
+                    at - 1
+                )));
+            }
+        }
         Ok(Volume {
-            tables: Tables::open(&folder.path.join(TABLES))?,
-            bytes: Arc::new(bytes),
-            path,
-            blocks: vec![NOTHING; folder.shape.blocks() as usize],
-            slots: Vec::new(),
-            by_digest: FxHashMap::default(),
-            free: Vec::new(),
+            flags: map.slots.iter().map(flags).collect(),
+            not_punched: free.len(),
+            folder,
+            limits,
+            bytes,
+            tables,
+            map,
+            by_digest,
+            live_blocks,
+            free,
             freed: Vec::new(),
+            set_aside: 0,
             changed_blocks: FxHashSet::default(),
             changed_slots: FxHashSet::default(),
-            contents_lost: false,
-            folder,
+            is_dirty: false,
+            in_doubt: None,
         })
     }
 
@@ -165,17 +197,22 @@ impl Volume {
 
     /// The folder.
     pub fn folder(&self) -> &Path {
-        &self.folder.path
+        self.folder.files.folder()
     }
 
     /// The file of the slots, one after the other.
-    pub fn bytes(&self) -> Arc<File> {
+    pub fn bytes(&self) -> Arc<dyn Bytes> {
         self.bytes.clone()
     }
 
     /// Where a block's content is; `None` of one that has none.
     pub fn slot(&self, block: u32) -> Option<u32> {
-        self.blocks[block as usize].checked_sub(1)
+        self.map.blocks[block as usize].checked_sub(1)
+    }
+
+    /// Blocks that have a content.
+    pub fn live_blocks(&self) -> u64 {
+        self.live_blocks
     }
 
     /// Distinct contents.
@@ -183,24 +220,32 @@ impl Volume {
         self.by_digest.len() as u64
     }
 
+    fn failed(&self, error: std::io::Error) -> DeviceError {
+        DeviceError::io(&self.folder().join(BLOCKS), error)
+    }
+
     /// Reads a block; whether it has a content. Zeros if not.
     ///
     /// # Errors
-    /// If the disk refuses or its bytes are not those of the checksum.
+    /// If the disk refuses or its bytes are not those of the checksum; other blocks are as they were.
     pub fn read(&self, block: u32, into: &mut [u8]) -> Result<bool> {
         let Some(slot) = self.slot(block) else {
             into.fill(0);
             return Ok(false);
         };
+        let lost = |what: &str| {
+            let path = self.folder().join(BLOCKS);
+            DeviceError::Damaged(format!(
+                "{}: block {block} in slot {slot} {what}",
+                path.display()
+            ))
+        };
         let at = u64::from(slot) * into.len() as u64;
-        self.bytes
-            .read_exact_at(into, at)
-            .map_err(|error| DeviceError::io(&self.path, error))?;
-        if *blake3::hash(into).as_bytes() != self.slots[slot as usize].kept.digest {
-            return Err(DeviceError::Damaged(format!(
-                "{}: block {block} in slot {slot} is not what was written",
-                self.path.display()
-            )));
+        if let Err(error) = self.bytes.read_at(into, at) {
+            return Err(lost(&format!("cannot be read: {error}")));
+        }
+        if *blake3::hash(into).as_bytes() != self.map.slots[slot as usize].digest {
+            return Err(lost("is not what was written"));
         }
         Ok(true)
     }
@@ -210,21 +255,27 @@ impl Volume {
     /// # Errors
     /// If the disk refuses, as one that is full; the block is as it was.
     pub fn write(&mut self, block: u32, bytes: &[u8]) -> Result<()> {
+        self.believed()?;
         self.commit_if_due()?;
         let digest = *blake3::hash(bytes).as_bytes();
         let old = self.slot(block);
-        let slot = match self.by_digest.get(&digest) {
-            Some(&slot) if old == Some(slot) => return self.heal(slot, bytes),
+        let slots = &self.map.slots;
+        let same = |&slot: &u32| slots[slot as usize].digest == digest;
+        let slot = match self.by_digest.find(hash(&digest), same) {
             Some(&slot) => {
                 self.heal(slot, bytes)?;
+                if old == Some(slot) {
+                    return Ok(());
+                }
                 slot
             }
             None => self.store(digest, bytes)?,
         };
-        self.slots[slot as usize].kept.references += 1;
+        self.map.slots[slot as usize].references += 1;
         self.changed_slots.insert(slot);
         self.release(old);
-        self.blocks[block as usize] = slot + 1;
+        self.live_blocks += u64::from(old.is_none());
+        self.map.blocks[block as usize] = slot + 1;
         self.changed_blocks.insert(block);
         Ok(())
     }
@@ -234,126 +285,200 @@ impl Volume {
     /// # Errors
     /// If a commit was due and failed.
     pub fn delete(&mut self, block: u32) -> Result<()> {
+        self.believed()?;
         self.commit_if_due()?;
         let old = self.slot(block);
         if old.is_some() {
             self.release(old);
-            self.blocks[block as usize] = NOTHING;
+            self.live_blocks -= 1;
+            self.map.blocks[block as usize] = NOTHING;
             self.changed_blocks.insert(block);
         }
         Ok(())
     }
 
-    /// Puts a new content into a free slot, without a reference yet.
+    /// Puts a new content into a free slot, without a reference yet. A slot that the disk refuses is set
+    /// aside, and another one taken.
     fn store(&mut self, digest: Digest, bytes: &[u8]) -> Result<u32> {
-        let slot = self.free.last().copied().unwrap_or(self.slots.len() as u32);
-        let at = u64::from(slot) * bytes.len() as u64;
-        self.bytes
-            .write_all_at(bytes, at)
-            .map_err(|error| DeviceError::io(&self.path, error))?;
-        let new = Slot {
-            kept: Kept {
-                references: 0,
-                digest,
-            },
-            committed: false,
+        let slot = loop {
+            let slot = match self.free.pop() {
+                Some(slot) => slot,
+                None => {
+                    self.map.slots.push(Kept::default());
+                    self.flags.push(Flags {
+                        committed: false,
+                        punched: true,
+                    });
+                    self.map.slots.len() as u32 - 1
+                }
+            };
+            let at = u64::from(slot) * bytes.len() as u64;
+            let Err(error) = self.bytes.write_at(bytes, at) else {
+                break slot;
+            };
+            let error = self.failed(error);
+            if error.is_full() || self.set_aside == SET_ASIDE {
+                self.free.push(slot);
+                return Err(error);
+            }
+            self.set_aside += 1;
         };
-        match self.free.pop() {
-            Some(slot) => self.slots[slot as usize] = new,
-            None => self.slots.push(new),
-        }
-        self.by_digest.insert(digest, slot);
+        let flags = &mut self.flags[slot as usize];
+        self.not_punched -= usize::from(!flags.punched && self.not_punched > 0);
+        flags.punched = false;
+        self.map.slots[slot as usize] = Kept {
+            references: 0,
+            digest,
+        };
+        let slots = &self.map.slots;
+        let of = |&slot: &u32| hash(&slots[slot as usize].digest);
+        self.by_digest.insert_unique(hash(&digest), slot, of);
+        self.is_dirty = true;
         Ok(slot)
     }
 
     /// Compares a content that is known with what the disk has of it, and puts it there if that has
     /// been damaged, so that no block comes to share a content that is lost.
-    fn heal(&self, slot: u32, bytes: &[u8]) -> Result<()> {
+    fn heal(&mut self, slot: u32, bytes: &[u8]) -> Result<()> {
         let at = u64::from(slot) * bytes.len() as u64;
         let mut there = vec![0; bytes.len()];
-        if self.bytes.read_exact_at(&mut there, at).is_ok() && there == bytes {
+        if self.bytes.read_at(&mut there, at).is_ok() && there == bytes {
             return Ok(());
         }
-        self.bytes
-            .write_all_at(bytes, at)
-            .map_err(|error| DeviceError::io(&self.path, error))
+        self.is_dirty = true;
+        let written = self.bytes.write_at(bytes, at);
+        written.map_err(|error| self.failed(error))
     }
 
     fn release(&mut self, slot: Option<u32>) {
         let Some(number) = slot else { return };
-        let slot = &mut self.slots[number as usize];
-        slot.kept.references -= 1;
+        let kept = &mut self.map.slots[number as usize];
+        kept.references -= 1;
         self.changed_slots.insert(number);
-        if slot.kept.references == 0 {
-            self.by_digest.remove(&slot.kept.digest);
-            if slot.committed {
-                &mut self.freed
+        if kept.references == 0 {
+            let found = self
+                .by_digest
+                .find_entry(hash(&kept.digest), |&slot| slot == number);
+            found.expect("a content that is stored").remove();
+            if self.flags[number as usize].committed {
+                self.freed.push(number);
             } else {
-                &mut self.free
+                self.free.push(number);
+                self.not_punched += 1;
             }
-            .push(number);
         }
     }
 
     fn commit_if_due(&mut self) -> Result<()> {
-        if self.changed_blocks.len().max(self.changed_slots.len()) < CHANGES {
+        if self.changed_blocks.len().max(self.changed_slots.len()) < self.limits.changes {
             return Ok(());
         }
         self.commit()
     }
 
+    /// An error if the disk has refused to sync something since the start.
+    fn believed(&self) -> Result<()> {
+        match &self.in_doubt {
+            None => Ok(()),
+            Some(why) => Err(DeviceError::Stopped(format!(
+                "{}: the disk has refused to sync ({why}), so nothing is written any more; what was flushed \
+                 before is safe: look at the disk, then start the server again",
+                self.folder().display()
+            ))),
+        }
+    }
+
+    /// Nothing is written from now on.
+    fn doubt(&mut self, error: DeviceError) -> DeviceError {
+        self.in_doubt = Some(error.to_string());
+        error
+    }
+
     /// Everything so far survives.
     ///
     /// # Errors
-    /// If the disk refuses. Nothing that was committed before is lost, and a later commit makes up
-    /// for this one.
+    /// If the disk refuses. Nothing that was committed before is lost. If there was no room, a later commit
+    /// makes up for this one; if the disk did not sync, every later one is an error.
     pub fn commit(&mut self) -> Result<()> {
-        if self.changed_blocks.is_empty() {
+        self.believed()?;
+        if self.is_dirty {
+            if let Err(error) = self.bytes.sync() {
+                let error = self.failed(error);
+                return Err(self.doubt(error));
+            }
+            self.is_dirty = false;
+        }
+        if self.changed_blocks.is_empty() && self.changed_slots.is_empty() {
             return Ok(());
         }
-        if self.contents_lost {
-            return Err(DeviceError::Bad(format!(
-                "{}: the disk has refused contents; what was flushed before is safe: start anew",
-                self.path.display()
-            )));
-        }
-        if let Err(error) = self.bytes.sync_data() {
-            self.contents_lost = true; // the kernel drops what it could not write
-            return Err(DeviceError::io(&self.path, error));
-        }
         for &slot in &self.changed_slots {
-            let slot = &mut self.slots[slot as usize];
-            slot.committed |= slot.kept.references > 0; // even if an error is what comes back
+            // Even if an error is what comes back.
+            self.flags[slot as usize].committed |= self.map.slots[slot as usize].references > 0;
         }
-        let Volume {
-            tables,
-            blocks,
-            slots,
-            changed_blocks,
-            changed_slots,
-            ..
-        } = self;
-        tables.commit(
-            changed_blocks
-                .iter()
-                .map(|&block| (block, blocks[block as usize].checked_sub(1))),
-            changed_slots.iter().map(|&number| {
-                let kept = slots[number as usize].kept;
-                (number, (kept.references > 0).then_some(kept))
-            }),
-        )?;
+        let Map { blocks, slots } = &self.map;
+        let done = self.tables.commit(
+            (self.changed_blocks.iter()).map(|&block| (block, blocks[block as usize])),
+            (self.changed_slots.iter()).map(|&slot| (slot, slots[slot as usize])),
+        );
+        match done {
+            Ok(()) => {}
+            Err(Refused::Full(error)) => return Err(error),
+            Err(Refused::InDoubt(error)) => return Err(self.doubt(error)),
+        }
         self.changed_blocks.clear();
         self.changed_slots.clear();
+        self.not_punched += self.freed.len();
         for slot in self.freed.drain(..) {
-            self.slots[slot as usize].committed = false;
+            self.flags[slot as usize].committed = false;
             self.free.push(slot);
+        }
+        if self.tables.is_log_long(self.limits.log_bytes) {
+            match self.tables.next_generation(&self.map) {
+                Ok(()) | Err(Refused::Full(_)) => {} // the log serves on
+                Err(Refused::InDoubt(error)) => return Err(self.doubt(error)),
+            }
+        }
+        if self.not_punched >= self.limits.free_slots.max(self.map.slots.len() / 8) {
+            self.give_back();
         }
         Ok(())
     }
 
+    /// Gives the room of free slots back to the disk. It is no harm if that refuses.
+    fn give_back(&mut self) {
+        let mut slots: Vec<u32> = (self.free.iter().copied())
+            .filter(|&slot| !self.flags[slot as usize].punched)
+            .collect();
+        slots.sort_unstable();
+        let block_bytes = u64::from(self.folder.shape.block_bytes);
+        for run in slots.chunk_by(|a, b| a + 1 == *b) {
+            let (at, length) = (
+                u64::from(run[0]) * block_bytes,
+                run.len() as u64 * block_bytes,
+            );
+            if !self.bytes.punch(at, length).unwrap_or(false) {
+                break;
+            }
+        }
+        for slot in slots {
+            self.flags[slot as usize].punched = true;
+        }
+        self.not_punched = 0;
+    }
+
+    /// Commits, gives room back and remembers that the end was a clean one.
+    ///
+    /// # Errors
+    /// As [`Volume::commit`].
+    pub fn end(&mut self) -> Result<()> {
+        self.commit()?;
+        self.give_back();
+        self.tables.end().map_err(|error| self.doubt(error))
+    }
+
     /// The run of blocks that begins here, up to `end`.
     pub fn extent(&self, first: u32, end: u32) -> Extent {
-        let run = &self.blocks[first as usize..end as usize];
+        let run = &self.map.blocks[first as usize..end as usize];
         let has_content = run[0] != NOTHING;
         let same = run
             .iter()

@@ -1,4 +1,8 @@
 //! The device against an array of bytes, through ends of the process, faults and full disks.
+mod operator;
+mod power;
+mod simulated;
+
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -250,41 +254,6 @@ fn a_flipped_bit_is_an_error_to_the_reader_and_a_line_of_the_check() {
     assert_eq!(checked(folder.path()).faults, Vec::<String>::new());
     fs::write(folder.path().join("blocks"), b"short").unwrap();
     assert_eq!(checked(folder.path()).faults.len(), 2);
-}
-
-#[test]
-fn counts_of_references_are_checked() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut device = open(folder.path(), "recam");
-    device.write(0, &[1; 2 * BLOCK as usize]).unwrap();
-    device.flush().unwrap();
-    drop(device);
-    let tables = fjall::Database::builder(folder.path().join("tables"))
-        .open()
-        .unwrap();
-    let blocks = tables
-        .keyspace("blocks", fjall::KeyspaceCreateOptions::default)
-        .unwrap();
-    blocks.remove(1_u32.to_be_bytes()).unwrap();
-    for (block, slot) in [(2_u32, 5_u32), (4000, 0), (4001, 0)] {
-        blocks
-            .insert(block.to_be_bytes(), slot.to_be_bytes())
-            .unwrap();
-    }
-    drop(blocks);
-    drop(tables);
-    let faults = checked(folder.path()).faults;
-    let wanted = [
-        "block 4000: the device has no such block",
-        "block 4001: the device has no such block",
-        "slot 0: has 2 references, but 3 blocks have it",
-        "block 2: is in slot 5, which is empty",
-    ];
-    assert_eq!(faults, wanted);
-    let error = Device::open(folder.path(), Wanted::default(), &mut |_, _| ())
-        .err()
-        .unwrap();
-    assert!(matches!(error, DeviceError::Damaged(_)), "{error}");
 }
 
 #[test]

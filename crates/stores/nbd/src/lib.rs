@@ -1,24 +1,32 @@
 //! The device for nbdkit, which speaks the protocol: `nbdkit libsardonyx_nbd.so dir=DIR ..`, as
-//! `sardonyx store serve` starts it. Parameters: `dir`, `design`, `size`, `block`; `counters`, a file
+//! `sardonyx store serve` starts it. Without `--foreground` it works as a daemon. Parameters: `dir`, `design`, `size`, `block`; `counters`, a file
 //! that gets a line of JSON some times a second and one at the end; `life`, a pipe that ends when the
 //! server is to. (Told to end by a signal, nbdkit waits until its last client has left.)
 //!
 //! Requests are served one after the other, so that a flush on one connection covers them all.
 
-use std::fs::File;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nbdkit::{Error, ExtentHandle, ExtentType, Flags, FuaFlags, Result, Server, ThreadModel};
-use sardonyx_device::{Device, DeviceError, Wanted};
+use sardonyx_device::{Device, DeviceError, Volume, Wanted};
 use serde_json::{Value, json};
 
 /// Between two lines of counters.
 const TELL_EVERY: Duration = Duration::from_millis(250);
+/// Whoever reads the counters may take so long for the last line.
+const END_AFTER: Duration = Duration::from_secs(2);
+/// Live blocks that the design is told of before the first request, so that a small device counts from
+/// the beginning; with more, it is told between requests.
+const AT_ONCE: u64 = 1 << 15;
+/// Blocks that it is told of between two requests.
+const BETWEEN: u32 = 32;
 
 /// What the plugin was told, and what became of it; nbdkit's calls have no place for either.
 static STATE: Mutex<State> = Mutex::new(State {
@@ -30,6 +38,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     },
     counters: None,
     life: None,
+    volume: None,
     device: None,
     telling: None,
 });
@@ -37,8 +46,11 @@ static STATE: Mutex<State> = Mutex::new(State {
 struct State {
     directory: Option<PathBuf>,
     wanted: Wanted,
-    counters: Option<File>,
+    counters: Option<Counters>,
     life: Option<File>,
+    /// Opened before nbdkit leaves its terminal, so that errors are seen; it has no threads.
+    volume: Option<Volume>,
+    /// Made of it after that, since a design may have threads.
     device: Option<Device>,
     telling: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -73,21 +85,69 @@ fn bad(message: impl Into<String>) -> Error {
     Error::new(libc::EINVAL, message.into())
 }
 
+/// A pipe of counters. Nobody may be left to read it, or read it slowly: lines are then left out.
+struct Counters {
+    file: File,
+    /// What the pipe has not taken of a line that was begun.
+    rest: Vec<u8>,
+}
+
+impl Counters {
+    fn tell(&mut self, line: &Value) {
+        if self.push() {
+            self.rest = format!("{line}\n").into_bytes();
+            self.push();
+        }
+    }
+
+    /// Whether all has gone.
+    fn push(&mut self) -> bool {
+        while !self.rest.is_empty() {
+            match self.file.write(&self.rest) {
+                Ok(written) => _ = self.rest.drain(..written),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                Err(_) => self.rest.clear(),
+            }
+        }
+        true
+    }
+
+    /// The last line, for which it is worth to wait a little.
+    fn end(&mut self, line: &Value) {
+        let began = Instant::now();
+        while !self.push() && began.elapsed() < END_AFTER {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.tell(line);
+        while !self.push() && began.elapsed() < END_AFTER {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
 impl State {
-    /// A line of counters. Nobody may be left to read it, which is no reason to stop.
+    fn line(&self, what: &str, more: Value) -> Option<Value> {
+        let device = self.device.as_ref()?;
+        Some(json!({"what": what, "counters": device.counters(), "more": more}))
+    }
+
     fn tell(&mut self, what: &str, more: Value) {
-        if let (Some(device), Some(file)) = (&self.device, &mut self.counters) {
-            let line = json!({"what": what, "counters": device.counters(), "more": more});
-            let _ = writeln!(file, "{line}");
+        let line = self.line(what, more);
+        if let (Some(line), Some(counters)) = (line, &mut self.counters) {
+            counters.tell(&line);
         }
     }
 
     /// Flushes, says so and closes the device.
     fn end(&mut self) {
-        let flushed = self.device.as_mut().map_or(Ok(()), Device::flush);
-        let failed = flushed.err().map(|error| error.to_string());
-        self.tell("end", json!({ "not_flushed": failed }));
+        let ended = self.device.as_mut().map_or(Ok(()), Device::end);
+        let failed = ended.err().map(|error| error.to_string());
+        let line = self.line("end", json!({ "not_flushed": failed }));
         self.device = None;
+        if let (Some(line), Some(counters)) = (line, &mut self.counters) {
+            counters.end(&line);
+        }
     }
 }
 
@@ -117,15 +177,20 @@ impl Server for Connection {
                 let block = number()?.try_into();
                 state.wanted.block_bytes = Some(block.map_err(|_| bad("block: is too large"))?);
             }
-            "counters" | "life" => {
-                let mut options = File::options();
-                let file = options.read(key == "life").write(key != "life").open(value);
+            "counters" => {
+                // What is opened here is not shared with whoever else has the pipe, nor is its mode.
+                let mut options = OpenOptions::new();
+                let file = options
+                    .write(true)
+                    .custom_flags(libc::O_NONBLOCK)
+                    .open(value);
                 let file = file.map_err(|error| bad(format!("{key}={value}: {error}")))?;
-                *(if key == "life" {
-                    &mut state.life
-                } else {
-                    &mut state.counters
-                }) = Some(file);
+                let rest = Vec::new();
+                state.counters = Some(Counters { file, rest });
+            }
+            "life" => {
+                let file = File::open(value);
+                state.life = Some(file.map_err(|error| bad(format!("{key}={value}: {error}")))?);
             }
             _ => return Err(bad(format!("{key}: there is no such parameter"))),
         }
@@ -138,24 +203,25 @@ impl Server for Connection {
             .directory
             .clone()
             .ok_or_else(|| bad("dir: give one"))?;
-        let wanted = state.wanted;
-        let counters = &mut state.counters;
-        let device = Device::open(&directory, wanted, &mut |done, all| {
-            if let Some(file) = counters {
-                let _ = writeln!(
-                    file,
-                    "{}",
-                    json!({"what": "opening", "done": done, "all": all})
-                );
-            }
-        });
-        state.device = Some(device.map_err(told)?);
+        let volume = Volume::open(&directory, state.wanted);
+        state.volume = Some(volume.map_err(told)?);
         Ok(())
     }
 
     fn after_fork() -> Result<()> {
         let mut state = state();
+        let volume = state
+            .volume
+            .take()
+            .ok_or_else(|| bad("the volume is not open"))?;
+        let mut device = Device::of(volume).map_err(told)?;
+        let at_once = device.live_blocks() <= AT_ONCE;
+        while at_once && !device.tell_design(BETWEEN).map_err(told)? {}
+        state.device = Some(device);
         state.tell("ready", json!({"process": std::process::id()}));
+        if !at_once {
+            std::thread::spawn(tell_design);
+        }
         let (stop, stopped) = channel();
         state.telling = Some((stop, std::thread::spawn(move || tell_on(&stopped))));
         if let Some(life) = state.life.take() {
@@ -258,6 +324,26 @@ fn flush_if(device: &mut Device, flags: Flags) -> sardonyx_device::Result<()> {
 fn tell_on(stopped: &Receiver<()>) {
     while stopped.recv_timeout(TELL_EVERY) == Err(RecvTimeoutError::Timeout) {
         state().tell("counters", Value::Null);
+    }
+}
+
+/// Tells the design what is there, a little between requests.
+fn tell_design() {
+    loop {
+        let began = Instant::now();
+        match state()
+            .device
+            .as_mut()
+            .map(|device| device.tell_design(BETWEEN))
+        {
+            Some(Ok(false)) => {}
+            None | Some(Ok(true)) => return,
+            Some(Err(error)) => {
+                eprintln!("nbdkit: the design counts nothing: {error}");
+                return;
+            }
+        }
+        std::thread::sleep(began.elapsed() / 2); // requests wait for the same lock
     }
 }
 

@@ -134,7 +134,6 @@ class Server:
     process: subprocess.Popen[str]
     socket: Path
     started: float = field(default_factory=time.monotonic)
-    opening: dict[str, Any] | None = None
     ready: dict[str, Any] | None = None
     last: dict[str, Any] | None = None
     end: dict[str, Any] | None = None
@@ -147,8 +146,6 @@ class Server:
             with suppress(json.JSONDecodeError):  # cut off by the end of nbdkit
                 message = json.loads(line)
                 match message["what"]:
-                    case "opening":
-                        self.opening = message
                     case "ready":
                         self.ready = message
                     case "end":
@@ -239,10 +236,11 @@ def watch(server: Server, console: Console) -> None:
 
 def _line(server: Server) -> Text:
     if server.last is None:
-        if server.opening is None:
-            return Text("opening", style="dim")
-        opening = server.opening
-        return Text(f"opening: {opening['done']:,} of {opening['all']:,} blocks", style="dim")
+        return Text("opening", style="dim")
+    told, blocks = server.last["told_blocks"], blocks_of(server.last)
+    if told < blocks:
+        line = f"served, not yet counted: the design knows {told:,} of {blocks:,} blocks"
+        return Text(line, style="dim")
     metrics = metrics_of(server.last)
     parts = [
         f"{metrics['writes']:,} blocks written, {metrics['duplicate_share']:.1%} duplicates",
@@ -252,6 +250,11 @@ def _line(server: Server) -> Text:
         f"{metrics['operations_per_second'] / 1e6:.3f} M blocks/s by its clock",
     ]
     return Text(" · ".join(parts), style="dim")
+
+
+def blocks_of(counters: dict[str, Any]) -> int:
+    """Blocks of the device."""
+    return int(counters["size_bytes"]) // int(counters["block_bytes"])
 
 
 def metrics_of(counters: dict[str, Any]) -> dict[str, Any]:
@@ -286,6 +289,7 @@ def reported(server: Server) -> dict[str, Any]:
         "size_bytes": counters["size_bytes"],
         "block_bytes": counters["block_bytes"],
         "requests": counters["requests"],
+        "not_counted_blocks": blocks_of(counters) - counters["told_blocks"],
         "metrics": metrics_of(counters),
         "energy_by_nj": energy,
         "assumed": known(counters["design"]).energy_from,
@@ -318,6 +322,9 @@ def table_of(report: dict[str, Any]) -> Table:
     }
     for name, value in rows.items():
         table.add_row(name, Text(value))
+    if report["not_counted_blocks"]:
+        told = f"it did not come to know {report['not_counted_blocks']:,} blocks that were there"
+        table.add_row("nothing counted", Text(told))
     for name, value in report["energy_by_nj"].items():
         table.add_row(f"  {name}", Text(f"{value / 1e6:,.4g} mJ"))
     return table

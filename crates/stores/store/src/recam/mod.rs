@@ -391,7 +391,7 @@ impl<C: Contents> Recam<C> {
                 .step(Purpose::Erase, Action::Write, 1, FLAGS, p.block_rows());
             self.log.cycles(Purpose::Erase, p.block_rows());
             cycles += p.block_rows();
-            self.prefixes.remove(leaf, &mut view!(self, None, None));
+            self.prefixes.remove(leaf);
             self.contents.forget(slot);
             self.prints.remove(&slot);
             self.emptied[module].push(Reverse(within as u32));

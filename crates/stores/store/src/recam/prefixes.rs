@@ -29,6 +29,9 @@ struct Node {
     /// One of them.
     slot: u32,
     parent: u32,
+    /// Of its first row below the parent, as it was when it came there: a block that has been damaged
+    /// since is found again.
+    hash: u64,
     /// Children are a list, so that another block can stand for a node when its own is gone.
     first: u32,
     next: u32,
@@ -76,6 +79,7 @@ impl Prefixes {
             count: 0,
             slot: NONE,
             parent: NONE,
+            hash: 0,
             first: NONE,
             next: NONE,
             previous: NONE,
@@ -144,6 +148,7 @@ impl Prefixes {
             count: 0,
             slot,
             parent,
+            hash: 0,
             first: NONE,
             next: NONE,
             previous: NONE,
@@ -158,22 +163,21 @@ impl Prefixes {
         leaf
     }
 
-    /// Takes a block away; it must still be readable.
-    pub fn remove(&mut self, leaf: u32, rows: &mut impl Rows) {
+    /// Takes a block away.
+    pub fn remove(&mut self, leaf: u32) {
         let Node { slot, parent, .. } = self.nodes[leaf as usize];
-        let depth = self.nodes[parent as usize].depth;
-        self.detach(leaf, rows.kept_hash(slot, depth));
+        self.detach(leaf);
         self.unused.push(leaf);
         let only = self.nodes[parent as usize].first;
         let mut above = parent;
         if parent != ROOT && self.nodes[only as usize].next == NONE {
             // A node with one child stands for nothing: the child takes its place.
-            let other = self.nodes[only as usize].slot;
-            self.detach(only, rows.kept_hash(other, depth));
-            above = self.nodes[parent as usize].parent;
-            let depth = self.nodes[above as usize].depth;
-            let hash = rows.kept_hash(other, depth);
-            self.detach(parent, hash);
+            self.detach(only);
+            let Node {
+                hash, parent: over, ..
+            } = self.nodes[parent as usize];
+            above = over;
+            self.detach(parent);
             self.unused.push(parent);
             self.nodes[only as usize].parent = above;
             self.attach(above, only, hash);
@@ -194,15 +198,16 @@ impl Prefixes {
             slot,
             parent,
             count,
+            hash,
             ..
         } = self.nodes[below as usize];
-        let hash = rows.kept_hash(slot, self.nodes[parent as usize].depth);
-        self.detach(below, hash);
+        self.detach(below);
         let middle = self.add(Node {
             depth,
             count,
             slot,
             parent,
+            hash: 0,
             first: NONE,
             next: NONE,
             previous: NONE,
@@ -235,6 +240,7 @@ impl Prefixes {
         let alike = self.children.insert(key(parent, hash), child);
         let next = self.nodes[parent as usize].first;
         let node = &mut self.nodes[child as usize];
+        node.hash = hash;
         node.alike = alike.unwrap_or(NONE);
         node.next = next;
         node.previous = NONE;
@@ -244,9 +250,10 @@ impl Prefixes {
         self.nodes[parent as usize].first = child;
     }
 
-    fn detach(&mut self, child: u32, hash: u64) {
+    fn detach(&mut self, child: u32) {
         let Node {
             parent,
+            hash,
             next,
             previous,
             alike,

@@ -1,0 +1,246 @@
+//! The calls of the file system that a store makes, behind one trait, so that a test can put a disk
+//! beneath it that loses its power, refuses to sync or has bad sectors.
+//!
+//! All files of a store are in one folder. Only the rival's own files (`DIR/rival`) do not come through
+//! here: they are made anew at each start and nothing that was flushed depends on them.
+
+use std::fmt::Debug;
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It is there, and is only read.
+    Read,
+    /// It is there, and is read and written.
+    Write,
+    /// It is empty from now on, whether it was there or not; nobody but its owner may read it.
+    New,
+}
+
+/// The files of one folder, by name.
+pub trait Files: Debug + Send + Sync {
+    /// The folder, for messages and for the rival's files.
+    fn folder(&self) -> &Path;
+
+    /// Names of all that is in the folder.
+    ///
+    /// # Errors
+    /// The file system's.
+    fn names(&self) -> io::Result<Vec<String>>;
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// The file system's.
+    fn open(&self, name: &str, how: How) -> io::Result<Arc<dyn Bytes>>;
+
+    /// Gives a file another name, at once and instead of whatever had that.
+    ///
+    /// # Errors
+    /// The file system's.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Takes a file away.
+    ///
+    /// # Errors
+    /// The file system's.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// All names are on the disk when it returns, that of the folder too.
+    ///
+    /// # Errors
+    /// The disk's.
+    fn sync_names(&self) -> io::Result<()>;
+
+    /// Takes the lock on a file, made if `make` and it is not there; `None` if somebody has it. It is held
+    /// as long as what comes back lives.
+    ///
+    /// # Errors
+    /// The file system's.
+    fn lock(&self, name: &str, make: bool) -> io::Result<Option<Box<dyn Debug + Send + Sync>>>;
+}
+
+/// A file.
+pub trait Bytes: Debug + Send + Sync {
+    /// Reads as much as was asked for.
+    ///
+    /// # Errors
+    /// The disk's; `UnexpectedEof` where the file ends before.
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
+
+    /// Writes all.
+    ///
+    /// # Errors
+    /// The disk's; any part may have been written.
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
+
+    /// Bytes in it.
+    ///
+    /// # Errors
+    /// The file system's.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Cuts it or adds zeros.
+    ///
+    /// # Errors
+    /// The file system's.
+    fn set_length(&self, bytes: u64) -> io::Result<()>;
+
+    /// What was written is on the disk when it returns.
+    ///
+    /// # Errors
+    /// The disk's. What was written since the last sync may then be lost, although reads give it.
+    fn sync(&self) -> io::Result<()>;
+
+    /// The system reads it from the disk the next time and not from its memory, but for what is not yet
+    /// synced.
+    ///
+    /// # Errors
+    /// The file system's.
+    fn forget_cached(&self) -> io::Result<()>;
+
+    /// Gives the disk these bytes back; they read as zeros. False if the file system cannot.
+    ///
+    /// # Errors
+    /// The file system's.
+    fn punch(&self, at: u64, length: u64) -> io::Result<bool>;
+}
+
+/// A folder of this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Disk {
+    folder: PathBuf,
+}
+
+impl Disk {
+    pub fn new(folder: &Path) -> Disk {
+        Disk {
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// Makes the folder, private to its owner, if it is not there, and those above it; their names are on
+    /// the disk when it returns.
+    pub fn make(&self) -> io::Result<()> {
+        let missing: Vec<&Path> = (self.folder.ancestors())
+            .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
+            .collect();
+        if missing.is_empty() && self.names()?.is_empty() {
+            // An empty folder that is there becomes the store's. Whoever may use it but does not own it
+            // cannot change this; the files are private in any case.
+            let _ = fs::set_permissions(&self.folder, Permissions::from_mode(0o700));
+        }
+        for path in missing.into_iter().rev() {
+            let mut builder = DirBuilder::new();
+            let mode = if path == self.folder { 0o700 } else { 0o777 };
+            builder.mode(mode).create(path)?;
+            sync_folder_of(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Brings the name of a folder to the disk.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    match path.canonicalize()?.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+impl Files for Disk {
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let entries = fs::read_dir(&self.folder)?;
+        entries
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect()
+    }
+
+    fn open(&self, name: &str, how: How) -> io::Result<Arc<dyn Bytes>> {
+        let mut options = File::options();
+        options.read(true).mode(0o600);
+        if how != How::Read {
+            options.write(true);
+        }
+        if how == How::New {
+            options.create(true).truncate(true);
+        }
+        Ok(Arc::new(DiskFile(options.open(self.folder.join(name))?)))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.folder.join(from), self.folder.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.folder.join(name))
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        File::open(&self.folder)?.sync_all()?;
+        sync_folder_of(&self.folder)
+    }
+
+    fn lock(&self, name: &str, make: bool) -> io::Result<Option<Box<dyn Debug + Send + Sync>>> {
+        let mut options = File::options();
+        options.read(true);
+        if make {
+            options.write(true).create(true).truncate(false).mode(0o600);
+        }
+        let file = options.open(self.folder.join(name))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct DiskFile(File);
+
+impl Bytes for DiskFile {
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        self.0.read_exact_at(into, at)
+    }
+
+    fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, at)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn set_length(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+
+    fn forget_cached(&self) -> io::Result<()> {
+        Ok(fadvise(&self.0, 0, None, Advice::DontNeed)?)
+    }
+
+    fn punch(&self, at: u64, length: u64) -> io::Result<bool> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(&self.0, flags, at, length) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

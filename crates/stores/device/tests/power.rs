@@ -1,0 +1,598 @@
+//! The store on a disk that loses its power at every call, whose syncs fail and whose sectors go bad
+//! ([`crate::simulated`] has the rules): every flushed block is judged. `SARDONYX_CUTS=20000` tries as many.
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use sardonyx_device::{Device, DeviceError, Limits, Volume, Wanted, check_on};
+use sardonyx_store::Named;
+
+use crate::simulated::{Draw, SECTOR, Simulated, State};
+
+/// A kind of load.
+#[derive(Clone, Copy)]
+struct Load {
+    name: &'static str,
+    blocks: u64,
+    block_bytes: usize,
+    /// Of 100 operations: writes, deletions, flushes; the rest are damages that a write heals.
+    mix: [usize; 3],
+    /// Contents that come again and again.
+    contents: usize,
+    /// Blocks are written in order.
+    in_order: bool,
+    limits: Limits,
+}
+
+const LOADS: [Load; 4] = [
+    Load {
+        name: "small and mixed, the log turns over",
+        blocks: 24,
+        block_bytes: 512,
+        mix: [65, 15, 20],
+        contents: 12,
+        in_order: false,
+        limits: Limits {
+            changes: 1 << 17,
+            log_bytes: 3000,
+            free_slots: 6,
+        },
+    },
+    Load {
+        name: "growth, commits that nobody asked for",
+        blocks: 160,
+        block_bytes: 4096,
+        mix: [97, 0, 3],
+        contents: 1000,
+        in_order: true,
+        limits: Limits {
+            changes: 16,
+            log_bytes: 1 << 20,
+            free_slots: 1 << 13,
+        },
+    },
+    Load {
+        name: "overwritten and deleted, room given back",
+        blocks: 48,
+        block_bytes: 1024,
+        mix: [50, 35, 15],
+        contents: 200,
+        in_order: false,
+        limits: Limits {
+            changes: 24,
+            log_bytes: 8000,
+            free_slots: 4,
+        },
+    },
+    Load {
+        name: "damaged and healed",
+        blocks: 16,
+        block_bytes: 1024,
+        mix: [55, 5, 25],
+        contents: 6,
+        in_order: false,
+        limits: Limits {
+            changes: 1 << 17,
+            log_bytes: 4000,
+            free_slots: 1 << 13,
+        },
+    },
+];
+
+impl Load {
+    fn wanted(&self, design: &str) -> Wanted {
+        Wanted {
+            design: Some(Named::of(design).unwrap()),
+            size_bytes: Some(self.blocks * self.block_bytes as u64),
+            block_bytes: Some(self.block_bytes as u32),
+        }
+    }
+
+    fn open(&self, disk: &Simulated, design: &str) -> Result<Volume, DeviceError> {
+        Volume::open_on(Arc::new(disk.clone()), self.wanted(design), self.limits)
+    }
+
+    fn content(&self, number: usize) -> Vec<u8> {
+        let byte = |at: usize| (number * 131 + at / 8 * (number % 7 + 1) + 1) as u8;
+        let mut bytes: Vec<u8> = (0..self.block_bytes).map(byte).collect();
+        bytes[..8].copy_from_slice(&(number as u64 + 1).to_le_bytes());
+        bytes
+    }
+}
+
+/// What each block may be: a content's number, or `None` for zeros.
+#[derive(Clone, Debug)]
+struct Expected {
+    now: Vec<Option<usize>>,
+    may_be: Vec<BTreeSet<Option<usize>>>,
+    /// Contents that were damaged, and not since written and flushed: an error is an answer.
+    damaged: BTreeSet<usize>,
+}
+
+impl Expected {
+    fn new(load: &Load) -> Expected {
+        Expected {
+            now: vec![None; load.blocks as usize],
+            may_be: vec![BTreeSet::from([None]); load.blocks as usize],
+            damaged: BTreeSet::new(),
+        }
+    }
+
+    fn flushed(&mut self) {
+        self.may_be = self.now.iter().map(|&now| BTreeSet::from([now])).collect();
+    }
+}
+
+/// What has been tried.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tried {
+    cuts: u64,
+    cuts_while_opening: u64,
+    devices: u64,
+}
+
+impl Tried {
+    fn add(&mut self, more: Tried) {
+        self.cuts += more.cuts;
+        self.cuts_while_opening += more.cuts_while_opening;
+        self.devices += more.devices;
+    }
+}
+
+/// Where a failure is.
+type What<'a> = &'a dyn Fn() -> String;
+
+/// A load on a design, and what has been tried of it.
+struct Trial {
+    load: Load,
+    design: &'static str,
+    contents: Vec<Vec<u8>>,
+    /// For the rival's files, which are real.
+    folder: tempfile::TempDir,
+    tried: Mutex<Tried>,
+}
+
+impl Trial {
+    fn new(load: Load, design: &'static str) -> Trial {
+        Trial {
+            contents: (0..load.contents)
+                .map(|number| load.content(number))
+                .collect(),
+            load,
+            design,
+            folder: tempfile::tempdir().unwrap(),
+            tried: Mutex::default(),
+        }
+    }
+
+    fn disk(&self, state: State, seed: u64) -> Simulated {
+        Simulated::of(state, self.folder.path(), seed)
+    }
+
+    fn open(&self, disk: &Simulated) -> Result<Volume, DeviceError> {
+        self.load.open(disk, self.design)
+    }
+
+    /// Starts on a state that a disk may hold, and judges.
+    fn start(
+        &self,
+        state: State,
+        expected: &Expected,
+        draw: &mut Draw,
+        what: What<'_>,
+    ) -> Simulated {
+        let disk = self.disk(state, draw.below(usize::MAX) as u64);
+        if disk.state().files().contains_key("store.json") {
+            let before = disk.state().calls;
+            let looked = check_on(Arc::new(disk.clone()), &|_, _| true);
+            let looked = looked.unwrap_or_else(|error| panic!("{}: {error}", what()));
+            assert_eq!(disk.state().calls, before, "check changes nothing");
+            if expected.damaged.is_empty() {
+                assert_eq!(looked.unwrap().faults, Vec::<String>::new(), "{}", what());
+            }
+        }
+        let again = Arc::new(Mutex::new(Vec::new()));
+        if draw.one_in(12) {
+            let (states, mut draw) = (again.clone(), draw.clone());
+            disk.watch(move |state| states.lock().unwrap().push(state.cut(&mut draw)));
+        }
+        let volume = self
+            .open(&disk)
+            .unwrap_or_else(|error| panic!("{}: {error}", what()));
+        disk.unwatch();
+        self.judge(&volume, expected, what);
+        let mut tried = Tried {
+            cuts: 1,
+            ..Tried::default()
+        };
+        if draw.one_in(60) {
+            let mut device = Device::of(volume).unwrap();
+            while !device.tell_design(64).unwrap() {}
+            let mut bytes = vec![0; self.load.block_bytes];
+            for block in 0..self.load.blocks {
+                let _ = device.read(block * self.load.block_bytes as u64, &mut bytes);
+            }
+            tried.devices += 1;
+        }
+        for state in std::mem::take(&mut *again.lock().unwrap()) {
+            let what = || format!("{}, cut while opening", what());
+            let volume = self.open(&self.disk(state, 5));
+            let volume = volume.unwrap_or_else(|error| panic!("{}: {error}", what()));
+            self.judge(&volume, expected, &what);
+            tried.cuts += 1;
+            tried.cuts_while_opening += 1;
+        }
+        self.tried.lock().unwrap().add(tried);
+        disk
+    }
+
+    /// Reads every block and says what it is; those that may not be what they are are a failure.
+    fn judge(&self, volume: &Volume, expected: &Expected, what: What<'_>) -> Vec<Option<usize>> {
+        let mut bytes = vec![0; self.load.block_bytes];
+        let mut of = |block: usize| {
+            let may_be = &expected.may_be[block];
+            let found = match volume.read(block as u32, &mut bytes) {
+                Err(error) => {
+                    let mut numbers = may_be.iter().flatten();
+                    let lost = numbers.find(|&number| expected.damaged.contains(number));
+                    assert!(
+                        lost.is_some(),
+                        "{}: block {block} may be {may_be:?}: {error}",
+                        what()
+                    );
+                    return lost.copied();
+                }
+                Ok(_) if bytes.iter().all(|&byte| byte == 0) => None,
+                Ok(_) => {
+                    let number = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize - 1;
+                    let whole = self.contents[number] == bytes;
+                    assert!(whole, "{}: block {block} is torn", what());
+                    Some(number)
+                }
+            };
+            assert!(
+                may_be.contains(&found),
+                "{}: block {block} is {found:?}, and may be {may_be:?}",
+                what()
+            );
+            found
+        };
+        (0..self.load.blocks as usize).map(&mut of).collect()
+    }
+
+    /// Does so many operations; an error of the disk ends them.
+    fn work(
+        &self,
+        volume: &mut Volume,
+        disk: &Simulated,
+        expected: &Mutex<Expected>,
+        operations: usize,
+        next: &mut usize,
+        draw: &mut Draw,
+    ) -> Result<(), DeviceError> {
+        let (load, contents) = (&self.load, &self.contents);
+        // Contents that were written since they were last damaged.
+        let mut healing = BTreeSet::new();
+        for _ in 0..operations {
+            let block = match load.in_order {
+                true => *next % load.blocks as usize,
+                false => draw.below(load.blocks as usize),
+            };
+            let [write, delete, flush] = load.mix;
+            match draw.below(100) {
+                kind if kind < write => {
+                    let number = if load.in_order {
+                        *next % load.contents
+                    } else {
+                        draw.below(load.contents)
+                    };
+                    *next += 1;
+                    {
+                        let mut expected = expected.lock().unwrap();
+                        expected.may_be[block].insert(Some(number));
+                        expected.now[block] = Some(number);
+                    }
+                    volume.write(block as u32, &contents[number])?;
+                    healing.insert(number);
+                }
+                kind if kind < write + delete => {
+                    {
+                        let mut expected = expected.lock().unwrap();
+                        expected.may_be[block].insert(None);
+                        expected.now[block] = None;
+                    }
+                    volume.delete(block as u32)?;
+                }
+                kind if kind < write + delete + flush => {
+                    volume.commit()?;
+                    let mut expected = expected.lock().unwrap();
+                    expected.flushed();
+                    let healed = std::mem::take(&mut healing);
+                    expected.damaged.retain(|number| !healed.contains(number));
+                }
+                _ => {
+                    let Some(slot) = volume.slot(block as u32) else {
+                        continue;
+                    };
+                    let number = expected.lock().unwrap().now[block].unwrap();
+                    let at = slot as usize * load.block_bytes + draw.below(load.block_bytes);
+                    let spoil = draw.one_in(2);
+                    healing.remove(&number);
+                    expected.lock().unwrap().damaged.insert(number);
+                    disk.change(|state| match spoil {
+                        true => state.spoil("blocks", at / SECTOR),
+                        false => state.damage("blocks", |bytes| {
+                            if let Some(byte) = bytes.get_mut(at) {
+                                *byte ^= 1;
+                            }
+                        }),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn cuts_wanted() -> u64 {
+    std::env::var("SARDONYX_CUTS").map_or(4000, |cuts| cuts.parse().unwrap())
+}
+
+fn cut_through(load: Load, design: &'static str, cuts: u64) -> Tried {
+    let trial = Arc::new(Trial::new(load, design));
+    let mut draw = Draw(7);
+    for seed in 0.. {
+        let expected = Arc::new(Mutex::new(Expected::new(&load)));
+        let mut disk = trial.disk(State::default(), seed);
+        let mut next = 0;
+        for round in 0..4 {
+            let (seen, within) = (expected.clone(), trial.clone());
+            let mut draws = Draw(seed * 1000 + round);
+            let mut call = 0;
+            disk.watch(move |state| {
+                call += 1;
+                for _ in 0..2 {
+                    if draws.one_in(3) {
+                        let expected = seen.lock().unwrap().clone();
+                        let place = format!("seed {seed}, round {round}, call {call}");
+                        let what = || format!("{} on {design}, {place}", load.name);
+                        within.start(state.cut(&mut draws), &expected, &mut draws, &what);
+                    }
+                }
+            });
+            let mut volume = trial.open(&disk).unwrap();
+            let done = trial.work(&mut volume, &disk, &expected, 60, &mut next, &mut draw);
+            done.unwrap();
+            if draw.one_in(3) {
+                volume.end().unwrap();
+                expected.lock().unwrap().flushed();
+            }
+            disk.unwatch();
+            drop(volume);
+            let what = || format!("{} on {design}, seed {seed}, between rounds", load.name);
+            let state = match draw.below(3) {
+                0 => disk.state(), // the process is killed
+                _ => disk.state().cut(&mut draw),
+            };
+            let before = expected.lock().unwrap().clone();
+            disk = trial.start(state, &before, &mut draw, &what);
+            let found = trial.judge(&trial.open(&disk).unwrap(), &before, &what);
+            let mut expected = expected.lock().unwrap();
+            if expected.damaged.is_empty() {
+                expected.may_be = found.iter().map(|&found| BTreeSet::from([found])).collect();
+            }
+            expected.now = found;
+        }
+        let tried = *trial.tried.lock().unwrap();
+        if tried.cuts >= cuts {
+            return tried;
+        }
+    }
+    unreachable!()
+}
+
+#[test]
+fn a_cut_of_power_at_any_call_loses_nothing_that_was_flushed() {
+    let each = cuts_wanted() / LOADS.len() as u64;
+    for load in LOADS {
+        for (design, cuts) in [("recam", each), ("conventional", each / 10)] {
+            let tried = cut_through(load, design, cuts);
+            println!("{} on {design}: {tried:?}", load.name);
+        }
+    }
+}
+
+/// Works until a sync fails, and goes on after it as an operator would.
+fn after_a_failed_sync(load: Load, syncs: usize, seed: u64) -> bool {
+    let trial = Trial::new(load, "recam");
+    let disk = trial.disk(State::default(), seed);
+    let expected = Mutex::new(Expected::new(&load));
+    let (mut draw, mut next) = (Draw(seed), 0);
+    let what = || format!("{}, sync {syncs} fails, seed {seed}", load.name);
+    disk.fail_in(syncs);
+    if let Ok(mut volume) = trial.open(&disk) {
+        let done = trial.work(&mut volume, &disk, &expected, 60, &mut next, &mut draw);
+        if done.and_then(|()| volume.end()).is_ok() {
+            assert!(!disk.has_failed(), "{}: and nobody has said so", what());
+            return false;
+        }
+        assert!(disk.has_failed(), "{}", what());
+        volume.write(0, &trial.contents[0]).unwrap_err();
+        volume.delete(load.blocks as u32 - 1).unwrap_err();
+        let error = volume.commit().unwrap_err();
+        assert!(matches!(error, DeviceError::Stopped(_)), "{error}");
+        trial.judge(&volume, &expected.lock().unwrap(), &what);
+    }
+    let now = expected.lock().unwrap().clone();
+    for _ in 0..4 {
+        trial.start(disk.state().cut(&mut draw), &now, &mut draw, &what);
+    }
+    // The server is started again, on what the system remembers.
+    let mut volume = trial.open(&disk).unwrap();
+    expected.lock().unwrap().now = trial.judge(&volume, &now, &what);
+    for operations in [0, 8, 30] {
+        let done = trial.work(
+            &mut volume,
+            &disk,
+            &expected,
+            operations,
+            &mut next,
+            &mut draw,
+        );
+        done.unwrap();
+        volume.commit().unwrap();
+        expected.lock().unwrap().flushed();
+        for _ in 0..3 {
+            let now = expected.lock().unwrap().clone();
+            trial.start(disk.state().cut(&mut draw), &now, &mut draw, &what);
+        }
+    }
+    true
+}
+
+#[test]
+fn a_sync_that_fails_stops_the_device_and_loses_nothing_that_was_flushed() {
+    let mut tried = 0;
+    for load in LOADS {
+        for syncs in 0.. {
+            let mut failed = false;
+            for seed in 0..6 {
+                failed |= after_a_failed_sync(load, syncs, seed);
+                tried += u64::from(failed);
+            }
+            if !failed {
+                break;
+            }
+        }
+    }
+    println!("{tried} failed syncs");
+    assert!(tried > 400, "{tried}");
+}
+
+#[test]
+fn a_flip_of_any_bit_is_refused_named_or_harmless() {
+    let load = Load {
+        blocks: 400,
+        contents: 350,
+        in_order: true,
+        limits: Limits {
+            log_bytes: 9000,
+            ..Limits::default()
+        },
+        ..LOADS[0]
+    };
+    let trial = Trial::new(load, "recam");
+    let contents = &trial.contents;
+    let disk = trial.disk(State::default(), 1);
+    let mut volume = trial.open(&disk).unwrap();
+    let mut expected = Expected::new(&load);
+    for block in 0..load.blocks as usize {
+        let number = block % load.contents;
+        volume.write(block as u32, &contents[number]).unwrap();
+        expected.now[block] = Some(number);
+        if block % 20 == 19 {
+            volume.commit().unwrap();
+        }
+    }
+    expected.flushed();
+    drop(volume);
+    let whole = disk.state();
+    let mut flips: Vec<(String, usize, u8)> = Vec::new();
+    let mut draw = Draw(3);
+    for (name, bytes) in whole.files() {
+        let head = if name == "blocks" { 64 } else { 1200 };
+        for at in 0..bytes.len().min(head) {
+            flips.extend((0..8).map(|bit| (name.clone(), at, bit)));
+        }
+        let all = if bytes.is_empty() { 0 } else { 700 };
+        flips
+            .extend((0..all).map(|_| (name.clone(), draw.below(bytes.len()), draw.below(8) as u8)));
+        if name == "mark" {
+            flips.extend(
+                (4096..4608).flat_map(|at| (0..8).map(move |bit| ("mark".into(), at, bit))),
+            );
+        }
+    }
+    let (mut refused, mut named, mut harmless) = (0, 0, 0);
+    for (name, at, bit) in &flips {
+        let what = || format!("{name}, byte {at}, bit {bit}");
+        let mut state = whole.clone();
+        state.damage(name, |bytes| bytes[*at] ^= 1 << bit);
+        let disk = trial.disk(state, 1);
+        let looked = check_on(Arc::new(disk.clone()), &|_, _| true);
+        let is_sound = looked.is_ok_and(|found| found.unwrap().faults.is_empty());
+        let Ok(volume) = trial.open(&disk) else {
+            assert!(!is_sound, "{}: refused, and the check is green", what());
+            refused += 1;
+            continue;
+        };
+        let mut bytes = vec![0; load.block_bytes];
+        let mut lost = 0;
+        for block in 0..load.blocks as u32 {
+            match volume.read(block, &mut bytes) {
+                Ok(_) => {
+                    let is_right = bytes == contents[block as usize % load.contents];
+                    assert!(is_right, "{}: block {block} is wrong", what());
+                }
+                Err(_) => lost += 1,
+            }
+        }
+        assert!(
+            lost == 0 || !is_sound,
+            "{}: {lost} are lost, and the check is green",
+            what()
+        );
+        *(if lost == 0 { &mut harmless } else { &mut named }) += 1;
+    }
+    println!(
+        "{} flips: {refused} refused, {named} named, {harmless} harmless",
+        flips.len()
+    );
+    assert!(flips.len() > 5000 && refused > 0 && named > 0 && harmless > 0);
+}
+
+#[test]
+fn a_bad_sector_costs_its_block() {
+    let load = LOADS[2];
+    let trial = Trial::new(load, "recam");
+    let contents = &trial.contents;
+    let disk = trial.disk(State::default(), 1);
+    let mut volume = trial.open(&disk).unwrap();
+    for (block, content) in contents.iter().take(load.blocks as usize).enumerate() {
+        volume.write(block as u32, content).unwrap();
+    }
+    volume.commit().unwrap();
+    drop(volume);
+    disk.change(|state| state.spoil("blocks", 5 * load.block_bytes / SECTOR));
+    let looked = check_on(Arc::new(disk.clone()), &|_, _| true)
+        .unwrap()
+        .unwrap();
+    assert_eq!(looked.faults.len(), 1);
+    assert!(
+        looked.faults[0].ends_with("block 5 is lost"),
+        "{:?}",
+        looked.faults
+    );
+    let mut device = Device::of(trial.open(&disk).unwrap()).unwrap();
+    while !device.tell_design(64).unwrap() {}
+    let read = |device: &mut Device, block: usize| {
+        let mut bytes = vec![0; load.block_bytes];
+        let read = device.read((block * load.block_bytes) as u64, &mut bytes);
+        read.map(|()| bytes)
+    };
+    for (block, content) in contents.iter().take(load.blocks as usize).enumerate() {
+        match read(&mut device, block) {
+            Ok(bytes) => assert!(bytes == *content && block != 5),
+            Err(error) => assert!(block == 5 && matches!(error, DeviceError::Damaged(_))),
+        }
+    }
+    // One goes bad under the model's eyes, and its block is written anew.
+    disk.change(|state| state.spoil("blocks", 7 * load.block_bytes / SECTOR));
+    for block in 0..load.blocks as usize {
+        let at = (block * load.block_bytes) as u64;
+        device.write(at, &contents[block + 50]).unwrap();
+        device.flush().unwrap();
+    }
+    for block in 0..load.blocks as usize {
+        assert!(read(&mut device, block).unwrap() == contents[block + 50]);
+    }
+}
