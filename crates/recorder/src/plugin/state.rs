@@ -75,13 +75,14 @@ impl Code {
     /// The flush instruction, which lives as long as QEMU.
     pub fn flush(&mut self, code: u8, instruction: Instruction, pc: u64) -> &'static Flush {
         let known = self.flushes.entry((instruction, pc));
-        *known.or_insert_with(|| {
+        let leaked = || -> &'static Flush {
             Box::leak(Box::new(Flush {
                 code,
                 instruction,
                 pc,
             }))
-        })
+        };
+        known.or_insert_with(leaked)
     }
 }
 
