@@ -460,8 +460,8 @@ def test_check_looks_at_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
     assert found["commit"] is None and found["block_bytes_read"] == 0
     (tmp_path / "copy" / "store.json").unlink()
     options = ("--socket", "t", "--dir", "copy", "--size", "1M")
-    ended = sardonyx("store", "serve", *options, where=tmp_path, status=2)
-    assert "holds files of a store and no store.json" in ended.stderr
+    refused = sardonyx("store", "serve", *options, where=tmp_path, status=2)
+    assert "holds files of a store and no store.json" in refused.stderr
     assert (tmp_path / "copy" / "blocks").read_bytes() == b"x" * BLOCK + b"y" * BLOCK
 
 

@@ -147,10 +147,12 @@ impl Disk {
     }
 }
 
-/// Brings the name of a folder to the disk.
+/// Brings the name of a folder to the disk, unless the folder above it is closed to us, so that somebody
+/// else has made this one.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
-    match path.canonicalize()?.parent() {
-        Some(parent) => File::open(parent)?.sync_all(),
+    match path.canonicalize()?.parent().map(File::open) {
+        Some(Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Some(parent) => parent?.sync_all(),
         None => Ok(()),
     }
 }

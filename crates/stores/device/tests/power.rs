@@ -491,6 +491,15 @@ fn a_flip_of_any_bit_is_refused_named_or_harmless() {
         expected.now[block] = Some(number);
         if block % 20 == 19 {
             volume.commit().unwrap();
+            // Whichever copy of the mark is lost now, also where a new generation has just begun.
+            let mut now = expected.clone();
+            now.flushed();
+            for copy in [100, 4196] {
+                let mut state = disk.state();
+                state.damage("mark", |bytes| bytes[copy] ^= 1);
+                let what = || format!("copy at {copy} is lost after block {block}");
+                trial.start(state, &now, &mut Draw(block as u64), &what);
+            }
         }
     }
     expected.flushed();
