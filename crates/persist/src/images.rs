@@ -221,8 +221,9 @@ const DRAWS: u64 = 4;
 /// Contents of one line in the middle of its stores that are tried, at most.
 const MIDDLES: u32 = 6;
 
-/// How many of [`PASSES`] every kind of moment must have been through before anything can be said of those that passed.
-pub const FIRST: usize = 2;
+/// How many of [`PASSES`] every kind of moment must have been through before anything can be said where none failed: what is not flushed,
+/// what is not fenced and what is out of order shows in one of these at the latest, as far as one line decides.
+pub const FIRST: usize = 3;
 
 /// What an exploration is to look at.
 #[derive(Clone, Copy, Debug)]

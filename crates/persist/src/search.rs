@@ -373,6 +373,9 @@ impl<'a> Search<'a> {
                     while let Some(answer) = crew.ready() {
                         self.take(answer);
                     }
+                    if self.is_enough() {
+                        return false;
+                    }
                     let cut = shared.course.cuts[image.cut as usize];
                     let known = self.failed.get(&(cut.signature, image.kind));
                     if known.is_none_or(|&count| count < SAME) {
@@ -380,7 +383,7 @@ impl<'a> Search<'a> {
                     } else {
                         left_out.insert(image.cut);
                     }
-                    !self.is_enough()
+                    true
                 },
             );
             let ended = !passed.finished;
@@ -413,6 +416,7 @@ impl<'a> Search<'a> {
             false => LOOKING,
         };
         self.found.violations.len() >= ENOUGH
+            || self.shared.clock.is_spent()
             || self.passed() > budget * share
             || self.waited.as_secs_f64() > budget * WAITING * self.workers
             || self.problem.is_some()

@@ -75,14 +75,13 @@ impl Code {
     /// The flush instruction, which lives as long as QEMU.
     pub fn flush(&mut self, code: u8, instruction: Instruction, pc: u64) -> &'static Flush {
         let known = self.flushes.entry((instruction, pc));
-        let leaked = || -> &'static Flush {
+        known.or_insert_with(|| {
             Box::leak(Box::new(Flush {
                 code,
                 instruction,
                 pc,
             }))
-        };
-        known.or_insert_with(leaked)
+        })
     }
 }
 

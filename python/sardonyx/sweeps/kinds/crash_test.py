@@ -71,7 +71,7 @@ class CrashTest(Kind):
     #: Lists of an answer of which the length is a figure.
     COUNTED = ("causes", "suspects", "passes_left")
     figures = figure_names(
-        "causes cuts cuts_from_start cuts_tried images lines_stored_to moments moments_tried "
+        "causes cuts cuts_from_start cuts_tried lines_stored_to moments moments_tried "
         "passes_left pool_bytes suspects unreduced violations"
     )
 
