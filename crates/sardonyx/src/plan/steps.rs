@@ -4,6 +4,8 @@
 //! The ring's base follows the oldest step that is unfinished or belongs to an unanswered request. Every
 //! step before the base is finished.
 
+use std::cell::Cell;
+
 use std::hint::select_unpredictable;
 
 use crate::stats::{Cause, Purpose};
@@ -126,10 +128,33 @@ pub(crate) struct Steps {
     pub at_once: bool,
 }
 
+thread_local! {
+    /// The ring of the last steps that this thread has given up. A crash run makes plans by the thousand, and a ring
+    /// that has grown is so large that the allocator would take its pages from the system each time.
+    static SPARE: Cell<Vec<Record>> = const { Cell::new(Vec::new()) };
+}
+
+/// Steps of a ring that is kept, at most: 10 MB.
+const MOST_SPARE: usize = 1 << 16;
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        let ring = std::mem::take(&mut self.ring);
+        if ring.len() <= MOST_SPARE {
+            // None is left while the thread ends.
+            let _ = SPARE.try_with(|spare| spare.set(ring));
+        }
+    }
+}
+
 impl Steps {
     pub fn new() -> Steps {
+        let spare = SPARE.take();
         Steps {
-            ring: vec![Record::default(); 1 << 10],
+            ring: match spare.is_empty() {
+                true => vec![Record::default(); 1 << 10],
+                false => spare,
+            },
             base: 1,
             next: 1,
             fresh: Vec::new(),
