@@ -28,6 +28,7 @@ $(INSTALLED): requirements.lock
 $(BUILT): $(INSTALLED) pyproject.toml tools/build_native.py $(RUST)
 	@command -v cargo > /dev/null || { echo "make: no cargo; install Rust 1.90 or newer" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m compileall -q python
 	@touch $@
 
 run: build
