@@ -90,6 +90,20 @@ def test_programs_are_compared(tmp_path: Path) -> None:
     assert "trans./s" in ended.stdout
 
 
+def test_a_stack_says_its_integrity_behind_an_at_sign(tmp_path: Path) -> None:
+    options = ("--transactions", "30", "--json", "-")
+    ended = sardonyx("compare", "queue", "--designs", "sca,sca@none", *options, where=tmp_path)
+    plain, without = json.loads(ended.stdout)["runs"]
+    assert (plain["design"], without["design"]) == ("sca", "sca@none")
+    for run in plain, without:
+        del run["metrics"]["requests_per_second"]  # the host's
+    assert without["metrics"] == plain["metrics"]
+    for command in ("compare", "crash"):
+        ended = sardonyx(command, "queue", "--designs", "sca@nosuch", where=tmp_path, status=2)
+        assert ended.stderr.startswith('error: there is no design "sca@nosuch"')
+        assert "the integrities are none" in ended.stderr
+
+
 def test_a_cut_is_a_sound_trace(tmp_path: Path) -> None:
     trace = str(TRACES / "redis.parquet")
     cut = ("cut.parquet", "--skip", "100", "--limit", "500")
