@@ -118,6 +118,13 @@ def crash(question_json: str, progress: Progress | None) -> str:
     ``violations``. Progress counts cuts.
     """
 
+def crash_exhaustive(question_json: str, progress: Progress | None) -> str:
+    """Try all orders in which the writes of a run can be accepted; the answer is JSON.
+
+    Raises:
+        SardonyxError: The question is wrong, or the run was cancelled.
+    """
+
 def crash_trial(question_json: str, progress: Progress | None) -> str:
     """What a ``runs.crashes.TrialQuestion`` shows: counts over all passes and by pass, ``verdict``,
     ``fails`` and ``violations``. Progress counts passes, or seconds of a thorough trial.

@@ -152,6 +152,19 @@ class EstimateQuestion(Value):
     trace: Format | None = None
 
 
+class ExhaustiveQuestion(Value):
+    """All orders in which the writes of a run can be accepted, each cut at every position; after
+    each cut all orders of the life that follows, unless the run's ``recovery_cuts`` is 0. It
+    gives up beyond ``most_states`` states. With ``order``, that order alone: which of the writes
+    that can go goes first, choice by choice. A footprint of 0 is the smallest that the program
+    has.
+    """
+
+    run: CrashQuestion
+    most_states: int = 1_000_000
+    order: tuple[int, ...] | None = None
+
+
 class Job(Value):
     """A design over a source, on ``copies`` cores of a machine with some of its keys set;
     ``warmup`` requests, or transactions of each core, change state and count nowhere.

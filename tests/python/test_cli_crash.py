@@ -192,3 +192,25 @@ def test_every_program_and_mutant_is_listed() -> None:
     known = json.loads(_core.programs())
     assert len(known["programs"]) == 8 and len(known["mutants"]) >= 10
     assert _core.guarantee("fca") == "every line"
+
+
+def test_all_orders_of_a_small_run_are_a_proof_and_one_order_is_none(tmp_path: Path) -> None:
+    def told(*options: str, status: int) -> str:
+        small = ("array-swap", "--exhaustive", "--designs")
+        ended = crash(*small, *options, where=tmp_path, status=status)
+        return ended.stdout + ended.stderr
+
+    said = told("sca,no-encryption", "--json", "told.json", status=0)
+    assert "all orders that gates and fences allow" in said
+    for proof in runs((tmp_path / "told.json").read_text()):
+        assert proof["verdict"] == "proven" and proof["complete"]
+        assert proof["states"] > 10 and proof["recovery_cuts"] > proof["cuts"] > 0
+    assert "give more --most-states" in told("sca", "--most-states", "5", status=1)
+    said = told("sca", "--mutant", "no-fence-after-log", status=1)
+    replay = next(line for line in said.splitlines() if "replay: " in line)
+    again = crash(*shlex.split(replay)[3:], where=tmp_path, status=1)
+    assert "one order" not in again.stdout and "replay: " in again.stdout
+    for wrong in (("--cuts", "3"), ("--order", "x"), ("--once",)):
+        assert told("sca", *wrong, status=2).startswith("error: ")
+    ended = crash("queue", "-d", "sca", "--most-states", "5", where=tmp_path, status=2)
+    assert "--most-states: does nothing without --exhaustive" in ended.stderr

@@ -4,7 +4,7 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs;
 use std::time::Duration;
 
-use sardonyx::crash::{Cuts, OneRun, Options, Platform, Tear, Trial};
+use sardonyx::crash::{Cuts, Exhaustive, OneRun, Options, Platform, Tear, Trial};
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,23 @@ impl CrashQuestion {
             },
         })
     }
+}
+
+/// All orders in which the writes of a run can be accepted, each cut at every position; after each cut all orders of
+/// the life that follows, unless the run's `recovery_cuts` is 0. It gives up beyond `most_states` states. With
+/// `order`, that order alone: which of the writes that can go goes first, choice by choice. A footprint of 0 is the
+/// smallest that the program has.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExhaustiveQuestion {
+    run: CrashQuestion,
+    #[serde(default = "million")]
+    most_states: u64,
+    order: Option<Vec<u16>>,
+}
+
+fn million() -> u64 {
+    1_000_000
 }
 
 /// A design under a program, tried by the explorer's plan of passes. Sizes that are null are each pass's own. Without
@@ -244,6 +261,28 @@ pub fn crash_trial(
     let trial = read::<TrialQuestion>(question_json)?.trial()?;
     let tell = Progress::listener(progress);
     let answer = py.detach(|| trial.answer(&tell)).map_err(bad)?;
+    told(answer)
+}
+
+/// Tries all orders in which the writes of a run can be accepted.
+#[pyfunction]
+pub fn crash_exhaustive(
+    py: Python<'_>,
+    question_json: &str,
+    progress: Option<&Progress>,
+) -> PyResult<String> {
+    let question = read::<ExhaustiveQuestion>(question_json)?;
+    let mut run = question.run.question()?;
+    for spec in run.specs.iter_mut().filter(|spec| spec.footprint == 0) {
+        spec.footprint = spec.least_bytes();
+    }
+    let asked = Exhaustive {
+        run,
+        most_states: question.most_states,
+        order: question.order,
+    };
+    let tell = Progress::listener(progress);
+    let answer = py.detach(|| asked.answer(&tell)).map_err(bad)?;
     told(answer)
 }
 

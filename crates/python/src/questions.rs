@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::bad;
-use crate::crash::{CrashQuestion, TrialQuestion};
+use crate::crash::{CrashQuestion, ExhaustiveQuestion, TrialQuestion};
 use crate::simulate::Job;
 use crate::sources::Source;
 use crate::traces::Conversion;
@@ -26,6 +26,7 @@ pub fn questions() -> PyResult<String> {
         Source,
         Job,
         CrashQuestion,
+        ExhaustiveQuestion,
         TrialQuestion,
         sardonyx_persist::question::Question,
         sardonyx_store::Question,

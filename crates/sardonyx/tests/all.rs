@@ -12,6 +12,7 @@ mod cpu_common;
 mod cpu_core;
 mod cpu_latency;
 mod cpu_stream;
+mod crash_exhaustive;
 mod crash_explorer;
 mod crash_lives;
 mod crash_stages;

@@ -194,7 +194,7 @@ fn play(machine: &Machine, design: &str, make: impl Fn(&mut Batch)) -> Vec<Time>
     let mut memory = Memory::new(machine, design).unwrap();
     memory.observe(Journal::default());
     let system = System::of_programs(machine, memory, vec![list], Warmup::Requests(0)).unwrap();
-    let journal = system.record().unwrap();
+    let (journal, _) = system.record().unwrap();
     let marks = journal
         .events
         .iter()

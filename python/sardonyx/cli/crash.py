@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand
 
-from sardonyx import _core
+from sardonyx import _core, questions
 from sardonyx.cli.common import (
     CHECK_FAILED,
     MOST,
@@ -32,6 +32,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
+from sardonyx.cli.crash_orders import show_proofs, tell
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine, Set
 from sardonyx.cli.progress import Watcher
@@ -40,8 +41,10 @@ from sardonyx.runs.crashes import (
     FULL_ONE_IN,
     RECOVERY_CUTS,
     CrashQuestion,
+    ExhaustiveQuestion,
     TrialQuestion,
     explore,
+    orders,
     trials,
 )
 from sardonyx.runs.jobs import check_designs, parse_settings
@@ -56,6 +59,9 @@ TEARS = ("lines", "words")
 SHARINGS = ("apart", "packed", "interleaved")
 #: Bytes of memory that are worth a word.
 NOTABLE = 2**30
+#: Transactions of a core of which all orders are tried, and the order without a choice.
+BOUND = 2
+FROM_START = "start"
 VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercised": "red"}
 RECORDING = ".parquet"
 
@@ -113,6 +119,24 @@ class Crash(Options):
     ] = "all"
     cut: Annotated[
         int | None, typer.Option(min=0, max=MOST, help="Replay one run's cut at this position.")
+    ] = None
+    exhaustive: Annotated[
+        bool,
+        typer.Option(
+            "--exhaustive",
+            help="All orders of acceptance of one small run, all cuts, all cuts after a cut.",
+        ),
+    ] = False
+    most_states: Annotated[
+        int, typer.Option(min=1, max=MOST, help="Give --exhaustive up beyond so many states.")
+    ] = questions.ExhaustiveQuestion.model_fields["most_states"].default
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N..",
+            help="Of --exhaustive this order alone: at each choice the number of the write that "
+            "goes first. After them the first; start: no choices.",
+        ),
     ] = None
     stages: Annotated[
         bool,
@@ -189,7 +213,11 @@ def crash(asked: Crash) -> Work:
     sardonyx crash queue --designs sca --cores 4 --mutant no-fence-after-log
 
     sardonyx crash btree --designs sca --set encryption.global_counter=paper --json crash.json
+
+    sardonyx crash array-swap --exhaustive --designs sca,fca,esd+sca
     """
+    if asked.exhaustive:
+        return _exhaustive(asked)
     questions: Sequence[CrashQuestion] | Sequence[TrialQuestion]
     ask: Callable[[Watcher], list[dict[str, Any]]]
     stages = asked.stages
@@ -225,7 +253,91 @@ def crash(asked: Crash) -> Work:
         if any(run.get("fails") for run in runs):
             raise typer.Exit(CHECK_FAILED)
 
-    return Work(work, form)
+    return Work(work, form, dict.fromkeys(("order", "most_states"), "without --exhaustive"))
+
+
+def _exhaustive(asked: Crash) -> Work:
+    """All orders of a run, which is small unless said otherwise."""
+    order = _order(asked.order)
+    runs = [
+        CrashQuestion(
+            program=ProgramSource(
+                name=program,
+                item_bytes=_item(asked) or 64,
+                footprint=_region(asked) or 0,
+                transactions=asked.transactions or BOUND,
+                seed=asked.seed,
+                software_log=_keeps(asked),
+            ),
+            design=design,
+            cores=asked.cores or 1,
+            sharing=_sharing(asked, "interleaved"),
+            recovery_cuts=1 if asked.recovery_cuts else 0,
+            **_below(asked),
+        )
+        for program, design in _pairs(asked)
+    ]
+    most = asked.most_states
+    questions = [ExhaustiveQuestion(run=run, most_states=most, order=order) for run in runs]
+    json_to, machine, settings = asked.json_to, asked.machine, asked.settings or ()
+    no_log = asked.no_log
+    check_json_target(json_to)
+
+    def work() -> None:
+        with Watcher(err, unit="") as watch:
+            proofs = orders(questions, watch)
+        show_proofs(for_people(json_to), proofs, again=partial(_again, machine, settings, no_log))
+        write_json(json_to, {"sardonyx": _core.VERSION, "runs": proofs})
+        if any(proof["fails"] for proof in proofs):
+            raise typer.Exit(CHECK_FAILED)
+
+    return Work(work, "with --exhaustive")
+
+
+def _order(text: str | None) -> tuple[int, ...] | None:
+    if text is None or text == FROM_START:
+        return None if text is None else ()
+    words = text.split(",")
+    if all(word.isascii() and word.isdigit() and int(word) < 2**16 for word in words):
+        return tuple(int(word) for word in words)
+    raise _core.SardonyxError(
+        f"--order {text}: give numbers with commas between, as a violation prints them"
+    )
+
+
+def _again(
+    machine: str,
+    settings: Sequence[str],
+    no_log: bool,
+    proof: dict[str, Any],
+    violation: dict[str, Any],
+) -> str:
+    """The command that makes the violation's order alone."""
+    words = ["sardonyx", "crash", proof["program"], "--exhaustive", "--designs", proof["design"]]
+    for option, value in (
+        ("--platform", proof["platform"]),
+        ("--cores", proof["cores"]),
+        ("--sharing", proof["sharing"]),
+        ("--transactions", proof["transactions"]),
+        ("--transaction-size", proof["transaction_bytes"]),
+        ("--footprint", proof["footprint_bytes"] if proof["footprint_bytes"] >= 4096 else None),
+        ("--mutant", proof["mutant"]),
+        ("--seed", proof["seed"]),
+        ("--machine", machine),
+        *(("--set", setting) for setting in settings),
+        ("--recovery-cuts", 0 if violation["recovery_cut"] is None else None),
+        ("--order", ",".join(map(str, violation["order"])) or FROM_START),
+    ):
+        words += [] if value is None else [option, str(value)]
+    words += ["--no-log"] if no_log else []
+    return shlex.join(words)
+
+
+def _sharing(asked: Crash, otherwise: str) -> str:
+    sharing = asked.sharing or otherwise
+    if sharing not in SHARINGS:
+        raise _core.SardonyxError(f"--sharing: {unknown('sharing', sharing, SHARINGS)}")
+    return sharing
 
 
 def _plan(asked: Crash) -> list[TrialQuestion]:
@@ -252,9 +364,6 @@ def _plan(asked: Crash) -> list[TrialQuestion]:
 
 def _runs(asked: Crash, *, software_log: bool = True, **how: Any) -> list[CrashQuestion]:
     """One run of each program and design."""
-    sharing = asked.sharing or "apart"
-    if sharing not in SHARINGS:
-        raise _core.SardonyxError(f"--sharing: {unknown('sharing', sharing, SHARINGS)}")
     return [
         CrashQuestion(
             program=ProgramSource(
@@ -267,7 +376,7 @@ def _runs(asked: Crash, *, software_log: bool = True, **how: Any) -> list[CrashQ
             ),
             design=design,
             cores=asked.cores or 1,
-            sharing=sharing,
+            sharing=_sharing(asked, "apart"),
             **_below(asked),
             **how,
         )
@@ -378,7 +487,7 @@ def _show(
     for run in runs:
         for violation in run["violations"]:
             again = _replay(run, violation, machine, settings, no_log=no_log)
-            _tell(people, violation, again)
+            tell(people, violation, again)
 
 
 def _verdicts(runs: list[dict[str, Any]]) -> Table:
@@ -471,14 +580,3 @@ def _replay(
         words += [] if value is None else [option, str(value)]
     words += ["--no-log"] if no_log else []
     return shlex.join(words)
-
-
-def _tell(people: Console, violation: dict[str, Any], again: str) -> None:
-    """The first violation of a kind: how often, where, and the history that led there."""
-    head, *story = violation["history"]
-    people.print()
-    people.print(Text(f"{head} ({violation['count']:,} times)", style="bold"), soft_wrap=True)
-    for line in story:
-        people.print(Text(line), soft_wrap=True)
-    if violation["cut"] is not None:
-        people.print(Text(f"  replay: {again}"), soft_wrap=True)

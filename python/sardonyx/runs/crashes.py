@@ -34,6 +34,21 @@ class CrashQuestion(questions.CrashQuestion):
         return _core.crash_memory(self.model_dump_json())
 
 
+class ExhaustiveQuestion(questions.ExhaustiveQuestion):
+    """All orders of one run, which knows its name and its size."""
+
+    run: CrashQuestion
+
+    @property
+    def label(self) -> str:
+        """The question in a few words."""
+        return self.run.label
+
+    def memory(self) -> int:
+        """0: such runs are small."""
+        return 0
+
+
 class TrialQuestion(questions.TrialQuestion):
     """A plan of passes, which knows its name and its size."""
 
@@ -52,7 +67,9 @@ _Call = Callable[[str, _core.Progress | None], str]
 
 
 def _ask(
-    call: _Call, asked: Sequence[CrashQuestion] | Sequence[TrialQuestion], watch: Watch | None
+    call: _Call,
+    asked: Sequence[CrashQuestion] | Sequence[TrialQuestion] | Sequence[ExhaustiveQuestion],
+    watch: Watch | None,
 ) -> list[dict[str, Any]]:
     tasks = [Task(q.label, partial(call, q.model_dump_json())) for q in asked]
     return [json.loads(answer) for answer in scheduler.run(tasks, 1, watch)]
@@ -63,6 +80,11 @@ def explore(
 ) -> list[dict[str, Any]]:
     """What each run shows, one after the other; by the stages of a transaction if asked."""
     return _ask(_core.crash_stages if stages else _core.crash, asked, watch)
+
+
+def orders(asked: Sequence[ExhaustiveQuestion], watch: Watch | None = None) -> list[dict[str, Any]]:
+    """What all orders of each run show, one run after the other."""
+    return _ask(_core.crash_exhaustive, asked, watch)
 
 
 def trials(asked: Sequence[TrialQuestion], watch: Watch | None = None) -> list[dict[str, Any]]:

@@ -39,7 +39,7 @@ pub fn explore(
     let cancelled = AtomicBool::new(false);
     let found: Mutex<BTreeMap<u64, Explored>> = Mutex::default();
     let work = || {
-        let mut checker = Checker::new(history, options, nested::live);
+        let mut checker = Checker::new(history, options, &nested::live);
         loop {
             let piece = next.fetch_add(1, Ordering::Relaxed);
             if piece >= pieces || cancelled.load(Ordering::Relaxed) {

@@ -21,9 +21,10 @@ use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::medium::params::CacheLevel;
 use crate::memory::Memory;
-use crate::plan::At;
 use crate::plan::journal::Journal;
+use crate::plan::orders::Choice;
 use crate::plan::untimed::Untimed;
+use crate::plan::{At, Holding};
 use crate::settings::Settings;
 use crate::workload::{ProgramSpec, Sharing, SpecError};
 
@@ -118,17 +119,41 @@ pub struct Life {
     pub before: Option<Before>,
 }
 
-impl History {
-    /// Runs `specs`, one a core, on `design`.
+impl Life {
+    /// The first.
+    fn first(image: Image, encrypted: Vec<Encrypted>, programs: Vec<Golden>, seed: u64) -> Life {
+        Life {
+            image,
+            encrypted,
+            found: Vec::new(),
+            programs,
+            seed,
+            before: None,
+        }
+    }
+}
+
+/// Programs that have been set up and not run.
+pub struct SetUp {
+    /// Before the first life.
+    nothing: History,
+    /// The medium.
+    image: Image,
+    encrypted: Vec<Encrypted>,
+    programs: Vec<Golden>,
+}
+
+impl SetUp {
+    /// `specs`, one a core, set up on `design`.
     ///
     /// # Errors
     /// The design or a program does not exist.
-    pub fn record(
+    pub fn new(
         machine: &Machine,
         design: &str,
         specs: &[ProgramSpec],
         seed: u64,
-    ) -> Result<History, HistoryError> {
+    ) -> Result<SetUp, HistoryError> {
         let stack = Stack::named(design)?;
         let mut end = 0;
         let mut programs = Vec::new();
@@ -145,7 +170,7 @@ impl History {
         shrink(&mut machine, end * 2); // a deduplicating design writes out of place
         let (image, encrypted) = set_up(&machine, &stack, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
-        let controller = stack.build(&machine.settings, &mut layout);
+        stack.build(&machine.settings, &mut layout);
         let nothing = History {
             design: design.to_owned(),
             guarantee: stack.guarantee(),
@@ -165,16 +190,57 @@ impl History {
             layout: Arc::new(layout),
             machine: Arc::new(machine),
         };
-        let life = Life {
+        Ok(SetUp {
+            nothing,
             image,
             encrypted,
-            found: Vec::new(),
             programs,
-            seed,
-            before: None,
+        })
+    }
+
+    /// What the design promises.
+    pub fn guarantee(&self) -> Guarantee {
+        self.nothing.guarantee
+    }
+
+    /// Runs the programs on a machine that obliges but for writes, which are `held`; and the choices made.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub fn run(&self, held: Holding) -> Result<(History, Vec<Choice>), HistoryError> {
+        let again = |program: &Golden| {
+            let Expected { spec, region, .. } = &program.expected;
+            Golden::new(spec, Logical(region.at(0)))
         };
-        let life = caught(|| nothing.live(life, controller));
+        let programs: Result<Vec<Golden>, SpecError> = self.programs.iter().map(again).collect();
+        let (image, encrypted) = (self.image.copy(), self.encrypted.clone());
+        let life = Life::first(image, encrypted, programs?, self.nothing.seed);
+        let controller = self.nothing.first_controller();
+        let life = caught(|| self.nothing.live(life, controller, Some(held)));
         Ok(life.map_err(HistoryError::Broken)??)
+    }
+}
+
+impl History {
+    /// Runs `specs`, one a core, on `design`.
+    ///
+    /// # Errors
+    /// The design or a program does not exist.
+    pub fn record(
+        machine: &Machine,
+        design: &str,
+        specs: &[ProgramSpec],
+        seed: u64,
+    ) -> Result<History, HistoryError> {
+        let SetUp {
+            nothing,
+            image,
+            encrypted,
+            programs,
+        } = SetUp::new(machine, design, specs, seed)?;
+        let life = Life::first(image, encrypted, programs, seed);
+        let life = caught(|| nothing.live(life, nothing.first_controller(), None));
+        Ok(life.map_err(HistoryError::Broken)??.0)
     }
 
     /// The life after a cut of this one, with small caches on chip.
@@ -182,15 +248,41 @@ impl History {
     /// # Errors
     /// The run cannot go on.
     pub fn next_life(&self, life: Life) -> Result<History, RunError> {
-        self.live(life, self.controller())
+        Ok(self.live(life, self.controller(), None)?.0)
     }
 
-    fn live(&self, mut life: Life, controller: Controller) -> Result<History, RunError> {
+    /// The same, on a machine that obliges, with writes accepted as `chosen`; and the choices made.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub fn next_life_chosen(
+        &self,
+        life: Life,
+        chosen: Vec<u16>,
+    ) -> Result<(History, Vec<Choice>), RunError> {
+        self.live(life, self.controller(), Some(Holding::Chosen(chosen)))
+    }
+
+    /// A controller with the machine's caches.
+    fn first_controller(&self) -> Controller {
+        let mut layout = Layout::new(self.data_lines());
+        self.stack.build(&self.machine.settings, &mut layout)
+    }
+
+    fn live(
+        &self,
+        mut life: Life,
+        controller: Controller,
+        held: Option<Holding>,
+    ) -> Result<(History, Vec<Choice>), RunError> {
         let sources = life.programs.iter_mut();
         let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
         let (copy, sources) = (life.image.copy(), sources.collect());
         let named = (&*self.design, controller, Layout::clone(&self.layout));
-        let journal = adverse(&self.machine, named, copy, sources, life.seed)?;
+        let (journal, choices) = match held {
+            None => adverse(&self.machine, named, copy, sources, life.seed)?,
+            Some(held) => obliging(&self.machine, named, copy, sources, held)?,
+        };
         let mut requests: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         for (index, handled) in journal.handled.iter().enumerate() {
             requests
@@ -202,7 +294,7 @@ impl History {
             true => Pads::new(life.encrypted, &journal, &self.held, life.before),
             false => Pads::default(),
         };
-        Ok(History {
+        let lived = History {
             design: self.design.clone(),
             guarantee: self.guarantee,
             machine: self.machine.clone(),
@@ -220,7 +312,8 @@ impl History {
             counters: self.counters.clone(),
             layout: self.layout.clone(),
             held: self.held.clone(),
-        })
+        };
+        Ok((lived, choices))
     }
 
     /// Positions at which the power can be cut: before the first event, and after each.
@@ -383,7 +476,7 @@ pub(super) fn adverse<'s>(
     image: Image,
     sources: Vec<Box<dyn OpSource + 's>>,
     seed: u64,
-) -> Result<Box<Journal>, RunError> {
+) -> Result<(Box<Journal>, Vec<Choice>), RunError> {
     let mut adversity = Adversity::new(seed);
     let delays = adversity.seed();
     let mut machine = machine.clone();
@@ -396,11 +489,25 @@ pub(super) fn adverse<'s>(
     machine.caches.l1 = level(lines / 4, 4);
     machine.caches.l2 = CacheLevel::default();
     machine.caches.llc = level(lines * sources.len(), 8);
-    let memory = Memory::recovering(&machine, design, controller, layout, image, delays);
+    let holding = Holding::Drawn(delays);
+    let memory = Memory::recovering(&machine, design, controller, layout, image, holding);
     let sources = sources.into_iter();
     let sources = sources.map(|source| adversity.pausing(source)).collect();
     let system = System::of_programs(&machine, memory, sources, Warmup::Requests(0))?;
     system.under(adversity).record()
+}
+
+/// The journal of the same run on a machine that obliges: nothing leaves the caches by itself, no operation
+/// waits without a reason, and writes are `held`; with the choices made.
+fn obliging<'s>(
+    machine: &Machine,
+    (design, controller, layout): (&str, Controller, Layout),
+    image: Image,
+    sources: Vec<Box<dyn OpSource + 's>>,
+    held: Holding,
+) -> Result<(Box<Journal>, Vec<Choice>), RunError> {
+    let memory = Memory::recovering(machine, design, controller, layout, image, held);
+    System::of_programs(machine, memory, sources, Warmup::Requests(0))?.record()
 }
 
 /// A medium that holds `lines` lines and no more than is needed: what is not touched tells nothing,

@@ -10,6 +10,7 @@ pub mod audit;
 mod caught;
 mod check;
 mod cost;
+mod exhaustive;
 mod explain;
 mod explore;
 mod found;
@@ -28,6 +29,7 @@ mod whole;
 
 pub use asked::{Cuts, Options};
 pub use check::{Checker, Live};
+pub use exhaustive::{Exhaustive, InOrder, Proof, Shown as ShownInAll};
 pub use explain::explain;
 pub use explore::explore;
 pub use found::{Covered, Explored};

@@ -7,7 +7,7 @@ use super::asked::{Cuts, Options};
 use super::caught::caught;
 use super::check::Checker;
 use super::explain::explain;
-use super::found::{Covered, Explored};
+use super::found::Explored;
 use super::golden::Golden;
 use super::history::{History, Life};
 use super::platform::{Survivors, drain_over};
@@ -42,13 +42,15 @@ fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Encrypted>) 
     (untimed.into_image(), encrypted)
 }
 
-/// The life after the cut at which `survivors` stand; nothing if a program does not recover from it,
-/// which is for others to say.
-fn next(
+/// What the life after the cut at which `survivors` stand begins with, in which each core makes as many further
+/// transactions as `transactions` draws from a number; nothing if a program does not recover from it, which is
+/// for others to say.
+pub(super) fn next(
     history: &History,
     survivors: &Survivors,
     workloads: &[&Workload],
-) -> Result<Option<History>, RunError> {
+    transactions: impl Fn(u64) -> u64,
+) -> Option<Life> {
     let position = survivors.position();
     let seed = mix(history.seed ^ mix(position));
     let (image, encrypted) = drained(history, survivors);
@@ -69,26 +71,41 @@ fn next(
         let mut view = UntimedMemory::new(&mut untimed, &mut controller, region, log);
         view.record();
         let Ok(recovered) = workloads[core].recover(&mut view) else {
-            return Ok(None);
+            return None;
         };
         let recovery = view.take_record().expect("it is recorded");
-        let transactions = 1 + mix(seed ^ core as u64) % MOST_TRANSACTIONS;
+        let transactions = transactions(mix(seed ^ core as u64));
         let program = Golden::again(program, recovered.visible, recovery, transactions, seed);
-        let Some(program) = program else {
-            return Ok(None);
-        };
-        programs.push(program);
+        programs.push(program?);
     }
     untimed.forget();
-    let life = Life {
+    Some(Life {
         image: untimed.into_image(),
         encrypted,
         found,
         programs,
         seed,
         before: Some((history.pads.clone(), position)),
+    })
+}
+
+/// The life after the cut at `position` cannot go on.
+pub(super) fn ended(tally: &mut Tally, position: u64, why: &RunError) {
+    let kind = match why {
+        RunError::NotAuthentic { .. } => Kind::NotAuthentic,
+        _ => Kind::RunEnded,
     };
-    history.next_life(life).map(Some)
+    early(tally, kind, position, &why.to_string());
+}
+
+/// An assertion fails in the life after the cut at `position`.
+pub(super) fn broken(tally: &mut Tally, position: u64, why: &str) {
+    early(tally, Kind::RunEnded, position, why);
+}
+
+fn early(tally: &mut Tally, kind: Kind, position: u64, why: &str) {
+    let what = format!("the life after this cut ends early: {why}");
+    tally.add(Violation::new(kind, position, what));
 }
 
 /// Lives the life after the cut at which `survivors` stand, and cuts it at every position; says how much
@@ -101,23 +118,20 @@ pub fn live(
     tally: &mut Tally,
 ) -> u64 {
     let position = survivors.position();
-    let ends = |kind, why: String| {
-        let what = format!("the life after this cut ends early: {why}");
-        Violation::new(kind, position, what)
+    let drawn = |number| 1 + number % MOST_TRANSACTIONS;
+    let lived = || {
+        let life = next(history, survivors, workloads, drawn);
+        life.map(|life| history.next_life(life)).transpose()
     };
-    let life = match caught(|| next(history, survivors, workloads)) {
+    let life = match caught(lived) {
         Ok(Ok(Some(life))) => life,
         Ok(Ok(None)) => return 0,
         Ok(Err(why)) => {
-            let kind = match why {
-                RunError::NotAuthentic { .. } => Kind::NotAuthentic,
-                _ => Kind::RunEnded,
-            };
-            tally.add(ends(kind, why.to_string()));
+            ended(tally, position, &why);
             return 0;
         }
         Err(why) => {
-            tally.add(ends(Kind::RunEnded, why));
+            broken(tally, position, &why);
             return 0;
         }
     };
@@ -129,13 +143,25 @@ pub fn live(
         },
         ..*options
     };
-    let mut checker = Checker::new(&life, &options, live);
-    checker.live();
+    look(&life, position, &options, tally, |checker| checker.live())
+}
+
+/// Looks at the cuts of `life`, which begins with the cut at `position`, as `at` has the checker do it; how
+/// many that were, and those of lives after it.
+pub(super) fn look(
+    life: &History,
+    position: u64,
+    options: &Options,
+    tally: &mut Tally,
+    at: impl FnOnce(&mut Checker),
+) -> u64 {
+    let mut checker = Checker::new(life, options, &live);
+    at(&mut checker);
     let Explored {
         covered,
         tally: mut found,
     } = std::mem::take(&mut checker.explored);
-    whole_run(&life, &options, &mut found);
+    whole_run(life, options, &mut found);
     tally.lost.count += found.lost.count;
     tally.secret.count += found.secret.count;
     for (count, violation) in found.kinds.into_values() {
@@ -143,7 +169,7 @@ pub fn live(
         later_cuts.extend(&violation.later_cuts);
         let story = match tally.kinds.contains_key(&violation.kind) {
             true => Vec::new(),
-            false => explain(&life, &violation),
+            false => explain(life, &violation),
         };
         let violation = Violation {
             position,
@@ -154,10 +180,5 @@ pub fn live(
         };
         tally.add_times(count, violation);
     }
-    let Covered {
-        cuts,
-        recovery_cuts,
-        ..
-    } = covered;
-    cuts + recovery_cuts
+    covered.cuts + covered.recovery_cuts
 }

@@ -66,7 +66,7 @@ pub fn readable(
         let image = untimed.into_image();
         let mut layout = Layout::new(data_lines);
         let controller = stack.build(&machine.settings, &mut layout);
-        let journal = adverse(
+        let (journal, _) = adverse(
             &machine,
             (design, controller, layout),
             image.copy(),

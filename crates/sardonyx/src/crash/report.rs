@@ -9,7 +9,7 @@ use super::explore::explore;
 use super::found::Explored;
 use super::history::{History, HistoryError};
 use super::stages::{Shown, Stage, stages};
-use super::violation::Violation;
+use super::violation::{Kind, Violation};
 use crate::config::Machine;
 use crate::controller::layers::Guarantee;
 use crate::mechanisms::{Exercised, Mechanism};
@@ -314,6 +314,25 @@ pub struct Told {
 }
 
 impl Told {
+    /// `run` has ended early, because of `what`.
+    pub fn ended(run: Run, what: &str) -> Told {
+        Told {
+            kind: Kind::RunEnded.name(),
+            about: Kind::RunEnded.about(),
+            count: 1,
+            seed: run.seed,
+            cut: None,
+            recovery_cut: None,
+            core: None,
+            line: None,
+            place: None,
+            what: what.into(),
+            history: vec![what.into()],
+            run: Some(run),
+            pass: None,
+        }
+    }
+
     /// `violation`, which came `count` times.
     pub fn of(history: &History, count: u64, violation: &Violation) -> Told {
         Told {

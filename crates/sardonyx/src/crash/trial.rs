@@ -557,19 +557,8 @@ impl Found {
     fn ended(&mut self, number: usize, index: usize, run: Run, what: &str) {
         self.passes[index].lost_cuts += 1;
         let told = Told {
-            kind: Kind::RunEnded.name(),
-            about: Kind::RunEnded.about(),
-            count: 1,
-            seed: run.seed,
-            cut: None,
-            recovery_cut: None,
-            core: None,
-            line: None,
-            place: None,
-            what: what.into(),
-            history: vec![what.into()],
-            run: Some(run),
             pass: Some(index),
+            ..Told::ended(run, what)
         };
         self.count(Kind::RunEnded, 1, number, || told);
     }

@@ -20,11 +20,11 @@ use crate::line::Place;
 use crate::medium::image::Image;
 use crate::medium::mapping::Decoder;
 use crate::medium::params::{EngineParams, Unit};
-use crate::plan::delays::Delays;
 use crate::plan::observe::{Observer, Observers};
+use crate::plan::orders::Choice;
 pub use crate::plan::request::{Answer, Request};
 use crate::plan::steps::{Action, Notify, Step};
-use crate::plan::{Plan, Stored, Timer};
+use crate::plan::{Holding, Plan, Stored, Timer};
 use crate::stats::{Cause, Direction, Ledger, Purpose};
 use crate::units::Time;
 use booking::Requests;
@@ -276,9 +276,21 @@ impl Engine {
         value
     }
 
-    /// Holds some writes back from now on, for a while each, drawn from `seed`.
-    pub fn hold_back(&mut self, seed: u64) {
-        self.plan.delays = Some(Box::new(Delays::new(seed)));
+    /// Holds writes back from now on.
+    pub fn hold_back(&mut self, holding: Holding) {
+        self.plan.hold(holding);
+    }
+
+    /// Lets the writes go that are chosen to be next, where they are chosen; whether there were any.
+    pub fn release_chosen(&mut self) -> bool {
+        let released = self.plan.release_chosen();
+        self.start_fresh();
+        released
+    }
+
+    /// The choices that were made, where they were.
+    pub fn take_choices(&mut self) -> Vec<Choice> {
+        self.plan.take_choices()
     }
 
     /// Shows `hint` a plan that it can only read, to prefetch what a request will need.

@@ -13,6 +13,7 @@ use crate::config::Machine;
 use crate::medium::params::CachesParams;
 use crate::memory::Memory;
 use crate::plan::journal::Journal;
+use crate::plan::orders::Choice;
 use crate::units::Time;
 
 /// Turns between two looks at the progress.
@@ -186,16 +187,17 @@ impl<'s> System<'s> {
         Ok(outcome::of(&finished, started.elapsed()))
     }
 
-    /// Plays everything and gives the journal of it.
+    /// Plays everything and gives the journal of it, and the choices that were made where writes go as chosen.
     ///
     /// # Errors
     /// A source is broken further on.
     ///
     /// # Panics
     /// If no journal listens.
-    pub fn record(mut self) -> Result<Box<Journal>, RunError> {
+    pub fn record(mut self) -> Result<(Box<Journal>, Vec<Choice>), RunError> {
         self.play(&mut |_| true)?;
-        Ok(self.port.memory.take().expect("one listens"))
+        let choices = self.port.memory.take_choices();
+        Ok((self.port.memory.take().expect("one listens"), choices))
     }
 
     fn play(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<(), RunError> {

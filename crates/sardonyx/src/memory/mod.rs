@@ -14,7 +14,8 @@ use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::plan::journal::Journal;
 use crate::plan::observe::{Observer, Observers};
-use crate::plan::{At, Plan, Step, Stored};
+use crate::plan::orders::Choice;
+use crate::plan::{At, Holding, Plan, Step, Stored};
 use crate::stats::{Direction, Ledger};
 use crate::units::Time;
 
@@ -153,9 +154,12 @@ impl Memory {
         }
     }
 
-    /// Nothing happens by itself and nobody asks for anything before something does: queued writes go.
-    /// With `last` nobody ever asks again. Whether anything is left to happen.
+    /// Nothing happens by itself and nobody asks for anything before something does: writes that are held back
+    /// go, or queued ones. With `last` nobody ever asks again. Whether anything is left to happen.
     pub fn empty_queues(&mut self, last: bool) -> bool {
+        if self.engine.release_chosen() {
+            return true;
+        }
         if last && !self.ended {
             self.ended = true;
             self.engine.end_of_input();
@@ -203,18 +207,18 @@ impl Memory {
     }
 
     /// What a power cut left, as `image`, under a fresh `controller` that recovers from it in time; a
-    /// journal is kept from then on, and some writes are held back, as `delays` draws.
+    /// journal is kept from then on, and writes are held back.
     pub fn recovering(
         machine: &Machine,
         design: &str,
         mut controller: Controller,
         layout: Layout,
         image: Image,
-        delays: u64,
+        holding: Holding,
     ) -> Memory {
         let mut engine = Engine::with_image(&machine.engine, image);
         engine.observe(Journal::default());
-        engine.hold_back(delays);
+        engine.hold_back(holding);
         engine.background(|plan| {
             controller.recover(plan);
             controller.undo(plan);
@@ -292,6 +296,11 @@ impl Memory {
     #[inline]
     pub fn observers(&mut self) -> Option<&mut Observers> {
         self.engine.observers()
+    }
+
+    /// The choices that were made, where writes go as chosen.
+    pub fn take_choices(&mut self) -> Vec<Choice> {
+        self.engine.take_choices()
     }
 
     /// Ends the listening of an observer and gives it.

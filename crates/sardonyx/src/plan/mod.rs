@@ -11,6 +11,7 @@ pub(crate) mod delays;
 pub mod guard;
 pub mod journal;
 pub mod observe;
+pub mod orders;
 pub(crate) mod overlay;
 pub mod request;
 pub mod steps;
@@ -34,6 +35,7 @@ use delays::Delays;
 use guard::Guard;
 use journal::{Domain, Handled, Logged, MediumWrite, OnChip, Sealed};
 use observe::Observers;
+use orders::{Choice, Orders};
 use overlay::Payload;
 pub use steps::Step;
 use steps::{Action, Steps};
@@ -111,6 +113,28 @@ impl Promise {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timer(u64);
 
+/// How writes are held back, for the crash explorer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// Some of them for a while, drawn from this seed.
+    Drawn(u64),
+    /// All of them, until nothing else can happen: then one goes, of those that can, the one with the number
+    /// that is next here; when there is none, the first. See [`orders::Choice`].
+    Chosen(Vec<u16>),
+}
+
+/// When a write that nothing forbids is accepted.
+#[derive(Default)]
+pub(crate) enum Schedule {
+    /// As soon as there is room.
+    #[default]
+    Prompt,
+    /// Some later, as drawn.
+    Drawn(Box<Delays>),
+    /// One after the other, as chosen.
+    Chosen(Box<Orders>),
+}
+
 /// The accept steps of writes that take their slots at one instant.
 pub(crate) type Group = SmallVec<[Step; 4]>;
 
@@ -126,7 +150,7 @@ pub struct Plan {
     pub(crate) failure: Option<Exhausted>,
     pub(crate) observers: Observers,
     /// Which writes are held back: none but for the crash explorer.
-    pub(crate) delays: Option<Box<Delays>>,
+    pub(crate) schedule: Schedule,
     pub(crate) now: Time,
     purpose: Purpose,
     /// Stands between the layers and the medium; away while it is asked itself.
@@ -146,7 +170,7 @@ impl Plan {
             next_timer: 0,
             failure: None,
             observers: Observers::default(),
-            delays: None,
+            schedule: Schedule::Prompt,
             now: Time::ZERO,
             purpose: Purpose::of(Cause::Data),
             guard: None,
@@ -390,7 +414,8 @@ impl Plan {
             image.write(place, data.value, words, sideband);
             return Stored::at(Step::PAST);
         }
-        let gate = self.held_back(gate);
+        let (own, held) = (gate, self.hold_back());
+        let gate = held.map_or(gate, |promise| self.both(gate, promise.step()));
         self.contents.image.touch_page_ahead(place);
         let flight = self.contents.overlay.enter(place);
         let (before, readers, older) = (flight.writer, flight.readers, flight.payload);
@@ -431,27 +456,68 @@ impl Plan {
         let record = self.steps.get_mut(done);
         (record.place, record.link) = (place.0, u64::from(payload));
         debug_assert_eq!(done.0, accepted.0 + 1);
+        if let (Schedule::Chosen(orders), Some(promise)) = (&mut self.schedule, held) {
+            let after = [data.at, own, order];
+            orders.hold(promise, accepted, after, (place, data.value, words));
+        }
         Stored { accepted, done }
     }
 
-    /// `gate`, or some time after it.
-    fn held_back(&mut self, gate: Step) -> Step {
-        let drawn = self.delays.as_mut().and_then(|delays| delays.draw());
-        let Some(wait) = drawn else { return gate };
-        let promise = self.promise();
-        let timer = self.wake_at(self.now + wait);
-        let delays = self.delays.as_mut().expect("it has drawn");
-        delays.hold(timer, promise);
-        self.both(gate, promise.step())
+    /// Holds writes back from now on.
+    pub(crate) fn hold(&mut self, holding: Holding) {
+        self.schedule = match holding {
+            Holding::Drawn(seed) => Schedule::Drawn(Box::new(Delays::new(seed))),
+            Holding::Chosen(chosen) => Schedule::Chosen(Box::new(Orders::new(chosen))),
+        };
+    }
+
+    /// What the next write has to wait for besides, if it is held back.
+    fn hold_back(&mut self) -> Option<Promise> {
+        match &mut self.schedule {
+            Schedule::Prompt => None,
+            Schedule::Chosen(_) => Some(self.promise()),
+            Schedule::Drawn(delays) => {
+                let wait = delays.draw()?;
+                let (timer, promise) = (self.wake_at(self.now + wait), self.promise());
+                if let Schedule::Drawn(delays) = &mut self.schedule {
+                    delays.hold(timer, promise);
+                }
+                Some(promise)
+            }
+        }
     }
 
     /// Lets a write go that has been held back until `timer` runs out; whether there was one.
     pub(crate) fn release(&mut self, timer: Timer) -> bool {
-        let released = self.delays.as_mut().and_then(|d| d.release(timer));
+        let Schedule::Drawn(delays) = &mut self.schedule else {
+            return false;
+        };
+        let released = delays.release(timer);
         if let Some(promise) = released {
             self.keep(promise, Step::PAST);
         }
         released.is_some()
+    }
+
+    /// Lets the writes go that are chosen to be next, where they are chosen; whether there were any.
+    pub(crate) fn release_chosen(&mut self) -> bool {
+        let Schedule::Chosen(orders) = &mut self.schedule else {
+            return false;
+        };
+        let journal = self.observers.find().expect("who chooses keeps a journal");
+        let going = orders.choose(&self.steps, &self.groups, journal);
+        for promise in &going {
+            self.keep(*promise, Step::PAST);
+        }
+        !going.is_empty()
+    }
+
+    /// The choices that were made, where they were.
+    pub(crate) fn take_choices(&mut self) -> Vec<Choice> {
+        match std::mem::take(&mut self.schedule) {
+            Schedule::Chosen(orders) => orders.into_made(),
+            Schedule::Prompt | Schedule::Drawn(_) => Vec::new(),
+        }
     }
 
     /// Whether somebody has to know of single writes.

@@ -109,12 +109,16 @@ pub struct SpecError {
 
 /// Largest footprint: more would fill the host's memory.
 const MOST_BYTES: u64 = 1 << 36;
-/// Smallest footprint: a page.
-const LEAST_BYTES: u64 = 4096;
 /// Most transactions of one run.
 const MOST_TRANSACTIONS: u64 = 1 << 32;
 
 impl ProgramSpec {
+    /// The smallest footprint that the program has with such items; 0 if there is no such program.
+    pub fn least_bytes(&self) -> u64 {
+        let file = PROGRAMS.iter().find(|file| file.name == self.name);
+        file.map_or(0, |file| file.least_bytes.max(2 * self.item_bytes))
+    }
+
     /// The program and its durability, not set up.
     ///
     /// # Errors
@@ -141,7 +145,7 @@ impl ProgramSpec {
             let problem = format!("a transaction of {} bytes", self.item_bytes);
             return fail(problem, "give a multiple of 64 up to 4096".into());
         }
-        if !(LEAST_BYTES.max(2 * self.item_bytes)..=MOST_BYTES).contains(&self.footprint) {
+        if !(self.least_bytes()..=MOST_BYTES).contains(&self.footprint) {
             let problem = format!("a footprint of {} bytes", self.footprint);
             return fail(
                 problem,

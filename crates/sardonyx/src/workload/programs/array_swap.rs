@@ -8,6 +8,7 @@ use crate::workload::{Bytes, Fault, ProgramSpec};
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "array-swap",
     line: "swaps two items of an array",
+    least_bytes: 0,
     build: |spec, heap| {
         let items = (spec.footprint / spec.item_bytes).max(2);
         let heap = Heap::new(heap, items * spec.item_bytes);

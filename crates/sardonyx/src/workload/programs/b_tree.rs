@@ -11,6 +11,7 @@ use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "btree",
     line: "inserts an item into a B-tree of minimum degree 8",
+    least_bytes: super::PAGE,
     build: |spec, heap| {
         let filled = (spec.footprint / (spec.item_bytes + NODE_SHARE)).max(1);
         // At worst seven keys a node, and some nodes that are not yet full enough.

@@ -12,6 +12,7 @@ use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "bplus-tree",
     line: "inserts an item into a B+ tree with chained leaves",
+    least_bytes: super::PAGE,
     build: |spec, heap| {
         let filled = (spec.footprint / (spec.item_bytes + NODE_SHARE)).max(1);
         // At worst seven keys a leaf and eight children a node: under a sixth of a node a key.

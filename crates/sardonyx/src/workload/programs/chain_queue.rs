@@ -8,6 +8,7 @@ use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "chain-queue",
     line: "puts an item into a linked queue or takes one out",
+    least_bytes: super::PAGE,
     build: |spec, heap| {
         let node = LINE + spec.item_bytes;
         let nodes = (spec.footprint / node).max(2);

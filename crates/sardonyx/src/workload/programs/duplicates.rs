@@ -11,6 +11,7 @@ use crate::workload::{Bytes, Fault, ProgramSpec};
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "duplicates",
     line: "overwrites lines of an array with contents that repeat and that collide",
+    least_bytes: super::PAGE,
     build: |spec, heap| {
         let lines = spec.footprint / LINE;
         let heap = Heap::new(heap, lines * LINE);

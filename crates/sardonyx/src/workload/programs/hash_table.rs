@@ -8,6 +8,7 @@ use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "hash",
     line: "inserts an item into a chained hash table",
+    least_bytes: super::PAGE,
     build: |spec, heap| {
         let node = LINE + spec.item_bytes;
         let filled = (spec.footprint / (node + 8)).max(1); // a bucket a node

@@ -52,11 +52,16 @@ pub struct ProgramFile {
     pub name: &'static str,
     /// What a transaction does.
     pub line: &'static str,
+    /// Its smallest footprint, if two items are not more.
+    pub least_bytes: u64,
     /// Makes it, and its heap, which begins at this byte.
     pub(super) build: fn(ProgramSpec, u64) -> (Heap, Box<dyn Program>),
 }
 
 const LINE: u64 = LINE_BYTES as u64;
+
+/// The smallest footprint of most: a page.
+const PAGE: u64 = 4096;
 
 /// Instructions of one step of a search that touch no memory (assumed).
 const STEP: u32 = 10;

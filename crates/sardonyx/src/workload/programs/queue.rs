@@ -8,6 +8,7 @@ use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "queue",
     line: "puts an item into a ring or takes one out",
+    least_bytes: super::PAGE,
     build: |spec, heap| {
         let capacity = (spec.footprint / spec.item_bytes).max(2);
         let heap = Heap::new(heap, capacity * spec.item_bytes);

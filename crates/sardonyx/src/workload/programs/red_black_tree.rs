@@ -10,6 +10,7 @@ use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "rbtree",
     line: "inserts an item into a red-black tree",
+    least_bytes: super::PAGE,
     build: |spec, heap| {
         let node = LINE + spec.item_bytes;
         let filled = (spec.footprint / node).max(1);
