@@ -110,7 +110,6 @@ class CrashTest(Options):
         int,
         typer.Option(
             min=0,
-            max=4,
             metavar="N",
             help="Cut the recovery too, N of them within each other, for the same budget again.",
         ),
