@@ -31,7 +31,10 @@ MAPS = (
     "hashmap/hashmap_rp.c list_map/skiplist_map.c map/map_hashmap_rp.c"
 )
 ALONE = ("queues", "fifo", "plog", "cells", "ring", "handoff", "cow", "undo")
-SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE}
+#: Of creation, raw pointers, alignment and the like.
+WIDER = ("born", "raw", "odd", "both", "grow", "past", "arena", "typed", "ledger")
+SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE + WIDER}
+SOURCES |= {"typed": "typed.cpp", "ledger": "ledger.rs"}
 #: Programs whose check takes what was printed.
 ACKS = ("maps", "fifo", "plog", "ring", "cow")
 FOLDERS = ("", "map", "tree_map", "hashmap", "list_map", "queue", "linkedlist")
@@ -44,6 +47,7 @@ UNPATCHED = (
     "maps hashmap_atomic",
     "maps hashmap_rp",
     *ALONE,
+    *WIDER,
 )
 ENVIRONMENT = os.environ | {"PMEM_IS_PMEM_FORCE": "1"}
 
@@ -64,9 +68,14 @@ def build(folder: Path, program: str, edits: list[list[str]]) -> dict[str, set[i
     for name in {edit[0] for edit in edits}:
         lines = (folder / name).read_text().splitlines()
         right[Path(name).name] = {n for n, line in enumerate(lines, 1) if "/*@*/" in line}
+    if SOURCES[program].endswith(".rs"):
+        source = folder / SOURCES[program]
+        options = ["-g", "-O", "--edition", "2024", "-A", "warnings"]
+        subprocess.run(["rustc", *options, "-o", folder / program, source], check=True)
+        return right
     subprocess.run(
         [
-            "cc",
+            "c++" if SOURCES[program].endswith(".cpp") else "cc",
             "-g",
             "-O2",
             "-w",

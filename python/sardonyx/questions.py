@@ -105,8 +105,14 @@ class CrashTestQuestion(Value):
     recording: str
     #: Words of the recovery's command.
     recover: tuple[str, ...]
+    #: Lines of code, ``FILE:LINE``, whose stores count as persistent at once.
+    assume_persisted: tuple[str, ...] = ()
     #: Seconds that the exploration may take, from the first recovery on.
     budget: float = 50.0
+    #: What counts before the recovery first copes, while the pool is made: ``status`` (it may
+    #: refuse the pool by the exit status that the pool gets before the first store), ``orderly``
+    #: (by any), or ``skip`` (such cuts are not tried).
+    creation: str = "status"
     #: A folder in which the images of each cause are left.
     keep: str | None = None
     #: Bytes of memory for one recovery.

@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::PersistError;
 use crate::clock::Clock;
@@ -15,13 +15,16 @@ use crate::copy::Copy;
 use crate::elsewhere;
 use crate::images::{Floors, Image};
 use crate::recording::Recording;
-use crate::recovery::{Ended, Recovery, said};
+use crate::recovery::{Ended, Reason, Recovery, said};
 use crate::state::{Course, Platform};
 
 /// Where a time-out decides no violation (the search for the start, reductions), a recovery's time, in times of the slowest that
 /// coped, and at least.
 const HASTE: u32 = 10;
 const LEAST_HASTE: Duration = Duration::from_millis(200);
+
+/// Why an image fails, if it does, and how long was waited for that.
+type Known = (Option<Reason>, Duration);
 
 /// What all workers share.
 #[derive(Debug)]
@@ -31,7 +34,7 @@ pub struct Shared {
     /// The recording.
     pub recording: Recording,
     /// Its cuts.
-    pub course: Course,
+    pub course: Arc<Course>,
     /// What reserve power saves.
     pub platform: Platform,
     /// Recoveries so far.
@@ -40,15 +43,67 @@ pub struct Shared {
     pub(crate) clock: Clock,
     /// Nanoseconds of the slowest recovery that coped.
     pub(crate) slowest: AtomicU64,
-    /// Whether it copes, by image; and of a time-out, after how long.
-    pub(crate) verdicts: Mutex<FxHashMap<(u64, usize), (bool, Duration)>>,
+    /// Why it fails, if it does, by image; and of a time-out, after how long.
+    pub(crate) verdicts: Mutex<FxHashMap<(u64, usize), Known>>,
+    /// Sites whose stores came too early, of each cause that is known.
+    pub(crate) known: Mutex<Vec<FxHashSet<u32>>>,
+    /// The event from which on the pool is made: before it the recovery may refuse it.
+    pub(crate) made: AtomicU64,
+    /// How it may.
+    pub(crate) refusal: Refusal,
+    /// How the recovery ends on the pool before the first store.
+    pub(crate) refused: Mutex<Option<Ended>>,
+    /// Of each kind of moment, an image that the recovery copes with and writes to.
+    pub(crate) repaired: Mutex<FxHashMap<u64, Image>>,
     /// Images that wait for a worker are not tried any more.
     pub(crate) enough: AtomicBool,
     /// Everybody is to stop.
     pub stop: AtomicBool,
 }
 
+/// How a recovery may refuse a pool that is not made yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// By any exit status.
+    Orderly,
+    /// By the exit status that the pool before the first store gets.
+    Status,
+    /// Such pools are not tried.
+    Skip,
+}
+
+impl Refusal {
+    /// By its name on the command line.
+    pub fn named(name: &str) -> Option<Refusal> {
+        match name {
+            "orderly" => Some(Refusal::Orderly),
+            "status" => Some(Refusal::Status),
+            "skip" => Some(Refusal::Skip),
+            _ => None,
+        }
+    }
+}
+
 impl Shared {
+    /// Whether the pool is still being made at a cut.
+    pub fn creates(&self, cut: u32) -> bool {
+        u64::from(self.course.cuts[cut as usize].event) < self.made.load(Ordering::Relaxed)
+    }
+
+    /// Whether an end on an image of a cut is none that should be.
+    pub fn fails(&self, cut: u32, ended: Ended) -> bool {
+        let refusal = || match (ended, self.refusal) {
+            (Ended::Status(_), Refusal::Orderly | Refusal::Skip) => true,
+            (Ended::Status(_), Refusal::Status) => {
+                let refused = *self.refused.lock().expect("nobody panics with it");
+                // Where it accepts the untouched pool, or breaks on it, there is no status to go by.
+                refused == Some(ended) || !matches!(refused, Some(Ended::Status(_)))
+            }
+            _ => false,
+        };
+        self.recovery.fails(ended) && !(self.creates(cut) && refusal())
+    }
+
     /// How long to wait where a time-out decides no violation.
     pub fn haste(&self) -> Duration {
         let slowest = Duration::from_nanos(self.slowest.load(Ordering::Relaxed));
@@ -140,16 +195,16 @@ impl<'a> Bench<'a> {
         Ok(files)
     }
 
-    /// Whether the recovery copes with an image within some time; asked once of each.
+    /// Why the recovery fails on an image within some time, if it does; asked once of each.
     ///
     /// # Errors
     /// It cannot be run, everybody is to stop, or the budget is spent.
-    pub fn copes(
+    pub fn fails(
         &mut self,
         image: &Image,
         acked: usize,
         time: Duration,
-    ) -> Result<bool, PersistError> {
+    ) -> Result<Option<Reason>, PersistError> {
         if self.shared.stop.load(Ordering::Relaxed) {
             return Err(PersistError::Cancelled);
         }
@@ -159,25 +214,47 @@ impl<'a> Bench<'a> {
             match self.shared.recovery.wants_acks() {
                 true => acked,
                 false => 0,
-            },
+            } << 1
+                | usize::from(self.shared.creates(image.cut)),
         );
         let lock = || self.shared.verdicts.lock().expect("nobody panics with it");
-        if let Some(&(copes, waited)) = lock().get(&key)
-            && waited >= time
+        if let Some((reason, waited)) = lock().get(&key)
+            && *waited >= time
         {
-            return Ok(copes);
+            return Ok(reason.clone());
         }
         if self.shared.clock.is_spent() {
             return Err(PersistError::Late);
         }
         let ended = self.run(image, acked, time)?;
-        let copes = !self.shared.recovery.fails(ended);
+        let reason = (self.shared.fails(image.cut, ended)).then(|| Reason::of(ended, &self.said()));
         let waited = match ended {
             Ended::TimedOut => time,
             _ => Duration::MAX,
         };
-        lock().insert(key, (copes, waited));
-        Ok(copes)
+        lock().insert(key, (reason.clone(), waited));
+        Ok(reason)
+    }
+
+    /// Keeps an image that the recovery has just coped with, if it wrote to the pool.
+    pub(crate) fn repaired(&self, image: &Image) {
+        if !self.copy.changed() || self.shared.creates(image.cut) {
+            return;
+        }
+        let cut = self.shared.course.cuts[image.cut as usize];
+        let mut kept = self.shared.repaired.lock().expect("nobody panics with it");
+        let first = kept.entry(cut.signature).or_insert_with(|| image.clone());
+        // The same whatever the workers' turns are: the most that is there, and then the first.
+        let rank = |image: &Image| (std::cmp::Reverse(image.over.len()), image.cut);
+        if rank(image) < rank(first) {
+            *first = image.clone();
+        }
+    }
+
+    /// What is sure of each line at a cut.
+    pub(crate) fn floors(&mut self, cut: u32) -> Vec<u32> {
+        self.floors.go(cut, |_, _| ());
+        self.floors.floor.clone()
     }
 
     /// Leaves an image behind.

@@ -35,6 +35,8 @@ pub struct Copy<'a> {
     floors: Floors<'a>,
     /// Blocks that may hold anything but zeros.
     live: FxHashSet<usize>,
+    /// The last recovery left the file otherwise than it was.
+    changed: bool,
 }
 
 fn map(file: &File, length: usize) -> std::io::Result<MmapMut> {
@@ -71,6 +73,7 @@ impl<'a> Copy<'a> {
             mirror,
             floors: Floors::new(recording, course),
             live: FxHashSet::default(),
+            changed: false,
             path: path.clone(),
         };
         let extents = extents(ground, length);
@@ -144,6 +147,11 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
+    /// Whether the last recovery left the file otherwise than it was.
+    pub fn changed(&self) -> bool {
+        self.changed
+    }
+
     /// Removes what the recovery left beside the pool.
     fn clear(&self) -> std::io::Result<()> {
         for entry in std::fs::read_dir(self.path.parent().expect("it is in a folder"))? {
@@ -160,6 +168,7 @@ impl<'a> Copy<'a> {
 
     fn restore_file(&mut self) -> std::io::Result<()> {
         self.clear()?;
+        self.changed = false;
         let ours = self.file.metadata()?;
         let there = std::fs::symlink_metadata(&self.path);
         let replaced =
@@ -174,8 +183,20 @@ impl<'a> Copy<'a> {
             self.file = file;
             return self.rewrite();
         }
-        for block in extents(&self.file, self.length).into_iter().flatten() {
-            self.live.insert(block);
+        for range in extents(&self.file, self.length) {
+            let mut block = range.start;
+            while block < range.end {
+                let dead = (block..range.end)
+                    .take_while(|block| !self.live.contains(block))
+                    .count();
+                if dead > 0 {
+                    // The recovery has read here, or written: holes again, and zeros.
+                    if self.punch(block, dead).is_err() {
+                        self.live.extend(block..block + dead); // this file system has no holes
+                    }
+                }
+                block += dead.max(1);
+            }
         }
         for &block in &self.live {
             let at = block * BLOCK;
@@ -187,10 +208,29 @@ impl<'a> Copy<'a> {
                 let end = (page + PAGE).min(end);
                 if self.map[page..end] != self.mirror[page..end] {
                     self.map[page..end].copy_from_slice(&self.mirror[page..end]);
+                    self.changed = true;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Makes a hole of some blocks.
+    fn punch(&self, block: usize, count: usize) -> std::io::Result<()> {
+        let (from, end) = (block * BLOCK, ((block + count) * BLOCK).min(self.length));
+        // SAFETY: a call without memory, on our own file.
+        let done = unsafe {
+            libc::fallocate(
+                self.file.as_raw_fd(),
+                libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
+                from as libc::off_t,
+                (end - from) as libc::off_t,
+            )
+        };
+        match done {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
     }
 
     /// Writes what the file holds now to another.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::PersistError;
 use crate::bench::{Bench, Shared};
 use crate::images::Image;
-use crate::recovery::Ended;
+use crate::known;
+use crate::recovery::{Ended, Reason};
 use crate::reduce::{self, Reduced};
 
 /// Jobs that wait for a worker.
@@ -17,7 +18,7 @@ pub(crate) const QUEUE: usize = 16;
 /// What a worker is to do.
 pub(crate) enum Job {
     Try(Image, Duration),
-    Reduce(usize, Image),
+    Reduce(usize, Image, Reason),
 }
 
 /// What came of it.
@@ -54,6 +55,29 @@ impl Crew {
     }
 }
 
+/// A violation's reduction, unless a known cause explains it.
+fn reduced(
+    bench: &mut Bench<'_>,
+    image: &Image,
+    reason: &Reason,
+    start: u32,
+) -> Result<Reduced, PersistError> {
+    let known = bench
+        .shared
+        .known
+        .lock()
+        .expect("nobody panics with it")
+        .clone();
+    for sites in &known {
+        match known::explains(bench, sites, image) {
+            Ok(true) => return Ok(known::explained(image)),
+            Ok(false) | Err(PersistError::Late) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    reduce::reduce(bench, image, reason, start)
+}
+
 /// A worker: jobs as they come, until there are none.
 pub(crate) fn work(
     shared: &Shared,
@@ -83,16 +107,19 @@ pub(crate) fn work(
                     _ => bench.run(&image, acked, time).map(|ended| {
                         let said = match shared.recovery.fails(ended) {
                             true => bench.said(),
-                            false => String::new(),
+                            false => {
+                                bench.repaired(&image);
+                                String::new()
+                            }
                         };
                         (ended, said)
                     }),
                 };
                 Answer::Tried(image, result)
             }
-            Ok(Job::Reduce(number, image)) => {
+            Ok(Job::Reduce(number, image, reason)) => {
                 let start = start.load(Ordering::Relaxed) as u32;
-                Answer::Reduced(number, reduce::reduce(&mut bench, &image, start))
+                Answer::Reduced(number, reduced(&mut bench, &image, &reason, start))
             }
         };
         if answers.send(answer).is_err() {

@@ -2,21 +2,23 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::PersistError;
-use crate::bench::{Bench, Shared};
+use crate::bench::{Bench, Refusal, Shared};
 use crate::clock::Clock;
 use crate::copy;
 use crate::crew::{Crew, QUEUE, work};
+use crate::found::{Found, NoStart};
 use crate::images::Image;
 use crate::question::Question;
 use crate::recording::{Act, Recording};
 use crate::recovery::{Ended, Recovery};
-use crate::search::{Found, NoStart, Search};
+use crate::rounds;
+use crate::search::Search;
 use crate::source::Sources;
 use crate::state::{Course, Platform};
 use crate::undisturbed::undisturbed;
@@ -25,6 +27,13 @@ use crate::undisturbed::undisturbed;
 fn check(recording: &Recording, platform: Platform) -> Result<(), PersistError> {
     let any = |what: fn(&Act) -> bool| recording.events.iter().any(|event| what(&event.act));
     let pool = recording.pool.display();
+    if recording.lines.is_empty() && recording.elsewhere {
+        return Err(PersistError::new(format!(
+            "{pool}: the program mapped it and stored nothing to it, and yet it ended with other contents: the program wrote it through a \
+             descriptor (write, pwrite), or a child of it did; only stores through a mapping are cut: have the program store to the \
+             pool where it maps it, or record the child itself"
+        )));
+    }
     if recording.lines.is_empty() {
         return Err(PersistError::new(format!(
             "{pool}: the program mapped it and stored nothing to it, so that there is nothing to cut"
@@ -70,7 +79,8 @@ pub fn explore(
     let loading = Instant::now();
     let platform = Platform::named(&question.platform)
         .ok_or_else(|| PersistError::new("--platform: give adr or eadr"))?;
-    let recording = opened(question, platform)?;
+    let mut recording = opened(question, platform)?;
+    let assumed = rounds::assumed(question, &mut recording)?;
     let mut shared = Shared {
         recovery: Recovery {
             words: question.recover.clone(),
@@ -78,7 +88,7 @@ pub fn explore(
             time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
             memory: question.memory_limit,
         },
-        course: Course::of(&recording, platform),
+        course: Arc::new(Course::of(&recording, platform)),
         recording,
         platform,
         recoveries: AtomicU64::new(0),
@@ -87,6 +97,12 @@ pub fn explore(
         ),
         slowest: AtomicU64::new(0),
         verdicts: Mutex::default(),
+        known: Mutex::default(),
+        repaired: Mutex::default(),
+        made: AtomicU64::new(0),
+        refusal: Refusal::named(&question.creation)
+            .ok_or_else(|| PersistError::new("--creation: give orderly, status or skip"))?,
+        refused: Mutex::default(),
         enough: AtomicBool::new(false),
         stop: AtomicBool::new(false),
     };
@@ -112,11 +128,14 @@ pub fn explore(
         });
     }
     match undisturbed {
-        Some(_) => search(question, &shared, &ground, folder.path(), &mut found, tell)?,
+        Some(_) => {
+            let place = (&ground, folder.path());
+            rounds::look(question, &mut shared, place, assumed, &mut found, tell)?;
+        }
         None => found.no_start = Some(NoStart::Undisturbed),
     }
     if let Some(keep) = &question.keep {
-        leave(&shared, &ground, &folder.path().join("keep"), &found, keep)?;
+        leave(&mut shared, &ground, folder.path(), &found, keep)?;
     }
     found.recoveries = shared.recoveries.load(Ordering::Relaxed);
     found.seconds = shared.clock.passed().as_secs_f64();
@@ -172,7 +191,7 @@ fn replayed(
 }
 
 /// The search at all cuts, by as many workers as the question says, each in a folder of its own.
-fn search(
+pub(crate) fn search(
     question: &Question,
     shared: &Shared,
     ground: &File,
@@ -215,19 +234,26 @@ fn search(
 
 /// Leaves the images of each cause in a folder: the one that fails, and the one that passes.
 fn leave(
-    shared: &Shared,
+    shared: &mut Shared,
     ground: &File,
     folder: &Path,
     found: &Found,
     keep: &Path,
 ) -> Result<(), PersistError> {
-    let mut bench = Bench::new(shared, ground, folder)?;
     std::fs::create_dir_all(keep).map_err(PersistError::io(keep.display()))?;
-    for (number, (_, reduced)) in found.reduced.iter().enumerate() {
-        let number = number + 1;
-        bench.save(&reduced.image, &keep.join(format!("{number}-fails.pool")))?;
-        if let Some(passes) = &reduced.passes {
-            bench.save(passes, &keep.join(format!("{number}-passes.pool")))?;
+    for (round, looked) in found.rounds.iter().enumerate() {
+        // A cut has its number among those of its round.
+        shared.course = looked.course.clone();
+        let mut bench = Bench::new(shared, ground, &folder.join(format!("keep-{round}")))?;
+        for (number, (violation, reduced)) in found.reduced.iter().enumerate() {
+            if found.violations[*violation].round != round {
+                continue;
+            }
+            let number = number + 1;
+            bench.save(&reduced.image, &keep.join(format!("{number}-fails.pool")))?;
+            if let Some(passes) = &reduced.passes {
+                bench.save(passes, &keep.join(format!("{number}-passes.pool")))?;
+            }
         }
     }
     Ok(())

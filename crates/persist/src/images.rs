@@ -51,6 +51,8 @@ pub enum Kind {
     Late,
     /// A line in the middle of its stores.
     Prefix,
+    /// All stores up to one, in the program's order.
+    UpTo,
     /// Some of a line's words.
     Torn,
     /// All combinations of few lines.
@@ -74,6 +76,7 @@ impl Kind {
             Kind::Early => "one line early",
             Kind::Late => "one line late",
             Kind::Prefix => "a line between its stores",
+            Kind::UpTo => "all stores up to one",
             Kind::Torn => "a torn line",
             Kind::Each => "a combination of few lines",
             Kind::Pair => "two lines",
@@ -187,10 +190,12 @@ const INNER: &[Kind] = &[Kind::Prefix, Kind::Torn, Kind::Each];
 const MORE: &[Kind] = &[Kind::Pair, Kind::Drawn];
 
 /// All passes, the one that finds most for its time first: every kind of moment before any a second time.
-pub const PASSES: [Pass; 14] = [
+pub const PASSES: [Pass; 17] = [
     Pass::new("only what was fenced", &[Kind::None], 0, 1),
     Pass::new("everything", &[Kind::All], 0, 1),
     Pass::new("one line early or late", SINGLE, 0, 1),
+    Pass::new("a line between its stores", &[Kind::Prefix], 0, 1),
+    Pass::new("stores up to one", &[Kind::UpTo], 0, 1),
     Pass::new("within lines", INNER, 0, 1),
     Pass::new(
         "fenced and everything, again",
@@ -207,6 +212,7 @@ pub const PASSES: [Pass; 14] = [
         ALWAYS,
     ),
     Pass::new("within lines, again", INNER, 1, 3),
+    Pass::new("stores up to one, again", &[Kind::UpTo], 1, 3),
     Pass::new("unflushed lines", &[Kind::Stale], 0, 1),
     Pass::new("pairs and subsets, again", MORE, 1, 3),
     Pass::new("one line, everywhere", SINGLE, 3, ALWAYS),
@@ -214,16 +220,21 @@ pub const PASSES: [Pass; 14] = [
     Pass::new("pairs and subsets, everywhere", MORE, 3, ALWAYS),
 ];
 
+/// Everything that was stored, at every cut.
+pub const EVERYTHING: Pass = Pass::new("everything", &[Kind::All], 0, ALWAYS);
+
 /// All combinations are tried of so many lines.
 const FEW: usize = 4;
 /// Subsets drawn at a cut.
 const DRAWS: u64 = 4;
 /// Contents of one line in the middle of its stores that are tried, at most.
 const MIDDLES: u32 = 6;
+/// Stores up to which all others are tried, at most.
+const UP_TO: u32 = 16;
 
 /// How many of [`PASSES`] every kind of moment must have been through before anything can be said where none failed: what is not flushed,
 /// what is not fenced and what is out of order shows in one of these at the latest, as far as one line decides.
-pub const FIRST: usize = 3;
+pub const FIRST: usize = 5;
 
 /// What an exploration is to look at.
 #[derive(Clone, Copy, Debug)]
@@ -234,10 +245,23 @@ pub struct Scope {
     pub tear: bool,
     /// The first cut.
     pub start: u32,
+    /// The cut after the last.
+    pub end: u32,
     /// The seed that subsets of pending lines are drawn from.
     pub seed: u64,
     /// Images count as others when more had been acknowledged.
     pub acks: bool,
+}
+
+/// What became of an image that was handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// It is tried.
+    Taken,
+    /// It is not tried now, and may be another time.
+    LeftOut,
+    /// Nothing more is wanted.
+    Enough,
 }
 
 /// How far a pass came.
@@ -269,28 +293,34 @@ fn mixed(a: u64, b: u64) -> u64 {
     (x ^ x >> 29).wrapping_mul(0x94D0_49BB_1331_11EB) ^ x >> 32
 }
 
-impl<F: FnMut(Image) -> bool> Maker<'_, F> {
+impl<F: FnMut(Image) -> Given> Maker<'_, F> {
     fn offer(&mut self, mut over: Vec<Over>, kind: Kind, acked: u64) {
         if self.ended {
             return;
         }
         over.sort_unstable();
         let hash = mixed(self.floors.hash(&over), acked);
-        if self.seen.insert(hash) {
+        if !self.seen.contains(&hash) {
             let image = Image {
                 cut: self.number,
                 over,
                 kind,
             };
-            self.ended = !(self.give)(image);
+            match (self.give)(image) {
+                Given::Taken => {
+                    self.seen.insert(hash);
+                }
+                Given::LeftOut => {}
+                Given::Enough => self.ended = true,
+            }
         }
     }
 }
 
-impl<F: FnMut(Image) -> bool> Visit for Maker<'_, F> {
+impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
     fn cut(&mut self, cut: Cut, state: &State) {
         let number = self.number;
-        if !self.ended && number >= self.scope.start {
+        if !self.ended && (self.scope.start..self.scope.end).contains(&number) {
             let count = self.seen_kinds.entry(cut.signature).or_default();
             *count += 1;
             let nth = *count - 1;
@@ -305,7 +335,7 @@ impl<F: FnMut(Image) -> bool> Visit for Maker<'_, F> {
     }
 
     fn ended(&self) -> bool {
-        self.ended
+        self.ended || self.number >= self.scope.end
     }
 }
 
@@ -344,7 +374,7 @@ impl Moment<'_> {
     }
 }
 
-impl<F: FnMut(Image) -> bool> Maker<'_, F> {
+impl<F: FnMut(Image) -> Given> Maker<'_, F> {
     fn at(&mut self, cut: &Cut, state: &State) {
         let acked = match self.scope.acks {
             true => self.recording.acked(cut.row) as u64,
@@ -379,6 +409,7 @@ impl<F: FnMut(Image) -> bool> Maker<'_, F> {
                     }
                 }
                 Kind::Prefix => self.prefixes(&moment),
+                Kind::UpTo => self.up_to(&moment),
                 Kind::Torn if self.scope.tear => self.torn(&moment),
                 Kind::Each if moment.recent.len() <= FEW => self.combinations(&moment),
                 Kind::Pair => self.pairs(&moment),
@@ -399,10 +430,43 @@ impl<F: FnMut(Image) -> bool> Maker<'_, F> {
         for &slot in &moment.recent {
             let whole = moment.whole(slot);
             let from = moment.state.floor[slot as usize] + 1;
-            for version in between(from, whole.version) {
+            for version in between(from, whole.version, MIDDLES) {
                 let over = Over { version, ..whole };
                 self.early_and_late(over, Kind::Prefix, moment);
             }
+        }
+    }
+
+    /// All stores up to one of the latest, as if every line had left the caches at once: what is stored over several lines (or a value
+    /// over two) is there by half.
+    fn up_to(&mut self, moment: &Moment<'_>) {
+        let versions = |slot: u32| &self.recording.lines[slot as usize].versions;
+        let mut events: Vec<u32> = Vec::new();
+        for &slot in &moment.recent {
+            let from = moment.state.floor[slot as usize] + 1;
+            let range = from as usize..=moment.state.current[slot as usize] as usize;
+            events.extend(
+                versions(slot)
+                    .get(range)
+                    .into_iter()
+                    .flatten()
+                    .map(|v| v.event),
+            );
+        }
+        events.sort_unstable();
+        for at in between(0, events.len() as u32, UP_TO) {
+            let event = events[at as usize];
+            let there = moment.all.iter().filter_map(|over| {
+                let floor = moment.state.floor[over.slot as usize];
+                let range = floor as usize + 1..=over.version as usize;
+                let before = versions(over.slot)[range].partition_point(|v| v.event <= event);
+                (before > 0).then_some(Over {
+                    version: floor + before as u32,
+                    ..*over
+                })
+            });
+            let there = there.collect();
+            self.offer(there, Kind::UpTo, moment.acked);
         }
     }
 
@@ -475,14 +539,14 @@ impl<F: FnMut(Image) -> bool> Maker<'_, F> {
     }
 }
 
-/// Some of the versions from `from` to before `to`, the first and the last among them.
-fn between(from: u32, to: u32) -> Vec<u32> {
+/// At most so many of the numbers from `from` to before `to`, the first and the last among them.
+fn between(from: u32, to: u32, most: u32) -> Vec<u32> {
     let count = to.saturating_sub(from);
     match count {
         0 => Vec::new(),
-        1..=MIDDLES => (from..to).collect(),
-        _ => (0..MIDDLES)
-            .map(|i| from + (u64::from(i) * u64::from(count - 1) / u64::from(MIDDLES - 1)) as u32)
+        _ if count <= most => (from..to).collect(),
+        _ => (0..most)
+            .map(|i| from + (u64::from(i) * u64::from(count - 1) / u64::from(most - 1)) as u32)
             .collect(),
     }
 }
@@ -517,7 +581,7 @@ pub fn each(
     pass: Pass,
     seen: &mut FxHashSet<u64>,
     go_on: &dyn Fn() -> bool,
-    give: impl FnMut(Image) -> bool,
+    give: impl FnMut(Image) -> Given,
 ) -> Passed {
     let mut maker = Maker {
         recording,

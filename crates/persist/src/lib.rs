@@ -2,7 +2,8 @@
 //!
 //! [`recording`] reads a recording of level `cpu`; [`state`] says what is persistent when, by the architecture's rules; [`images`] which
 //! images a cut could leave; [`copy`] makes them; [`recovery`] runs the program's recovery on one; [`explore`] does so at all cuts, as a
-//! [`question`] asks; [`search`] says in which order, on the [`bench`] of each worker and by the [`clock`] of the budget; [`reduce`] finds the stores that matter; [`source`]
+//! [`question`] asks; [`search`] says in which order, from the cut on that `start` finds, and `rounds` leave out what causes that are [`known`] explain;
+//! [`found`] is what comes of it, on the [`bench`] of each worker and by the [`clock`] of the budget; [`reduce`] finds the stores that matter; [`source`]
 //! their lines of code; [`lint`] what needs no run. `docs/crash-real.md` tells the whole. Left out: bit errors, reserve power that fails,
 //! pools of several files.
 
@@ -13,7 +14,10 @@ mod crew;
 pub mod designs;
 mod elsewhere;
 pub mod explore;
+mod fate;
+pub mod found;
 pub mod images;
+pub mod known;
 pub mod lint;
 #[cfg(test)]
 mod made;
@@ -22,9 +26,12 @@ pub mod recording;
 pub mod recovery;
 pub mod reduce;
 pub mod report;
+mod rounds;
 pub mod search;
 pub mod source;
+mod start;
 pub mod state;
+mod suspects;
 #[cfg(test)]
 mod tests_rules;
 mod undisturbed;

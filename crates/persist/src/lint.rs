@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::PersistError;
 use crate::recording::{Act, NOWHERE, Recording};
-use crate::source::{Frame, Sources};
+use crate::source::{Frame, Sources, caller};
 use std::path::Path;
 
 /// What is wrong.
@@ -79,7 +79,7 @@ pub struct Linted {
 }
 
 /// Faults and the numbers of their events; counts stores, flushes and fences.
-fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(Fault, usize)> {
+pub(crate) fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(Fault, usize)> {
     // The last store and whether it was flushed since, by line; what each thread has flushed since its last fence.
     let mut lines: Vec<(usize, bool)> = vec![(0, true); recording.lines.len()];
     let mut flushed: FxHashMap<u16, Vec<usize>> = FxHashMap::default();
@@ -150,7 +150,11 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
             Some(sources) if event.site != NOWHERE => sources.stack(event.site),
             _ => Vec::new(),
         };
-        let own = stack.iter().position(Frame::own);
+        let chosen = match event.act {
+            Act::Store { .. } => stack.iter().find(|frame| frame.own()),
+            _ => caller(&stack),
+        };
+        let own = chosen.and_then(|chosen| stack.iter().position(|frame| frame == chosen));
         let frame = own.map(|at| stack[at].clone());
         let place = match (&frame, stack.first()) {
             (Some(frame), _) | (None, Some(frame)) => frame.place(),

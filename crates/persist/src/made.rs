@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::bench::{Bench, Shared};
+use rustc_hash::FxHashSet;
+
+use crate::bench::{Bench, Refusal, Shared};
 use crate::clock::Clock;
 use crate::copy;
 use crate::question::Question;
@@ -41,6 +43,9 @@ pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
         program: String::new(),
         rows: program.len() as u64,
         notes: Vec::new(),
+        assumed: FxHashSet::default(),
+        mapped: Vec::new(),
+        elsewhere: false,
     };
     let version = |value: u8, line: u32, event: usize| Version {
         data: [value; 64],
@@ -101,13 +106,18 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
             time: Duration::from_secs(20),
             memory: 1 << 32,
         },
-        course: Course::of(&recording, Platform::Adr),
+        course: Arc::new(Course::of(&recording, Platform::Adr)),
         recording,
         platform: Platform::Adr,
         recoveries: AtomicU64::new(0),
         clock: Clock::new(Some(Duration::from_secs(600))),
         slowest: AtomicU64::new(0),
         verdicts: Mutex::default(),
+        known: Mutex::default(),
+        repaired: Mutex::default(),
+        made: AtomicU64::new(0),
+        refusal: Refusal::Status,
+        refused: Mutex::default(),
         enough: AtomicBool::new(false),
         stop: AtomicBool::new(false),
     }
@@ -133,6 +143,8 @@ pub(crate) fn question() -> Question {
         platform: "adr".to_owned(),
         tear: false,
         start: None,
+        creation: "status".to_owned(),
+        assume_persisted: Vec::new(),
         budget: 600.0,
         seed: 1,
         threads: 1,

@@ -32,6 +32,13 @@ pub struct Question {
     pub tear: bool,
     /// A mark, or a row of the recording, from which on cuts are tried.
     pub start: Option<String>,
+    /// What counts before the recovery first copes, while the pool is made: `status` (it may refuse the pool by the exit status that the
+    /// pool gets before the first store), `orderly` (by any), or `skip` (such cuts are not tried).
+    #[serde(default = "defaults::status")]
+    pub creation: String,
+    /// Lines of code, `FILE:LINE`, whose stores count as persistent at once.
+    #[serde(default)]
+    pub assume_persisted: Vec<String>,
     /// Seconds that the exploration may take, from the first recovery on.
     #[serde(default = "defaults::fifty")]
     pub budget: f64,
@@ -62,6 +69,10 @@ mod defaults {
 
     pub(super) fn adr() -> String {
         "adr".to_owned()
+    }
+
+    pub(super) fn status() -> String {
+        "status".to_owned()
     }
 
     pub(super) fn fifty() -> f64 {

@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx::line::Line;
 use sardonyx::trace::{Level, Op, Provenance, TraceReader};
 use serde::Deserialize;
@@ -147,6 +148,12 @@ pub struct Recording {
     pub rows: u64,
     /// What a reader of the report should know of the recording, a sentence each.
     pub notes: Vec<String>,
+    /// Sites whose stores count as persistent at once.
+    pub assumed: FxHashSet<u32>,
+    /// Where the file's first byte lay in the program's memory, and how far from there it was mapped.
+    pub mapped: Vec<(u64, u64)>,
+    /// The file holds other contents than its stores make.
+    pub elsewhere: bool,
 }
 
 fn hash(line: u32, data: &Line) -> u64 {
@@ -175,8 +182,13 @@ struct FileEntry {
     bytes: u64,
     ground: Option<Kept>,
     after: Option<Kept>,
+    /// Line, address and bytes of each place where some of it was mapped.
+    #[serde(default)]
+    mapped: Vec<(u64, u64, u64)>,
 }
 
+/// Bytes of a file that are hashed together.
+const PART: usize = 1 << 20;
 /// Lines set apart for a file.
 const FILE_LINES: u64 = 1 << 38;
 
@@ -258,6 +270,9 @@ impl Recording {
             program: provenance.program.clone(),
             rows: 0,
             notes: Vec::new(),
+            assumed: FxHashSet::default(),
+            mapped: bases(file),
+            elsewhere: false,
         };
         recording.read(&mut reader, file.first_line)?;
         if provenance.more.get("complete").and_then(|c| c.as_bool()) == Some(false) {
@@ -266,7 +281,8 @@ impl Recording {
         }
         if let Some(after) = &file.after {
             recording.bytes = recording.bytes.max(after.bytes);
-            if recording.last_hash()? != after.hash {
+            recording.elsewhere = recording.last_hash()? != after.hash;
+            if recording.elsewhere && !recording.lines.is_empty() {
                 recording.notes.push(format!(
                     "{} ended with other contents than the recording's stores make: the program, or another one, also \
                      wrote to it in a way that was not recorded (through a descriptor, or from a child)",
@@ -274,7 +290,41 @@ impl Recording {
                 ));
             }
         }
+        if let Some((address, count)) = recording.addresses() {
+            recording.notes.push(format!(
+                "{} holds {count} address{} of its own, of where it lay while it was recorded ({address:#x}): the recovery must \
+                 map it there as well (mmap with that address; for libpmem PMEM_MMAP_HINT={address:x} in the environment of both)",
+                file.path.display(),
+                if count > 1 { "es" } else { "" },
+            ));
+        }
         Ok(recording)
+    }
+
+    /// Where the file lay in memory while it was recorded, and how many of its words are addresses of itself there at the end; none if
+    /// no word is.
+    pub fn addresses(&self) -> Option<(u64, usize)> {
+        let count = |&(address, bytes): &(u64, u64)| {
+            let words = (self.lines.iter()).flat_map(|slot| {
+                slot.versions
+                    .last()
+                    .expect("the ground is a version")
+                    .data
+                    .chunks_exact(8)
+            });
+            let word = words.map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+            (
+                address,
+                word.filter(|word| (address..address + bytes).contains(word))
+                    .count(),
+            )
+        };
+        let most = self
+            .mapped
+            .iter()
+            .map(count)
+            .max_by_key(|(_, count)| *count);
+        most.filter(|(_, count)| *count > 0)
     }
 
     fn read(&mut self, reader: &mut TraceReader, first: u64) -> Result<(), PersistError> {
@@ -376,18 +426,36 @@ impl Recording {
 
     /// The hash of what the file holds after all stores.
     fn last_hash(&self) -> Result<String, PersistError> {
-        let mut image = vec![0; self.bytes as usize];
-        if let Ground::File(path) = &self.ground {
-            let bytes = std::fs::read(path).map_err(PersistError::io(path.display()))?;
-            image[..bytes.len()].copy_from_slice(&bytes);
+        let mut ground = self.ground_file()?;
+        let mut slots: Vec<&Slot> = self.lines.iter().collect();
+        slots.sort_unstable_by_key(|slot| slot.line);
+        let mut slots = slots.into_iter().peekable();
+        let mut hasher = blake3::Hasher::new();
+        let mut part = vec![0; PART];
+        for begin in (0..self.bytes as usize).step_by(PART) {
+            let part = &mut part[..PART.min(self.bytes as usize - begin)];
+            part.fill(0);
+            if let Some(file) = &mut ground {
+                let mut at = 0;
+                while let read = file
+                    .read(&mut part[at..])
+                    .map_err(PersistError::io("the ground"))?
+                    && read > 0
+                {
+                    at += read;
+                }
+            }
+            while let Some(slot) =
+                slots.next_if(|slot| slot.line as usize * LINE < begin + part.len())
+            {
+                let at = slot.line as usize * LINE - begin;
+                let end = (at + LINE).min(part.len());
+                let last = slot.versions.last().expect("the ground is a version");
+                part[at..end].copy_from_slice(&last.data[..end - at]);
+            }
+            hasher.update(part);
         }
-        for slot in &self.lines {
-            let at = slot.line as usize * LINE;
-            let end = (at + LINE).min(image.len());
-            let last = slot.versions.last().expect("the ground is a version");
-            image[at..end].copy_from_slice(&last.data[..end - at]);
-        }
-        Ok(blake3::hash(&image).to_hex().to_string())
+        Ok(hasher.finalize().to_hex().to_string())
     }
 
     /// How many bytes had been printed before a row.
@@ -407,6 +475,20 @@ impl Recording {
         let before = self.marks.iter().take_while(|(at, _)| *at <= row);
         before.last().map(|(_, text)| text.as_str())
     }
+}
+
+/// Where the first byte of a file lay in memory, and how far from there it was mapped.
+fn bases(file: &FileEntry) -> Vec<(u64, u64)> {
+    let mut bases: Vec<(u64, u64)> = Vec::new();
+    for &(line, address, bytes) in &file.mapped {
+        let offset = line.wrapping_sub(file.first_line).wrapping_mul(LINE as u64);
+        let base = address.wrapping_sub(offset);
+        match bases.iter_mut().find(|(known, _)| *known == base) {
+            Some((_, far)) => *far = (*far).max(offset + bytes),
+            None => bases.push((base, offset + bytes)),
+        }
+    }
+    bases
 }
 
 /// The file of the recording that `pool` means.

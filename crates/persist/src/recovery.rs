@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::PersistError;
 
-/// The most of a recovery's output that is kept.
+/// The most of a recovery's output that is kept: its end.
 const OUTPUT: u64 = 2000;
 
 /// What to run, and what it may use.
@@ -36,6 +36,45 @@ pub enum Ended {
     Signal(i32),
     /// Not in time.
     TimedOut,
+}
+
+/// Why a recovery failed: how it ended, and the last line that it printed, but for its numbers. The same fault at another cut, or of
+/// another key, says other numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    ended: Ended,
+    line: String,
+}
+
+impl Reason {
+    /// Of an end and what was said before it.
+    pub fn of(ended: Ended, said: &str) -> Reason {
+        let line = match ended {
+            Ended::Status(_) => said.lines().next_back().unwrap_or_default(),
+            // Where a signal or the time-out ends it, the last line is whatever came before, and may be half of one.
+            Ended::Signal(_) | Ended::TimedOut => "",
+        };
+        Reason {
+            ended,
+            line: without_numbers(line),
+        }
+    }
+}
+
+/// Each word with a digit in it becomes `#`.
+fn without_numbers(line: &str) -> String {
+    let word = |part: &str| match part.contains(|c: char| c.is_ascii_digit()) {
+        true => "#".to_owned(),
+        false => part.to_owned(),
+    };
+    line.split_inclusive(|c: char| !c.is_alphanumeric())
+        .map(
+            |part| match part.strip_suffix(|c: char| !c.is_alphanumeric()) {
+                Some(bare) => word(bare) + &part[bare.len()..],
+                None => word(part),
+            },
+        )
+        .collect()
 }
 
 impl std::fmt::Display for Ended {
@@ -138,11 +177,32 @@ impl Recovery {
     }
 }
 
-/// The beginning of what a recovery said.
+/// The end of what a recovery said.
 pub fn said(output: &Path) -> String {
     let mut bytes = Vec::new();
-    if let Ok(file) = File::open(output) {
+    if let Ok(mut file) = File::open(output) {
+        let length = file.metadata().map_or(0, |m| m.len());
+        let _ = file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT)));
         let _ = file.take(OUTPUT).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_the_end_and_the_last_line_without_its_numbers() {
+        let of = |status, said| Reason::of(Ended::Status(status), said);
+        assert_eq!(of(1, "a\nkey 17 is gone"), of(1, "b\nkey 0x2f is gone"));
+        assert_ne!(of(1, "key 17 is gone"), of(1, "key 17 is twice"));
+        assert_ne!(of(1, "gone"), of(2, "gone"));
+        let crash = |said| Reason::of(Ended::Signal(11), said);
+        assert_eq!(crash("key 17"), crash("other"));
+        assert_eq!(
+            without_numbers("at 0x7f3a: node 3, left"),
+            "at #: node #, left"
+        );
+    }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::PersistError;
 use crate::bench::Bench;
 use crate::images::{Image, Kind, Over, WHOLE};
+use crate::recovery::Reason;
 use crate::state::{Course, State, Visit, replay};
 
 /// Recoveries of one search.
@@ -34,6 +35,8 @@ pub struct Reduced {
     pub unexplained: bool,
     /// There was time for all of it.
     pub finished: bool,
+    /// It is a cause's that is known already: without the stores that came too early there, it passes.
+    pub explained: bool,
 }
 
 /// Brings `items` down to the fewest for which `holds`, which it does for all of them; as far as so many questions find out.
@@ -136,18 +139,25 @@ fn given(cut: u32, over: &[Over]) -> Image {
     }
 }
 
-/// Reduces a violation, as far as there is time.
+/// Reduces a violation that has this reason, as far as there is time. What comes out fails for the same reason.
 ///
 /// # Errors
 /// The recovery cannot be run.
-pub fn reduce(bench: &mut Bench<'_>, image: &Image, start: u32) -> Result<Reduced, PersistError> {
+pub fn reduce(
+    bench: &mut Bench<'_>,
+    image: &Image,
+    reason: &Reason,
+    start: u32,
+) -> Result<Reduced, PersistError> {
     let full = bench.shared.recovery.time;
     // Most recoveries that have not ended by now never will, and each costs the limit. Of what comes out, the limit decides.
     let hasty = bench.shared.haste();
-    let (reduced, acked) = reduce_within(bench, image, start, hasty)?;
-    match bench.copes(&reduced.image, acked, full) {
-        Ok(true) => Ok(reduce_within(bench, image, start, full)?.0),
-        Ok(false) | Err(PersistError::Late) => Ok(reduced),
+    let (reduced, acked) = reduce_within(bench, image, reason, start, hasty)?;
+    match bench.fails(&reduced.image, acked, full) {
+        Ok(failed) if failed.as_ref() != Some(reason) => {
+            Ok(reduce_within(bench, image, reason, start, full)?.0)
+        }
+        Ok(_) | Err(PersistError::Late) => Ok(reduced),
         Err(e) => Err(e),
     }
 }
@@ -156,6 +166,7 @@ pub fn reduce(bench: &mut Bench<'_>, image: &Image, start: u32) -> Result<Reduce
 fn reduce_within(
     bench: &mut Bench<'_>,
     image: &Image,
+    reason: &Reason,
     start: u32,
     time: Duration,
 ) -> Result<(Reduced, usize), PersistError> {
@@ -166,6 +177,7 @@ fn reduce_within(
         late: Vec::new(),
         passes: None,
         bench,
+        reason,
         time,
     };
     let finished = match reduction.reduce(start) {
@@ -180,13 +192,24 @@ fn reduce_within(
         late: reduction.late,
         passes: reduction.passes,
         finished,
+        explained: false,
     };
     Ok((reduced, reduction.acked))
+}
+
+/// How an image does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Passes,
+    /// For the violation's reason.
+    Fails,
+    FailsOtherwise,
 }
 
 /// What a reduction has come to.
 struct Reduction<'a, 'b> {
     bench: &'a mut Bench<'b>,
+    reason: &'a Reason,
     time: Duration,
     acked: usize,
     base: u32,
@@ -196,22 +219,42 @@ struct Reduction<'a, 'b> {
 }
 
 impl Reduction<'_, '_> {
-    /// Whether lines over the base pass.
-    fn copes(&mut self, over: &[Over]) -> Result<bool, PersistError> {
-        self.bench
-            .copes(&given(self.base, over), self.acked, self.time)
+    /// Whether an image passes, with so much acknowledged, or fails, for the violation's reason or another.
+    fn outcome(&mut self, image: &Image, acked: usize) -> Result<Outcome, PersistError> {
+        Ok(match self.bench.fails(image, acked, self.time)? {
+            None => Outcome::Passes,
+            Some(reason) if reason == *self.reason => Outcome::Fails,
+            Some(_) => Outcome::FailsOtherwise,
+        })
     }
 
-    /// Whether what was fenced at a cut passes, with so much acknowledged.
-    fn copes_at(&mut self, cut: u32, acked: usize) -> Result<bool, PersistError> {
-        self.bench.copes(&Image::fenced(cut), acked, self.time)
+    /// Whether lines over the base pass.
+    fn passes(&mut self, over: &[Over]) -> Result<bool, PersistError> {
+        let image = given(self.base, over);
+        Ok(self.outcome(&image, self.acked)? == Outcome::Passes)
+    }
+
+    /// Whether lines over the base fail for the violation's reason.
+    fn fails(&mut self, over: &[Over]) -> Result<bool, PersistError> {
+        let image = given(self.base, over);
+        Ok(self.outcome(&image, self.acked)? == Outcome::Fails)
+    }
+
+    /// How what was fenced at a cut does, with so much acknowledged.
+    fn at(&mut self, cut: u32, acked: usize) -> Result<Outcome, PersistError> {
+        self.outcome(&Image::fenced(cut), acked)
     }
 
     fn reduce(&mut self, start: u32) -> Result<(), PersistError> {
-        let mut below = true;
-        if !self.copes(&[])? {
-            below = self.step_back(start)?;
-        }
+        let below = match self.at(self.base, self.acked)? {
+            Outcome::Passes => true,
+            Outcome::Fails => {
+                self.early.clear();
+                self.step_back(start)?
+            }
+            // The lines that are early are needed for the violation, and what was fenced fails without them, too.
+            Outcome::FailsOtherwise => self.step_back(start)?,
+        };
         if below && !self.early.is_empty() {
             self.narrow_early()?;
         }
@@ -227,42 +270,47 @@ impl Reduction<'_, '_> {
     /// held to what had been acknowledged by then, nothing came too early, something is late, and the answer is no.
     fn step_back(&mut self, start: u32) -> Result<bool, PersistError> {
         let (mut failing, mut passing) = (self.base, None);
-        self.early.clear();
         let base = self.base;
+        let early = std::mem::take(&mut self.early);
         for cut in distances().map_while(|d| base.checked_sub(d)) {
             if cut < start {
                 break;
             }
-            if self.copes_at(cut, self.bench.acked(cut))? {
-                passing = Some(cut);
-                break;
+            match self.at(cut, self.bench.acked(cut))? {
+                Outcome::Passes => {
+                    passing = Some(cut);
+                    break;
+                }
+                Outcome::Fails if early.is_empty() => failing = cut,
+                Outcome::Fails | Outcome::FailsOtherwise => {}
             }
-            failing = cut;
         }
         while let Some(low) = passing
             && failing - low > 1
         {
             let middle = low + (failing - low) / 2;
-            match self.copes_at(middle, self.bench.acked(middle))? {
-                true => passing = Some(middle),
-                false => failing = middle,
+            match self.at(middle, self.bench.acked(middle))? {
+                Outcome::Passes => passing = Some(middle),
+                Outcome::Fails if early.is_empty() => failing = middle,
+                Outcome::Fails | Outcome::FailsOtherwise => break,
             }
         }
         self.base = failing;
         self.acked = self.bench.acked(failing);
         if let Some(low) = passing
-            && self.copes_at(low, self.acked)?
+            && self.at(low, self.acked)? == Outcome::Passes
         {
             self.base = low;
-            self.early = between(&self.bench.shared.course, low, failing);
+            self.early = with(&between(&self.bench.shared.course, low, failing), &early);
             return Ok(true);
         }
+        self.early = early;
         Ok(false)
     }
 
     fn narrow_early(&mut self) -> Result<(), PersistError> {
         let mut early = std::mem::take(&mut self.early);
-        let fewer = fewest(&mut early, |lines| Ok(!self.copes(lines)?));
+        let fewer = fewest(&mut early, |lines| self.fails(lines));
         self.early = early;
         fewer?;
         for i in 0..self.early.len() {
@@ -270,7 +318,7 @@ impl Reduction<'_, '_> {
             for version in (floor + 1..self.early[i].version).take(STORES as usize) {
                 let mut tried = self.early.clone();
                 tried[i].version = version;
-                if !self.copes(&tried)? {
+                if self.fails(&tried)? {
                     self.early = tried;
                     break;
                 }
@@ -288,7 +336,7 @@ impl Reduction<'_, '_> {
             over: Vec::new(),
         };
         replay(&shared.recording, shared.platform, &mut pending);
-        if self.copes(&with(&self.early, &pending.over))? {
+        if self.passes(&with(&self.early, &pending.over))? {
             return Ok(Some(pending.over));
         }
         let last = shared.course.cuts.len() as u32 - 1;
@@ -297,9 +345,9 @@ impl Reduction<'_, '_> {
             if cut > last {
                 break;
             }
-            if self.copes_at(cut, self.acked)? {
+            if self.at(cut, self.acked)? == Outcome::Passes {
                 let more = between(&shared.course, self.base, cut);
-                return Ok(self.copes(&with(&self.early, &more))?.then_some(more));
+                return Ok(self.passes(&with(&self.early, &more))?.then_some(more));
             }
         }
         Ok(None)
@@ -307,7 +355,7 @@ impl Reduction<'_, '_> {
 
     fn narrow_late(&mut self, mut more: Vec<Over>) -> Result<(), PersistError> {
         more.retain(|over| !self.early.contains(over));
-        let fewer = fewest(&mut more, |lines| self.copes(&with(&self.early, lines)));
+        let fewer = fewest(&mut more, |lines| self.passes(&with(&self.early, lines)));
         self.late = more;
         self.passes = Some(given(self.base, &with(&self.early, &self.late)));
         fewer?;
@@ -318,7 +366,7 @@ impl Reduction<'_, '_> {
             for version in (floor + 1..self.late[i].version).take(STORES as usize) {
                 let mut tried = self.late.clone();
                 tried[i].version = version;
-                if self.copes(&with(&self.early, &tried))? {
+                if self.passes(&with(&self.early, &tried))? {
                     self.late = tried;
                     break;
                 }
@@ -341,6 +389,7 @@ mod tests {
     use super::*;
     use crate::made::Do::{self, Clwb, Fence, Store};
     use crate::made::{on_a_bench, shared};
+    use crate::recovery::Ended;
 
     /// The first byte of the line 0 must be set where that of the line 1 is.
     const LINE_0_FIRST: &[&str] = &[
@@ -423,7 +472,10 @@ mod tests {
             words: WHOLE,
         };
         let image = given(0, &with(&[over(1, 2), over(2, 1)], &[]));
-        let reduced = on_a_bench(&shared, |bench| reduce(bench, &image, 0)).unwrap();
+        let reduced = on_a_bench(&shared, |bench| {
+            reduce(bench, &image, &Reason::of(Ended::Status(1), ""), 0)
+        })
+        .unwrap();
         assert_eq!(reduced.early, [over(1, 1)], "its first store is enough");
         assert_eq!(reduced.late, [over(0, 1)]);
         assert_eq!(reduced.image, given(0, &[over(1, 1)]));
@@ -443,7 +495,15 @@ mod tests {
         }
         program.extend([(0, Store(0, 1)), (0, Clwb(0)), (0, Fence), (0, Store(2, 1))]);
         let shared = shared(&program, LINE_0_FIRST);
-        let reduced = on_a_bench(&shared, |bench| reduce(bench, &Image::fenced(7), 0)).unwrap();
+        let reduced = on_a_bench(&shared, |bench| {
+            reduce(
+                bench,
+                &Image::fenced(7),
+                &Reason::of(Ended::Status(1), ""),
+                0,
+            )
+        })
+        .unwrap();
         assert_eq!(slots(&shared, &reduced.early), [1]);
         assert_eq!(slots(&shared, &reduced.late), [0]);
         assert_eq!(reduced.image.cut, 0);
@@ -453,7 +513,15 @@ mod tests {
     #[test]
     fn nothing_decides_where_nothing_passes() {
         let shared = shared(ONE_FENCE, &["false"]);
-        let reduced = on_a_bench(&shared, |bench| reduce(bench, &Image::fenced(1), 0)).unwrap();
+        let reduced = on_a_bench(&shared, |bench| {
+            reduce(
+                bench,
+                &Image::fenced(1),
+                &Reason::of(Ended::Status(1), ""),
+                0,
+            )
+        })
+        .unwrap();
         assert!(reduced.unexplained && reduced.passes.is_none() && reduced.finished);
     }
 }

@@ -1,20 +1,23 @@
 //! What was found, for people and programs: violations grouped by cause, causes as lines of code.
 
-use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::explore::Explored;
+use crate::fate::fate;
+use crate::found::{Found, NoStart, Verdict};
 use crate::images::{FIRST, Image, Over, PASSES, Pass};
 use crate::question::Question;
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use crate::recovery::Ended;
 use crate::reduce::Reduced;
-use crate::search::{Found, NoStart, Verdict, Violation, of_refusal};
-use crate::source::{Frame, Sources};
+use crate::source::{Frame, Sources, caller};
+use crate::start::of_refusal;
 use crate::state::{Course, Cut};
+use crate::suspects::{Cause, causes, suspects, unflushed};
 
 /// A store that decides.
 #[derive(Clone, Debug, Serialize)]
@@ -35,9 +38,16 @@ pub struct Store {
     pub row: u64,
     /// Its thread.
     pub thread: u16,
+    /// What became of it, if it was late: whether it was flushed, and fenced, and where.
+    pub fate: Option<String>,
 }
 
-fn store(recording: &Recording, sources: &mut Option<Sources<'_>>, over: Over) -> Store {
+pub(crate) fn store(
+    recording: &Recording,
+    sources: &mut Option<Sources<'_>>,
+    over: Over,
+    late: Option<u32>,
+) -> Store {
     let slot = &recording.lines[over.slot as usize];
     let version = &slot.versions[over.version as usize];
     let before = &slot.versions[over.version.saturating_sub(1) as usize];
@@ -45,7 +55,7 @@ fn store(recording: &Recording, sources: &mut Option<Sources<'_>>, over: Over) -
     let differ = |i: &usize| version.data[*i] != before.data[*i];
     let first = (0..LINE).find(differ).unwrap_or(0);
     let last = (0..LINE).rev().find(differ).unwrap_or(0);
-    let stack = match (sources, event.site) {
+    let stack = match (&mut *sources, event.site) {
         (Some(sources), site) if site != NOWHERE => sources.stack(site),
         _ => Vec::new(),
     };
@@ -74,7 +84,22 @@ fn store(recording: &Recording, sources: &mut Option<Sources<'_>>, over: Over) -
         bytes: (last - first + 1) as u64,
         row: event.row,
         thread: event.thread,
+        fate: late.and_then(|cut| {
+            let fate = fate(recording, version.event, cut);
+            fate.words(|number| own_place(recording, sources, number))
+        }),
     }
+}
+
+/// The user's line that an event counts for, or what else is known.
+fn own_place(recording: &Recording, sources: &mut Option<Sources<'_>>, number: u32) -> String {
+    let event = recording.events[number as usize];
+    let stack = match sources {
+        Some(sources) if event.site != NOWHERE => sources.stack(event.site),
+        _ => Vec::new(),
+    };
+    let frame = caller(&stack).or(stack.first());
+    frame.map_or_else(|| format!("row {}", event.row), Frame::place)
 }
 
 /// Stores that a sentence names, at most.
@@ -133,9 +158,10 @@ const AFTER: usize = 16;
 fn timeline(
     explored: &Explored,
     sources: &mut Option<Sources<'_>>,
+    course: &Course,
     reduced: &Reduced,
 ) -> Vec<Value> {
-    let (recording, course) = (&explored.shared.recording, &explored.shared.course);
+    let recording = &explored.shared.recording;
     let at = course.cuts[reduced.image.cut as usize].event as usize;
     let decides = |overs: &[Over]| -> Vec<u32> {
         let event =
@@ -160,7 +186,7 @@ fn timeline(
             .get(cuts)
             .is_some_and(|cut| cut.event as usize == number)
         {
-            let (tried, failed) = (explored.found.by_cut.get(&(cuts as u32)))
+            let (tried, failed) = (explored.found.by_event.get(&(number as u32)))
                 .copied()
                 .unwrap_or_default();
             shown.push(json!({
@@ -201,132 +227,9 @@ fn timeline(
     shown
 }
 
-/// A line of code that may be the fault.
-struct Suspect<'a> {
-    frame: Option<Frame>,
-    through: &'a Option<String>,
-    late: bool,
-}
-
-/// How much a line is suspected whose call made a store, relative to the store's own.
-const CALLER: f64 = 0.4;
-
-/// How much a store says of the fault.
-fn weight(of: &Store, among: usize, late: bool) -> f64 {
-    let own = match (&of.frame, &of.through) {
-        (Some(_), None) => 1.0,
-        (Some(_), Some(_)) => 0.45,
-        (None, _) => 0.2,
-    };
-    own * if late { 1.05 } else { 1.0 } / among as f64
-}
-
-/// Violations that come down to the same lines of code.
-struct Cause {
-    early: Vec<Store>,
-    late: Vec<Store>,
-    /// The first of them, and what it was reduced to.
-    number: usize,
-    reduced: Reduced,
-    /// Violations of its kinds.
-    count: usize,
-    /// Seconds until the first was found.
-    first: f64,
-}
-
-/// Violations of one kind of moment and image go with the one of them that was reduced. Causes that are explained come first, those
-/// of few stores before others, then the most frequent.
-fn causes(explored: &Explored, sources: &mut Option<Sources<'_>>) -> Vec<Cause> {
-    let (recording, course) = (&explored.shared.recording, &explored.shared.course);
-    let found = &explored.found;
-    let kind = |violation: &Violation| {
-        let cut = course.cuts[violation.image.cut as usize];
-        (cut.signature, violation.image.kind)
-    };
-    let mut alike: FxHashMap<_, usize> = FxHashMap::default();
-    for violation in &found.violations {
-        *alike.entry(kind(violation)).or_default() += 1;
-    }
-    let mut causes: BTreeMap<(Vec<String>, Vec<String>), Cause> = BTreeMap::new();
-    for (number, reduced) in &found.reduced {
-        let violation = &found.violations[*number];
-        let mut stores = |overs: &[Over]| -> Vec<Store> {
-            overs
-                .iter()
-                .map(|&over| store(recording, sources, over))
-                .collect()
-        };
-        let (early, late) = (stores(&reduced.early), stores(&reduced.late));
-        let places = |stores: &[Store]| {
-            let mut places: Vec<String> = stores.iter().map(|s| s.place.clone()).collect();
-            places.sort_unstable();
-            places.dedup();
-            places
-        };
-        let count = alike[&kind(violation)];
-        let cause = causes
-            .entry((places(&early), places(&late)))
-            .or_insert_with(|| Cause {
-                early,
-                late,
-                number: *number,
-                reduced: reduced.clone(),
-                count: 0,
-                first: violation.seconds,
-            });
-        cause.count += count;
-        cause.first = cause.first.min(violation.seconds);
-    }
-    let mut causes: Vec<Cause> = causes.into_values().collect();
-    causes.sort_by_key(|cause| {
-        let size = cause.early.len() + cause.late.len();
-        (
-            cause.reduced.unexplained,
-            size.max(2),
-            std::cmp::Reverse(cause.count),
-        )
-    });
-    causes
-}
-
-/// Lines of code that may be the fault, by place, with how much each is suspected; the most suspected first.
-fn suspects(causes: &[Cause]) -> Vec<(String, (f64, Suspect<'_>))> {
-    let mut suspects: BTreeMap<String, (f64, Suspect<'_>)> = BTreeMap::new();
-    for cause in causes {
-        let sides = [(&cause.early, false), (&cause.late, true)];
-        for (stores, late) in sides {
-            let mut places = FxHashSet::default();
-            let distinct: Vec<&Store> = (stores.iter())
-                .filter(|one| places.insert(&one.place))
-                .collect();
-            for &one in &distinct {
-                let more = weight(one, distinct.len(), late) * (1.0 + (cause.count as f64).ln());
-                let mut blame = |place: String, frame: Option<&Frame>, more: f64| {
-                    let suspect = Suspect {
-                        frame: frame.cloned(),
-                        through: &one.through,
-                        late,
-                    };
-                    suspects.entry(place).or_insert((0.0, suspect)).0 += more;
-                };
-                blame(one.place.clone(), one.frame.as_ref(), more);
-                // A store in a small function, inlined or not, is often the caller's affair.
-                let mut own = one.stack.iter().filter(|frame| frame.own());
-                if let Some(caller) = own.find(|frame| frame.place() != one.place) {
-                    blame(caller.place(), Some(caller), more * CALLER);
-                }
-            }
-        }
-    }
-    let mut suspects: Vec<_> = suspects.into_iter().collect();
-    suspects.sort_by(|(a, (x, _)), (b, (y, _))| y.total_cmp(x).then_with(|| a.cmp(b)));
-    suspects
-}
-
 /// The cut of an image.
-fn cut(explored: &Explored, image: &Image) -> Value {
-    let recording = &explored.shared.recording;
-    let cut = &explored.shared.course.cuts[image.cut as usize];
+fn cut(recording: &Recording, course: &Course, image: &Image) -> Value {
+    let cut = &course.cuts[image.cut as usize];
     json!({
         "number": image.cut, "row": cut.row, "pending_lines": cut.pending, "mark": recording.mark(cut.row),
         "acknowledged": recording.acked(cut.row),
@@ -337,19 +240,22 @@ fn cut(explored: &Explored, image: &Image) -> Value {
 fn told(explored: &Explored, sources: &mut Option<Sources<'_>>, cause: &Cause) -> Value {
     let recording = &explored.shared.recording;
     let violation = &explored.found.violations[cause.number];
+    let round = &explored.found.rounds[violation.round];
+    let made = u64::from(round.course.cuts[cause.reduced.image.cut as usize].event);
     json!({
+        "assumed": round.assumed, "creation": made < explored.shared.made.load(Ordering::Relaxed),
         "summary": sentence(&cause.early, &cause.late, violation.ended),
         "early": cause.early, "late": cause.late,
-        "violations": cause.count,
+        "violations": cause.count, "round": cause.round, "kept": cause.kept,
         "found_after_s": cause.first,
         "kind": violation.image.kind.name(),
         "image": cause.reduced.image.name(recording),
         "passes": cause.reduced.passes.as_ref().map(|image| image.name(recording)),
         "found_image": violation.image.name(recording),
-        "cut": cut(explored, &cause.reduced.image),
+        "cut": cut(recording, &round.course, &cause.reduced.image),
         "ended": violation.ended.to_string(),
         "said": violation.said,
-        "timeline": timeline(explored, sources, &cause.reduced),
+        "timeline": timeline(explored, sources, &round.course, &cause.reduced),
     })
 }
 
@@ -416,12 +322,16 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
     let found = &explored.found;
     if let Some((image, ended, said)) = &explored.replayed {
         return json!({
-            "replayed": image.name(recording), "cut": cut(explored, image), "ended": ended.to_string(), "said": said,
+            "replayed": image.name(recording), "cut": cut(recording, &explored.shared.course, image), "ended": ended.to_string(), "said": said,
             "fails": explored.shared.recovery.fails(*ended),
         });
     }
     let causes = causes(explored, &mut sources);
-    let suspects: Vec<Value> = suspects(&causes)
+    let unflushed = match found.violations.is_empty() {
+        true => Vec::new(),
+        false => unflushed(recording, &mut sources),
+    };
+    let suspects: Vec<Value> = suspects(&causes, &unflushed)
         .into_iter()
         .map(|(place, (score, suspect))| {
             json!({
@@ -458,8 +368,12 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
 
 /// What was tried, and what that comes to.
 fn tried(question: &Question, explored: &Explored) -> Value {
-    let (recording, course) = (&explored.shared.recording, &explored.shared.course);
+    let recording = &explored.shared.recording;
     let found = &explored.found;
+    let course = found
+        .rounds
+        .first()
+        .map_or(&explored.shared.course, |round| &round.course);
     let counts = counts(course, found);
     let start = found.start.map(|number| {
         let row = course.cuts[number as usize].row;
@@ -478,7 +392,25 @@ fn tried(question: &Question, explored: &Explored) -> Value {
         "finished": found.finished, "unreduced": found.unreduced,
         "first_pass": names(&PASSES[..FIRST]),
         "passes": names(&PASSES[..found.passes]), "passes_left": names(&PASSES[found.passes..]),
+        "never_sure": found.never_sure, "repaired": repaired(explored), "rounds": found.rounds.len(), "explained": found.explained,
+        "assumed": found.rounds.last().map(|round| &round.assumed),
+        "creation": {"images": found.creation, "finished": found.creation_passes >= FIRST},
     })
+}
+
+/// Images that the recovery coped with and wrote to, one of each kind of moment, by cut; all of the last round.
+fn repaired(explored: &Explored) -> Vec<String> {
+    let kept = explored
+        .shared
+        .repaired
+        .lock()
+        .expect("nobody panics with it");
+    let mut images: Vec<&Image> = kept.values().collect();
+    images.sort_unstable_by(|a, b| (a.cut, &a.over).cmp(&(b.cut, &b.over)));
+    let names = images
+        .iter()
+        .map(|image| image.name(&explored.shared.recording));
+    names.collect()
 }
 
 fn names(passes: &[Pass]) -> Vec<&'static str> {
@@ -488,10 +420,13 @@ fn names(passes: &[Pass]) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::found::Violation;
+    use crate::found::{Found, Round};
     use crate::images::{Kind, WHOLE};
     use crate::made::Do::{Clwb, Fence, Store as Stores};
     use crate::made::{question, shared};
-    use crate::search::Found;
+    use crate::reduce::Reduced;
+    use crate::suspects::weight;
 
     fn at(place: &str, through: Option<&str>) -> Store {
         let frame = Frame {
@@ -510,6 +445,7 @@ mod tests {
             bytes: 8,
             row: 0,
             thread: 0,
+            fate: None,
         }
     }
 
@@ -561,6 +497,7 @@ mod tests {
             passes: None,
             unexplained: false,
             finished: true,
+            explained: false,
         };
         let cause = |early: Vec<Store>, late: Vec<Store>, count| Cause {
             early,
@@ -569,13 +506,15 @@ mod tests {
             reduced: reduced.clone(),
             count,
             first: 0.0,
+            kept: 1,
+            round: 0,
         };
         let causes = [
             cause(vec![at("a", None), at("a", None)], vec![at("b", None)], 1),
             cause(vec![], vec![at("b", None)], 20),
             cause(vec![at("c", Some("memcpy"))], vec![], 1),
         ];
-        let ranked = suspects(&causes);
+        let ranked = suspects(&causes, &[]);
         let places: Vec<&str> = ranked.iter().map(|(place, _)| place.as_str()).collect();
         assert_eq!(places, ["b.c:7", "a.c:7", "c.c:7"]);
         assert_eq!(ranked[1].1.0, 1.0, "two stores at one place are one");
@@ -608,6 +547,7 @@ mod tests {
             ended: Ended::Status(1),
             said: "no".to_owned(),
             seconds,
+            round: 0,
         };
         let reduced = |cut, early: Vec<Over>, late: Vec<Over>| Reduced {
             image: Image::fenced(cut),
@@ -616,6 +556,7 @@ mod tests {
             late,
             passes: None,
             finished: true,
+            explained: false,
         };
         let found = Found {
             violations: vec![
@@ -630,6 +571,10 @@ mod tests {
                 (3, reduced(1, vec![], vec![])),
             ],
             seconds: 1.0,
+            rounds: vec![Round {
+                course: shared.course.clone(),
+                assumed: Vec::new(),
+            }],
             ..Found::default()
         };
         let explored = Explored {

@@ -6,178 +6,35 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::PersistError;
-use crate::bench::Shared;
-use crate::crew::{Answer, Crew, Job, QUEUE};
-use crate::images::{self, FIRST, Image, Kind, PASSES, Scope};
+use crate::bench::{Refusal, Shared};
+use crate::crew::{Answer, Crew, Job};
+use crate::found::{Found, Violation};
+use crate::images::{self, FIRST, Given, Kind, PASSES, Scope};
 use crate::question::Question;
-use crate::recording::Recording;
-use crate::recovery::Ended;
-use crate::reduce::Reduced;
-use crate::state::Course;
+use crate::recovery::{Ended, Reason};
+use crate::start::named_start;
 
-/// Violations after which there is nothing more to learn.
+/// Violations of a round after which there is nothing more to learn before their causes are known.
 const ENOUGH: usize = 60;
 /// Violations of one kind of cut and image that are looked for.
 const SAME: u32 = 2;
 /// Violations that are reduced, at most; and after how many that show nothing new there is an end.
 const REDUCED: usize = 24;
 const NOTHING_NEW: usize = 6;
-/// Of a budget, what is spent on looking if there is something to reduce.
-const LOOKING: f64 = 0.7;
+/// Of what is left of a budget when a round begins, what is spent on looking if there is something to reduce.
+const LOOKING: f64 = 0.35;
 /// Of a budget, what is spent on waiting for recoveries that do not end.
 const WAITING: f64 = 0.25;
-/// The search for the start tries so many cuts one by one, then one in so many that came before.
-const CLOSELY: u32 = 256;
-const SPARSE: u32 = 32;
-
-/// A failed recovery.
-#[derive(Clone, Debug)]
-pub struct Violation {
-    /// The image that the recovery was run on.
-    pub image: Image,
-    /// How the recovery ended.
-    pub ended: Ended,
-    /// The beginning of what the recovery printed.
-    pub said: String,
-    /// Seconds from the first recovery until it was found.
-    pub seconds: f64,
-}
-
-/// What an exploration found.
-#[derive(Debug, Default)]
-pub struct Found {
-    /// Every recovery that failed, in the order of cuts.
-    pub violations: Vec<Violation>,
-    /// Causes of some of them: the violation's index, and what it comes down to.
-    pub reduced: Vec<(usize, Reduced)>,
-    /// Kinds of violations that there was no time to reduce, or not to the end.
-    pub unreduced: usize,
-    /// The first cut to be tried; `None` if the budget ended before it was known.
-    pub start: Option<u32>,
-    /// Why it is not known.
-    pub no_start: Option<NoStart>,
-    /// Seconds from the first recovery until the first cut to be tried was known.
-    pub start_seconds: f64,
-    /// Images tried.
-    pub images: u64,
-    /// Recoveries run, those of reductions included.
-    pub recoveries: u64,
-    /// Images tried and failed, by cut.
-    pub by_cut: FxHashMap<u32, (u32, u32)>,
-    /// Cuts at which an image was tried, or all of whose images had been tried at others.
-    pub cuts: FxHashSet<u32>,
-    /// Images by how they were come by.
-    pub kinds: Vec<(Kind, u64)>,
-    /// Seconds before the first recovery, for the recording and the pool.
-    pub loading: f64,
-    /// Seconds from the first recovery until all images had been tried, before any was reduced.
-    pub looking: f64,
-    /// Seconds from the first recovery to the end, reductions included.
-    pub seconds: f64,
-    /// All passes were made.
-    pub finished: bool,
-    /// How many of [`images::PASSES`] were made to their end.
-    pub passes: usize,
-    /// Seconds that the recovery takes on the pool as the program left it, if the budget was long enough to see it.
-    pub undisturbed: Option<f64>,
-    /// Seconds after which a recovery counts as one that does not end.
-    pub time_limit: f64,
-}
-
-/// Why the first cut to be tried is not known: the budget ended.
-#[derive(Clone, Debug)]
-pub enum NoStart {
-    /// During the first recovery, of the pool as the program left it.
-    Undisturbed,
-    /// While the first cut at which the recovery copes was looked for.
-    Search {
-        /// Cuts that were tried.
-        tried: u32,
-        /// How the recovery ended there, and what it said.
-        refused: Option<(Ended, String)>,
-    },
-}
-
-/// What an exploration comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// A recovery failed.
-    Violation,
-    /// None failed, and the first pass over the cuts was completed.
-    NoViolation,
-    /// None failed, and the budget ended before the first pass over the cuts did.
-    Unsaid,
-}
-
-impl Verdict {
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Violation => "violation",
-            Verdict::NoViolation => "no violation",
-            Verdict::Unsaid => "nothing can be said",
-        }
-    }
-}
-
-impl Found {
-    /// What it comes to.
-    pub fn verdict(&self) -> Verdict {
-        match (self.violations.is_empty(), self.passes >= FIRST) {
-            (false, _) => Verdict::Violation,
-            (true, true) => Verdict::NoViolation,
-            (true, false) => Verdict::Unsaid,
-        }
-    }
-}
-
-/// The cut at which `start` says that the pool is made.
-fn named_start(recording: &Recording, course: &Course, start: &str) -> Result<u32, PersistError> {
-    let row = match start.parse::<u64>() {
-        Ok(row) => row,
-        Err(_) => {
-            let known: Vec<&str> = recording
-                .marks
-                .iter()
-                .map(|(_, text)| text.as_str())
-                .collect();
-            let found = recording.marks.iter().find(|(_, text)| text == start);
-            found.map(|(row, _)| *row).ok_or_else(|| {
-                PersistError::new(match known.is_empty() {
-                    true => format!(
-                        "--start {start}: the recording has no marks (SARDONYX_MARK of sardonyx.h makes them); give a row"
-                    ),
-                    false => format!("--start {start}: is no mark; there are {}", known.join(", ")),
-                })
-            })?
-        }
-    };
-    let cut = course.cuts.partition_point(|cut| cut.row < row);
-    match cut < course.cuts.len() {
-        true => Ok(cut as u32),
-        false => Err(PersistError::new(format!(
-            "--start {start}: no cut comes after it; the recording has {} rows",
-            recording.rows
-        ))),
-    }
-}
-
-/// How a recovery ended, and what it said, in brackets.
-pub(crate) fn of_refusal((ended, said): &(Ended, String)) -> String {
-    let colon = if said.is_empty() { "" } else { ": " };
-    format!(" ({ended}{colon}{said})")
-}
-
 /// The search at all cuts.
 pub(crate) struct Search<'a> {
-    question: &'a Question,
-    shared: &'a Shared,
-    found: &'a mut Found,
+    pub(crate) question: &'a Question,
+    pub(crate) shared: &'a Shared,
+    pub(crate) found: &'a mut Found,
     kinds: FxHashMap<Kind, u64>,
-    /// Violations by kind of cut and of image.
-    failed: FxHashMap<(u64, Kind), u32>,
+    /// Violations of the rounds before, and the seconds that had passed.
+    before: (usize, f64),
     /// How a recovery ended that did not cope while the start was looked for, and what it said.
-    refused: Option<(Ended, String)>,
+    pub(crate) refused: Option<(Ended, String)>,
     /// For recoveries that did not end.
     waited: Duration,
     /// Images that were given out and not tried any more.
@@ -198,9 +55,9 @@ impl<'a> Search<'a> {
         Search {
             question,
             shared,
+            before: (found.violations.len(), shared.clock.passed().as_secs_f64()),
+            kinds: found.kinds.drain(..).collect(),
             found,
-            kinds: FxHashMap::default(),
-            failed: FxHashMap::default(),
             refused: None,
             waited: Duration::ZERO,
             late: 0,
@@ -216,101 +73,52 @@ impl<'a> Search<'a> {
     }
 
     pub(crate) fn all(&mut self, crew: &mut Crew, start: &AtomicU64) -> Result<(), PersistError> {
-        let first = match &self.question.start {
-            Some(named) => named_start(&self.shared.recording, &self.shared.course, named)?,
-            None => match self.first_success(crew)? {
+        let first = match (self.found.start, &self.question.start) {
+            // Of a later round: the same moment.
+            (Some(first), _) => self.same_moment(first),
+            (None, Some(named)) => named_start(&self.shared.recording, &self.shared.course, named)?,
+            (None, None) => match self.first_success(crew)? {
                 Some(first) => first,
                 None => return Ok(()),
             },
         };
-        start.store(u64::from(first), Ordering::Relaxed);
-        self.found.start = Some(first);
-        self.found.start_seconds = self.passed();
-        self.look(crew, first)?;
+        if self.found.start.is_none() {
+            self.found.start = Some(first);
+            self.found.start_seconds = self.passed();
+        }
+        let made = self.shared.course.cuts[first as usize].event;
+        self.shared.made.store(u64::from(made), Ordering::Relaxed);
+        let creation = self.question.start.is_none() && self.shared.refusal != Refusal::Skip;
+        start.store(
+            if creation { 0 } else { u64::from(first) },
+            Ordering::Relaxed,
+        );
+        self.look(crew, first, creation)?;
         self.found.looking = self.passed();
         let mut kinds: Vec<_> = self.kinds.drain().collect();
         kinds.sort_unstable();
         self.found.kinds = kinds;
-        self.found
-            .violations
+        self.found.violations[self.before.0..]
             .sort_by_key(|violation| (violation.image.cut, violation.image.kind));
         self.reduce(crew)
     }
 
-    /// The first cut at which the recovery copes with what was fenced: of the early ones each is tried, of later ones some until one
-    /// is found, and then those before it. `None` if the budget ended first.
-    fn first_success(&mut self, crew: &mut Crew) -> Result<Option<u32>, PersistError> {
-        let cuts = self.shared.course.cuts.len() as u32;
-        let mut sparse: Vec<u32> = vec![0];
-        while let Some(&last) = sparse.last()
-            && last + 1 < cuts
-        {
-            let step = 1 + last.saturating_sub(CLOSELY) / SPARSE;
-            sparse.push((last + step).min(cuts - 1));
-        }
-        let mut tried = 0;
-        let mut found = self.first_of(crew, &sparse, &mut tried)?;
-        let before = match found {
-            Some(cut) => sparse[sparse.partition_point(|&s| s < cut).saturating_sub(1)]..cut,
-            None => 0..cuts,
-        };
-        let between: Vec<u32> = before
-            .filter(|cut| sparse.binary_search(cut).is_err())
-            .collect();
-        if let Some(earlier) = self.first_of(crew, &between, &mut tried)? {
-            found = Some(earlier);
-        }
-        if found.is_none() && tried < cuts {
-            let refused = self.refused.take();
-            self.found.no_start = Some(NoStart::Search { tried, refused });
-            return Ok(None);
-        }
-        if found.is_none() {
-            let refused = self.refused.as_ref().map(of_refusal).unwrap_or_default();
-            return Err(PersistError::new(format!(
-                "--recover: it copes at none of the {cuts} cuts with what was fenced there{refused}: nothing that the program \
-                 makes sure of is a pool that it accepts; say with --start from where on it should be one"
-            )));
-        }
-        Ok(found)
+    /// The cut of this round that is no earlier than one of the first.
+    fn same_moment(&self, first: u32) -> u32 {
+        let event = self.found.rounds[0].course.cuts[first as usize].event;
+        let cuts = &self.shared.course.cuts;
+        (cuts.partition_point(|cut| cut.event < event)).min(cuts.len() - 1) as u32
     }
 
-    /// The first of some cuts at which the recovery copes with what was fenced, as far as there is time; `tried` counts.
-    fn first_of(
-        &mut self,
-        crew: &mut Crew,
-        cuts: &[u32],
-        tried: &mut u32,
-    ) -> Result<Option<u32>, PersistError> {
-        let mut least: Option<u32> = None;
-        let mut next = cuts.iter();
-        loop {
-            while least.is_none()
-                && crew.waiting < QUEUE
-                && !self.shared.clock.is_spent()
-                && let Some(&cut) = next.next()
-            {
-                crew.give(Job::Try(Image::fenced(cut), self.shared.haste()));
-            }
-            match crew.next() {
-                None => return Ok(least),
-                Some(Answer::Tried(_, Err(PersistError::Late))) => {}
-                Some(Answer::Tried(image, result)) => {
-                    let (ended, said) = result?;
-                    *tried += 1;
-                    if self.shared.recovery.fails(ended) {
-                        self.refused = Some((ended, said));
-                    } else {
-                        least = Some(least.map_or(image.cut, |l| l.min(image.cut)));
-                    }
-                }
-                Some(Answer::Reduced(..)) => {}
-            }
-            self.listen()?;
-        }
+    /// The cut of the first round that is where one of this is, if there is one.
+    fn in_first(&self, cut: u32) -> Option<u32> {
+        let event = self.shared.course.cuts[cut as usize].event;
+        let cuts = &self.found.rounds[0].course.cuts;
+        let at = cuts.binary_search_by_key(&event, |cut| cut.event);
+        at.ok().map(|at| at as u32)
     }
 
-    fn listen(&self) -> Result<(), PersistError> {
+    pub(crate) fn listen(&self) -> Result<(), PersistError> {
         let done = self.shared.recoveries.load(Ordering::Relaxed);
         match (self.tell)(done, 0) {
             true => Ok(()),
@@ -326,20 +134,31 @@ impl<'a> Search<'a> {
             Ok((ended, said)) => {
                 self.found.images += 1;
                 *self.kinds.entry(image.kind).or_default() += 1;
-                let at = self.found.by_cut.entry(image.cut).or_default();
+                let fails = self.shared.fails(image.cut, ended);
+                let event = self.shared.course.cuts[image.cut as usize].event;
+                let at = self.found.by_event.entry(event).or_default();
                 at.0 += 1;
-                at.1 += u32::from(self.shared.recovery.fails(ended));
+                at.1 += u32::from(fails);
+                self.found.creation += u64::from(self.shared.creates(image.cut));
+                if let Some(cut) = self.in_first(image.cut) {
+                    self.found.cuts.insert(cut);
+                }
                 if ended == Ended::TimedOut {
                     self.waited += self.shared.recovery.time;
                 }
-                if self.shared.recovery.fails(ended) {
+                if fails {
                     let cut = self.shared.course.cuts[image.cut as usize];
-                    *self.failed.entry((cut.signature, image.kind)).or_default() += 1;
+                    *self
+                        .found
+                        .failed
+                        .entry((cut.signature, image.kind))
+                        .or_default() += 1;
                     self.found.violations.push(Violation {
                         image,
                         ended,
                         said,
                         seconds: self.shared.clock.passed().as_secs_f64(),
+                        round: self.found.rounds.len() - 1,
                     });
                 }
             }
@@ -348,76 +167,111 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn look(&mut self, crew: &mut Crew, start: u32) -> Result<(), PersistError> {
+    /// The first passes over the cuts from `start` on, those over the cuts before, at which the pool is being made, and then the others.
+    fn look(&mut self, crew: &mut Crew, start: u32, creation: bool) -> Result<(), PersistError> {
+        let creation = creation && start > 0;
+        let made = (start, u32::MAX);
+        self.found.passes = 0;
+        self.found.creation_passes = if creation { 0 } else { FIRST };
+        for number in 0..FIRST {
+            if !self.pass(crew, number, made)? {
+                return Ok(());
+            }
+            self.found.passes = number + 1;
+        }
+        for number in 0..if creation { FIRST } else { 0 } {
+            if !self.pass(crew, number, (0, start))? {
+                return Ok(());
+            }
+            self.found.creation_passes = number + 1;
+        }
+        for number in FIRST..PASSES.len() {
+            if !self.pass(crew, number, made)? {
+                return Ok(());
+            }
+            self.found.passes = number + 1;
+        }
+        self.found.finished = true;
+        Ok(())
+    }
+
+    /// One pass over some cuts; whether it came to its end.
+    fn pass(
+        &mut self,
+        crew: &mut Crew,
+        number: usize,
+        (start, end): (u32, u32),
+    ) -> Result<bool, PersistError> {
         let shared = self.shared;
         let scope = Scope {
             platform: shared.platform,
             tear: self.question.tear,
             start,
+            end,
             seed: self.question.seed,
             acks: shared.recovery.wants_acks(),
         };
-        let mut seen = FxHashSet::default();
+        let mut seen = std::mem::take(&mut self.found.seen);
         let on = || !shared.clock.is_spent();
-        for (number, pass) in PASSES.iter().enumerate() {
-            // Cuts with an image that is left out, since enough of its kind have failed.
-            let mut left_out = FxHashSet::default();
-            let passed = images::each(
-                &shared.recording,
-                &shared.course,
-                scope,
-                *pass,
-                &mut seen,
-                &on,
-                |image| {
-                    while let Some(answer) = crew.ready() {
-                        self.take(answer);
-                    }
-                    if self.is_enough() {
-                        return false;
-                    }
-                    let cut = shared.course.cuts[image.cut as usize];
-                    let known = self.failed.get(&(cut.signature, image.kind));
-                    if known.is_none_or(|&count| count < SAME) {
-                        crew.give(Job::Try(image, shared.recovery.time));
-                    } else {
-                        left_out.insert(image.cut);
-                    }
-                    true
-                },
-            );
-            let ended = !passed.finished;
-            shared.enough.store(ended, Ordering::Relaxed);
-            while let Some(answer) = crew.next() {
-                self.take(answer);
-            }
-            if let Some(problem) = self.problem.take() {
-                return Err(problem);
-            }
-            self.listen()?;
-            // What was given out last may have come too late.
-            if ended || self.late > 0 {
-                break;
-            }
-            let tried = passed.cuts.iter().filter(|cut| !left_out.contains(cut));
-            self.found.cuts.extend(tried);
-            self.found.passes = number + 1;
+        // Cuts with an image that is left out, since enough of its kind have failed.
+        let mut left_out = FxHashSet::default();
+        let passed = images::each(
+            &shared.recording,
+            &shared.course,
+            scope,
+            PASSES[number],
+            &mut seen,
+            &on,
+            |image| {
+                while let Some(answer) = crew.ready() {
+                    self.take(answer);
+                }
+                if self.is_enough() {
+                    return Given::Enough;
+                }
+                let cut = shared.course.cuts[image.cut as usize];
+                let known = self.found.failed.get(&(cut.signature, image.kind));
+                if known.is_none_or(|&count| count < SAME) {
+                    crew.give(Job::Try(image, shared.recovery.time));
+                    Given::Taken
+                } else {
+                    left_out.insert(image.cut);
+                    Given::LeftOut
+                }
+            },
+        );
+        self.found.seen = seen;
+        let ended = !passed.finished;
+        shared.enough.store(ended, Ordering::Relaxed);
+        while let Some(answer) = crew.next() {
+            self.take(answer);
         }
-        self.found.cuts.extend(self.found.by_cut.keys());
-        self.found.finished = self.found.passes == PASSES.len();
-        Ok(())
+        if let Some(problem) = self.problem.take() {
+            return Err(problem);
+        }
+        self.listen()?;
+        // What was given out last may have come too late.
+        if ended || self.late > 0 {
+            return Ok(false);
+        }
+        let tried = passed.cuts.iter().filter(|cut| !left_out.contains(cut));
+        let tried: Vec<u32> = tried.filter_map(|&cut| self.in_first(cut)).collect();
+        self.found.cuts.extend(tried);
+        Ok(true)
     }
 
     /// Whether looking ends here.
     fn is_enough(&self) -> bool {
         let budget = self.question.budget;
-        let share = match self.found.violations.is_empty() {
-            true => 1.0,
-            false => LOOKING,
+        let (known, begun) = self.before;
+        let new = self.found.violations.len() - known;
+        let share = match new {
+            0 => 1.0,
+            _ => LOOKING,
         };
-        self.found.violations.len() >= ENOUGH
+        new >= ENOUGH
             || self.shared.clock.is_spent()
-            || self.passed() > budget * share
+            || self.passed() > begun + (budget - begun) * share
             || self.waited.as_secs_f64() > budget * WAITING * self.workers
             || self.problem.is_some()
             || self.listen().is_err()
@@ -427,7 +281,8 @@ impl<'a> Search<'a> {
     fn reduce(&mut self, crew: &mut Crew) -> Result<(), PersistError> {
         let mut kinds = FxHashSet::default();
         let mut chosen: Vec<usize> = Vec::new();
-        for (number, violation) in self.found.violations.iter().enumerate() {
+        let new = self.found.violations.iter().enumerate().skip(self.before.0);
+        for (number, violation) in new {
             let cut = self.shared.course.cuts[violation.image.cut as usize];
             if kinds.insert((cut.signature, violation.image.kind)) {
                 chosen.push(number);
@@ -441,17 +296,22 @@ impl<'a> Search<'a> {
         });
         let spread = (chosen.len() / REDUCED).max(1);
         let chosen: Vec<usize> = chosen.into_iter().step_by(spread).take(REDUCED).collect();
-        self.found.unreduced = chosen.len();
+        let mut unreduced = chosen.len();
         let mut next = chosen.iter();
         let (mut known, mut stale) = (FxHashSet::default(), 0);
         loop {
             while crew.waiting < 4 && stale < NOTHING_NEW && !self.shared.clock.is_spent() {
                 let Some(&number) = next.next() else { break };
-                let image = self.found.violations[number].image.clone();
-                crew.give(Job::Reduce(number, image));
+                let violation = &self.found.violations[number];
+                let reason = Reason::of(violation.ended, &violation.said);
+                crew.give(Job::Reduce(number, violation.image.clone(), reason));
             }
             match crew.next() {
                 None => break,
+                Some(Answer::Reduced(_, Ok(reduced))) if reduced.explained => {
+                    self.found.explained += 1;
+                    unreduced -= 1;
+                }
                 Some(Answer::Reduced(number, Ok(reduced))) => {
                     let sites = |overs: &[images::Over]| -> Vec<u64> {
                         let recording = &self.shared.recording;
@@ -471,7 +331,7 @@ impl<'a> Search<'a> {
                         true => stale = 0,
                         false => stale += 1,
                     }
-                    self.found.unreduced -= usize::from(reduced.finished);
+                    unreduced -= usize::from(reduced.finished);
                     self.found.reduced.push((number, reduced));
                 }
                 Some(Answer::Reduced(_, Err(e))) | Some(Answer::Tried(_, Err(e))) => return Err(e),
@@ -479,8 +339,8 @@ impl<'a> Search<'a> {
             }
             self.listen()?;
         }
-        if stale >= NOTHING_NEW {
-            self.found.unreduced = 0;
+        if stale < NOTHING_NEW {
+            self.found.unreduced += unreduced;
         }
         self.found.reduced.sort_by_key(|(number, _)| *number);
         Ok(())
@@ -491,8 +351,13 @@ impl<'a> Search<'a> {
 mod tests {
     use super::*;
     use crate::clock::Clock;
+    use crate::crew::QUEUE;
+    use crate::found::{Round, Verdict};
+    use crate::images::Image;
     use crate::made::Do::{self, Clwb, Fence, Store};
     use crate::made::{question, shared};
+    use crate::reduce::Reduced;
+    use crate::start::CLOSELY;
     use std::sync::mpsc::{channel, sync_channel};
 
     /// So many fences, a line stored to before each.
@@ -530,7 +395,7 @@ mod tests {
                             let ended = Ended::Status(status(&image));
                             Answer::Tried(image, Ok((ended, "said".to_owned())))
                         }
-                        Job::Reduce(number, image) => {
+                        Job::Reduce(number, image, _) => {
                             let reduced = Reduced {
                                 early: image.over.clone(),
                                 image,
@@ -538,6 +403,7 @@ mod tests {
                                 passes: None,
                                 unexplained: false,
                                 finished: true,
+                                explained: false,
                             };
                             Answer::Reduced(number, Ok(reduced))
                         }
@@ -552,6 +418,10 @@ mod tests {
                 answers: answered,
                 waiting: 0,
             };
+            found.rounds.push(Round {
+                course: shared.course.clone(),
+                assumed: Vec::new(),
+            });
             let mut search = Search::new(question, shared, found, 1, &|_, _| true);
             test(&mut search, &mut crew)
         })
@@ -628,6 +498,7 @@ mod tests {
             ended: Ended::Status(1),
             said: String::new(),
             seconds: 0.0,
+            round: 0,
         });
         assert_eq!(found.verdict(), Verdict::Violation);
     }
@@ -681,8 +552,8 @@ mod tests {
         let fail =
             |violation: &Violation| violation.image.over.is_empty() && violation.image.cut >= 200;
         assert!(found.violations.iter().all(fail));
-        let failed: u32 = found.by_cut.values().map(|(_, failed)| failed).sum();
-        let tried: u32 = found.by_cut.values().map(|(tried, _)| tried).sum();
+        let failed: u32 = found.by_event.values().map(|(_, failed)| failed).sum();
+        let tried: u32 = found.by_event.values().map(|(tried, _)| tried).sum();
         assert_eq!(
             (failed as usize, u64::from(tried)),
             (found.violations.len(), found.images)

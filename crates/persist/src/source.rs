@@ -12,6 +12,16 @@ use serde::Serialize;
 use crate::PersistError;
 use crate::recording::{Module, NOWHERE, Recording};
 
+/// Parts of paths of headers and libraries that come with compilers and systems.
+const SYSTEM: [&str; 6] = [
+    "/usr/include/",
+    "/gcc/",
+    "/lib/clang/",
+    "/rustc/",
+    "/rustlib/src/",
+    "/cargo/registry/",
+];
+
 /// A function at a line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Frame {
@@ -30,7 +40,7 @@ pub struct Frame {
 impl Frame {
     /// Whether it is in the user's own code: it has a line, and not in a header of the system.
     pub fn own(&self) -> bool {
-        let system = |file: &String| file.starts_with("/usr/include/") || file.contains("/gcc/");
+        let system = |file: &String| SYSTEM.iter().any(|part| file.contains(part));
         self.line.is_some_and(|line| line > 0) && !self.file.as_ref().is_none_or(system)
     }
 
@@ -47,6 +57,31 @@ impl Frame {
             },
         }
     }
+}
+
+/// A name without the hash that Rust's compiler puts at its end.
+fn plain(name: &str) -> String {
+    match name.rsplit_once("::h") {
+        Some((bare, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            bare.to_owned()
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// Of a flush's or a fence's calls the innermost of the user's own code that is in no header: there it is a small function that all use.
+/// If all are in headers, the innermost.
+pub fn caller(stack: &[Frame]) -> Option<&Frame> {
+    let header = |frame: &&Frame| {
+        let file = frame.file.as_deref().unwrap_or_default();
+        [".h", ".hh", ".hpp", ".hxx"]
+            .iter()
+            .any(|end| file.ends_with(end))
+    };
+    let mut own = stack.iter().filter(|frame| frame.own());
+    own.clone()
+        .find(|frame| !header(frame))
+        .or_else(|| own.next())
 }
 
 struct Loaded {
@@ -204,7 +239,7 @@ impl<'a> Sources<'a> {
                     file: location.and_then(|l| l.file).map(str::to_owned),
                     line: location.and_then(|l| l.line),
                     function: (frame.function.as_ref())
-                        .and_then(|name| name.raw_name().ok().map(|name| name.into_owned())),
+                        .and_then(|name| name.demangle().ok().map(|name| plain(&name))),
                     module: name.clone(),
                     inlined: true,
                 });
@@ -214,7 +249,8 @@ impl<'a> Sources<'a> {
             last.inlined = false;
         }
         if frames.iter().all(|frame| frame.function.is_none()) {
-            let symbol = loaded.loader.find_symbol(probe).map(str::to_owned);
+            let symbol = loaded.loader.find_symbol(probe);
+            let symbol = symbol.map(|name| plain(&addr2line::demangle_auto(name.into(), None)));
             match frames.last_mut() {
                 Some(frame) => frame.function = symbol,
                 None => frames.push(unknown(symbol)),

@@ -66,6 +66,10 @@ pub struct State {
     /// Lines whose floor is not what the caches hold, in no order.
     pub pending: Vec<u32>,
     at: Vec<u32>,
+    /// Pending lines in the order of their last stores: each line's older and younger neighbour, and the youngest.
+    older: Vec<u32>,
+    younger: Vec<u32>,
+    youngest: u32,
     waiting: FxHashMap<u16, Vec<(u32, u32)>>,
     stored: bool,
     rises: u32,
@@ -81,6 +85,9 @@ impl State {
             changed: vec![0; lines],
             pending: Vec::new(),
             at: vec![OUT; lines],
+            older: vec![OUT; lines],
+            younger: vec![OUT; lines],
+            youngest: OUT,
             waiting: FxHashMap::default(),
             stored: false,
             rises: 0,
@@ -98,7 +105,34 @@ impl State {
         if self.at[s] == OUT {
             self.at[s] = self.pending.len() as u32;
             self.pending.push(slot);
+        } else {
+            self.take_out(slot);
         }
+        let before = std::mem::replace(&mut self.youngest, slot);
+        (self.older[s], self.younger[s]) = (before, OUT);
+        if before != OUT {
+            self.younger[before as usize] = slot;
+        }
+    }
+
+    /// Takes a line out of the order of stores.
+    fn take_out(&mut self, slot: u32) {
+        let (older, younger) = (self.older[slot as usize], self.younger[slot as usize]);
+        match younger {
+            OUT => self.youngest = older,
+            younger => self.older[younger as usize] = older,
+        }
+        if older != OUT {
+            self.younger[older as usize] = younger;
+        }
+    }
+
+    /// Pending lines, the one that was stored to last first.
+    fn latest(&self) -> impl Iterator<Item = u32> + '_ {
+        let first = (self.youngest != OUT).then_some(self.youngest);
+        std::iter::successors(first, |&slot| {
+            Some(self.older[slot as usize]).filter(|&older| older != OUT)
+        })
     }
 
     fn rise(&mut self, slot: u32, to: u32, told: &mut impl FnMut(Rise)) {
@@ -111,6 +145,7 @@ impl State {
         self.rises += 1;
         told(Rise { slot, from, to });
         if to == self.current[s] && self.at[s] != OUT {
+            self.take_out(slot);
             let at = std::mem::replace(&mut self.at[s], OUT);
             self.pending.swap_remove(at as usize);
             if let Some(&moved) = self.pending.get(at as usize) {
@@ -161,14 +196,12 @@ const OLD: u32 = 4096;
 
 /// Pending lines of which the last store is not long ago, the latest first.
 pub fn recent(state: &State) -> Vec<u32> {
-    let mut pending = state.pending.clone();
-    pending.sort_unstable_by_key(|&slot| std::cmp::Reverse(state.changed[slot as usize]));
-    let latest = pending
-        .first()
-        .map_or(0, |&slot| state.changed[slot as usize]);
-    pending.truncate(RECENT);
-    pending.retain(|&slot| latest - state.changed[slot as usize] < OLD);
-    pending
+    let changed = |slot: u32| state.changed[slot as usize];
+    let latest = state.latest().next().map_or(0, changed);
+    let recent = state.latest().take(RECENT);
+    recent
+        .take_while(|&slot| latest - changed(slot) < OLD)
+        .collect()
 }
 
 /// Replays the recording and calls at each cut.
@@ -215,7 +248,9 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                 },
             ) => {
                 state.store(slot, version, number as u32);
-                if past {
+                if recording.assumed.contains(&event.site) {
+                    state.rise(slot, version, &mut |rise| visit.rise(rise));
+                } else if past {
                     let waiting = state.waiting.entry(event.thread).or_default();
                     waiting.push((slot, version));
                 }

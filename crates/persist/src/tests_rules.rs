@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::images::{Image, PASSES, Scope, each};
+use crate::images::{Given, Image, PASSES, Scope, each};
 use crate::made::Do::{self, Clflush, Clwb, Fence, Past, Store};
 use crate::made::recording;
 use crate::recording::Recording;
@@ -90,6 +90,7 @@ fn images(recording: &Recording, platform: Platform) -> (Vec<Image>, BTreeSet<(u
         platform,
         tear: false,
         start: 0,
+        end: u32::MAX,
         seed: 1,
         acks: false,
     };
@@ -114,7 +115,7 @@ fn images(recording: &Recording, platform: Platform) -> (Vec<Image>, BTreeSet<(u
                     .collect();
                 assert!(values.insert((image.cut, held)), "{image:?} is there twice");
                 all.push(image);
-                true
+                Given::Taken
             },
         );
         assert!(passed.finished);

@@ -9,6 +9,7 @@ use crate::bench::{Bench, Shared};
 use crate::images::{Floors, Image, Kind, Over, WHOLE};
 use crate::question::Question;
 use crate::recording::Recording;
+use crate::recovery::Ended;
 use crate::state::Course;
 
 /// A recovery's time, in times of the undisturbed one, and at least.
@@ -52,6 +53,15 @@ pub(crate) fn undisturbed(
             } else {
                 format!(": {said}")
             };
+            if let (Ended::Signal(_), Some((address, count))) =
+                (ended, bench.shared.recording.addresses())
+            {
+                return Err(PersistError::new(format!(
+                    "--recover: it dies of {ended} on the pool as the program left it, and the pool holds {count} addresses of its own, \
+                     of where it lay while it was recorded ({address:#x}): have the recovery map it there as well (mmap with that address; for \
+                     libpmem PMEM_MMAP_HINT={address:x} in the environment of both the recording and the crash test){said}"
+                )));
+            }
             return Err(PersistError::new(format!(
                 "--recover: it fails on the pool as the program left it ({ended}), so that a failure after a cut would say \
                  nothing; correct the check, or name its statuses with --ok{said}"

@@ -14,6 +14,8 @@ use crate::{RecordError, grounds};
 
 /// zstd level of a recording: it must keep up with the program.
 const COMPRESSION: i32 = 1;
+/// Places of a file in memory that are told, at most.
+const PLACES: usize = 64;
 
 /// A process's trace while it grows.
 pub struct Stream {
@@ -183,8 +185,22 @@ impl Stream {
             }
             Event::Moved { line, lines, from } => self.changed(line, lines, Some(from))?,
             Event::File { line, bytes, path } => self.files.push(json!({
-                "path": String::from_utf8_lossy(&path), "first_line": line, "bytes": bytes,
+                "path": String::from_utf8_lossy(&path), "first_line": line, "bytes": bytes, "mapped": [],
             })),
+            Event::Mapped {
+                line,
+                address,
+                bytes,
+            } => {
+                // Once a place: a program may map a file over and over.
+                let file = (self.files.iter_mut()).rev().find(|f| f["first_line"].as_u64() <= Some(line));
+                if let Some(places) = file.and_then(|f| f["mapped"].as_array_mut()) {
+                    let place = json!([line, address, bytes]);
+                    if places.len() < PLACES && !places.contains(&place) {
+                        places.push(place);
+                    }
+                }
+            }
             Event::Frame { page, frame } if frame == 0 || self.pages.maps() => {
                 self.pages.told(page, frame).map_err(RecordError::new)?;
             }

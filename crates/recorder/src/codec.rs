@@ -115,6 +115,15 @@ pub enum Event {
         /// Its path.
         path: Vec<u8>,
     },
+    /// Where part of a file lies in the program's memory.
+    Mapped {
+        /// The line of the first byte, of those that the file's are counted in.
+        line: u64,
+        /// Its address in the program.
+        address: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
     /// The physical frame of a virtual page: as the kernel's page map has it, or as the plugin gave it.
     Frame {
         /// Number of the virtual page.
@@ -183,6 +192,7 @@ const PRINTED: u8 = 0xCA;
 const MARK: u8 = 0xCB;
 const LOST: u8 = 0xCC;
 const CACHED: u8 = 0xCD;
+const MAPPED: u8 = 0xCE;
 
 /// The longest encoding of a record.
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
@@ -273,6 +283,11 @@ impl Encoder {
                 let path = &path[..path.len().min(LONGEST_TEXT)];
                 [&numbers(FILE, &[*line, *bytes, path.len() as u64]), path].concat()
             }
+            Event::Mapped {
+                line,
+                address,
+                bytes,
+            } => numbers(MAPPED, &[*line, *address, *bytes]),
             Event::Frame { page, frame } => numbers(FRAME, &[*page, *frame]),
             Event::Thread {
                 thread,
@@ -395,6 +410,11 @@ impl Decoder {
                 line: from.number()?,
                 bytes: from.number()?,
                 path: from.text()?,
+            },
+            MAPPED => Event::Mapped {
+                line: from.number()?,
+                address: from.number()?,
+                bytes: from.number()?,
             },
             FRAME => Event::Frame {
                 page: from.number()?,

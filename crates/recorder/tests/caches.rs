@@ -282,6 +282,8 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(line, lines, from)| Event::Moved { line, lines, from }),
         1 => (any::<u64>(), any::<u64>(), prop::collection::vec(any::<u8>(), 0..99))
             .prop_map(|(line, bytes, path)| Event::File { line, bytes, path }),
+        1 => (any::<u64>(), any::<u64>(), any::<u64>())
+            .prop_map(|(line, address, bytes)| Event::Mapped { line, address, bytes }),
         1 => (any::<u64>(), any::<u64>()).prop_map(|(page, frame)| Event::Frame { page, frame }),
         1 => (any::<u16>(), any::<u64>())
             .prop_map(|(thread, instructions)| Event::Thread { thread, instructions }),

@@ -33,14 +33,17 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
+from sardonyx.cli.crash_inside import check_depth, inside, replays
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine
 from sardonyx.cli.progress import watched
 from sardonyx.files import write_text
 from sardonyx.questions import CrashTestQuestion
+from sardonyx.report.checks import Baseline, accept, baseline_of, junit, read_baseline, sarif
 from sardonyx.report.recovery import render
 from sardonyx.runs.jobs import check_designs
 from sardonyx.runs.recoveries import (
+    check_creation,
     check_platform,
     check_tear,
     crash_real,
@@ -96,6 +99,36 @@ class CrashTest(Options):
             help="First cut; by default where the recovery first copes with what was fenced.",
         ),
     ] = None
+    creation: Annotated[
+        str,
+        typer.Option(
+            help="While the pool is made the recovery may refuse it: by the exit status that the "
+            "untouched pool gets (status), by any (orderly); or such cuts are not tried (skip)."
+        ),
+    ] = "status"
+    recovery_depth: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Cut the recovery too, N of them within each other, for the same budget again.",
+        ),
+    ] = 0
+    assume_persisted: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE:LINE",
+            help="Count the stores of this line as persistent at once; may be repeated.",
+        ),
+    ] = None
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="Causes that are accepted, from --write-baseline.", **PATH),
+    ] = None
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option(help="Write the causes found here, as accepted from now on.", **PATH),
+    ] = None
     budget: Annotated[
         str, typer.Option(metavar="TIME", help="For all of it, from the first recovery on.")
     ] = "50s"
@@ -112,6 +145,12 @@ class CrashTest(Options):
     ] = None
     html: Annotated[
         Path | None, typer.Option(help="A page with a timeline of each cause.", **PATH)
+    ] = None
+    sarif: Annotated[
+        Path | None, typer.Option(help="The causes for code scanning, as SARIF 2.1.0.", **PATH)
+    ] = None
+    junit: Annotated[
+        Path | None, typer.Option(help="The causes as failed tests, as JUnit's XML.", **PATH)
     ] = None
     designs: Annotated[
         str | None,
@@ -158,9 +197,13 @@ def crash_test(asked: CrashTest) -> Work:
         question = CrashTestQuestion(replay=asked.replay, **_shared(asked))
         return Work(partial(_replay, question, asked.json_to), "with --replay")
     check_tear(asked.tear, "--tear: ")
+    check_creation(asked.creation, "--creation: ")
+    check_depth(_shared(asked)["recover"], asked.recovery_depth)
+    baseline = None if asked.baseline is None else read_baseline(asked.baseline)
     question = CrashTestQuestion(
         tear=asked.tear == "words",
         start=asked.start,
+        creation=asked.creation,
         seed=asked.seed,
         threads=asked.jobs,
         **_shared(asked),
@@ -171,12 +214,11 @@ def crash_test(asked: CrashTest) -> Work:
     if asked.designs is not None:
         form, machine = "with --designs", asked.machine
         designs = check_designs([name.strip() for name in asked.designs.split(",") if name.strip()])
-    if asked.html is not None:
-        check_target(asked.html, [asked.recording], "--html ")
-    again = _command(asked)
-    return Work(
-        partial(_search, question, again, designs, machine, asked.html, asked.json_to), form
-    )
+    for name in ("html", "sarif", "junit", "write_baseline"):
+        target = getattr(asked, name)
+        if target is not None:
+            check_target(target, [asked.recording], f"--{name.replace('_', '-')} ")
+    return Work(partial(_search, asked, question, designs, machine, baseline), form)
 
 
 def _shared(asked: CrashTest) -> dict[str, Any]:
@@ -198,6 +240,7 @@ def _shared(asked: CrashTest) -> dict[str, Any]:
         "time_limit": None if limit is None else seconds_in("--time-limit", limit),
         "memory_limit": size_in_bytes("--memory-limit", asked.memory_limit, 1 << 20),
         "platform": asked.platform,
+        "assume_persisted": tuple(asked.assume_persisted or ()),
         "budget": seconds_in("--budget", asked.budget),
         "keep": str(asked.keep) if asked.keep else None,
         "source": not asked.no_source,
@@ -212,7 +255,7 @@ def _command(asked: CrashTest) -> list[str]:
         parts += ["--ok", asked.ok]
     if asked.platform != "adr":
         parts += ["--platform", asked.platform]
-    return [*parts, "--replay"]
+    return parts
 
 
 def _found(question: CrashTestQuestion) -> dict[str, Any]:
@@ -229,30 +272,58 @@ def _replay(question: CrashTestQuestion, json_to: str | None) -> None:
 
 
 def _search(
+    asked: CrashTest,
     question: CrashTestQuestion,
-    again: Sequence[str],
     designs: Sequence[str],
     machine: str,
-    html: Path | None,
-    json_to: str | None,
+    baseline: Baseline | None,
 ) -> None:
     """Run the recovery on every image that a cut of the recording could leave."""
+    json_to = asked.json_to
     found = _found(question)
+    again = _command(asked)
     for cause in found["causes"]:
-        cause["replay"] = shlex.join([*again, cause["image"]])
+        assumed = [part for place in cause["assumed"] for part in ("--assume-persisted", place)]
+        cause["replay"] = shlex.join([*again, *assumed, "--replay", cause["image"]])
+        if asked.keep is not None:
+            cause["gdb"] = gdb(asked, asked.keep / f"{cause['kept']}-fails.pool")
+    if asked.recovery_depth and found["start"] is not None:
+        found["inside"] = inside(question, found, asked.recovery_depth, asked.keep)
+        for one in found["inside"]:
+            replays(one, str(asked.recover))
+            found["fails"] = found["fails"] or bool(one["violations"])
+    accept(found, baseline)
     people = for_people(json_to)
     _show(people, found)
+    if "inside" in found:
+        _show_inside(people, found["inside"], asked.keep is not None)
     if designs and found["start"] is not None:
         found["below"] = below(question, found, machine, designs)
         _show_designs(people, found["below"], machine)
-    if html is not None:
-        write_text(html, render(found, _core.VERSION))
+    if asked.html is not None:
+        write_text(asked.html, render(found, _core.VERSION))
+    if asked.sarif is not None:
+        write_text(asked.sarif, sarif(found, _core.VERSION))
+    if asked.junit is not None:
+        write_text(asked.junit, junit(found))
+    if asked.write_baseline is not None:
+        write_text(asked.write_baseline, baseline_of(found))
     _end(found, json_to)
+
+
+def gdb(asked: CrashTest, image: Path) -> str:
+    """A command that runs the recovery under gdb on a copy of an image that was kept."""
+    copy = image.with_suffix(".gdb")
+    acks = str(asked.recording) if "{acks}" not in str(asked.recover) else "/dev/null"
+    command = str(asked.recover).replace("{pool}", str(copy)).replace("{acks}", acks)
+    if words(str(asked.recover))[0] == "/bin/sh":
+        command = shlex.join(["/bin/sh", "-c", command])
+    return f"{shlex.join(['cp', str(image), str(copy)])} && gdb --args {command}"
 
 
 def _end(found: dict[str, Any], json_to: str | None) -> None:
     write_json(json_to, {"sardonyx": _core.VERSION} | found)
-    if found["fails"]:
+    if found["fails"] and not found.get("all_accepted"):
         raise typer.Exit(CHECK_FAILED)
     if found.get("unsaid"):
         raise typer.Exit(NOTHING_SAID)
@@ -296,6 +367,29 @@ def _show_designs(people: Console, designs: list[dict[str, Any]], machine: str) 
             cells.append(f"{one['marked'][key] / plain - 1:+.1%}" if plain else "")
         table.add_row(one["design"], *map(str, cells))
     people.print(table)
+
+
+def _show_inside(people: Console, recoveries: list[dict[str, Any]], kept: bool) -> None:
+    """What cuts inside the recovery showed."""
+    images, cuts = (sum(one[key] for one in recoveries) for key in ("images", "cuts_tried"))
+    people.print(
+        f"\ninside the recovery: {len(recoveries)} recoveries recorded, {images:,} images at "
+        f"{cuts:,} cuts of theirs",
+        soft_wrap=True,
+    )
+    if not recoveries:
+        people.print(
+            "the recovery changed no image that it was seen on, so there is nothing to cut"
+        )
+    failed = [one for one in recoveries if one["violations"]]
+    if recoveries and not failed:
+        people.print(Text("no violation inside the recovery", style="green"))
+    for one in failed[:SHOWN]:
+        people.print(f"of the image {one['image']}, {one['depth']} deep:", soft_wrap=True)
+        for number, cause in enumerate(one["causes"][:1], 1):
+            _show_cause(people, number, cause)
+    if failed and not kept:
+        note("the recordings of these recoveries are gone; --keep FOLDER leaves them for --replay")
 
 
 def _lint(recording: str, pool: str, source: bool, machine: str, json_to: str | None) -> None:
@@ -369,6 +463,7 @@ def _show(people: Console, found: dict[str, Any]) -> None:
     people.print(
         Text.assemble(
             (f"{count:,} violation{'s' if count > 1 else ''}", "red"),
+            f" of {len(found['causes']):,} cause{'s' if len(found['causes']) != 1 else ''}"
             f", the first after {found['first_violation_s']:.1f} s",
         ),
     )
@@ -384,12 +479,23 @@ def _show(people: Console, found: dict[str, Any]) -> None:
         people.print(table)
     elif not found["has_places"]:
         note("the recording has no places in the program; record with --pc to see lines of code")
-    for number, cause in enumerate(found["causes"][:SHOWN], 1):
+    accepted = sum(cause["accepted"] for cause in found["causes"])
+    new = [(n, cause) for n, cause in enumerate(found["causes"], 1) if not cause["accepted"]]
+    if accepted:
+        people.print(f"{accepted} of {len(found['causes'])} causes are accepted by the baseline")
+    for number, cause in new[:SHOWN]:
         people.print()
         _show_cause(people, number, cause)
-    more = len(found["causes"]) - SHOWN
+    more = len(new) - SHOWN
     if more > 0:
-        people.print(f"\nand {more} more; --json has all")
+        people.print(f"\nand {more} more causes; --json has all")
+    if found["assumed"]:
+        people.print(
+            "\nso that these do not hide others, stores at "
+            + ", ".join(found["assumed"])
+            + " then counted as persistent at once",
+            soft_wrap=True,
+        )
 
 
 def tried(found: dict[str, Any]) -> str:
@@ -419,7 +525,10 @@ def verdict(found: dict[str, Any]) -> str:
 def _show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
     people.print(
         Text.assemble(
-            (f"{number}. ", "bold"), cause["summary"], f" ({cause['violations']} violations)"
+            (f"{number}. ", "bold"),
+            "while the pool is made: " if cause["creation"] else "",
+            cause["summary"],
+            f" ({cause['violations']} violations)",
         ),
         soft_wrap=True,
     )
@@ -432,7 +541,9 @@ def _show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
             )
             people.print(
                 f"   {role}: {store['bytes']} bytes at pool offset {store['offset']:#x}, "
-                f"row {store['row']:,}{': ' + calls if calls else ''}",
+                f"row {store['row']:,}"
+                + (f" ({store['fate']})" if store["fate"] else "")
+                + (f": {calls}" if calls else ""),
                 soft_wrap=True,
             )
     cut = cause["cut"]
@@ -441,7 +552,9 @@ def _show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
         f"   cut {cut['number']} at row {cut['row']:,}"
         + (f" after mark {cut['mark']}" if cut["mark"] else "")
         + f": {cause['ended']}"
-        + (f": {said[0]}" if said else ""),
+        + (f": {said[-1]}" if said else ""),
         soft_wrap=True,
     )
     people.print(f"   {cause['replay']}", soft_wrap=True)
+    if "gdb" in cause:
+        people.print(f"   {cause['gdb']}", soft_wrap=True)

@@ -13,6 +13,7 @@ from sardonyx.runs.sources import unknown
 
 PLATFORMS = ("adr", "eadr")
 TEARS = ("lines", "words")
+CREATIONS = ("orderly", "status", "skip")
 #: What only a shell understands.
 SHELL = set("|&;<>()$`*?[]~#\n")
 
@@ -55,6 +56,12 @@ def check_tear(name: str, place: str = "") -> None:
     """An error unless lines can tear so."""
     if name not in TEARS:
         raise _core.SardonyxError(f"{place}{unknown('tear', name, TEARS)}")
+
+
+def check_creation(name: str, place: str = "") -> None:
+    """An error unless what comes before the pool is made can be looked at so."""
+    if name not in CREATIONS:
+        raise _core.SardonyxError(f"{place}{unknown('creation', name, CREATIONS)}")
 
 
 def lint(recording: str, pool: str, source: bool, machine: str) -> dict[str, Any]:

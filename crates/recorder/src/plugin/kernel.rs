@@ -15,7 +15,7 @@ use super::api::{Id, PAGE_READ};
 use super::calls::Vacated;
 use super::guest::word;
 use super::state::State;
-use super::{counters, exec, with};
+use super::{counters, direct, exec, with};
 use crate::codec::{Event, LONGEST_TEXT};
 use crate::frames::Contents;
 use crate::maps::FILE_LINES;
@@ -100,6 +100,7 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
                 state.code.handles_at(handler);
             }
         }
+        SYS_mmap => direct::asked(a[3]),
         SYS_execve => exec::before(state, a),
         SYS_write | SYS_pwrite64 | SYS_sendto => {
             state.touch(vcpu, a[1], a[2], false);
@@ -488,5 +489,10 @@ fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset:
         let note = format!("a mapped file could not be copied before it was written: {e}");
         state.out.tell(&Event::Note(note.into_bytes()));
     }
+    state.out.tell(&Event::Mapped {
+        line: line + offset / 64,
+        address: start,
+        bytes: length,
+    });
     state.map_file(start, length, line + offset / 64);
 }

@@ -9,6 +9,7 @@ mod calls;
 mod chain;
 mod checked;
 mod counters;
+mod direct;
 mod exec;
 mod ground;
 mod grouped;
@@ -156,6 +157,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     let out = Out::new(api, ring, &options);
     let registers_are_stored = sync::store_registers();
     let mut state = State::new(api, options, out, registers_are_stored)?;
+    direct::is_granted();
     let chained = chain::between_pages();
     state.checked = std::env::var_os(checked::VARIABLE).map(|_| Checked::new(chained));
     if let Some(left) = left {

@@ -1,0 +1,194 @@
+//! Causes of violations, and the lines of code that are suspected of them, the most suspected first.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::explore::Explored;
+use crate::found::Violation;
+use crate::images::{Over, WHOLE};
+use crate::lint;
+use crate::recording::{Act, Recording};
+use crate::reduce::Reduced;
+use crate::report::{Store, store};
+use crate::source::{Frame, Sources};
+
+/// A line of code that may be the fault.
+pub(crate) struct Suspect<'a> {
+    pub(crate) frame: Option<Frame>,
+    pub(crate) through: &'a Option<String>,
+    pub(crate) late: bool,
+}
+
+/// How much a line is suspected whose call made a store, relative to the store's own.
+const CALLER: f64 = 0.4;
+
+/// How much a cause of a later round is suspected, relative to the round before: part of it may be another side of a known fault.
+const LATER: f64 = 0.6;
+/// How much more a store is suspected that was late and never flushed, or never fenced.
+const NEVER: f64 = 1.5;
+/// How much stores are suspected that nobody ever flushes or fences, if no cause names them: beside causes, and where a violation has none.
+const UNNAMED: [f64; 2] = [0.05, 0.5];
+
+/// How much a store says of the fault.
+pub(crate) fn weight(of: &Store, among: usize, late: bool) -> f64 {
+    let own = match (&of.frame, &of.through) {
+        (Some(_), None) => 1.0,
+        (Some(_), Some(_)) => 0.45,
+        (None, _) => 0.2,
+    };
+    let never = of.fate.as_ref().is_some_and(|fate| fate.contains("never"));
+    own * if late { 1.05 } else { 1.0 } * if never { NEVER } else { 1.0 } / among as f64
+}
+
+/// Violations that come down to the same lines of code.
+pub(crate) struct Cause {
+    pub(crate) early: Vec<Store>,
+    pub(crate) late: Vec<Store>,
+    /// The first of them, and what it was reduced to.
+    pub(crate) number: usize,
+    pub(crate) reduced: Reduced,
+    /// The number of its images that are left behind.
+    pub(crate) kept: usize,
+    /// The round of looking that found it.
+    pub(crate) round: usize,
+    /// Violations of its kinds.
+    pub(crate) count: usize,
+    /// Seconds until the first was found.
+    pub(crate) first: f64,
+}
+
+/// Violations of one kind of moment and image go with the one of them that was reduced. Causes that are explained come first, those
+/// of few stores before others, then the most frequent.
+pub(crate) fn causes(explored: &Explored, sources: &mut Option<Sources<'_>>) -> Vec<Cause> {
+    let recording = &explored.shared.recording;
+    let found = &explored.found;
+    let kind = |violation: &Violation| {
+        let course = &found.rounds[violation.round].course;
+        let cut = course.cuts[violation.image.cut as usize];
+        (cut.signature, violation.image.kind)
+    };
+    let mut alike: FxHashMap<_, usize> = FxHashMap::default();
+    for violation in &found.violations {
+        *alike.entry(kind(violation)).or_default() += 1;
+    }
+    let mut causes: BTreeMap<(Vec<String>, Vec<String>), Cause> = BTreeMap::new();
+    for (kept, (number, reduced)) in found.reduced.iter().enumerate() {
+        let violation = &found.violations[*number];
+        let course = &found.rounds[violation.round].course;
+        let cut = course.cuts[reduced.image.cut as usize].event;
+        let mut stores = |overs: &[Over], late: Option<u32>| -> Vec<Store> {
+            overs
+                .iter()
+                .map(|&over| store(recording, sources, over, late))
+                .collect()
+        };
+        let (early, late) = (
+            stores(&reduced.early, None),
+            stores(&reduced.late, Some(cut)),
+        );
+        let places = |stores: &[Store]| {
+            let mut places: Vec<String> = stores.iter().map(|s| s.place.clone()).collect();
+            places.sort_unstable();
+            places.dedup();
+            places
+        };
+        let count = alike[&kind(violation)];
+        let cause = causes
+            .entry((places(&early), places(&late)))
+            .or_insert_with(|| Cause {
+                early,
+                late,
+                number: *number,
+                kept: kept + 1,
+                round: violation.round,
+                reduced: reduced.clone(),
+                count: 0,
+                first: violation.seconds,
+            });
+        cause.count += count;
+        cause.first = cause.first.min(violation.seconds);
+    }
+    let mut causes: Vec<Cause> = causes.into_values().collect();
+    causes.sort_by_key(|cause| {
+        let size = cause.early.len() + cause.late.len();
+        (
+            cause.reduced.unexplained,
+            size.max(2),
+            std::cmp::Reverse(cause.count),
+        )
+    });
+    causes
+}
+
+/// Lines of code that may be the fault, by place, with how much each is suspected; the most suspected first.
+pub(crate) fn suspects<'a>(
+    causes: &'a [Cause],
+    unflushed: &'a [Store],
+) -> Vec<(String, (f64, Suspect<'a>))> {
+    let mut suspects: BTreeMap<String, (f64, Suspect<'_>)> = BTreeMap::new();
+    for cause in causes {
+        let sides = [(&cause.early, false), (&cause.late, true)];
+        for (stores, late) in sides {
+            let mut places = FxHashSet::default();
+            let distinct: Vec<&Store> = (stores.iter())
+                .filter(|one| places.insert(&one.place))
+                .collect();
+            for &one in &distinct {
+                let more = weight(one, distinct.len(), late)
+                    * (1.0 + (cause.count as f64).ln())
+                    * LATER.powi(cause.round as i32);
+                let mut blame = |place: String, frame: Option<&Frame>, more: f64| {
+                    let suspect = Suspect {
+                        frame: frame.cloned(),
+                        through: &one.through,
+                        late,
+                    };
+                    suspects.entry(place).or_insert((0.0, suspect)).0 += more;
+                };
+                blame(one.place.clone(), one.frame.as_ref(), more);
+                // A store in a small function, inlined or not, is often the caller's affair.
+                let mut own = one.stack.iter().filter(|frame| frame.own());
+                if let Some(caller) = own.find(|frame| frame.place() != one.place) {
+                    blame(caller.place(), Some(caller), more * CALLER);
+                }
+            }
+        }
+    }
+    let unexplained = causes.iter().any(|cause| cause.reduced.unexplained);
+    for one in unflushed {
+        let suspect = Suspect {
+            frame: one.frame.clone(),
+            through: &one.through,
+            late: true,
+        };
+        let more = UNNAMED[usize::from(unexplained)];
+        suspects
+            .entry(one.place.clone())
+            .or_insert((0.0, suspect))
+            .0 += more;
+    }
+    let mut suspects: Vec<_> = suspects.into_iter().collect();
+    suspects.sort_by(|(a, (x, _)), (b, (y, _))| y.total_cmp(x).then_with(|| a.cmp(b)));
+    suspects
+}
+
+/// Stores that nobody ever flushes, or whose flush nobody fences: one of each place.
+pub(crate) fn unflushed(recording: &Recording, sources: &mut Option<Sources<'_>>) -> Vec<Store> {
+    let mut stores: BTreeMap<String, Store> = BTreeMap::new();
+    for (fault, number) in lint::faults(recording, &mut (0, 0, 0)) {
+        let event = recording.events[number];
+        if let (lint::Fault::NeverFlushed, Act::Store { slot, version, .. }) = (fault, event.act) {
+            let over = Over {
+                slot,
+                version,
+                words: WHOLE,
+            };
+            let one = store(recording, sources, over, None);
+            if one.frame.is_some() {
+                stores.entry(one.place.clone()).or_insert(one);
+            }
+        }
+    }
+    stores.into_values().collect()
+}
