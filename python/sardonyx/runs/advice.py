@@ -53,6 +53,13 @@ def headline(answer: dict[str, Any]) -> list[str]:
             f"{metrics['settled_cpu_seconds']:,.3g} s of processor."
         )
     found = [said]
+    live = [machine["process"] for machine in answer["machines"] if machine["process"] is not None]
+    forked = sum(process["forked"] for process in live)
+    if forked:
+        found.append(
+            f"{forked:,} pages of the processes are one frame with a forked process already: "
+            "merging those saves nothing, and the savings contain them."
+        )
     doubt = answer.get("untouched")
     if doubt is not None:
         found.append(_doubt(doubt))

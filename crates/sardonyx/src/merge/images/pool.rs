@@ -254,7 +254,7 @@ impl Pool {
                 .for_each(|content| content.place = NOWHERE);
             return Ok(NOWHERE);
         }
-        let full = self.places as usize % PIECE == 0;
+        let full = (self.places as usize).is_multiple_of(PIECE);
         if full {
             let mut piece = Vec::new();
             piece
