@@ -113,8 +113,9 @@ def test_a_stream_counts_as_the_file_does(tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_what_was_found_and_the_same_command_goes_on(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
-        file.truncate(8 << 30)  # a hole, so that it takes seconds to read and no room
-    command = ("store", "estimate", "large", "--block", "4K", "--state", "state")
+        for _ in range(1024):  # so that it takes seconds to look at
+            file.write(bytes(1 << 20))
+    command = ("store", "estimate", "large", "--state", "state")
     running = subprocess.Popen(
         [sys.executable, "-m", "sardonyx", *command],
         cwd=tmp_path,

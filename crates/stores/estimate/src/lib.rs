@@ -446,7 +446,7 @@ impl Work {
             Err(_) => from,
         };
         let whole = (data - from) / BUFFER as u64 * BUFFER as u64;
-        let to = if data == length { length } else { from + whole };
+        let to = from + whole;
         let mut file = file;
         file.seek(SeekFrom::Start(to))?;
         if to > from {
