@@ -92,7 +92,7 @@ const MADE_UP: [i64; 10] = [
 
 /// Whether the path is of a file system that nothing on a disk stands behind.
 fn is_made_up(path: &Path) -> bool {
-    rustix::fs::statfs(path).is_ok_and(|about| MADE_UP.contains(&(about.f_type as i64)))
+    rustix::fs::statfs(path).is_ok_and(|about| MADE_UP.contains(&about.f_type))
 }
 
 pub(super) struct Tree {
