@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from sardonyx.cli import app
+from sardonyx.runs import merging
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.native
@@ -209,6 +210,116 @@ def test_cores_of_processes_and_of_machines(tmp_path: Path, physical: bool) -> N
     assert answer["machines"][0]["not_in_image"] == 1
 
 
+#: The first bytes of files that are no memory as it is, and what is said of them.
+FOREIGN = (
+    (b"LibvirtQemudSave", "what `virsh save` writes, a migration stream; use `virsh dump"),
+    (b"QFI\xfb\0\0\0\3", "a qcow2 disk image"),
+    (b"AVML\2\0\0\0", "a compressed dump of LiME or AVML"),
+    (b"makedumpfile", "a flattened kdump"),
+)
+
+
+def lime_dump(path: Path, ranges: list[tuple[int, bytes]]) -> Path:
+    """What LiME writes: a head and the bytes of each range."""
+    heads = [
+        struct.pack("<IIQQQ", 0x4C694D45, 1, address, address + len(data) - 1, 0) + data
+        for address, data in ranges
+    ]
+    path.write_bytes(b"".join(heads))
+    return path
+
+
+def test_a_dump_of_lime_is_read_by_address(tmp_path: Path) -> None:
+    first = lime_dump(tmp_path / "first", [(0x1000, page(1) + page(2)), (0x9000, page(1))])
+    answer = answered(first, image(tmp_path / "raw", 2), "--no-what-if")
+    assert answer["runs"][0]["metrics"]["saved_pages"] == 2
+    assert answer["machines"][0]["pages"] == 3
+
+
+def test_zeros_that_may_never_have_been_touched_are_told_apart_where_the_file_can(
+    tmp_path: Path,
+) -> None:
+    """Sixteen pages of zeros in a core, as bytes (gcore) or as a hole (the kernel)."""
+    data = page(1) + page(2) + page(1)
+    full = core(tmp_path / "full", [(0x10000, 19 * PAGE, data + bytes(16 * PAGE))])
+    sparse = tmp_path / "sparse"
+    sparse.write_bytes(full.read_bytes()[: PAGE + len(data)])
+    os.truncate(sparse, full.stat().st_size)
+    seen = {}
+    for path, zeros in product((full, sparse), ("held", "no-holes", "none")):
+        answer = answered(path, "--zeros", zeros, "--no-what-if", "--no-why")
+        metrics, doubt = answer["runs"][0]["metrics"], answer.get("untouched")
+        seen[path.name, zeros] = (metrics["pages"]["pages"], metrics["saved_pages"])
+        if doubt is not None and doubt["zero_pages"]:
+            assert (doubt["zero_pages"], doubt["saved_bytes_if_untouched"]) == (16, PAGE)
+            assert doubt["saving_if_untouched"] == 1 / 3 and doubt["saving"] == 16 / 19
+    assert answer["untouched"]["holes"] == 16
+    zeros_are_pages, are_none = (19, 16), (3, 1)
+    assert seen == {
+        ("full", "held"): zeros_are_pages,
+        ("full", "no-holes"): zeros_are_pages,
+        ("full", "none"): are_none,
+        ("sparse", "held"): zeros_are_pages,
+        ("sparse", "no-holes"): are_none,
+        ("sparse", "none"): are_none,
+    }
+    said = in_process(full, "--no-what-if", "--no-why")
+    assert "16 pages of the dumps are zeros, which a dump cannot tell from pages never" in said
+
+
+def test_the_answer_comes_first_with_knobs_that_keep_to_the_target(tmp_path: Path) -> None:
+    machine = tmp_path / "m"
+    in_process("generate", "paper", machine, "--pages", 4096, "--passes", 2)
+    for pass_in, at_most, in_time in ((2, 100, True), (1, 1, False)):
+        asked = ("--pass-in", pass_in, "--at-most", at_most)
+        answer = answered(machine, *asked, "--no-what-if", "--no-why")
+        sought = answer["advice"]["recommendation"]
+        assert sought["in_time"] is in_time
+        lines = sought["lines"]
+        assert lines[0] == "echo none > /sys/kernel/mm/ksm/advisor_mode"
+        knobs = {line.split("/")[-1]: line.split()[1] for line in lines}
+        # What the lines set, asked for by itself, takes what was said.
+        keys = [f"ksm.{name}={knobs[name]}" for name in ("pages_to_scan", "sleep_millisecs")]
+        sets = [word for key in keys for word in ("--set", key)]
+        first = answered(machine, *sets, "--passes", 1, "--no-what-if", "--no-why")
+        took = first["runs"][0]["metrics"]
+        assert took["seconds"] <= sought["longest_pass_seconds"] * 1.0001
+        assert 100 * took["cpu_share"] <= sought["most_core_percent"] * 1.0001
+        assert sought["most_core_percent"] <= at_most * 1.02
+        assert (sought["longest_pass_seconds"] <= pass_in) is in_time
+    said = in_process(machine, *asked, "--no-what-if", "--no-why")
+    saving = answer["runs"][0]["metrics"]["saving"]
+    assert said.startswith(f"Merging saves 7.7 of 16.0 MiB ({100 * saving:.1f} %):")
+    assert "echo 1 > /sys/kernel/mm/ksm/run" in said and "the core's share does not allow" in said
+
+
+def test_profits_breaks_and_neighbours(tmp_path: Path) -> None:
+    a = image(tmp_path / "a" / "1.raw", 1, 2, 2, 3, 0, 0).parent
+    image(a / "2.raw", 1, 2, 4, 3, 0, 0)
+    b = image(tmp_path / "b.raw", 1, 1, 0, 7)
+    c = image(tmp_path / "c.raw", 8, 9, 0)
+    answer = answered(a, b, c, "--no-what-if", "--no-why")
+    advice = answer["advice"]
+    # 1 in three pages, zeros in four: two frames, five pages saved; thirteen items, two nodes.
+    kept = 64 * (13 + 2)
+    assert (advice["net_bytes"], advice["kernel_bytes"]) == (5 * PAGE - kept, kept)
+    assert sum(row["net_bytes"] for row in advice["profits"]) == pytest.approx(5 * PAGE - kept, 5)
+    assert [row["ksm_process_profit"] for row in advice["profits"]] == [
+        3 * PAGE - 6 * 64,
+        3 * PAGE - 4 * 64,
+        PAGE - 3 * 64,
+    ]
+    assert (advice["breaks"]["equal"], advice["breaks"]["broken"]) == (9, 1)
+    seen = {Path(row["tenant"]).name: row for row in advice["tenants"]}
+    verdicts = {name: row["verdict"] for name, row in seen.items()}
+    assert verdicts == {"a": "shares", "b.raw": "shares", "c.raw": "shares-nothing-but-zeros"}
+    assert [seen["a"][key] for key in ("shared_pages", "shared_contents")] == [1, 1]
+    assert [seen["b.raw"][key] for key in ("shared_pages", "guessable_pages")] == [2, 3]
+    assert seen["a"]["with"] == [str(b)] and seen["b.raw"]["with"] == [str(a)]
+    # Apart, a keeps a frame for 1 and one for zeros.
+    assert seen["a"]["apart_costs_bytes"] == 2 * PAGE
+
+
 def bad_images(folder: Path) -> Iterator[tuple[Path, str]]:
     short = folder / "short.raw"
     short.write_bytes(page(1) + b"x")
@@ -228,6 +339,20 @@ def bad_images(folder: Path) -> Iterator[tuple[Path, str]]:
     packed.write_bytes(b"\x28\xb5\x2f\xfd" + page(1))
     yield packed, "compressed with zstd; unpack it"
     yield folder / "nowhere", "No such file"
+    for number, (magic, problem) in enumerate(FOREIGN):
+        foreign = folder / f"foreign-{number}"
+        foreign.write_bytes(magic.ljust(PAGE, b"\0"))
+        yield foreign, problem
+    os.mkfifo(folder / "pipe")
+    yield folder / "pipe", "is a pipe, so it cannot be mapped; copy it to a file"
+    hole = folder / "hole.raw"
+    hole.touch()
+    os.truncate(hole, 16 * PAGE)
+    yield hole, "is one hole"
+    lime = lime_dump(folder / "lime", [(0x1000, page(1) + page(2))])
+    lime_cut = folder / "lime-cut"
+    lime_cut.write_bytes(lime.read_bytes()[:-1])
+    yield lime_cut, "as a dump of LiME: is cut short in the range at byte 32"
     (folder / "elf").write_bytes(b"\x7fELF\x02\x01\x01")
     yield folder / "elf", "cut short in its header"
 
@@ -402,6 +527,71 @@ def test_a_live_process(holder: Holder) -> None:
     assert process["anonymous"] >= 64 and process["shared_already"] > 0
     assert answer["runs"][0]["metrics"]["saved_pages"] >= 60
     assert answer["snapshots"] == 2
+
+
+def test_pages_are_known_by_digests_where_copies_take_too_much(holder: Holder) -> None:
+    asked = ("--pid", holder.pid, "--every", "0.1", "--no-what-if")
+    kept, let_go = answered(*asked), answered(*asked, "--memory", "64K")
+    assert let_go["runs"][0]["passes"] == kept["runs"][0]["passes"]
+    assert kept["runs"][0]["metrics"]["saved_pages"] >= 60
+    assert let_go["advice"]["profits"] == kept["advice"]["profits"]
+    near = ("nearly_identical", "unique", "not_compared")
+    counts = [[answer["why_not"][key] for key in near] for answer in (kept, let_go)]
+    assert counts[0][2] == 0 and counts[1] == [0, 0, sum(counts[0])] and sum(counts[0]) > 0
+    said = refused(*asked, "--memory", "64K", "--designs", "pageforge")
+    assert "--memory: the different pages of the processes take more than" in said
+
+
+def test_memory_that_ends_is_one_line(holder: Holder) -> None:
+    """Under a limit that the start of the program just fits in, whatever is asked of it."""
+    run = (
+        "import resource, sys; from sardonyx.cli import main; import sardonyx.runs.merging\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
+        "most = used + (96 << 20)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (most, most))\n"
+        "sys.argv[0] = 'sardonyx'; main()"
+    )
+    hungry = "import time; kept = bytearray(i % 251 for i in range(1 << 20)) * 400; "
+    hungry += "import random; view = memoryview(kept)\n"
+    hungry += "for at in range(0, len(kept), 4096): view[at : at + 8] = random.randbytes(8)\n"
+    hungry += "print('ready', flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", hungry], stdout=subprocess.PIPE) as big:
+        assert big.stdout is not None and big.stdout.readline() == b"ready\n"
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-c", run, "merge", f"--pid={big.pid}"],
+                capture_output=True,
+                text=True,
+                timeout=100,
+            )
+        finally:
+            big.kill()
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.count("\n") == 1 and "memory ended" in ended.stderr
+
+
+def test_the_hosts_knobs_stand_beside_what_is_asked(
+    holder: Holder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (
+        ("pages_to_scan", "1250"),
+        ("sleep_millisecs", "40"),
+        ("smart_scan", "0"),
+        ("advisor_mode", "none [scan-time]"),
+    ):
+        (tmp_path / name).write_text(value + "\n")
+    monkeypatch.setattr(merging, "KSM", tmp_path)
+    asked = ("--pid", holder.pid, "--snapshots", 1, "--no-what-if", "--no-why")
+    rows = {row["key"]: (row["host"], row["asked"]) for row in answered(*asked)["host"]}
+    assert rows["ksm.pages_to_scan"] == ("1250", "100")
+    assert rows["ksm.smart_scan"] == ("false", "true")
+    assert rows["ksm.advisor_mode"] == ("scan-time", "none")
+    as_host = answered(*asked, "--kernel", "host", "--set", "ksm.sleep_millisecs=10")
+    rows = {row["key"]: (row["host"], row["asked"]) for row in as_host["host"]}
+    assert rows.pop("ksm.sleep_millisecs") == ("40", "10")
+    assert len(rows) == 3 and all(host == asked for host, asked in rows.values())
+    monkeypatch.setattr(merging, "KSM", tmp_path / "none")
+    assert "--kernel host: this kernel has no KSM" in refused(*asked, "--kernel", "host")
 
 
 def test_snapshots_of_a_process_by_the_script(holder: Holder, tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sardonyx.cli import app
 from test_cli_native import sardonyx
+from typer.testing import CliRunner
 
 pytestmark = pytest.mark.native
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -111,8 +113,9 @@ def test_a_stream_counts_as_the_file_does(tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_what_was_found_and_the_same_command_goes_on(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
-        file.truncate(8 << 30)  # a hole, so that it takes seconds to read and no room
-    command = ("store", "estimate", "large", "--block", "4K", "--state", "state")
+        for _ in range(1024):  # so that it takes seconds to look at
+            file.write(bytes(1 << 20))
+    command = ("store", "estimate", "large", "--state", "state")
     running = subprocess.Popen(
         [sys.executable, "-m", "sardonyx", *command],
         cwd=tmp_path,
@@ -164,3 +167,43 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         assert ended.stderr.startswith("error: ") and ended.stderr.count("\n") == 1, ended.stderr
         assert said in ended.stderr, ended.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+def test_holes_are_skipped_and_what_has_no_end_is_refused(tmp_path: Path) -> None:
+    """Each mebibyte of a hole is left out, of blocks and of chunks; the rest counts as it did."""
+    data = random.Random(1).randbytes(3 << 20)
+    whole, sparse = tmp_path / "whole", tmp_path / "sparse"
+    whole.write_bytes(data)
+    with sparse.open("wb") as file:
+        file.write(data[: 1 << 20])
+        file.seek(5 << 20)
+        file.write(data[1 << 20 :])
+        file.truncate(12 << 20)
+    answers = [answered(path) for path in (whole, sparse)]
+    assert [answer["hole_bytes"] for answer in answers] == [0, 9 << 20]
+    for one, other in zip(answers[0]["cuttings"], answers[1]["cuttings"], strict=True):
+        assert (one["bytes"], other["bytes"]) == (len(data), len(data))
+        if one["kind"] == "fixed":
+            assert one == other
+    for path, problem in (("/proc/self", "made by the kernel"), ("/dev/zero", "character device")):
+        said = CliRunner().invoke(app, ["store", "estimate", path])
+        assert said.exit_code == 2 and said.output.count("\n") == 1, said.output
+        assert problem in said.output and "pipe as much as you want" in said.output
+
+
+def test_the_tables_of_other_systems_are_what_their_makers_say(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(random.Random(2).randbytes(100 * 4096))
+    tables = {
+        (row["cutting"], row["name"]): row["memory_bytes"] for row in answered(tmp_path)["tables"]
+    }
+    assert tables["4K", "ZFS"] == 320 * 100 and tables["4K", "restic"] == 64 * 100
+    assert tables["4K", "borg"] == 164 * 100 + 240
+    assert tables["4K", "VDO"] == round(38e6 + 172.5e6 + 250e6 + (1.6e6 + 268e6) * 409600 / 1e12)
+    assert ("8K", "VDO") not in tables
+
+
+def answered(path: Path) -> Any:
+    """What the command writes to ``--json -``."""
+    said = CliRunner().invoke(app, ["store", "estimate", str(path), "--json", "-"])
+    assert said.exit_code == 0, said.output
+    return json.loads(said.stdout)

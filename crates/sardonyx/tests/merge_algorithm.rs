@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use sardonyx::merge::advice::Target;
 use sardonyx::merge::algorithms::{Algorithm, Merges, register};
+use sardonyx::merge::images::Zeros;
 use sardonyx::merge::ksm::{Search, Software, Walk, Walkable};
 use sardonyx::merge::question::{Question, Source};
 use sardonyx::merge::run::Run;
@@ -44,6 +46,7 @@ static DOUBTFUL: Algorithm = Algorithm {
     keys: Vec::new,
     timed_keys: Vec::new,
     merges: Some(Merges {
+        looks_into_pages: false,
         on_images: |images, chosen, settings| {
             Box::new(Run::new(images, chosen, Doubtful::new(), settings))
         },
@@ -88,6 +91,10 @@ fn one_value_makes_an_algorithm_that_merges_images_and_runs_in_time() {
         mappings: Vec::new(),
         snapshots: 1,
         every_ms: 0,
+        memory: 1 << 30,
+        zeros: Zeros::default(),
+        target: Target::default(),
+        advice: true,
         designs: vec!["ksm".to_owned(), "doubtful".to_owned()],
         kernel: "linux-4.4".to_owned(),
         passes: Some(4),

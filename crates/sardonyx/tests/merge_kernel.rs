@@ -19,6 +19,7 @@ fn machine(mix: Mix, pages: u64, passes: u64) -> Machine {
         }],
         names: Vec::new(),
         missing: 0,
+        holes: 0,
     };
     Machine {
         name: mix.name().to_owned(),

@@ -286,7 +286,8 @@ def _exhaustive(asked: Crash) -> Work:
     def work() -> None:
         with Watcher(err, unit="") as watch:
             proofs = orders(questions, watch)
-        show_proofs(for_people(json_to), proofs, again=partial(_again, machine, settings, no_log))
+        again = partial(_again, machine, settings, no_log)
+        show_proofs(for_people(json_to), proofs, one=order is not None, again=again)
         write_json(json_to, {"sardonyx": _core.VERSION, "runs": proofs})
         if any(proof["fails"] for proof in proofs):
             raise typer.Exit(CHECK_FAILED)

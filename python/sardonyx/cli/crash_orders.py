@@ -31,9 +31,13 @@ def show_proofs(
     people: Console,
     proofs: list[dict[str, Any]],
     *,
+    one: bool,
     again: Callable[[dict[str, Any], dict[str, Any]], str],
 ) -> None:
-    """A row a run, what the verdicts are about, and the violations with the command of each."""
+    """A row a run, what the verdicts are about, and the violations with the command of each.
+
+    With ``one`` each run was made in one order alone.
+    """
     first = proofs[0]
     table = Table(
         title=f"{first['platform']}, all orders of acceptance",
@@ -61,7 +65,7 @@ def show_proofs(
         people.print(Text(bound, style="dim"), soft_wrap=True)
     for proof in proofs:
         if proof["verdict"] == "unfinished":
-            people.print(Text(_unfinished(proof), style="red"), soft_wrap=True)
+            people.print(Text(_unfinished(proof, one=one), style="red"), soft_wrap=True)
         for violation in proof["violations"]:
             tell(people, violation, again(proof, violation))
 
@@ -78,9 +82,9 @@ def _bound(proof: dict[str, Any]) -> str:
     )
 
 
-def _unfinished(proof: dict[str, Any]) -> str:
+def _unfinished(proof: dict[str, Any], *, one: bool) -> str:
     who = f"{proof['program']}, {proof['design']}: nothing was found"
-    if proof["orders"] == 1:
+    if one:
         return f"{who} in this order, which is one of many"
     return (
         f"{who} in {proof['states']:,} states, which are not all; give more --most-states, or "

@@ -30,6 +30,7 @@ from sardonyx.cli.common import (
     err,
     for_people,
     output_directory,
+    size_in_bytes,
     write_json,
 )
 from sardonyx.cli.forms import Options, Work
@@ -40,12 +41,14 @@ from sardonyx.cli.progress import Watcher
 from sardonyx.files import replaced_together
 from sardonyx.report import write_merge_report
 from sardonyx.runs import merging, origin
+from sardonyx.runs.advice import headline, told
 from sardonyx.runs.jobs import parse_settings
-from sardonyx.runs.merging import MergeQuestion
+from sardonyx.runs.merging import MergeQuestion, Target
 
 ALGORITHMS = tuple(merging.algorithms())
 PAGE = 4096
 MIB = 1 << 20
+ZEROS = ("held", "no-holes", "none")
 
 
 class _MachinesFirst(TyperGroup):
@@ -91,8 +94,34 @@ class Run(Options):
         str, typer.Option("--designs", "-d", help=f"{', '.join(ALGORITHMS)}, separated by commas.")
     ] = "ksm"
     kernel: Annotated[
-        str, typer.Option(help="The kernel whose KSM it is: linux-6, linux-4.4 or paper.")
+        str,
+        typer.Option(
+            help="The kernel whose KSM it is: linux-6, linux-4.4 or paper; host: linux-6 with the "
+            "knobs of the kernel that runs."
+        ),
     ] = "linux-6"
+    memory: Annotated[
+        str,
+        typer.Option(
+            help="Of live processes, what copies of their pages may take; beyond it a page is "
+            "known by its digest, and pages that nearly match are not looked for."
+        ),
+    ] = "1G"
+    zeros: Annotated[
+        str,
+        typer.Option(
+            help="Of images, pages of zeros, which may never have been touched: held are pages; "
+            "no-holes: but for holes of the file; none are."
+        ),
+    ] = "no-holes"
+    pass_in: Annotated[
+        int,
+        typer.Option(min=1, max=1_000_000, help="Knobs are sought for a pass in so many seconds."),
+    ] = Target().pass_seconds
+    at_most: Annotated[
+        int,
+        typer.Option(min=1, max=100, help="And for at most so many percent of a core, first."),
+    ] = Target().core_percent
     passes: Annotated[
         int | None,
         typer.Option(
@@ -139,10 +168,15 @@ def run(asked: Run) -> Work:
         raise _core.SardonyxError("no machine: give images, folders of snapshots, or --pid N")
     live: dict[str, Any] = {"mappings": (), "snapshots": Run.snapshots, "every_ms": 0}
     form = "for images, without --pid"
+    if asked.zeros not in ZEROS:
+        raise _core.SardonyxError(f"--zeros {asked.zeros}: give one of {', '.join(ZEROS)}")
     if pids:
         form = "with one snapshot"
         live = {"mappings": tuple(asked.mapping or ()), "snapshots": asked.snapshots}
         live["every_ms"] = round(asked.every * 1000) if live["snapshots"] > 1 else 0
+        live["memory"] = size_in_bytes("--memory", asked.memory)
+    if paths:
+        live["zeros"] = asked.zeros
     sources: list[dict[str, str | int]] = [{"path": path} for path in paths]
     sources += [{"pid": number} for number in pids]
     names = [*paths, *(f"pid {number} ({_command(number)})" for number in pids)]
@@ -151,9 +185,11 @@ def run(asked: Run) -> Work:
         designs=tuple(
             dict.fromkeys(name.strip() for name in asked.designs.split(",") if name.strip())
         ),
-        kernel=asked.kernel,
+        kernel="linux-6" if asked.kernel == "host" else asked.kernel,
         passes=asked.passes,
-        sets=parse_settings(asked.settings or ()),
+        sets=(*_of_the_host(asked.kernel), *parse_settings(asked.settings or ())),
+        target=Target(pass_seconds=asked.pass_in, core_percent=asked.at_most),
+        advice=True,
         owners=merging.owned(asked.owner or (), names),
         what_if=asked.what_if,
         why=asked.why,
@@ -185,7 +221,20 @@ def _run(question: MergeQuestion, out_dir: Path | None, json_to: str | None) -> 
 
 def _asked(question: MergeQuestion) -> dict[str, Any]:
     with Watcher(err, "pages") as watch:
-        return merging.merge(question, watch)
+        answer = merging.merge(question, watch)
+    if any("pid" in machine for machine in question.machines):
+        answer["host"] = merging.beside_the_host(answer)
+    return answer
+
+
+def _of_the_host(kernel: str) -> tuple[tuple[str, str], ...]:
+    if kernel != "host":
+        return ()
+    if not (knobs := merging.host_knobs()):
+        raise _core.SardonyxError(
+            f"--kernel host: this kernel has no KSM ({merging.KSM}); name another"
+        )
+    return knobs
 
 
 def _command(pid: int) -> str:
@@ -238,6 +287,9 @@ KNOB_COLUMNS = ("saved %", "MiB", "time", "processor", "share %")
 
 
 def _tell(people: Console, answer: dict[str, Any]) -> None:
+    for line in headline(answer):
+        people.print(Text(line))
+    people.print()
     pages = answer["runs"][0]["metrics"]["pages"]["pages"] if answer["runs"] else 0
     table = _grid(
         f"{len(answer['machines'])} machine(s), {pages:,} pages, {_size(pages)} MiB, "
@@ -254,6 +306,13 @@ def _tell(people: Console, answer: dict[str, Any]) -> None:
             people.print(Text(note), soft_wrap=True)
         if machine["process"] is not None:
             _tell_process(people, machine["name"], machine["process"])
+    for asked in told(answer):
+        table = _grid(asked.title, *asked.heads)
+        for row in asked.rows:
+            table.add_row(*map(Text, row))
+        people.print(table)
+        for note in asked.notes:
+            people.print(Text(note, style="dim"))
     if "owners" in answer:
         owners = answer["owners"]
         table = _grid("if only machines of one owner may merge", "owner", "machines", *COLUMNS)
@@ -301,6 +360,8 @@ def _tell_why(people: Console, why: dict[str, Any]) -> None:
     total = max(why["pages"], 1)
     table = _grid("why not", "pages", "count", "%")
     for name, key in WHY:
+        if key == "not_compared" and not why[key]:
+            continue
         table.add_row(name, f"{why[key]:,}", f"{100 * why[key] / total:.1f}")
     people.print(table)
     if why["not_in_image"]:
@@ -343,6 +404,7 @@ WHY = (
     ("equal to another, not merged", "equal_unmerged"),
     ("nearly identical (64 bytes at most)", "nearly_identical"),
     ("no page is near", "unique"),
+    ("not compared: over --memory", "not_compared"),
 )
 
 

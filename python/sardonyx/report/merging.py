@@ -18,6 +18,7 @@ from sardonyx.draw.figure import (
     scatter,
 )
 from sardonyx.report.content import Grid, Group, Row, Td, Text, Th, words
+from sardonyx.runs.advice import headline, told
 from sardonyx.runs.merging import came_and_went
 
 #: Counters in the order in which they lie above each other, with what they are called.
@@ -33,6 +34,7 @@ REASONS = (
     ("equal_unmerged", "equal to another, not merged"),
     ("nearly_identical", "nearly identical"),
     ("unique", "no page is near"),
+    ("not_compared", "not compared: over --memory"),
 )
 PAGES_OF_MIB = 256
 
@@ -41,8 +43,15 @@ def groups(answer: dict[str, Any]) -> list[Group]:
     """The sections of the report."""
     runs = [run for run in answer["runs"] if "cpu_share" in run["metrics"]]
     assumed = [str(row["parameter"]) for row in answer["assumed"]]
+    opening: list[Any] = [Text(line) for line in headline(answer)]
+    for asked in told(answer):
+        opening.append(Text(asked.title))
+        heads = [Th(asked.heads[0], "name"), *map(Th, asked.heads[1:])]
+        rows = [Row([Td(row[0], head=True), *map(Td, row[1:])]) for row in asked.rows]
+        opening += [Grid(heads, rows, tall=False), *map(Text, asked.notes)]
     found = [
-        Group("passes", "Pass by pass", [_states(runs), _savings(runs, assumed)], _kernel(answer))
+        Group("answer", "The answer", inner=opening),
+        Group("passes", "Pass by pass", [_states(runs), _savings(runs, assumed)], _kernel(answer)),
     ]
     if "what_if" in answer:
         found.append(Group("knobs", "What if", [_what_if(answer["what_if"], assumed)]))
@@ -52,13 +61,13 @@ def groups(answer: dict[str, Any]) -> list[Group]:
         why = answer["why_not"]
         found.append(Group("why", "Why not", [_why(why), _near(why), _regions(why)]))
     if answer["assumed"]:
-        rows = [
+        keys = [
             Row([Td(row["parameter"], head=True), Td(f"{row['value']}"), words(row["why"])])
             for row in answer["assumed"]
         ]
         heads = [Th("key", "name"), Th("value"), Th("why", "name")]
         text = "Processor time and passes' duration rest on these; no source gives them."
-        table = Grid(heads, rows, tall=False)
+        table = Grid(heads, keys, tall=False)
         found.append(Group("assumed", "Assumed", inner=[Text(text), table]))
     return found
 

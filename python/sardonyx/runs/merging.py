@@ -73,16 +73,28 @@ def algorithms() -> dict[str, Algorithm]:
     return {one["name"]: Algorithm.model_validate(one) for one in known}
 
 
+class Target(Value):
+    """What the kernel's thread is to keep to; the defaults are those of the kernel's advisor."""
+
+    pass_seconds: int = 200
+    core_percent: int = 70
+
+
 class MergeQuestion(Value):
     """Machines (``{"path": ..}`` or ``{"pid": ..}``), designs and knobs.
 
-    ``passes`` of ``None``: until the savings have been the same for ten passes.
+    ``passes`` of ``None``: until the savings have been the same for ten passes. ``memory``: bytes
+    that copies of live processes' pages may take. ``zeros``: ``held``, ``no-holes`` or ``none``.
     """
 
     machines: tuple[dict[str, str | int], ...]
     mappings: tuple[str, ...] = ()
     snapshots: int = 1
     every_ms: int = 0
+    memory: int = 1 << 30
+    zeros: str = "no-holes"
+    target: Target = Target()
+    advice: bool = False
     designs: tuple[str, ...] = ("ksm",)
     kernel: str = "linux-6"
     passes: int | None = None
@@ -151,6 +163,47 @@ def kernel_now() -> dict[str, int] | None:
         return {name: int((KSM / name).read_text()) for name in names}
     except (OSError, ValueError):
         return None
+
+
+#: The knobs of the kernel that are keys of the merge.
+HOST = (
+    "pages_to_scan",
+    "sleep_millisecs",
+    "max_page_sharing",
+    "smart_scan",
+    "use_zero_pages",
+    "stable_node_chains_prune_millisecs",
+    "advisor_mode",
+    "advisor_target_scan_time",
+    "advisor_max_cpu",
+    "advisor_min_pages_to_scan",
+    "advisor_max_pages_to_scan",
+)
+
+
+def host_knobs() -> tuple[Setting, ...]:
+    """The running kernel's knobs as keys and values of the merge; those that it has."""
+    found = []
+    for name in HOST:
+        try:
+            text = (KSM / name).read_text().strip()
+        except OSError:
+            continue
+        chosen = text.partition("[")[2].partition("]")[0] or text
+        if name in {"smart_scan", "use_zero_pages"}:
+            chosen = "true" if chosen == "1" else "false"
+        found.append((f"ksm.{name}", chosen))
+    return tuple(found)
+
+
+def beside_the_host(answer: dict[str, Any]) -> list[dict[str, str]]:
+    """The running kernel's knobs (``host``) beside what is asked (``asked``)."""
+    settings = {name: json.dumps(value).strip('"') for name, value in answer["settings"].items()}
+    return [
+        {"key": key, "host": value, "asked": settings[key]}
+        for key, value in host_knobs()
+        if key in settings
+    ]
 
 
 def validate(seed: int, mixes: int, watch: Watch | None = None) -> dict[str, Any]:

@@ -3,7 +3,10 @@
 //! hardware in the memory controller and its driver, `images/` where pages come from. Left out: NUMA
 //! nodes, huge pages that are split, swapping, forks. `docs/merge.md` tells the whole.
 
+pub mod advice;
 pub mod algorithms;
+pub mod answer;
+pub mod finished;
 pub mod images;
 pub mod keys;
 pub mod ksm;

@@ -4,23 +4,19 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::Deserialize;
 
+use super::advice::{self, Target};
 use super::algorithms::{self, Algorithm, Merges};
-use super::images::{self, ImageError, Images, Machine, Process, ProcessPages, Snapshot};
+use super::answer::{Alone, Answer, Apart, Merged, Ran, WhatIf};
+use super::finished::{Metrics, finish, saved};
+use super::images::{self, ImageError, Images, Keep, Machine, Pool, Process, Snapshot, Zeros};
 use super::keys::{assumed, rows, said};
 use super::ksm::settings::{self, Knobs, Preset};
-use super::ksm::{Counters, Keys, Work};
-use super::run::{Pages, Runner};
-use super::why::{self, WhyNot};
-use super::{PAGE_BYTES, Page};
+use super::ksm::{self, Counters};
+use super::run::Pages;
+use super::{Page, why};
 use crate::settings::Settings;
-
-/// Savings that are the same for so many passes have settled.
-const SETTLED: usize = 10;
-/// Passes after which a run that has not settled is ended.
-const MOST_PASSES: usize = 200;
 
 /// Where a machine comes from.
 #[derive(Clone, Debug, Deserialize)]
@@ -54,6 +50,14 @@ pub struct Question {
     pub snapshots: u32,
     /// Of live processes: milliseconds between two.
     pub every_ms: u64,
+    /// Of live processes: bytes that copies of their pages may take; beyond them a page is known by its digest.
+    pub memory: u64,
+    /// Of images: what pages of zeros are.
+    pub zeros: Zeros,
+    /// Whether knobs, profits and neighbours are looked at.
+    pub advice: bool,
+    /// What is asked of the kernel's thread.
+    pub target: Target,
     /// Merging algorithms.
     pub designs: Vec<String>,
     /// The preset.
@@ -80,57 +84,6 @@ struct Asked {
     preset: Preset,
 }
 
-/// A finished run.
-struct Finished<'i> {
-    run: Box<dyn Runner + 'i>,
-    passes: Vec<Counters>,
-    /// The pass after which the savings stayed the same.
-    settled: Option<usize>,
-    /// Time and processor time until then.
-    settled_ns: (u64, u64),
-}
-
-fn saved(counters: &Counters) -> u64 {
-    counters.pages_sharing + counters.ksm_zero_pages
-}
-
-fn finish<'i>(
-    mut run: Box<dyn Runner + 'i>,
-    passes: Option<usize>,
-    snapshots: usize,
-    tell: Tell<'_>,
-) -> Option<Finished<'i>> {
-    let mut counters: Vec<Counters> = Vec::new();
-    let (mut since, mut settled_ns) = (0, (0, 0));
-    let most = passes.unwrap_or(MOST_PASSES.max(snapshots + SETTLED));
-    let pages = run.size();
-    while counters.len() < most {
-        let (before, total) = (
-            counters.len() as u64 * pages,
-            passes.unwrap_or(0) as u64 * pages,
-        );
-        if !run.pass(&mut |done| tell(before + done, total)) {
-            return None;
-        }
-        counters.push(run.counters());
-        let now = counters.len();
-        if now == 1 || saved(&counters[now - 1]) != saved(&counters[now - 2]) || now <= snapshots {
-            (since, settled_ns) = (now, run.times_ns());
-        }
-        // The first pass only remembers checksums.
-        if passes.is_none() && now >= since.max(2) + SETTLED {
-            break;
-        }
-    }
-    let settled = (counters.len() >= since + SETTLED).then_some(since);
-    Some(Finished {
-        run,
-        passes: counters,
-        settled,
-        settled_ns,
-    })
-}
-
 impl Question {
     /// The answer: `runs`, `machines`, `settings`, `assumed`, and what else was asked for. `None` if
     /// `tell` ended it.
@@ -139,13 +92,30 @@ impl Question {
     /// If an image cannot be read, or a key or a name is unknown.
     pub fn answer(&self, tell: Tell<'_>) -> Result<Option<Answer>, ImageError> {
         let asked = self.understood()?;
-        let machines = self.open(tell)?;
-        let Some(machines) = machines else {
+        let looks = settings::looks_into_pages(&asked.settings)
+            || asked.algorithms.iter().any(|known| {
+                let merges = known.merges.as_ref();
+                merges.is_some_and(|merges| merges.looks_into_pages)
+            });
+        let live = self
+            .machines
+            .iter()
+            .any(|source| matches!(source, Source::Pid(_)));
+        let mut pool = Pool::new(live.then_some(Keep {
+            bytes: self.memory,
+            needed: looks,
+        }));
+        let Some(machines) = self.open(&mut pool, tell)? else {
             return Ok(None);
         };
-        let Some(images) = Images::read(machines, &mut |done, total| tell(done, total))? else {
+        let read = Images::read_into(pool, machines, &mut |done, total| tell(done, total))?;
+        let Some(mut images) = read else {
             return Ok(None);
         };
+        if self.zeros == Zeros::None {
+            images.leave_zeros_out();
+        }
+        images::enough((images.pages() * ksm::BYTES_A_PAGE) as u64)?;
         Ok(self.runs(&images, &asked, tell))
     }
 
@@ -174,11 +144,11 @@ impl Question {
 
     /// The machines. Processes are looked at together, snapshot by snapshot; one that has exited has no pages
     /// from then on.
-    fn open(&self, tell: Tell<'_>) -> Result<Option<Vec<Machine>>, ImageError> {
+    fn open(&self, pool: &mut Pool, tell: Tell<'_>) -> Result<Option<Vec<Machine>>, ImageError> {
         let (mut machines, mut live) = (Vec::new(), Vec::new());
         for source in &self.machines {
             match source {
-                Source::Path(path) => machines.push(images::open(path)?),
+                Source::Path(path) => machines.push(images::open(path, self.zeros)?),
                 Source::Pid(pid) => {
                     let process = Process::open(*pid)?;
                     let name = process.name();
@@ -214,7 +184,7 @@ impl Question {
                     return Ok(None);
                 }
                 let machine: &mut Machine = &mut machines[index];
-                let Some((snapshot, about)) = process.snapshot(&self.mappings)? else {
+                let Some((snapshot, about)) = process.snapshot(&self.mappings, pool)? else {
                     machine.snapshots.push(Snapshot::empty());
                     machine.ended = Some(pass);
                     continue;
@@ -282,6 +252,7 @@ impl Question {
             name: machine.name.clone(),
             pages: machine.space.pages(),
             not_in_image: machine.missing,
+            holes: machine.holes,
             process: machine.process.clone(),
             ended_at_pass: machine.ended,
             gone: machine.gone(),
@@ -298,12 +269,35 @@ impl Question {
             why_not: None,
             owners: None,
             what_if: None,
+            untouched: None,
+            advice: None,
         };
         if let Some((merges, finished)) = first {
+            let mut found = None;
+            if self.advice {
+                answer.untouched = advice::untouched(images, &finished);
+                found = Some(advice::advice(
+                    images,
+                    &finished,
+                    &self.owned(images),
+                    advice::knobs(&finished, self.target, &Knobs::of(settings)),
+                ));
+            }
             if self.why {
                 answer.why_not = Some(why::why_not(images, &*finished.run));
             }
             drop(finished);
+            if let Some(found) = &mut found {
+                let sought = &mut found.recommendation;
+                let mut tried = settings.clone();
+                for (key, value) in sought.keys() {
+                    settings::set(&mut tried, &rows(), key, &value).expect("within its range");
+                }
+                let run = (merges.on_images)(images, everyone, &tried);
+                sought.tried(&finish(run, self.passes, snapshots, tell)?);
+                sought.say(asked.preset == Preset::Linux6);
+            }
+            answer.advice = found;
             if !self.owners.is_empty() {
                 answer.owners = Some(self.owners(merges, images, settings, tell)?);
             }
@@ -336,21 +330,15 @@ impl Question {
         }
     }
 
-    /// Each owner's machines alone; a machine of nobody is an owner's of its own.
-    fn owners(
-        &self,
-        merges: &Merges,
-        images: &Images,
-        settings: &Settings,
-        tell: Tell<'_>,
-    ) -> Option<Apart> {
+    /// All owners; a machine of nobody is an owner's of its own.
+    fn owned(&self, images: &Images) -> Vec<Owner> {
         let mut owners = self.owners.clone();
-        let owned: Vec<usize> = owners
-            .iter()
-            .flat_map(|owner| owner.machines.clone())
-            .collect();
         for (index, machine) in images.machines.iter().enumerate() {
-            if !owned.contains(&index) {
+            if !self
+                .owners
+                .iter()
+                .any(|owner| owner.machines.contains(&index))
+            {
                 let name = machine.name.clone();
                 owners.push(Owner {
                     name,
@@ -358,9 +346,20 @@ impl Question {
                 });
             }
         }
+        owners
+    }
+
+    /// Each owner's machines alone.
+    fn owners(
+        &self,
+        merges: &Merges,
+        images: &Images,
+        settings: &Settings,
+        tell: Tell<'_>,
+    ) -> Option<Apart> {
         let mut rows = Vec::new();
         let (mut pages, mut kept) = (0, 0);
-        for owner in owners {
+        for owner in self.owned(images) {
             let mut chosen = vec![false; images.machines.len()];
             owner
                 .machines
@@ -435,166 +434,5 @@ impl Question {
             found.push(WhatIf { set: sets, metrics });
         }
         Some(found)
-    }
-}
-
-/// A whole answer; the names of the fields are those of `sardonyx merge --json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Answer {
-    /// The kernel whose knobs are the defaults.
-    pub kernel: String,
-    /// What is merged.
-    pub machines: Vec<Merged>,
-    /// Snapshots of each machine, at most.
-    pub snapshots: usize,
-    /// Values of all keys.
-    pub settings: Map<String, Value>,
-    /// Those that no source gives, with why, and what else they may be.
-    pub assumed: Vec<Value>,
-    /// A run for each algorithm.
-    pub runs: Vec<Ran>,
-    /// Why pages did not merge.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why_not: Option<WhyNot>,
-    /// What owners lose who do not share with each other.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub owners: Option<Apart>,
-    /// What other knobs would do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub what_if: Option<Vec<WhatIf>>,
-}
-
-/// One machine of an answer.
-#[derive(Clone, Debug, Serialize)]
-pub struct Merged {
-    /// Its name.
-    pub name: String,
-    /// Its pages.
-    pub pages: usize,
-    /// Pages that its image does not hold.
-    pub not_in_image: u64,
-    /// What is known of a live process.
-    pub process: Option<ProcessPages>,
-    /// The snapshot before which it had ended.
-    pub ended_at_pass: Option<u32>,
-    /// Pages of the first snapshot that the last does not have.
-    pub gone: usize,
-}
-
-/// A run of one algorithm.
-#[derive(Clone, Debug, Serialize)]
-pub struct Ran {
-    /// The algorithm's name.
-    pub design: &'static str,
-    /// Its figures at the end.
-    pub metrics: Metrics,
-    /// Its counters after each pass.
-    pub passes: Vec<Counters>,
-}
-
-/// What owners who do not share with each other save in all.
-#[derive(Clone, Debug, Serialize)]
-pub struct Apart {
-    /// Each of them.
-    pub owners: Vec<Alone>,
-    /// Pages of all.
-    pub pages: u64,
-    /// Pages that need no frame of their own.
-    pub saved_pages: u64,
-    /// The same as a share.
-    pub saving: f64,
-}
-
-/// One owner's machines alone.
-#[derive(Clone, Debug, Serialize)]
-pub struct Alone {
-    /// The owner's name.
-    pub owner: String,
-    /// Machines.
-    pub machines: usize,
-    /// Their figures.
-    pub metrics: Metrics,
-}
-
-/// A run with one knob turned.
-#[derive(Clone, Debug, Serialize)]
-pub struct WhatIf {
-    /// Keys and values.
-    pub set: Vec<(&'static str, String)>,
-    /// Its figures.
-    pub metrics: Metrics,
-}
-
-/// The figures of a finished run.
-#[derive(Clone, Debug, Serialize)]
-pub struct Metrics {
-    /// Pages by what became of them.
-    pub pages: Pages,
-    /// Pages that need no frame of their own.
-    pub saved_pages: u64,
-    /// Of them, those of zeros.
-    pub saved_zero_pages: u64,
-    /// The first as a share of all pages.
-    pub saving: f64,
-    /// What only a run has that merges.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub merging: Option<Merging>,
-}
-
-/// Figures of a run that merges; times are of the kernel's thread, in seconds.
-#[derive(Clone, Debug, Serialize)]
-pub struct Merging {
-    /// Machines that it may see.
-    pub machines: usize,
-    /// Bytes of the pages that need no frame of their own.
-    pub saved_bytes: u64,
-    /// Frames that are not needed, as a share of all pages.
-    pub frames_saving: f64,
-    /// Passes after which savings stayed as they were.
-    pub settled_after_passes: Option<usize>,
-    /// The same in time.
-    pub settled_after_seconds: Option<f64>,
-    /// The same in time of a processor.
-    pub settled_cpu_seconds: Option<f64>,
-    /// Time of a processor.
-    pub cpu_seconds: f64,
-    /// Time.
-    pub seconds: f64,
-    /// The share of a core that the thread takes.
-    pub cpu_share: f64,
-    /// Checksums compared.
-    pub keys: Keys,
-    /// What a module did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hardware: Option<Work>,
-}
-
-impl Metrics {
-    fn of(images: &Images, finished: &Finished<'_>) -> Metrics {
-        let pages = finished.run.pages();
-        let last = finished.passes.last().copied().unwrap_or_default();
-        let all = pages.pages.max(1) as f64;
-        let (cpu_ns, elapsed_ns) = finished.run.times_ns();
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        let settled = |ns: u64| finished.settled.map(|_| seconds(ns));
-        Metrics {
-            saved_pages: saved(&last),
-            saved_zero_pages: pages.merged_zero - finished.run.zero_nodes(),
-            saving: saved(&last) as f64 / all,
-            merging: Some(Merging {
-                machines: images.machines.len(),
-                saved_bytes: saved(&last) * PAGE_BYTES as u64,
-                frames_saving: 1.0 - pages.frames as f64 / all,
-                settled_after_passes: finished.settled,
-                settled_after_seconds: settled(finished.settled_ns.1),
-                settled_cpu_seconds: settled(finished.settled_ns.0),
-                cpu_seconds: seconds(cpu_ns),
-                seconds: seconds(elapsed_ns),
-                cpu_share: cpu_ns as f64 / (elapsed_ns.max(1)) as f64,
-                keys: finished.run.keys(),
-                hardware: finished.run.hardware(),
-            }),
-            pages,
-        }
     }
 }

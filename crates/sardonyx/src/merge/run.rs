@@ -39,6 +39,12 @@ pub trait Runner {
     fn frames(&self) -> u64;
     /// What a page maps.
     fn maps(&self, page: Page) -> Maps;
+    /// The merged frame that a page maps, and how many pages do.
+    fn sharers(&self, page: Page) -> Option<(u32, u32)>;
+    /// Whether the kernel keeps an item for the page.
+    fn has_item(&self, page: Page) -> bool;
+    /// Merged pages that were written so far.
+    fn breaks(&self) -> u64;
     /// Processor time and time so far, in nanoseconds.
     fn times_ns(&self) -> (u64, u64);
     /// Pages that it may see.
@@ -102,6 +108,18 @@ impl<S: Search> Runner for Run<'_, S> {
 
     fn maps(&self, page: Page) -> Maps {
         self.ksm.maps(page)
+    }
+
+    fn sharers(&self, page: Page) -> Option<(u32, u32)> {
+        self.ksm.sharers(page)
+    }
+
+    fn has_item(&self, page: Page) -> bool {
+        self.ksm.has_item(page)
+    }
+
+    fn breaks(&self) -> u64 {
+        self.ksm.breaks()
     }
 
     fn times_ns(&self) -> (u64, u64) {

@@ -38,6 +38,8 @@ pub struct WhyNot {
     pub nearly_identical: u64,
     /// No page is near.
     pub unique: u64,
+    /// No page is equal; whether one is near is not known, since the bytes of processes were not kept.
+    pub not_compared: u64,
     /// Pages that images name but do not hold: mapped files in a core, unreadable pages.
     pub not_in_image: u64,
     /// Nearly identical pages by how many bytes differ: up to 1, 4, 16, 64.
@@ -160,7 +162,10 @@ pub fn why_not(images: &Images, run: &dyn Runner) -> WhyNot {
     let mut all: Vec<u32> = present.iter().map(|(_, content)| *content).collect();
     all.sort_unstable();
     all.dedup();
-    let near = nearest(images, &alone, &all);
+    let near = match images.has_bytes() {
+        true => nearest(images, &alone, &all),
+        false => BTreeMap::new(),
+    };
     let mut regions: BTreeMap<String, RegionCount> = BTreeMap::new();
     for (page, content) in &present {
         why.pages += 1;
@@ -212,8 +217,10 @@ pub fn why_not(images: &Images, run: &dyn Runner) -> WhyNot {
                     first: differing[0],
                 });
             }
-        } else {
+        } else if images.has_bytes() {
             why.unique += 1;
+        } else {
+            why.not_compared += 1;
         }
     }
     why.not_in_image = images.machines.iter().map(|machine| machine.missing).sum();

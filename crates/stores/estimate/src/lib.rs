@@ -81,6 +81,8 @@ pub struct Estimate {
     pub unreadable: u64,
     /// The first of them, with the reason.
     pub unreadable_named: Vec<String>,
+    /// Bytes of holes in files, which no store keeps; not among `bytes`.
+    pub hole_bytes: u64,
     /// Chunks that a trace reads.
     pub reads: u64,
     /// One for each way of cutting.
@@ -231,6 +233,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome
             memory_bytes: plan.memory_bytes,
             unreadable: 0,
             unreadable_named: Vec::new(),
+            hole_bytes: 0,
             reads: counted.reads,
             cuttings,
         });
@@ -238,9 +241,11 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome
     let mut work = Work::new(question, tables);
     if question.path == "-" {
         let mut input = open_input("-")?;
-        work.input(&mut input, &mut |work| proceed(tell(work.place.offset, 0)))
-            .map_err(|error| error.named("standard input"))
-            .map(|()| work.place.files += 1)
+        work.input(&mut input, None, &mut |work| {
+            proceed(tell(work.place.offset, 0))
+        })
+        .map_err(|error| error.named("standard input"))
+        .map(|()| work.place.files += 1)
     } else {
         work.tree(question, total, tell)
     }?;
@@ -260,6 +265,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome
         memory_bytes: plan.memory_bytes,
         unreadable: work.place.unreadable,
         unreadable_named: work.place.unreadable_named,
+        hole_bytes: work.place.holes,
         reads: 0,
         cuttings,
     })
@@ -326,6 +332,9 @@ struct Place {
     offset: u64,
     /// Bytes before it.
     bytes: u64,
+    /// Bytes of holes that were skipped.
+    #[serde(default)]
+    holes: u64,
 }
 
 struct Work {
@@ -422,18 +431,51 @@ impl Work {
         let mut file = File::open(path).map_err(Stop::Read)?;
         file.seek(SeekFrom::Start(self.place.offset))
             .map_err(Stop::Read)?;
-        self.input(&mut file, after)
+        let holes = file.try_clone().map_err(Stop::Read)?;
+        self.input(&mut file, Some(&holes), after)
     }
 
-    /// Cuts and counts to the input's end; `after` each buffer.
+    /// Goes past what of the file is hole from here on, in whole buffers, so that every fixed block is either
+    /// skipped or read whole. A chunk by content ends there.
+    fn skip_hole(&mut self, file: &File) -> io::Result<()> {
+        let from = self.place.offset;
+        let length = file.metadata()?.len();
+        let data = match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(from)) {
+            Ok(data) => data,
+            Err(rustix::io::Errno::NXIO) if from < length => length,
+            Err(_) => from,
+        };
+        let whole = (data - from) / BUFFER as u64 * BUFFER as u64;
+        let to = from + whole;
+        let mut file = file;
+        file.seek(SeekFrom::Start(to))?;
+        if to > from {
+            if let (Some(by_content), Some(table)) = (&mut self.by_content, self.tables.last_mut())
+            {
+                by_content.part(&[], true, table);
+            }
+            self.place.holes += to - from;
+            self.place.offset = to;
+        }
+        Ok(())
+    }
+
+    /// Cuts and counts to the input's end; `after` each buffer. `holes`: the file whose holes are skipped.
     fn input(
         &mut self,
         input: &mut dyn Read,
+        holes: Option<&File>,
         after: &mut dyn FnMut(&Work) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut ended = Ok(());
         while ended.is_ok() {
+            if let Some(file) = holes
+                && let Err(error) = self.skip_hole(file)
+            {
+                ended = Err(Stop::Read(error));
+                break;
+            }
             let read = fill(input, &mut buffer);
             let length = *read.as_ref().unwrap_or(&0);
             let last = length < buffer.len();

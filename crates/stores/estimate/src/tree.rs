@@ -1,7 +1,7 @@
 //! The files below a path, by name within each directory: regular ones, each once however many
 //! names it has, links not followed. A path that is a file or a device is the only one.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -35,6 +35,18 @@ pub(super) struct Found {
 pub(super) fn size(path: &Path) -> Outcome<Size> {
     let named = |error| EstimateError::Io(path.display().to_string(), error);
     let metadata = fs::metadata(path).map_err(named)?;
+    let refused = |what: &str| {
+        let path = path.display();
+        Err(EstimateError::Bad(format!(
+            "{path}: {what}, which may have no end; pipe as much as you want: head -c 1G {path} | .. -"
+        )))
+    };
+    if is_made_up(path) {
+        return refused("is made by the kernel, not on a disk");
+    }
+    if metadata.file_type().is_char_device() {
+        return refused("is a character device");
+    }
     if metadata.is_dir() {
         let mut size = Size {
             bytes: Some(0),
@@ -63,8 +75,30 @@ pub(super) fn size(path: &Path) -> Outcome<Size> {
     })
 }
 
+/// File systems that are made of nothing on a disk, whose files may have no end: `statfs` names them by these
+/// numbers (linux/magic.h: proc, sysfs, debugfs, tracefs, cgroup, cgroup2, bpf, securityfs, selinuxfs, configfs).
+const MADE_UP: [i64; 10] = [
+    0x9fa0,
+    0x6265_6572,
+    0x6462_6720,
+    0x7472_6163,
+    0x0027_e0eb,
+    0x6367_7270,
+    0xcafe_4a11,
+    0x7363_6673,
+    0xf97c_ff8c,
+    0x6265_6570,
+];
+
+/// Whether the path is of a file system that nothing on a disk stands behind.
+fn is_made_up(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|about| MADE_UP.contains(&about.f_type))
+}
+
 pub(super) struct Tree {
     entries: IntoIter,
+    /// Devices that have been met, and whether they are made up.
+    made_up: HashMap<u64, bool>,
     /// Device and number of files that have been met and have other names.
     linked: HashSet<(u64, u64)>,
 }
@@ -77,6 +111,7 @@ impl Tree {
             .into_iter();
         Tree {
             entries,
+            made_up: HashMap::new(),
             linked: HashSet::new(),
         }
     }
@@ -91,6 +126,14 @@ impl Iterator for Tree {
                 Ok(entry) => entry,
                 Err(error) => return Some(Err(error.to_string())),
             };
+            if entry.file_type().is_dir()
+                && let Ok(metadata) = entry.metadata()
+                && *(self.made_up.entry(metadata.dev())).or_insert_with(|| is_made_up(entry.path()))
+            {
+                self.entries.skip_current_dir();
+                let path = entry.path().display();
+                return Some(Err(format!("{path}: is made by the kernel, not on a disk")));
+            }
             let only = entry.depth() == 0 && !entry.file_type().is_dir();
             if !entry.file_type().is_file() && !only {
                 continue;

@@ -8,15 +8,16 @@ from __future__ import annotations
 import json
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, TypeGuard, get_args
 
 import typer
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from sardonyx import _core
 from sardonyx.cli.common import (
@@ -34,6 +35,7 @@ from sardonyx.cli.progress import watched
 from sardonyx.questions import EstimateQuestion, Format
 from sardonyx.report import write_savings_report
 from sardonyx.report.savings import times_of
+from sardonyx.runs.rivals import rivals
 from sardonyx.sizes import SUFFIXES
 
 NONE = "none"
@@ -150,6 +152,16 @@ def _estimate(
             style="dim",
         )
         people.print(_designs(designs))
+    tables = [
+        {"cutting": named(one), **asdict(rival)}
+        for one in found["cuttings"]
+        for rival in rivals(one, found["files"])
+    ]
+    if tables:
+        people.print("\nthe table in other systems, by their makers' formulas", style="dim")
+        people.print(_rivals(tables))
+    if found["hole_bytes"]:
+        people.print(f"{found['hole_bytes']:,} bytes of holes are skipped: no store keeps them")
     if plot is not None:
         names = [named(cutting) for cutting in found["cuttings"]]
         write_savings_report(path, names, found, designs, plot, _core.VERSION)
@@ -160,7 +172,7 @@ def _estimate(
             err.print(f"  {reason}", soft_wrap=True)
     read = plan["bytes"] if traced else found["bytes"]
     err.print(f"{(read or 0) / 1e6:,.0f} MB in {seconds:.1f} s", style="dim")
-    write_json(json_to, {"path": path} | found | {"designs": designs})
+    write_json(json_to, {"path": path} | found | {"designs": designs, "tables": tables})
 
 
 def _announce(plan: dict[str, Any]) -> None:
@@ -226,6 +238,25 @@ def _designs(costs: list[dict[str, Any]]) -> RenderableType:
             f"{one['energy_nj'] / 1e9:,.4g} J",
         )
     return table
+
+
+def _rivals(tables: list[dict[str, Any]]) -> RenderableType:
+    """Memory of the tables; how a write reads them and the formula's source stand below."""
+    table = Table(box=None, header_style="dim")
+    names = list(dict.fromkeys(row["name"] for row in tables))
+    table.add_column("chunks")
+    for name in names:
+        table.add_column(f"{name} MB", justify="right")
+    for cutting in dict.fromkeys(row["cutting"] for row in tables):
+        memory = {row["name"]: row["memory_bytes"] for row in tables if row["cutting"] == cutting}
+        cells = (f"{memory[name] / 1e6:,.1f}" if name in memory else "-" for name in names)
+        table.add_row(cutting, *cells)
+    said = {row["name"]: row for row in tables}
+    notes = [
+        Text(f"{name}: reads a write: {row['reads_a_write']} ({row['source']})", style="dim")
+        for name, row in said.items()
+    ]
+    return Group(table, *notes)
 
 
 def short(size: int) -> str:

@@ -14,6 +14,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     keys: settings::rows,
     timed_keys: timed::of_thread,
     merges: Some(Merges {
+        looks_into_pages: false,
         on_images: |images, chosen, settings| {
             Box::new(Run::new(images, chosen, search(settings), settings))
         },

@@ -29,6 +29,8 @@ pub struct Algorithm {
 
 /// How an algorithm merges.
 pub struct Merges {
+    /// Whether it looks into pages beyond their order and the kernel's checksum, so that their bytes must be kept.
+    pub looks_into_pages: bool,
     /// Its run over the images' machines that are chosen.
     pub on_images: for<'i> fn(&'i Images, Vec<bool>, &Settings) -> Box<dyn Runner + 'i>,
     /// In time: it merges until a window begins, and goes on as the kernel's thread in it.

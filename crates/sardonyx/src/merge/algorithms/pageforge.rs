@@ -16,6 +16,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     keys: pageforge::rows,
     timed_keys,
     merges: Some(Merges {
+        looks_into_pages: true,
         on_images: |images, chosen, settings| {
             Box::new(Run::new(images, chosen, PageForge::new(settings), settings))
         },

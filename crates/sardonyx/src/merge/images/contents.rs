@@ -1,37 +1,13 @@
-//! The bytes of all machines' pages, and what a run sees of them pass by pass. Each content stands once:
-//! pages with the same bytes have the same number, found by hash and confirmed byte by byte. Contents are
-//! numbered in the order of their bytes, so that comparing two pages is comparing two numbers.
+//! What all machines' pages hold, by the numbers that [`Pool`] gave their contents, and what a run sees of
+//! them pass by pass. The numbers are in the order of the bytes, so that comparing two pages is comparing two numbers.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-
-use super::{Data, Extent, ImageError, Machine, MachineSpace, ProcessPages, checksum};
+use super::pool::{NONE, Pool, memory_ended};
+use super::{ImageError, Machine, MachineSpace, ProcessPages};
 use crate::line::{LINE_BYTES, Line};
-use crate::merge::{Bytes, Checksum, Contents, Frame, PAGE_BYTES, Page};
-
-/// The content of a page that is not there.
-const NONE: u32 = u32::MAX;
-
-/// Bytes that some page holds.
-#[derive(Clone, Copy, Debug)]
-struct Content {
-    hash: u32,
-    /// Where the bytes are: a number among the pages of all snapshots.
-    place: u32,
-    /// Its first eight bytes, so that the page itself need not be touched to compare most first lines.
-    head: u64,
-}
-
-/// An extent among the pages of all snapshots.
-#[derive(Clone, Copy, Debug)]
-struct Stretch {
-    first: u32,
-    data: u32,
-    offset: u64,
-}
+use crate::merge::{Bytes, Checksum, Contents, Frame, Page};
 
 /// A machine, with what its pages hold.
 #[derive(Debug)]
@@ -44,6 +20,8 @@ pub struct Held {
     snapshots: Vec<Vec<u32>>,
     /// Pages that the last snapshot names but does not hold.
     pub missing: u64,
+    /// See [`super::Snapshot::holes`].
+    pub holes: u64,
     /// What is known of a live process's other pages.
     pub process: Option<ProcessPages>,
     /// See [`Machine::ended`].
@@ -65,25 +43,11 @@ impl Held {
 /// All machines' bytes.
 #[derive(Debug)]
 pub struct Images {
-    data: Vec<Data>,
-    stretches: Vec<Stretch>,
+    pool: Pool,
     /// The machines, in the order in which they are scanned.
     pub machines: Vec<Held>,
-    contents: Vec<Content>,
     /// The content that is all zeros.
     pub zero: Option<u32>,
-}
-
-/// Spreads a checksum over the bits that a table looks at.
-fn spread(hash: u32) -> u64 {
-    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-fn bytes_at<'d>(data: &'d [Data], stretches: &[Stretch], place: u32) -> &'d Bytes {
-    let after = stretches.partition_point(|stretch| stretch.first <= place);
-    let stretch = &stretches[after - 1];
-    let offset = stretch.offset + u64::from(place - stretch.first) * PAGE_BYTES as u64;
-    data[stretch.data as usize].page(offset)
 }
 
 impl Images {
@@ -91,8 +55,20 @@ impl Images {
     /// end it: then there is nothing.
     ///
     /// # Errors
-    /// If there are more pages than a run can number.
+    /// If there are more pages than a run can number, or than memory has room for.
     pub fn read(
+        machines: Vec<Machine>,
+        tell: &mut impl FnMut(u64, u64) -> bool,
+    ) -> Result<Option<Images>, ImageError> {
+        Images::read_into(Pool::new(None), machines, tell)
+    }
+
+    /// The same, where `pool` has the contents of live processes already.
+    ///
+    /// # Errors
+    /// As [`Images::read`].
+    pub fn read_into(
+        pool: Pool,
         machines: Vec<Machine>,
         tell: &mut impl FnMut(u64, u64) -> bool,
     ) -> Result<Option<Images>, ImageError> {
@@ -105,14 +81,11 @@ impl Images {
             return Err(too_many());
         }
         let mut images = Images {
-            data: Vec::new(),
-            stretches: Vec::new(),
+            pool,
             machines: Vec::new(),
-            contents: Vec::new(),
             zero: None,
         };
-        let mut known = HashTable::new();
-        let (mut page, mut place) = (0, 0);
+        let (mut page, mut done) = (0, 0);
         for machine in machines {
             let space = MachineSpace::new(&machine, page).ok_or_else(too_many)?;
             page = space.end;
@@ -120,106 +93,39 @@ impl Images {
                 name: machine.name,
                 snapshots: Vec::new(),
                 missing: 0,
+                holes: 0,
                 process: machine.process,
                 ended: machine.ended,
                 space,
             };
             for snapshot in machine.snapshots {
-                held.missing = snapshot.missing;
-                let mut pages = vec![NONE; held.space.pages()];
-                images.data.push(snapshot.data);
+                (held.missing, held.holes) = (snapshot.missing, snapshot.holes);
+                let mut pages = Vec::new();
+                let count = held.space.pages();
+                pages.try_reserve_exact(count).map_err(memory_ended)?;
+                pages.resize(count, NONE);
+                let data = images.pool.hold(snapshot.data);
                 for extent in &snapshot.extents {
-                    images.stretches.push(Stretch {
-                        first: place,
-                        data: images.data.len() as u32 - 1,
-                        offset: extent.offset,
-                    });
                     let first = held.space.page_at(extent.first) - held.space.first;
                     let into = &mut pages[first as usize..(first + extent.pages) as usize];
-                    if !images.intern_all(&mut known, extent, place, into, total, tell) {
+                    let mut tell = |read: u32| tell(done + u64::from(read), total);
+                    if !images.pool.intern_all(&data, extent, into, &mut tell)? {
                         return Ok(None);
                     }
-                    place += extent.pages;
+                    done += u64::from(extent.pages);
                 }
                 held.snapshots.push(pages);
             }
             images.machines.push(held);
         }
-        drop(known);
-        images.sort();
+        images.sort()?;
         Ok(Some(images))
     }
 
-    fn intern_all(
-        &mut self,
-        known: &mut HashTable<u32>,
-        extent: &Extent,
-        place: u32,
-        into: &mut [u32],
-        total: u64,
-        tell: &mut impl FnMut(u64, u64) -> bool,
-    ) -> bool {
-        let data = self.data.len() - 1;
-        for (index, content) in into.iter_mut().enumerate() {
-            let offset = extent.offset + (index * PAGE_BYTES) as u64;
-            let at = place + index as u32;
-            *content = self.intern(known, at, (data, offset));
-            if at.is_multiple_of(4096) && !tell(u64::from(at), total) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// The number of the content at `place`.
-    fn intern(
-        &mut self,
-        known: &mut HashTable<u32>,
-        place: u32,
-        (data, offset): (usize, u64),
-    ) -> u32 {
-        let bytes = self.data[data].page(offset);
-        let hash = checksum(bytes, Checksum::XxHash64);
-        let same = |content: &u32| {
-            let content = &self.contents[*content as usize];
-            content.hash == hash && bytes_at(&self.data, &self.stretches, content.place) == bytes
-        };
-        let rehash = |content: &u32| spread(self.contents[*content as usize].hash);
-        match known.entry(spread(hash), same, rehash) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(vacant) => {
-                let content = self.contents.len() as u32;
-                vacant.insert(content);
-                let head = bytes.first_chunk().expect("a page has eight bytes");
-                let head = u64::from_be_bytes(*head);
-                self.contents.push(Content { hash, place, head });
-                content
-            }
-        }
-    }
-
     /// Numbers the contents in the order of their bytes.
-    fn sort(&mut self) {
-        let bytes = |content: u32| {
-            let place = self.contents[content as usize].place;
-            bytes_at(&self.data, &self.stretches, place)
-        };
-        let heads = self.contents.iter().zip(0..);
-        let mut order: Vec<(u64, u32)> = heads.map(|(content, at)| (content.head, at)).collect();
-        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| bytes(a.1).cmp(bytes(b.1))));
-        let first = order
-            .first()
-            .filter(|first| *bytes(first.1) == [0; PAGE_BYTES]);
-        let zero = first.map(|_| 0);
-        let mut rank = vec![0; order.len()];
-        for (at, (_, content)) in order.iter().enumerate() {
-            rank[*content as usize] = at as u32;
-        }
-        let sorted = order
-            .iter()
-            .map(|(_, content)| self.contents[*content as usize]);
-        self.contents = sorted.collect();
-        self.zero = zero;
+    fn sort(&mut self) -> Result<(), ImageError> {
+        let rank = self.pool.sort()?;
+        self.zero = self.pool.zero().then_some(0);
         let pages = self
             .machines
             .iter_mut()
@@ -227,6 +133,29 @@ impl Images {
         for content in pages.flatten().filter(|content| **content != NONE) {
             *content = rank[*content as usize];
         }
+        Ok(())
+    }
+
+    /// Images' pages of zeros are no pages from now on.
+    pub fn leave_zeros_out(&mut self) {
+        let zero = self.zero.unwrap_or(NONE);
+        let images = self.machines.iter_mut();
+        let images = images.filter(|machine| machine.process.is_none());
+        for content in images.flat_map(|machine| &mut machine.snapshots).flatten() {
+            if *content == zero {
+                *content = NONE;
+            }
+        }
+    }
+
+    /// What the machines' pages hold in a snapshot, or in a machine's last if it has fewer.
+    pub fn at(&self, snapshot: usize) -> impl Iterator<Item = (Page, u32)> {
+        self.machines.iter().flat_map(move |machine| {
+            let held = machine.snapshots.get(snapshot).or(machine.snapshots.last());
+            let held = held.map_or(&[][..], |held| &held[..]);
+            let pages = (machine.space.first..).zip(held.iter().copied());
+            pages.filter(|(_, content)| *content != NONE)
+        })
     }
 
     /// Pages of all machines, by number.
@@ -244,16 +173,18 @@ impl Images {
 
     /// How many contents there are; their numbers are the smaller ones.
     pub fn contents(&self) -> usize {
-        self.contents.len()
+        self.pool.len()
     }
 
-    /// The bytes of a content.
+    /// Whether the bytes of all contents are there; else those of live processes were let go, because they took
+    /// more memory than they may.
+    pub fn has_bytes(&self) -> bool {
+        self.pool.has_bytes()
+    }
+
+    /// The bytes of a content; only where [`Images::has_bytes`].
     pub fn bytes(&self, content: u32) -> &Bytes {
-        bytes_at(
-            &self.data,
-            &self.stretches,
-            self.contents[content as usize].place,
-        )
+        self.pool.bytes(content)
     }
 
     /// What a page holds in the last snapshot.
@@ -381,10 +312,7 @@ impl<'i> View<'i> {
 impl Contents for View<'_> {
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32 {
         let content = self.page[page as usize];
-        match kind {
-            Checksum::XxHash64 => self.images.contents[content as usize].hash,
-            _ => checksum(self.images.bytes(content), kind),
-        }
+        self.images.pool.checksum(content, kind)
     }
 
     fn unchanged(&self, page: Page) -> Option<bool> {
@@ -417,7 +345,7 @@ impl Contents for View<'_> {
 
     fn line_order(&mut self, a: Frame, b: Frame, line: usize) -> Ordering {
         let (a, b) = (self.of(a), self.of(b));
-        let head = |content: u32| self.images.contents[content as usize].head;
+        let head = |content: u32| self.images.pool.head(content);
         if line == 0 && head(a) != head(b) {
             return head(a).cmp(&head(b));
         }

@@ -109,6 +109,7 @@ pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
         extents,
         names,
         missing,
+        holes: 0,
     })
 }
 

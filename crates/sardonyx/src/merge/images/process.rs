@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-use super::{Data, Extent, ImageError, Named, Snapshot};
+use super::{Data, Extent, ImageError, Named, Pool, Snapshot, pool};
 use crate::merge::PAGE_BYTES;
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -49,7 +49,15 @@ pub struct ProcessPages {
     pub kernel: Vec<(String, i64)>,
     /// Whether frames could be looked at, so that huge, merged and zero pages are known.
     pub frames_known: bool,
+    /// Huge pages, each by its address over 2 MiB; ascending.
+    #[serde(skip)]
+    pub huge_at: Vec<u64>,
 }
+
+/// Pages of a huge page.
+pub const HUGE_PAGES: u64 = 512;
+/// Pages read at once.
+const BATCH: usize = 64;
 
 struct Mapping {
     pages: Range<u64>,
@@ -198,15 +206,17 @@ fn kernel_says(process: &Process) -> Vec<(String, i64)> {
 }
 
 impl Process {
-    /// Its anonymous pages now, of mappings whose name contains one of `wanted`; `None` if it has exited.
+    /// Its anonymous pages now, of mappings whose name contains one of `wanted`, each known by `pool` as soon as it
+    /// has been read; `None` if it has exited.
     ///
     /// # Errors
     /// If its memory may not be read.
     pub fn snapshot(
         &self,
         wanted: &[String],
+        pool: &mut Pool,
     ) -> Result<Option<(Snapshot, ProcessPages)>, ImageError> {
-        let read = read(self, wanted);
+        let read = read(self, wanted, pool);
         // What was read of a process that exited meanwhile is a part of it, or an error.
         match self.has_ended() {
             true => Ok(None),
@@ -215,74 +225,55 @@ impl Process {
     }
 }
 
-fn read(process: &Process, wanted: &[String]) -> Result<(Snapshot, ProcessPages), ImageError> {
+/// A snapshot of a process that is being read.
+struct Reading<'p> {
+    process: &'p Process,
+    pool: &'p mut Pool,
+    memory: File,
+    flags: Option<File>,
+    offered: Vec<Range<u64>>,
+    about: ProcessPages,
+    extents: Vec<Extent>,
+    contents: Vec<u32>,
+    missing: u64,
+    /// Pages that follow each other and are to be read, with the kernel's flags of their frames and whether
+    /// they are no other process's.
+    batch: Vec<(u64, u64, bool)>,
+    bytes: Vec<u8>,
+}
+
+fn read(
+    process: &Process,
+    wanted: &[String],
+    pool: &mut Pool,
+) -> Result<(Snapshot, ProcessPages), ImageError> {
     let mappings = mappings(process, wanted)?;
     if mappings.is_empty() {
         return Ok((Snapshot::empty(), ProcessPages::default()));
     }
-    let (memory, pagemap) = (process.file("mem")?, process.file("pagemap")?);
-    let flags = File::open("/proc/kpageflags").ok();
-    let offered = offered(process);
-    let mut about = ProcessPages::default();
-    let (mut extents, mut bytes): (Vec<Extent>, Vec<u8>) = (Vec::new(), Vec::new());
-    let (mut names, mut missing) = (Vec::new(), 0);
+    let pagemap = process.file("pagemap")?;
+    let mut reading = Reading {
+        memory: process.file("mem")?,
+        flags: File::open("/proc/kpageflags").ok(),
+        offered: offered(process),
+        process,
+        pool,
+        about: ProcessPages::default(),
+        extents: Vec::new(),
+        contents: Vec::new(),
+        missing: 0,
+        batch: Vec::with_capacity(BATCH),
+        bytes: vec![0; BATCH * PAGE_BYTES],
+    };
+    let mut entries = vec![0; ENTRIES * 8];
     for mapping in &mappings {
         let mut at = mapping.pages.start;
-        names.push(Named {
-            first: mapping.pages.start,
-            end: mapping.pages.end,
-            name: mapping.name.clone(),
-        });
         while at < mapping.pages.end {
             let count = ENTRIES.min((mapping.pages.end - at) as usize);
-            let mut entries = vec![0; count * 8];
-            let read = pagemap.read_at(&mut entries, at * 8);
+            let read = pagemap.read_at(&mut entries[..count * 8], at * 8);
             let read = read.map_err(|error| process.bad("pagemap", &error))?;
             for (page, entry) in (at..).zip(entries[..read].as_chunks::<8>().0) {
-                let entry = u64::from_ne_bytes(*entry);
-                if entry & PRESENT == 0 {
-                    about.swapped += u64::from(entry & SWAPPED != 0);
-                    continue;
-                }
-                if entry & OF_FILE != 0 {
-                    about.shared_already += 1;
-                    continue;
-                }
-                let flags = flags_of(flags.as_ref(), entry & FRAME);
-                about.frames_known |= flags.is_some();
-                let flags = flags.unwrap_or(0);
-                if flags & ZERO_PAGE != 0 {
-                    about.zero_page += 1;
-                    continue;
-                }
-                let start = bytes.len();
-                bytes.resize(start + PAGE_BYTES, 0);
-                match memory.read_exact_at(&mut bytes[start..], page * PAGE) {
-                    Ok(()) => {}
-                    // Unmapped meanwhile, alone or with all others by another program.
-                    Err(error)
-                        if error.raw_os_error() == Some(EIO)
-                            || error.kind() == io::ErrorKind::UnexpectedEof =>
-                    {
-                        bytes.truncate(start);
-                        missing += 1;
-                        continue;
-                    }
-                    Err(error) => return Err(process.bad("mem", &error)),
-                }
-                about.anonymous += 1;
-                about.forked += u64::from(entry & EXCLUSIVE == 0 && flags & KSM == 0);
-                about.huge += u64::from(flags & HUGE != 0);
-                about.merged += u64::from(flags & KSM != 0);
-                about.offered += u64::from(offered.iter().any(|range| range.contains(&page)));
-                match extents.last_mut() {
-                    Some(last) if last.first + u64::from(last.pages) == page => last.pages += 1,
-                    _ => extents.push(Extent {
-                        first: page,
-                        pages: 1,
-                        offset: start as u64,
-                    }),
-                }
+                reading.look(page, u64::from_ne_bytes(*entry))?;
             }
             if read == 0 {
                 break;
@@ -290,17 +281,114 @@ fn read(process: &Process, wanted: &[String]) -> Result<(Snapshot, ProcessPages)
             at += count as u64;
         }
     }
+    reading.take_batch()?;
+    let mut about = reading.about;
     about.kernel = kernel_says(process);
-    let data = Data::Memory(bytes);
-    Ok((
-        Snapshot {
-            data,
-            extents,
-            names,
-            missing,
-        },
-        about,
-    ))
+    about.huge_at.sort_unstable();
+    about.huge_at.dedup();
+    let names = mappings.into_iter().map(|mapping| Named {
+        first: mapping.pages.start,
+        end: mapping.pages.end,
+        name: mapping.name,
+    });
+    let snapshot = Snapshot {
+        data: Data::Contents(reading.contents),
+        extents: reading.extents,
+        names: names.collect(),
+        missing: reading.missing,
+        holes: 0,
+    };
+    Ok((snapshot, about))
+}
+
+impl Reading<'_> {
+    /// A page by its entry of `pagemap`.
+    fn look(&mut self, page: u64, entry: u64) -> Result<(), ImageError> {
+        if entry & PRESENT == 0 {
+            self.about.swapped += u64::from(entry & SWAPPED != 0);
+            return Ok(());
+        }
+        if entry & OF_FILE != 0 {
+            self.about.shared_already += 1;
+            return Ok(());
+        }
+        let flags = flags_of(self.flags.as_ref(), entry & FRAME);
+        self.about.frames_known |= flags.is_some();
+        let flags = flags.unwrap_or(0);
+        if flags & ZERO_PAGE != 0 {
+            self.about.zero_page += 1;
+            return Ok(());
+        }
+        let follows = self.batch.last().is_none_or(|last| last.0 + 1 == page);
+        if !follows || self.batch.len() == BATCH {
+            self.take_batch()?;
+        }
+        self.batch.push((page, flags, entry & EXCLUSIVE != 0));
+        Ok(())
+    }
+
+    /// Reads the pages of the batch, and has the pool know them.
+    fn take_batch(&mut self) -> Result<(), ImageError> {
+        let Some(first) = self.batch.first().map(|first| first.0) else {
+            return Ok(());
+        };
+        let count = self.batch.len();
+        let bytes = &mut self.bytes[..count * PAGE_BYTES];
+        let whole = self.memory.read_exact_at(bytes, first * PAGE).is_ok();
+        let room = self.contents.try_reserve(count);
+        room.map_err(pool::memory_ended)?;
+        for index in 0..count {
+            let (page, flags, exclusive) = self.batch[index];
+            let bytes = &mut self.bytes[index * PAGE_BYTES..(index + 1) * PAGE_BYTES];
+            if !whole {
+                match self.memory.read_exact_at(bytes, page * PAGE) {
+                    Ok(()) => {}
+                    // Unmapped meanwhile, alone or with all others by another program.
+                    Err(error)
+                        if error.raw_os_error() == Some(EIO)
+                            || error.kind() == io::ErrorKind::UnexpectedEof =>
+                    {
+                        self.missing += 1;
+                        continue;
+                    }
+                    Err(error) => return Err(self.process.bad("mem", &error)),
+                }
+            }
+            let bytes = self.bytes[index * PAGE_BYTES..].first_chunk();
+            let content = self.pool.intern(bytes.expect("a page's bytes"))?;
+            self.count(page, flags, exclusive);
+            let offset = (self.contents.len() * PAGE_BYTES) as u64;
+            self.contents.push(content);
+            match self.extents.last_mut() {
+                Some(last) if last.first + u64::from(last.pages) == page => last.pages += 1,
+                _ => self.extents.push(Extent {
+                    first: page,
+                    pages: 1,
+                    offset,
+                }),
+            }
+        }
+        self.batch.clear();
+        Ok(())
+    }
+
+    /// Counts a page that has been read.
+    fn count(&mut self, page: u64, flags: u64, exclusive: bool) {
+        let about = &mut self.about;
+        about.anonymous += 1;
+        about.forked += u64::from(!exclusive && flags & KSM == 0);
+        about.merged += u64::from(flags & KSM != 0);
+        let after = self.offered.partition_point(|range| range.end <= page);
+        let offered = self.offered.get(after);
+        about.offered += u64::from(offered.is_some_and(|range| range.contains(&page)));
+        if flags & HUGE != 0 {
+            about.huge += 1;
+            let at = page / HUGE_PAGES;
+            if about.huge_at.last() != Some(&at) {
+                about.huge_at.push(at);
+            }
+        }
+    }
 }
 
 /// The kernel's flags of a frame; none without the right to see frames.

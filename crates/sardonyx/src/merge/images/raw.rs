@@ -32,5 +32,6 @@ pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
         extents: vec![extent],
         names: Vec::new(),
         missing: 0,
+        holes: 0,
     })
 }

@@ -20,7 +20,11 @@ use settings::{Advisor, Knobs, Order};
 use stable::Stable;
 
 /// Bytes that the kernel keeps for an item, `sizeof(struct ksm_rmap_item)`.
-const ITEM_BYTES: i64 = 64;
+pub const ITEM_BYTES: i64 = 64;
+/// Bytes that the kernel keeps for a merged frame, `sizeof(struct ksm_stable_node)` with NUMA.
+pub const NODE_BYTES: i64 = 64;
+/// Memory that a run takes for a page: the item, what it holds and held, and that it has changed.
+pub const BYTES_A_PAGE: usize = size_of::<Item>() + 2 * size_of::<u32>() + 8;
 
 /// What a page maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +156,7 @@ pub struct Ksm<C, S> {
     /// What the keys have said.
     pub keys: Keys,
     merges: u64,
+    breaks: u64,
     visits: u64,
     slept_ms: u64,
     in_batch: u64,
@@ -188,6 +193,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
             skipped: 0,
             keys: Keys::default(),
             merges: 0,
+            breaks: 0,
             visits: 0,
             slept_ms: 0,
             in_batch: 0,
@@ -214,6 +220,23 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         }
     }
 
+    /// The merged frame that the page maps, and how many pages do.
+    pub fn sharers(&self, page: Page) -> Option<(u32, u32)> {
+        let item = &self.items[page as usize];
+        let merged = item.maps == Maps::Merged;
+        merged.then(|| (item.on, self.stable.mapped(item.on)))
+    }
+
+    /// Whether the kernel keeps an item for the page.
+    pub fn has_item(&self, page: Page) -> bool {
+        self.items[page as usize].hangs != Hangs::Unknown
+    }
+
+    /// Merged pages that were written so far, and so were merged for nothing.
+    pub fn breaks(&self) -> u64 {
+        self.breaks
+    }
+
     /// Merged frames that somebody maps: number and mappings.
     pub fn merged_frames(&self) -> impl Iterator<Item = (u32, u32)> {
         self.stable.live()
@@ -233,6 +256,8 @@ impl<C: Contents, S: Search> Ksm<C, S> {
 
     /// The page is written: it maps its own frame from now on.
     pub fn write(&mut self, page: Page) {
+        let merged = matches!(self.maps(page), Maps::Merged | Maps::Zero);
+        self.breaks += u64::from(merged);
         self.leave_frame(page);
         if self.maps(page) != Maps::Nothing {
             self.item(page).maps = Maps::Own;

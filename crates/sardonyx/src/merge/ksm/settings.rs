@@ -205,6 +205,11 @@ pub fn set(
     Ok(())
 }
 
+/// Whether the checksum cannot be told from a digest of the whole page.
+pub fn looks_into_pages(settings: &Settings) -> bool {
+    settings.get(&CHECKSUM) == Checksum::Jhash2Kilobyte
+}
+
 /// The knobs as the scan uses them.
 #[derive(Clone, Debug)]
 pub struct Knobs {

@@ -102,6 +102,11 @@ impl Stable {
         self.takes(node, 0)
     }
 
+    /// How many pages map the frame.
+    pub fn mapped(&self, node: u32) -> u32 {
+        self.at(node).mapped
+    }
+
     /// Whether a page maps the frame.
     pub fn is_mapped(&self, node: u32) -> bool {
         self.at(node).mapped > 0

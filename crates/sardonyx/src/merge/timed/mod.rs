@@ -35,7 +35,7 @@ use crate::controller::encryption::ENABLED;
 use crate::controller::layers::Counters;
 use crate::machine::RunError;
 use crate::merge::algorithms::{self, Algorithm};
-use crate::merge::images::{self, ImageError, Images};
+use crate::merge::images::{self, ImageError, Images, Zeros};
 use crate::merge::keys as merge_keys;
 use crate::merge::ksm::settings::{self as ksm_settings, Preset};
 use crate::merge::{Checksum, PAGE_BYTES};
@@ -249,7 +249,7 @@ impl Question {
     pub fn check(&self) -> Result<(), TimedError> {
         self.plan()?;
         self.images.iter().try_for_each(|path| {
-            images::open(path)?;
+            images::open(path, Zeros::Held)?;
             Ok(())
         })
     }
@@ -278,7 +278,7 @@ impl Question {
             paths => {
                 let paths = paths.iter().cycle().take(count as usize);
                 paths
-                    .map(|path| images::open(path))
+                    .map(|path| images::open(path, Zeros::Held))
                     .collect::<Result<_, _>>()?
             }
         };

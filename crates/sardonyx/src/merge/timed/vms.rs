@@ -44,6 +44,7 @@ fn machine(settings: &Settings, number: u64, count: u64, pages: u64, seed: u64) 
             }],
             names: Vec::new(),
             missing: 0,
+            holes: 0,
         }],
         process: None,
         ended: None,

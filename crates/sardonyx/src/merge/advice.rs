@@ -1,0 +1,473 @@
+//! What an operator may do with an answer: knobs for a time or a share of a core, what each machine gains net of
+//! the kernel's own memory, merges that writes undo, huge pages that would split, what a neighbour may learn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::finished::{Finished, saved};
+use super::images::{HUGE_PAGES, Images};
+use super::ksm::settings::Knobs;
+use super::ksm::{Counters, ITEM_BYTES, Maps, NODE_BYTES};
+use super::question::Owner;
+use super::{PAGE_BYTES, Page};
+
+/// What is asked of the kernel's thread; the kernel's advisor has the same defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Seconds that a pass may take.
+    pub pass_seconds: u64,
+    /// The most of a core, in percent; it goes before the time.
+    pub core_percent: u64,
+}
+
+impl Default for Target {
+    fn default() -> Target {
+        Target {
+            pass_seconds: 200,
+            core_percent: 70,
+        }
+    }
+}
+
+/// Pages of zeros of images, which may never have been touched, and savings either way.
+#[derive(Clone, Debug, Serialize)]
+pub struct Untouched {
+    /// Pages of zeros in the images' last snapshots.
+    pub zero_pages: u64,
+    /// Pages that are holes of the files.
+    pub holes: u64,
+    /// The share of pages saved as asked: zeros that are held are pages.
+    pub saving: f64,
+    /// Bytes saved then.
+    pub saved_bytes: u64,
+    /// The same if no page of zeros was ever touched.
+    pub saving_if_untouched: f64,
+    /// Bytes saved then.
+    pub saved_bytes_if_untouched: u64,
+}
+
+/// The first figure of doubt of a dump: whether its zeros are pages. Nothing if there is no image with zeros.
+pub(super) fn untouched(images: &Images, finished: &Finished<'_>) -> Option<Untouched> {
+    let dumps = images
+        .machines
+        .iter()
+        .filter(|machine| machine.process.is_none());
+    let pages = dumps
+        .clone()
+        .flat_map(|machine| machine.space.first..machine.space.end);
+    let zeros: Vec<Page> = pages
+        .filter(|page| images.zero.is_some() && images.last(*page) == images.zero)
+        .collect();
+    let holes: u64 = dumps.map(|machine| machine.holes).sum();
+    if zeros.is_empty() && holes == 0 {
+        return None;
+    }
+    let last = finished.passes.last().copied().unwrap_or_default();
+    let run = &finished.run;
+    let merged = zeros
+        .iter()
+        .filter(|page| matches!(run.maps(**page), Maps::Merged | Maps::Zero));
+    let saved_zeros = (merged.count() as u64).saturating_sub(run.zero_nodes());
+    let (all, kept) = (run.pages().pages, saved(&last));
+    let without = kept.saturating_sub(saved_zeros);
+    let share = |saved: u64, pages: u64| saved as f64 / pages.max(1) as f64;
+    Some(Untouched {
+        zero_pages: zeros.len() as u64,
+        holes,
+        saving: share(kept, all),
+        saved_bytes: kept * PAGE_BYTES as u64,
+        saving_if_untouched: share(without, all - zeros.len() as u64),
+        saved_bytes_if_untouched: without * PAGE_BYTES as u64,
+    })
+}
+
+/// What an operator may do with an answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advice {
+    /// Bytes saved less all that the kernel keeps for it.
+    pub net_bytes: i64,
+    /// Bytes that the kernel keeps: items of pages, and nodes of merged frames.
+    pub kernel_bytes: i64,
+    /// The knobs for the target.
+    pub recommendation: Recommendation,
+    /// Each machine.
+    pub profits: Vec<Profit>,
+    /// What writes undo.
+    pub breaks: Breaks,
+    /// What a neighbour may learn; nothing if there is one tenant only.
+    pub tenants: Vec<Exposure>,
+}
+
+/// What a machine gains.
+#[derive(Clone, Debug, Serialize)]
+pub struct Profit {
+    /// Its name.
+    pub machine: String,
+    /// Its pages that are merged.
+    pub merged_pages: u64,
+    /// Pages that the kernel keeps an item for.
+    pub items: u64,
+    /// Bytes: of each merged frame its part of what is saved, less its items and its part of the nodes. The
+    /// parts of all machines are the whole.
+    pub net_bytes: i64,
+    /// What `ksm_process_profit` in `/proc/PID/ksm_stat` would say, which counts each merged page as a whole one.
+    pub ksm_process_profit: i64,
+    /// Huge pages that it has; nothing where that is not known.
+    pub huge_pages: Option<u64>,
+    /// Those of them that would split, because a page in them merges.
+    pub huge_pages_split: Option<u64>,
+    /// Merged pages in them.
+    pub merged_in_huge: Option<u64>,
+}
+
+/// Merges that writes undo.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Breaks {
+    /// Pages that were equal to another in a snapshot that has a next one, counted in each.
+    pub equal: u64,
+    /// Those of them that held something else in the next, or were gone.
+    pub broken: u64,
+    /// Merged pages that were written in the run.
+    pub in_run: u64,
+}
+
+/// What others may learn of a tenant by timing their own writes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Exposure {
+    /// The tenant.
+    pub tenant: String,
+    /// Its pages.
+    pub pages: u64,
+    /// Pages, not of zeros, that are one frame with another tenant's.
+    pub shared_pages: u64,
+    /// Different contents of them: what a write to the frame tells that others hold.
+    pub shared_contents: u64,
+    /// The tenants that hold them too.
+    pub with: Vec<String>,
+    /// Its pages that did not change between snapshots and are not zeros: who can guess all 4,096 bytes of one can
+    /// find out whether the tenant holds it.
+    pub guessable_pages: u64,
+    /// Bytes that would no longer be saved if the tenant merged with itself only.
+    pub apart_costs_bytes: i64,
+    /// `nothing-shared`, `shares` or `shares-nothing-but-zeros`.
+    pub verdict: &'static str,
+}
+
+/// The advice on a finished run.
+pub(super) fn advice(
+    images: &Images,
+    finished: &Finished<'_>,
+    tenants: &[Owner],
+    recommendation: Recommendation,
+) -> Advice {
+    let run = &finished.run;
+    let last = finished.passes.last().copied().unwrap_or_default();
+    let frames = run.pages().merged_frames + run.zero_nodes();
+    let kernel_bytes = last.rmap_items as i64 * ITEM_BYTES + frames as i64 * NODE_BYTES;
+    Advice {
+        net_bytes: (saved(&last) * PAGE_BYTES as u64) as i64 - kernel_bytes,
+        kernel_bytes,
+        recommendation,
+        profits: profits(images, finished),
+        breaks: breaks(images, run.breaks()),
+        tenants: exposures(images, finished, tenants),
+    }
+}
+
+fn profits(images: &Images, finished: &Finished<'_>) -> Vec<Profit> {
+    let run = &finished.run;
+    let each = images.machines.iter().map(|machine| {
+        let known = machine.process.as_ref().filter(|about| about.frames_known);
+        let huge = known.map(|about| &about.huge_at);
+        let (mut merged, mut items, mut in_huge) = (0, 0, 0);
+        let (mut parts, mut nodes) = (0.0, 0.0);
+        let mut split = BTreeSet::new();
+        for page in machine.space.first..machine.space.end {
+            items += u64::from(run.has_item(page));
+            match (run.maps(page), run.sharers(page)) {
+                (Maps::Zero, _) => parts += 1.0,
+                (Maps::Merged, Some((_, sharers))) => {
+                    parts += 1.0 - 1.0 / f64::from(sharers);
+                    nodes += 1.0 / f64::from(sharers);
+                }
+                _ => continue,
+            }
+            merged += 1;
+            let at = machine.space.address_of(page) / HUGE_PAGES;
+            if huge.is_some_and(|huge| huge.binary_search(&at).is_ok()) {
+                split.insert(at);
+                in_huge += 1;
+            }
+        }
+        let items_bytes = items as i64 * ITEM_BYTES;
+        let saved = parts * PAGE_BYTES as f64 - nodes * NODE_BYTES as f64;
+        Profit {
+            machine: machine.name.clone(),
+            merged_pages: merged,
+            items,
+            net_bytes: saved.round() as i64 - items_bytes,
+            ksm_process_profit: (merged * PAGE_BYTES as u64) as i64 - items_bytes,
+            huge_pages: huge.map(|huge| huge.len() as u64),
+            huge_pages_split: huge.map(|_| split.len() as u64),
+            merged_in_huge: huge.map(|_| in_huge),
+        }
+    });
+    each.collect()
+}
+
+fn breaks(images: &Images, in_run: u64) -> Breaks {
+    let mut found = Breaks {
+        in_run,
+        ..Breaks::default()
+    };
+    for snapshot in 1..images.snapshots() {
+        let mut holders = vec![0u32; images.contents()];
+        for (_, content) in images.at(snapshot - 1) {
+            holders[content as usize] += 1;
+        }
+        let mut next = images.at(snapshot).peekable();
+        for (page, content) in images.at(snapshot - 1) {
+            while next.peek().is_some_and(|(other, _)| *other < page) {
+                next.next();
+            }
+            if holders[content as usize] > 1 {
+                found.equal += 1;
+                found.broken += u64::from(next.peek() != Some(&(page, content)));
+            }
+        }
+    }
+    found
+}
+
+/// Who maps a merged frame: tenants and how many of their pages.
+type Mapped = BTreeMap<u32, u32>;
+
+fn exposures(images: &Images, finished: &Finished<'_>, tenants: &[Owner]) -> Vec<Exposure> {
+    if tenants.len() < 2 {
+        return Vec::new();
+    }
+    let run = &finished.run;
+    let mut tenant_of = vec![0; images.machines.len()];
+    for (number, tenant) in (0u32..).zip(tenants) {
+        tenant
+            .machines
+            .iter()
+            .for_each(|machine| tenant_of[*machine] = number);
+    }
+    let pages = || {
+        let machines = images.machines.iter().zip(&tenant_of);
+        machines.flat_map(|(machine, tenant)| {
+            (machine.space.first..machine.space.end).map(move |page| (page, *tenant))
+        })
+    };
+    // Frames that two tenants map; most have one, of whom a number is enough.
+    let mut first: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut shared: FxHashMap<u32, Mapped> = FxHashMap::default();
+    for (page, tenant) in pages() {
+        if let Some((frame, _)) = run.sharers(page)
+            && *first.entry(frame).or_insert(tenant) != tenant
+        {
+            shared.entry(frame).or_default();
+        }
+    }
+    let mut content_of: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut found: Vec<Exposure> = tenants.iter().map(|of| Exposure::of(&of.name)).collect();
+    for (page, tenant) in pages() {
+        let Some(content) = images.last(page) else {
+            continue;
+        };
+        let of = &mut found[tenant as usize];
+        of.pages += 1;
+        let still = images.changes_of(page) == 0 && Some(content) != images.zero;
+        of.guessable_pages += u64::from(still);
+        if let Some((frame, _)) = run.sharers(page)
+            && let Some(mapped) = shared.get_mut(&frame)
+        {
+            *mapped.entry(tenant).or_default() += 1;
+            content_of.insert(frame, content);
+        }
+    }
+    let mut with: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); tenants.len()];
+    let mut contents: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); tenants.len()];
+    for (frame, mapped) in &shared {
+        let zeros = content_of.get(frame).copied() == images.zero;
+        for (tenant, count) in mapped {
+            let of = &mut found[*tenant as usize];
+            // Alone it would take one frame, as the others do without it.
+            of.apart_costs_bytes += PAGE_BYTES as i64;
+            if zeros {
+                continue;
+            }
+            of.shared_pages += u64::from(*count);
+            contents[*tenant as usize].extend(content_of.get(frame));
+            with[*tenant as usize].extend(mapped.keys().filter(|other| *other != tenant));
+        }
+    }
+    for (index, of) in found.iter_mut().enumerate() {
+        of.shared_contents = contents[index].len() as u64;
+        let names = with[index]
+            .iter()
+            .map(|other| &tenants[*other as usize].name);
+        of.with = names.cloned().collect();
+        of.verdict = match (of.shared_contents, of.apart_costs_bytes) {
+            (0, 0) => "nothing-shared",
+            (0, _) => "shares-nothing-but-zeros",
+            _ => "shares",
+        };
+    }
+    found
+}
+
+impl Exposure {
+    fn of(tenant: &str) -> Exposure {
+        Exposure {
+            tenant: tenant.to_owned(),
+            pages: 0,
+            shared_pages: 0,
+            shared_contents: 0,
+            with: Vec::new(),
+            guessable_pages: 0,
+            apart_costs_bytes: 0,
+            verdict: "nothing-shared",
+        }
+    }
+}
+
+/// Knobs for a target, and what a run with them took.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recommendation {
+    /// What was asked.
+    pub target: Target,
+    /// Pages between two sleeps.
+    pub pages_to_scan: u64,
+    /// Milliseconds of a sleep.
+    pub sleep_millisecs: u64,
+    /// Whether a pass takes no longer than asked; if not, the share of a core is in the way.
+    pub in_time: bool,
+    /// Processor time of a page scanned in the costliest pass, by the keys.
+    pub ns_a_page: f64,
+    /// Seconds of the longest pass of a run with these knobs.
+    pub longest_pass_seconds: f64,
+    /// The most of a core that a pass of that run took, in percent.
+    pub most_core_percent: f64,
+    /// Lines for a shell that set the knobs.
+    pub lines: Vec<String>,
+    /// Lines that have the kernel's advisor find them; none if the kernel has no advisor.
+    pub advisor_lines: Vec<String>,
+}
+
+/// What a pass took: pages scanned, processor time, time.
+struct Pass {
+    pages: f64,
+    cpu_s: f64,
+    seconds: f64,
+}
+
+fn passes(finished: &Finished<'_>) -> Vec<Pass> {
+    let (mut scanned, mut times) = (0, (0, 0));
+    let each = finished.passes.iter().zip(&finished.times_ns);
+    let each = each.map(|(counters, now): (&Counters, &(u64, u64))| {
+        let pass = Pass {
+            pages: (counters.pages_scanned - scanned) as f64,
+            cpu_s: (now.0 - times.0) as f64 / 1e9,
+            seconds: (now.1 - times.1) as f64 / 1e9,
+        };
+        (scanned, times) = (counters.pages_scanned, *now);
+        pass
+    });
+    each.collect()
+}
+
+/// The knobs for a target, from what the passes of a run took. A batch of n pages costs n times what a page costs,
+/// and then comes a sleep: a pass in T needs n > sleep * pages / (T - processor time), and at most a share p of a
+/// core needs n < sleep * p / (1 - p) / cost, of the worst pass each.
+pub(super) fn knobs(finished: &Finished<'_>, target: Target, knobs: &Knobs) -> Recommendation {
+    let passes: Vec<Pass> = passes(finished);
+    let mut sleep = match knobs.sleep_millisecs {
+        0 => 20,
+        sleep => sleep,
+    };
+    let costs = passes.iter().filter(|pass| pass.pages > 0.0);
+    let cost_s = costs.clone().map(|pass| pass.cpu_s / pass.pages);
+    let cost_s = cost_s.fold(1e-9, f64::max);
+    let limit = target.pass_seconds as f64;
+    let needed = costs.map(|pass| {
+        let left = limit - pass.cpu_s;
+        match left > 0.0 {
+            true => sleep as f64 / 1e3 * pass.pages / left,
+            false => f64::INFINITY,
+        }
+    });
+    let needed = needed.fold(1.0, f64::max).ceil();
+    let share = target.core_percent as f64 / 100.0;
+    let sleeping = (1.0 - share) / share;
+    let most = match share < 1.0 {
+        true => (sleep as f64 / 1e3 / sleeping / cost_s).floor(),
+        false => f64::from(u32::MAX),
+    };
+    if most < 1.0 {
+        sleep = (cost_s * sleeping * 1e3).ceil() as u64;
+    }
+    let pages = needed.min(most).clamp(1.0, f64::from(u32::MAX)) as u64;
+    Recommendation {
+        target,
+        pages_to_scan: pages,
+        sleep_millisecs: sleep,
+        in_time: false,
+        ns_a_page: cost_s * 1e9,
+        longest_pass_seconds: 0.0,
+        most_core_percent: 0.0,
+        lines: Vec::new(),
+        advisor_lines: Vec::new(),
+    }
+}
+
+impl Recommendation {
+    /// The knobs as keys of the merge.
+    pub fn keys(&self) -> [(&'static str, String); 3] {
+        [
+            ("ksm.advisor_mode", "none".to_owned()),
+            ("ksm.pages_to_scan", self.pages_to_scan.to_string()),
+            ("ksm.sleep_millisecs", self.sleep_millisecs.to_string()),
+        ]
+    }
+
+    /// Takes the figures of a run with these knobs.
+    pub(super) fn tried(&mut self, finished: &Finished<'_>) {
+        for pass in passes(finished) {
+            self.longest_pass_seconds = self.longest_pass_seconds.max(pass.seconds);
+            let percent = 100.0 * pass.cpu_s / pass.seconds.max(1e-9);
+            // A last batch that is not full has no sleep of its own, so a small pass has no share to speak of.
+            if pass.pages >= self.pages_to_scan as f64 {
+                self.most_core_percent = self.most_core_percent.max(percent);
+            }
+        }
+        self.in_time = self.longest_pass_seconds <= self.target.pass_seconds as f64;
+    }
+
+    /// Writes the lines for a shell.
+    pub(super) fn say(&mut self, has_advisor: bool) {
+        let line = |value: &dyn std::fmt::Display, knob: &str| {
+            format!("echo {value} > /sys/kernel/mm/ksm/{knob}")
+        };
+        if has_advisor {
+            self.lines.push(line(&"none", "advisor_mode"));
+            let most = self.pages_to_scan.max(30_000);
+            self.advisor_lines = vec![
+                line(&self.sleep_millisecs, "sleep_millisecs"),
+                line(&"scan-time", "advisor_mode"),
+                line(&self.target.pass_seconds, "advisor_target_scan_time"),
+                line(&self.target.core_percent, "advisor_max_cpu"),
+                line(&most, "advisor_max_pages_to_scan"),
+                line(&1, "run"),
+            ];
+        }
+        self.lines.push(line(&self.pages_to_scan, "pages_to_scan"));
+        self.lines
+            .push(line(&self.sleep_millisecs, "sleep_millisecs"));
+        self.lines.push(line(&1, "run"));
+    }
+}

@@ -1,0 +1,105 @@
+//! The parts of an answer, under the names of `sardonyx merge --json`.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::advice::{Advice, Untouched};
+use super::finished::Metrics;
+use super::images::ProcessPages;
+use super::ksm::Counters;
+use super::why::WhyNot;
+
+/// A whole answer; the names of the fields are those of `sardonyx merge --json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// The kernel whose knobs are the defaults.
+    pub kernel: String,
+    /// What is merged.
+    pub machines: Vec<Merged>,
+    /// Snapshots of each machine, at most.
+    pub snapshots: usize,
+    /// Values of all keys.
+    pub settings: Map<String, Value>,
+    /// Those that no source gives, with why, and what else they may be.
+    pub assumed: Vec<Value>,
+    /// A run for each algorithm.
+    pub runs: Vec<Ran>,
+    /// Why pages did not merge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<WhyNot>,
+    /// What owners lose who do not share with each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Apart>,
+    /// What other knobs would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what_if: Option<Vec<WhatIf>>,
+    /// What of the pages of zeros is doubtful.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untouched: Option<Untouched>,
+    /// What an operator may do with the answer, of the first algorithm that merges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
+}
+
+/// One machine of an answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Merged {
+    /// Its name.
+    pub name: String,
+    /// Its pages.
+    pub pages: usize,
+    /// Pages that its image does not hold.
+    pub not_in_image: u64,
+    /// What is known of a live process.
+    pub process: Option<ProcessPages>,
+    /// The snapshot before which it had ended.
+    pub ended_at_pass: Option<u32>,
+    /// Pages that are holes of its file; left out, unless zeros are `held`.
+    pub holes: u64,
+    /// Pages of the first snapshot that the last does not have.
+    pub gone: usize,
+}
+
+/// A run of one algorithm.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ran {
+    /// The algorithm's name.
+    pub design: &'static str,
+    /// Its figures at the end.
+    pub metrics: Metrics,
+    /// Its counters after each pass.
+    pub passes: Vec<Counters>,
+}
+
+/// What owners who do not share with each other save in all.
+#[derive(Clone, Debug, Serialize)]
+pub struct Apart {
+    /// Each of them.
+    pub owners: Vec<Alone>,
+    /// Pages of all.
+    pub pages: u64,
+    /// Pages that need no frame of their own.
+    pub saved_pages: u64,
+    /// The same as a share.
+    pub saving: f64,
+}
+
+/// One owner's machines alone.
+#[derive(Clone, Debug, Serialize)]
+pub struct Alone {
+    /// The owner's name.
+    pub owner: String,
+    /// Machines.
+    pub machines: usize,
+    /// Their figures.
+    pub metrics: Metrics,
+}
+
+/// A run with one knob turned.
+#[derive(Clone, Debug, Serialize)]
+pub struct WhatIf {
+    /// Keys and values.
+    pub set: Vec<(&'static str, String)>,
+    /// Its figures.
+    pub metrics: Metrics,
+}
