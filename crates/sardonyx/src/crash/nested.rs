@@ -91,15 +91,15 @@ fn next(
     history.next_life(life).map(Some)
 }
 
-/// Lives the life after the cut at which `survivors` stand, and cuts it at every position; says how much
-/// that was.
+/// Lives the life after the cut at which `survivors` stand, and cuts it at every position; says how many
+/// cuts that were, as cuts of later lives.
 pub fn live(
     history: &History,
     survivors: &Survivors,
     workloads: &[&Workload],
     options: &Options,
     tally: &mut Tally,
-) -> u64 {
+) -> Covered {
     let position = survivors.position();
     let ends = |kind, why: String| {
         let what = format!("the life after this cut ends early: {why}");
@@ -107,18 +107,18 @@ pub fn live(
     };
     let life = match caught(|| next(history, survivors, workloads)) {
         Ok(Ok(Some(life))) => life,
-        Ok(Ok(None)) => return 0,
+        Ok(Ok(None)) => return Covered::default(),
         Ok(Err(why)) => {
             let kind = match why {
                 RunError::NotAuthentic { .. } => Kind::NotAuthentic,
                 _ => Kind::RunEnded,
             };
             tally.add(ends(kind, why.to_string()));
-            return 0;
+            return Covered::default();
         }
         Err(why) => {
             tally.add(ends(Kind::RunEnded, why));
-            return 0;
+            return Covered::default();
         }
     };
     let options = Options {
@@ -154,10 +154,9 @@ pub fn live(
         };
         tally.add_times(count, violation);
     }
-    let Covered {
-        cuts,
-        recovery_cuts,
-        ..
-    } = covered;
-    cuts + recovery_cuts
+    Covered {
+        recovery_cuts: covered.cuts + covered.recovery_cuts,
+        later_lives: 1 + covered.later_lives,
+        ..Covered::default()
+    }
 }

@@ -17,7 +17,7 @@ use crate::controller::{Class, Figures, Layer, Persist, Storey, Top, Write, stan
 use crate::exhausted::Exhausted;
 use crate::figures::figures;
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::{Mechanism, Value};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::mapping;
 use crate::plan::{At, Plan, Step, Stored, Timer};
@@ -385,6 +385,7 @@ impl<S: Sealing> UndoLog<S> {
         (this.headers, this.bucket_free) = (0, gate);
         let taken = self.buckets - self.free.len() as u64;
         self.counts.most_buckets = self.counts.most_buckets.max(taken);
+        plan.reach(Value::LogBuckets, taken);
         (spot.bucket, spot.record, spot.gate) = (bucket, 0, gate);
         self.sealing.open(spot, &mut plan.because(Cause::Log));
         Some(spot)
