@@ -79,7 +79,18 @@ fn the_hardware_log_undoes_what_programs_leave_at_every_cut() {
             assert_eq!(told["verdict"], "holds", "{}: {told:#}", program.name);
         }
     }
-    assert_eq!(told("btree", "alc", None)["verdict"], "caught");
+    let alc = told("btree", "alc", None);
+    assert_eq!(alc["verdict"], "caught");
+    let violations = alc["violations"].as_array().unwrap();
+    let wrong = violations.iter().find(|v| v["kind"] == "wrong-line");
+    let story = wrong.expect("lines are lost")["history"].to_string();
+    for part in [
+        "the hardware log, registers 0: transaction ",
+        "headers name",
+        "put back, in this order: lines ",
+    ] {
+        assert!(story.contains(part), "{part}: {story}");
+    }
     // Without a log nothing is undone.
     assert_eq!(told("btree", "sca", None)["verdict"], "broken");
 }
