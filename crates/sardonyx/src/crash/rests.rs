@@ -11,6 +11,7 @@ use crate::config::Machine;
 use crate::controller::designs::Stack;
 use crate::line::Place;
 use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
+use crate::medium::params::Queues;
 use crate::plan::journal::{Event, Mark};
 use crate::settings::{AnyKey, Pressure};
 use crate::workload::DurabilityKind;
@@ -21,6 +22,12 @@ const EVERYWHERE: [Mechanism; 4] = [
     Mechanism::MarkedEviction,
     Mechanism::JoinedEviction,
     Mechanism::NextLife,
+];
+/// Mechanisms that hang on how long the write queues are.
+const OF_QUEUES: [Mechanism; 3] = [
+    Mechanism::JoinedEviction,
+    Mechanism::Merge,
+    Mechanism::Forward,
 ];
 /// Values that every verdict rests on.
 const ALWAYS: [Value; 8] = [
@@ -184,17 +191,19 @@ impl Bounds<'_> {
             pressed.any(|(name, _)| name == key)
         };
         let mut layers = self.stack.layers().into_iter().map(|layer| layer.about());
+        let is_of_queues = Queues::SHORT.iter().any(|(name, _)| *name == key);
         match need {
             Need::Reached(Value::CacheSizes) => self
                 .keys()
                 .filter(|one| one.cache().is_some())
                 .any(|one| varies(&[one])),
-            Need::Reached(Value::LogBuckets) => key.starts_with("log."),
+            Need::Reached(Value::LogBuckets) => layers
+                .any(|about| about.tries.contains(&Mechanism::NextBucket) && varies(about.keys)),
             Need::Used(mechanism) => {
                 layers.any(|about| about.tries.contains(&mechanism) && varies(about.keys))
-                    || EVERYWHERE.contains(&mechanism) && key.starts_with("medium.queues.")
+                    || OF_QUEUES.contains(&mechanism) && is_of_queues
             }
-            Need::Reached(Value::Queued | Value::Waiting) => key.starts_with("medium.queues."),
+            Need::Reached(Value::Queued | Value::Waiting) => is_of_queues,
             Need::Reached(_) => false,
         }
     }
@@ -215,11 +224,11 @@ pub struct Lack {
 
 /// How different the metadata caches were: of the one that had the fewest sizes, how many.
 #[derive(Clone, Default)]
-pub struct CacheSizes(Vec<FxHashSet<(u64, u64)>>);
+pub struct CacheSizes(Vec<FxHashSet<u64>>);
 
 impl CacheSizes {
-    /// Those of a run on `machine`.
-    pub fn add(&mut self, stack: &Stack, machine: &Machine) {
+    /// Those of a run on `machine`, which has been given what so many cores need.
+    pub fn add(&mut self, stack: &Stack, machine: &Machine, cores: usize) {
         let layers = stack.layers().into_iter();
         let keys = layers.flat_map(|layer| layer.about().keys);
         let caches = keys.filter_map(|key| key.cache());
@@ -227,8 +236,8 @@ impl CacheSizes {
             if self.0.len() == index {
                 self.0.push(FxHashSet::default());
             }
-            let cache = machine.settings.cache(key);
-            self.0[index].insert((cache.bytes, cache.ways as u64));
+            let bytes = machine.settings.cache(key).bytes;
+            self.0[index].insert(bytes / cores as u64);
         }
     }
 

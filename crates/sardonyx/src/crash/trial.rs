@@ -550,7 +550,7 @@ impl Found {
     /// Takes in what run `number`, of pass `index`, has shown.
     fn add(&mut self, number: usize, index: usize, history: &History, explored: &Explored) {
         let mut sizes = CacheSizes::default();
-        sizes.add(history.stack(), &history.machine);
+        sizes.add(history.stack(), &history.machine, history.programs.len());
         let shown = Shown {
             runs: 1,
             positions: history.positions(),

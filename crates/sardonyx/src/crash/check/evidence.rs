@@ -23,7 +23,9 @@ impl Checker<'_> {
         self.torn = self.survivors.tear();
         let mut told = self.hardware_log();
         let (mut controller, restored) = self.survivors.recover_and_tell(self.history);
-        if !restored.is_empty() {
+        if !told.is_empty() && restored.is_empty() {
+            told.push("put back: nothing".into());
+        } else if !restored.is_empty() {
             let lines = restored
                 .iter()
                 .take(MOST_LINES)
