@@ -74,8 +74,7 @@ impl OneRun {
         let needs = bounds.needs();
         let exercised = exercised(&history, &explored);
         let mut reached = reached(&history, &explored);
-        let mut sizes = CacheSizes::default();
-        sizes.add(&stack, &self.machine, 1);
+        let sizes = CacheSizes::of(&stack, &self.machine);
         reached.reach(Value::CacheSizes, sizes.count());
         let lacks = bounds.lacks(&needs, &exercised, &reached);
         let verdict = Verdict::of(!tally.kinds.is_empty(), history.guarantee, lacks.is_empty());

@@ -227,18 +227,13 @@ pub struct Lack {
 pub struct CacheSizes(Vec<FxHashSet<u64>>);
 
 impl CacheSizes {
-    /// Those of a run on `machine`, which has been given what so many cores need.
-    pub fn add(&mut self, stack: &Stack, machine: &Machine, cores: usize) {
+    /// Those of a run on `machine`, before it is given what its cores need.
+    pub fn of(stack: &Stack, machine: &Machine) -> CacheSizes {
         let layers = stack.layers().into_iter();
         let keys = layers.flat_map(|layer| layer.about().keys);
         let caches = keys.filter_map(|key| key.cache());
-        for (index, key) in caches.enumerate() {
-            if self.0.len() == index {
-                self.0.push(FxHashSet::default());
-            }
-            let bytes = machine.settings.cache(key).bytes;
-            self.0[index].insert(bytes / cores as u64);
-        }
+        let sizes = caches.map(|key| FxHashSet::from_iter([machine.settings.cache(key).bytes]));
+        CacheSizes(sizes.collect())
     }
 
     /// Those of another run as well.

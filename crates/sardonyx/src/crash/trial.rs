@@ -289,7 +289,7 @@ impl Trial {
                 Some(_) => first..usize::MAX,
                 None => first..first + passes.len(),
             };
-            found = match self.make(&passes, numbers, found, (started, progress))? {
+            found = match self.make(&stack, &passes, numbers, found, (started, progress))? {
                 Some(found) => found,
                 None => return Ok(None),
             };
@@ -313,6 +313,7 @@ impl Trial {
     /// `None` if somebody has ended it.
     fn make(
         &self,
+        stack: &Stack,
         passes: &[Pass],
         numbers: Range<usize>,
         found: Found,
@@ -345,12 +346,16 @@ impl Trial {
                 let question = self.question(&passes[index], index, round as u64);
                 let going = |_, _| told();
                 let run = question.as_ref().map(OneRun::run).unwrap_or_default();
+                let sizes = question
+                    .as_ref()
+                    .map(|question| CacheSizes::of(stack, &question.machine));
+                let sizes = sizes.unwrap_or_default();
                 let answer = question.and_then(|question| question.look(&going));
                 let mut found = found.lock().expect("no thread panics");
                 match answer {
                     Err(HistoryError::Broken(what)) => found.ended(number, index, run, &what),
                     Ok(Some((history, explored))) => {
-                        found.add(number, index, &history, &explored);
+                        found.add(number, index, &history, &explored, sizes);
                     }
                     Ok(None) => cancelled.store(true, Ordering::Relaxed),
                     Err(error) => {
@@ -548,9 +553,14 @@ impl Found {
     }
 
     /// Takes in what run `number`, of pass `index`, has shown.
-    fn add(&mut self, number: usize, index: usize, history: &History, explored: &Explored) {
-        let mut sizes = CacheSizes::default();
-        sizes.add(history.stack(), &history.machine, history.programs.len());
+    fn add(
+        &mut self,
+        number: usize,
+        index: usize,
+        history: &History,
+        explored: &Explored,
+        sizes: CacheSizes,
+    ) {
         let shown = Shown {
             runs: 1,
             positions: history.positions(),
