@@ -45,11 +45,12 @@ def test_the_plan_says_what_holds_what_is_caught_and_what_it_rests_on(tmp_path: 
     assert verdicts == dict.fromkeys(designs.split(","), "holds") | {"no-atomicity": "caught"}
     for run in found:
         assert run["cuts"] == run["positions"] > run["distinct_states"] > 0
-        assert run["runs"] == len(run["passes"]) >= 5
+        assert run["runs"] % len(run["passes"]) == 0 and len(run["passes"]) >= 5
         assert not run["fails"] and run["not_exercised"] == []
         assert bool(run["lost_cuts"]) == (run["verdict"] == "caught")
         assert run["secret_cuts"] == 0
-        assert all(run["exercised"][mechanism] for mechanism in run["required"])
+        assert all((run["exercised"] | run["reached"])[amount] for amount in run["required"])
+        assert run["reached"]["runs"] == run["runs"] and run["reached"]["states"] > 1000
     of = {run["design"]: run for run in found}
     assert "duplicates" in of["esd+sca"]["required"] and "duplicates" not in of["sca"]["required"]
     assert ended.stderr == ""
@@ -70,13 +71,35 @@ def test_a_plan_that_tries_too_little_is_no_success(tmp_path: Path) -> None:
     ended = crash(*few, "--json", "a.json", where=tmp_path, status=1)
     (run,) = runs((tmp_path / "a.json").read_text())
     assert run["verdict"] == "not exercised" and run["violations"] == []
-    assert all(mechanism in ended.stdout for mechanism in run["not_exercised"])
+    for lack in run["lacks"]:
+        assert f"{lack['what']} {lack['had']:,} of {lack['least']:,}" in ended.stdout
+    assert "--transactions 1 keeps it so: leave it out" in ended.stdout
+
+
+@pytest.mark.parametrize("how", [("--once",), ("--cut", "60"), ("--cuts", "1")])
+@pytest.mark.parametrize("design", ["sca", "fca", "easy-pm"])
+def test_one_run_or_one_cut_never_holds(tmp_path: Path, how: tuple[str, ...], design: str) -> None:
+    ended = crash("btree", "-d", design, *how, where=tmp_path, status=1)
+    kept = " ".join(how)
+    assert f"btree, {design}: not exercised at " in ended.stdout
+    assert f"{kept} keeps it so: leave it out" in ended.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_reached_is_one_line_for_each_design(tmp_path: Path) -> None:
+    ended = crash("btree", "-d", "fca", "--json", "a.json", where=tmp_path)
+    (run,) = runs((tmp_path / "a.json").read_text())
+    (line,) = [line for line in ended.stdout.splitlines() if line.startswith("btree, fca: ")]
+    assert line.startswith(f"btree, fca: holds at {run['cuts']:,} cuts, runs {run['runs']}")
+    for name, amount in run["reached"].items():
+        assert (f", {name} {amount:,}" in line) == bool(amount)
 
 
 def replay(ended: subprocess.CompletedProcess[str], where: Path) -> dict[str, Any]:
     """What the printed command for the first violation shows."""
     told = next(line for line in ended.stdout.splitlines() if line.startswith("  replay: "))
     _, _, *words = shlex.split(told.removeprefix("  replay: "))
+    assert words[:1] == ["--replay"] and len(words) == 2
     (run,) = runs(crash(*words, "--json", "-", where=where, status=1).stdout)
     return run
 
@@ -110,8 +133,9 @@ def test_a_cut_of_what_the_whole_run_shows_replays_too(tmp_path: Path) -> None:
 
 def test_a_program_without_a_log_is_lost_and_its_cut_replays(tmp_path: Path) -> None:
     asked = ("queue", "-d", "fca", "--no-log", "--cuts", "40", "--recovery-cuts", "0")
-    ended = crash(*asked, where=tmp_path, status=1)
-    assert "--no-log" in ended.stdout
+    ended = crash(*asked, "--out", "again", where=tmp_path, status=1)
+    files = [json.loads(path.read_text()) for path in (tmp_path / "again").iterdir()]
+    assert files and not any(each["replay"]["program"]["software_log"] for each in files)
     assert {v["kind"] for v in replay(ended, tmp_path)["violations"]} & {
         "lost-transaction",
         "early-transaction",
@@ -175,6 +199,10 @@ def test_the_stages_of_a_transaction_are_counted(tmp_path: Path) -> None:
         (("btree", "--footprint", "1G"), "GiB of memory"),
         (("btree", "--cut", "3", "--cuts", "5", "--full", "2"), "--cuts, --full: do nothing with"),
         (("btree", "--stages", "--recovery-cuts", "0"), "--recovery-cuts: does nothing with"),
+        (("btree", "--stages", "--out", "x"), "--out: does nothing with --stages"),
+        (("--replay", "x.json"), "--replay x.json: No such file"),
+        (("--replay", "/dev/null"), "is no replay file"),
+        (("--seed", "2"), "no program is named"),
         (("btree", "--once", "--lint", "--html", "x"), "No such option: --lint"),
         (("app.parquet",), "sardonyx crash-test app.parquet --pool FILE"),
         (("app.parquet", "--pool", "app.pool", "--lint"), "sardonyx crash-test app.parquet"),

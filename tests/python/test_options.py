@@ -36,7 +36,7 @@ FORMS = {
         "redis.parquet",
         "btree",
     ],
-    "crash": ["btree", "btree --once", "btree --cut 3", "btree --stages"],
+    "crash": ["btree", "btree --once", "btree --cut 3", "btree --stages", "--replay r.json"],
     "crash-test": [
         "redis.parquet --pool p --recover 'c {pool}'",
         "redis.parquet --pool p --recover 'c {pool}' --replay 2",
@@ -122,6 +122,7 @@ SAMPLES: dict[str, str] = {
     "--written": "1M",
     "--written-bit": "3",
     "compare --designs": "baseline,esd",
+    "crash --replay": "r.json",
     "compare --machine": "sca",
     "merge generate --pages": "16",
     "merge run --designs": "pageforge",
@@ -185,6 +186,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "v.raw").write_bytes(bytes(8192))
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a").write_text("a")
+    program = {"kind": "program", "name": "btree"}
+    cut = {"design": "sca", "machine": "sca", "program": program, "cut": 3}
+    again = {"sardonyx": _core.VERSION, "replay": cut}
+    (tmp_path / "r.json").write_text(json.dumps(again))
     (tmp_path / "s.toml").write_text('[sweep]\ntraces = ["synth:rung-60"]\ndesigns = ["esd"]\n')
     monkeypatch.chdir(tmp_path)
 

@@ -224,6 +224,8 @@ faults! {
     LogOneVector = "log-one-vector",
     /// Vectors begin anew after a power cut.
     LogVectorsOfLifeReused = "log-vectors-of-life-reused",
+    /// A line of the log does not wait for the vectors that it hangs on.
+    LogBeforeVectors = "log-before-vectors",
     /// The number of valid headers is written before the header.
     LogValidEarly = "log-valid-early",
     /// Lines of the log are not encrypted.

@@ -270,6 +270,7 @@ fn the_hardware_log() {
         LogVectorReused,
         LogOneVector,
         LogVectorsOfLifeReused,
+        LogBeforeVectors,
         LogPlain,
     ];
     all_caught(&[

@@ -1,49 +1,140 @@
 //! What a run of the crash explorer has tried: mechanisms that a power cut could find a fault in, and how
-//! often each was used. A verdict rests on these counts. A layer says which mechanisms it has.
+//! often each was used; and the values that the run has reached. A verdict rests on these amounts. A layer
+//! says which mechanisms it has.
 
-crate::names::named! {
+/// Names of what is counted, each with the least amount of it that a verdict rests on (argued in
+/// `docs/crash.md`); 0 where the amount is said and no verdict hangs on it.
+macro_rules! amounts {
+    ($(#[$about:meta])* $Type:ident {
+        $($(#[doc = $doc:literal])+ $variant:ident = $name:literal, least $least:literal;)+
+    }) => {
+        crate::names::named! {
+            $(#[$about])*
+            $Type { $($(#[doc = $doc])+ $variant = $name,)+ }
+        }
+
+        impl $Type {
+            /// The least amount that a verdict rests on.
+            pub const fn least(self) -> u64 {
+                match self {
+                    $($Type::$variant => $least,)+
+                }
+            }
+        }
+    };
+}
+
+amounts! {
     /// A mechanism, by what is counted of it.
     Mechanism {
         /// A dirty line left the processor's caches by itself.
-        DirtyEviction = "dirty evictions",
+        DirtyEviction = "dirty evictions", least 30;
         /// One of them held a counter-atomic variable.
-        MarkedEviction = "marked evictions",
+        MarkedEviction = "marked evictions", least 30;
+        /// A dirty line left them because another needed its place.
+        CapacityEviction = "evictions by capacity", least 0;
+        /// One of those held a counter-atomic variable.
+        MarkedCapacityEviction = "marked evictions by capacity", least 0;
         /// A `clwb` met an eviction of its line that was still in flight.
-        JoinedEviction = "joined evictions",
+        JoinedEviction = "joined evictions", least 30;
         /// A write was merged with a queued one.
-        Merge = "merges in queues",
+        Merge = "merges in queues", least 30;
         /// A read was answered from a queued write.
-        Forward = "forwarded reads",
+        Forward = "forwarded reads", least 30;
         /// A dirty line left a metadata cache by itself.
-        MetadataEviction = "metadata evictions",
+        MetadataEviction = "metadata evictions", least 30;
         /// A line of a metadata cache was written back because the program asked for it.
-        MetadataWriteBack = "metadata write-backs",
+        MetadataWriteBack = "metadata write-backs", least 30;
         /// A mark of the global counter was written.
-        CounterMark = "counter marks",
-        /// A line of counters served marked and relaxed writes.
-        MixedCounterLine = "mixed counter lines",
-        /// A line of counters served two cores.
-        SharedCounterLine = "shared counter lines",
+        CounterMark = "counter marks", least 30;
+        /// A line of counters served a marked write after a relaxed one, or the other way round.
+        MixedCounterLine = "mixed counter lines", least 30;
+        /// A line of counters served another core than the last time.
+        SharedCounterLine = "shared counter lines", least 30;
         /// A write was found to be a duplicate.
-        Duplicate = "duplicates",
+        Duplicate = "duplicates", least 30;
         /// Two contents had the same fingerprint.
-        Collision = "collisions",
+        Collision = "collisions", least 30;
         /// A place became free.
-        Freed = "freed places",
+        Freed = "freed places", least 30;
         /// A place that had become free was written again.
-        Reused = "reused places",
+        Reused = "reused places", least 30;
         /// A record of the hardware log was filled.
-        FullRecord = "full log records",
+        FullRecord = "full log records", least 30;
         /// A record got its header because a line whose entry it held was written.
-        ForcedRecord = "forced log records",
+        ForcedRecord = "forced log records", least 30;
         /// A record got its header because time had run out.
-        TimedOutRecord = "timed-out log records",
+        TimedOutRecord = "timed-out log records", least 30;
         /// A transaction took a further bucket of the hardware log.
-        NextBucket = "further log buckets",
+        NextBucket = "further log buckets", least 30;
         /// A recovery put a transaction back from the hardware log.
-        Undone = "transactions undone by hardware",
+        Undone = "transactions undone by hardware", least 300;
         /// A power cut came after a recovery from another.
-        NextLife = "cuts of a second life",
+        NextLife = "cuts of a second life", least 300;
+    }
+}
+
+amounts! {
+    /// How far runs have come in what a fault could hang on.
+    Value {
+        /// Runs: one draw each of the caches' size, of delays, pauses and evictions.
+        Runs = "runs", least 5;
+        /// States: cuts that leave bytes that no earlier cut of their run left.
+        States = "states", least 1_000;
+        /// Transactions committed before a first cut.
+        Transactions = "transactions", least 100;
+        /// Transactions that one core has committed in one run, at most.
+        LongestRun = "transactions of a core", least 20;
+        /// Lives of the programs, at most: one more for each cut in the one before.
+        Lives = "lives", least 2;
+        /// Cores, at most.
+        Cores = "cores", least 2;
+        /// Different sizes of each metadata cache.
+        CacheSizes = "sizes of metadata caches", least 2;
+        /// Writes accepted and not in the array yet, at most.
+        Queued = "writes queued", least 4;
+        /// Write requests handled and not accepted yet, at most.
+        Waiting = "write requests waiting", least 2;
+        /// Buckets of the hardware log in use at one time, at most.
+        LogBuckets = "log buckets in use", least 2;
+        /// The greatest encryption counter.
+        Counter = "greatest counter", least 0;
+        /// Per cent of the medium's places that were ever written, in the fullest run.
+        Places = "per cent of places", least 0;
+    }
+}
+
+impl Value {
+    /// Whether runs add to it; if not, the greatest counts.
+    const fn adds_up(self) -> bool {
+        matches!(self, Value::Runs | Value::States | Value::Transactions)
+    }
+}
+
+/// How far each value has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reached([u64; Value::ALL.len()]);
+
+impl Reached {
+    /// `value` has been `amount`.
+    pub fn reach(&mut self, value: Value, amount: u64) {
+        let most = &mut self.0[value as usize];
+        *most = amount.max(*most);
+    }
+
+    /// What another run has reached as well.
+    pub fn append(&mut self, other: &Reached) {
+        for value in Value::ALL {
+            match value.adds_up() {
+                true => self.0[value as usize] += other.of(value),
+                false => self.reach(value, other.of(value)),
+            }
+        }
+    }
+
+    /// How far `value` has come.
+    pub fn of(&self, value: Value) -> u64 {
+        self.0[value as usize]
     }
 }
 

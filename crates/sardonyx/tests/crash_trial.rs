@@ -1,8 +1,9 @@
 //! The explorer's plan: sound designs hold under it, and it says so only if it has tried what could
 //! break them.
 
-use sardonyx::crash::{Options, Platform, Trial};
-use sardonyx::workload::{self, DurabilityKind};
+use sardonyx::config::Machine;
+use sardonyx::crash::{Cuts, OneRun, Options, Platform, Trial};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
 use serde_json::Value;
 
 /// The designs that promise to recover and to keep their pads secret.
@@ -78,7 +79,18 @@ fn the_hardware_log_undoes_what_programs_leave_at_every_cut() {
             assert_eq!(told["verdict"], "holds", "{}: {told:#}", program.name);
         }
     }
-    assert_eq!(told("btree", "alc", None)["verdict"], "caught");
+    let alc = told("btree", "alc", None);
+    assert_eq!(alc["verdict"], "caught");
+    let violations = alc["violations"].as_array().unwrap();
+    let wrong = violations.iter().find(|v| v["kind"] == "wrong-line");
+    let story = wrong.expect("lines are lost")["history"].to_string();
+    for part in [
+        "the hardware log, registers 0: transaction ",
+        "headers name",
+        "put back: nothing", // nobody can read the headers
+    ] {
+        assert!(story.contains(part), "{part}: {story}");
+    }
     // Without a log nothing is undone.
     assert_eq!(told("btree", "sca", None)["verdict"], "broken");
 }
@@ -120,19 +132,135 @@ fn designs_hold_whatever_is_chosen_where_no_paper_says() {
     }
 }
 
+/// Nothing was found, and the answer says of what there was too little, and that `option` may keep it so.
+fn assert_not_exercised(told: &Value, option: &str) {
+    assert_eq!(told["verdict"], "not exercised", "{option}: {told:#}");
+    assert_eq!(told["fails"], true);
+    let lacks = told["lacks"].as_array().unwrap();
+    let names: Vec<&Value> = lacks.iter().map(|lack| &lack["what"]).collect();
+    assert!(!names.is_empty());
+    assert_eq!(
+        names,
+        told["not_exercised"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .collect::<Vec<_>>()
+    );
+    for lack in lacks {
+        let what = lack["what"].as_str().unwrap();
+        let of = [&told["exercised"][what], &told["reached"][what]];
+        assert!(of.contains(&&lack["had"]), "{lack}");
+        assert!(lack["had"].as_u64() < lack["least"].as_u64(), "{lack}");
+    }
+    let kept = lacks
+        .iter()
+        .flat_map(|lack| lack["kept_by"].as_array().unwrap());
+    assert!(
+        kept.into_iter().any(|by| by == option),
+        "{option}: {lacks:#?}"
+    );
+}
+
 #[test]
 fn a_plan_that_tries_too_little_says_so_and_fails() {
     let mut trial = trial("array-swap", "sca", 1);
     trial.transactions = Some(1);
     trial.options.recovery_cuts = 1 << 40; // next to none
+    assert_not_exercised(&answer(&trial), "--transactions 1");
+    trial.transactions = None;
     let told = answer(&trial);
-    assert_eq!(told["verdict"], "not exercised");
-    assert_eq!(told["fails"], true);
-    let missing = told["not_exercised"].as_array().unwrap();
-    assert!(!missing.is_empty());
-    for mechanism in missing {
-        assert_eq!(told["exercised"][mechanism.as_str().unwrap()], 0);
+    assert_not_exercised(&told, &format!("--recovery-cuts {}", 1u64 << 40));
+    assert_eq!(told["runs"], 7, "it does not go on in vain");
+}
+
+/// Neither few transactions nor few cuts nor caches of one size are enough, whatever the design promises.
+#[test]
+fn an_option_that_bounds_the_runs_leaves_no_bare_holds() {
+    let caches = [
+        "encryption.counter_cache.bytes",
+        "encryption.counter_cache.ways",
+    ];
+    for (design, platform) in [
+        ("sca", Platform::Adr),
+        ("fca", Platform::Adr),
+        ("no-atomicity", Platform::Eadr),
+        ("easy-pm", Platform::Adr),
+    ] {
+        let mut trial = trial("btree", design, 1);
+        trial.options.platform = platform;
+        if design == "easy-pm" {
+            trial.durability = DurabilityKind::Hardware;
+        }
+        let few = Trial {
+            transactions: Some(1),
+            ..trial.clone()
+        };
+        assert_not_exercised(&answer(&few), "--transactions 1");
+        let mut one = trial.clone();
+        one.options.cuts = Cuts::Sample(1);
+        assert_not_exercised(&answer(&one), "--cuts 1");
+        for (bytes, ways) in [("64", "1"), ("67108864", "16")] {
+            let sizes = caches.into_iter().zip([bytes, ways]);
+            let sizes = sizes.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let pinned = Trial {
+                overrides: sizes.collect(),
+                ..trial.clone()
+            };
+            assert_not_exercised(&answer(&pinned), &format!("--set {}={bytes}", caches[0]));
+        }
     }
+}
+
+#[test]
+fn one_run_and_one_cut_are_not_enough() {
+    let spec = |core| ProgramSpec {
+        name: "btree".into(),
+        item_bytes: 64,
+        footprint: 16_384,
+        transactions: 200,
+        seed: core,
+        durability: DurabilityKind::default(),
+        sharing: Sharing::Interleaved { cores: 2 },
+    };
+    for (cuts, option) in [(Cuts::All, "--once"), (Cuts::One(70), "--cut 70")] {
+        let run = OneRun {
+            machine: Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine"),
+            design: "sca".into(),
+            specs: (0..2).map(spec).collect(),
+            seed: 1,
+            options: Options {
+                cuts,
+                ..Options::default()
+            },
+        };
+        let told = run.answer(&|_, _| true).expect("a design and a program");
+        let told = serde_json::to_value(told.expect("nobody cancels")).expect("JSON");
+        assert_not_exercised(&told, option);
+        assert_eq!(told["reached"]["transactions"], 400);
+    }
+}
+
+/// A short queue leaves the metadata caches little to evict: a second round brings that, on any number of threads.
+#[test]
+fn a_plan_goes_on_by_itself_until_it_has_what_its_verdict_needs() {
+    let mut trial = trial("queue", "sca", 1);
+    let told = answer(&trial);
+    assert_eq!(told["verdict"], "holds", "{told:#}");
+    let rounds = told["runs"].as_u64().unwrap();
+    assert!([14, 21, 28].contains(&rounds), "{rounds}");
+    let reached = &told["reached"];
+    assert_eq!(reached["runs"], told["runs"]);
+    assert_eq!(reached["states"], told["distinct_states"]);
+    assert_eq!(
+        (&reached["lives"], &reached["cores"]),
+        (&3.into(), &4.into())
+    );
+    assert_eq!(reached["transactions of a core"], 240);
+    trial.options.threads = 1;
+    let mut alone = answer(&trial);
+    alone["seconds"] = told["seconds"].clone();
+    assert_eq!(alone, told);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 """``sardonyx crash``: cut the power everywhere and look; a thin call of the native explorer.
 
 Without ``--once`` each design is tried by a plan of passes (``docs/crash.md``). Exit status 1 if a
-design breaks its promise, or if the plan has not exercised what the verdict has to rest on.
+design breaks its promise, or if the runs have not exercised what the verdict has to rest on.
 Left out: recordings of real programs (``crash-test``), and everything that computes.
 """
 
@@ -21,6 +21,7 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 from sardonyx import _core, questions
+from sardonyx.cli import crash_replay
 from sardonyx.cli.common import (
     CHECK_FAILED,
     MOST,
@@ -89,12 +90,12 @@ class Crash(Options):
     """The options of ``sardonyx crash``."""
 
     programs: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="PROGRAM..",
             help="Programs (see sardonyx programs), or all of them: all.",
         ),
-    ]
+    ] = None
     designs: Annotated[
         str,
         typer.Option("--designs", "-d", help="Designs, or MAPPING+POLICY, separated by commas."),
@@ -136,6 +137,19 @@ class Crash(Options):
             metavar="N,N..",
             help="Of --exhaustive this order alone: at each choice the number of the write that "
             "goes first. After them the first; start: no choices.",
+        ),
+    ] = None
+    replay: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Make the cut again that this replay file is of."),
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Directory of replay files; default: that of --json, else results/crash.",
         ),
     ] = None
     stages: Annotated[
@@ -220,6 +234,9 @@ def crash(asked: Crash) -> Work:
         return _exhaustive(asked)
     questions: Sequence[CrashQuestion] | Sequence[TrialQuestion]
     ask: Callable[[Watcher], list[dict[str, Any]]]
+    again: Callable[[dict[str, Any], dict[str, Any]], str]
+    if asked.replay is not None:
+        return _again(asked, asked.replay)
     stages = asked.stages
     if stages:
         form, questions = "with --stages", _runs(asked)
@@ -235,10 +252,32 @@ def crash(asked: Crash) -> Work:
     else:
         form, questions = "without --once, --cut or --stages", _plan(asked)
         ask = partial(trials, questions)
-    json_to, machine, settings = asked.json_to, asked.machine, asked.settings or ()
-    no_log = not stages and asked.no_log
-    check_json_target(json_to)
+    json_to = asked.json_to
+    again = _no_replay if stages else _replays(asked).line
     memory = max(question.memory() for question in questions)
+    forms = dict.fromkeys(("order", "most_states"), "without --exhaustive")
+    return Work(_work(ask, json_to, again, memory, stages=stages), form, forms)
+
+
+def _again(asked: Crash, path: Path) -> Work:
+    """One cut, as a replay file says."""
+    questions = [crash_replay.read(path, asked.jobs)]
+    line = shlex.join(["sardonyx", "crash", "--replay", str(path)])
+    memory = questions[0].memory()
+    ask = partial(explore, questions)
+    return Work(_work(ask, asked.json_to, lambda *_: line, memory), "with --replay")
+
+
+def _work(
+    ask: Callable[[Watcher], list[dict[str, Any]]],
+    json_to: str | None,
+    again: Callable[[dict[str, Any], dict[str, Any]], str],
+    memory: int,
+    *,
+    stages: bool = False,
+) -> Callable[[], None]:
+    """Asks, shows what came of it, and ends with the status that it has earned."""
+    check_json_target(json_to)
 
     def work() -> None:
         _say_cost(memory)
@@ -248,12 +287,29 @@ def crash(asked: Crash) -> Work:
         if stages:
             _show_stages(people, runs)
         else:
-            _show(people, runs, machine, settings, no_log=no_log)
+            _show(people, runs, again)
         write_json(json_to, {"sardonyx": _core.VERSION, "runs": runs})
         if any(run.get("fails") for run in runs):
             raise typer.Exit(CHECK_FAILED)
 
-    return Work(work, form, dict.fromkeys(("order", "most_states"), "without --exhaustive"))
+    return work
+
+
+def _no_replay(*_: object) -> str:
+    raise AssertionError("stages have no violations")
+
+
+def _replays(asked: Crash) -> crash_replay.Replays:
+    """Where the replay files go."""
+    json_to, prefix, folder = asked.json_to, "", asked.out
+    if folder is None:
+        beside = None if json_to in (None, "-") else Path(json_to)
+        folder = crash_replay.FOLDER if beside is None else beside.parent
+        prefix = "" if beside is None else f"{beside.stem}-"
+    crash_replay.check_folder(folder)
+    return crash_replay.Replays(
+        folder, prefix, asked.machine, parse_settings(asked.settings or ()), not asked.no_log
+    )
 
 
 def _exhaustive(asked: Crash) -> Work:
@@ -286,7 +342,7 @@ def _exhaustive(asked: Crash) -> Work:
     def work() -> None:
         with Watcher(err, unit="") as watch:
             proofs = orders(questions, watch)
-        again = partial(_again, machine, settings, no_log)
+        again = partial(_in_order, machine, settings, no_log)
         show_proofs(for_people(json_to), proofs, one=order is not None, again=again)
         write_json(json_to, {"sardonyx": _core.VERSION, "runs": proofs})
         if any(proof["fails"] for proof in proofs):
@@ -306,7 +362,7 @@ def _order(text: str | None) -> tuple[int, ...] | None:
     )
 
 
-def _again(
+def _in_order(
     machine: str,
     settings: Sequence[str],
     no_log: bool,
@@ -386,6 +442,8 @@ def _runs(asked: Crash, *, software_log: bool = True, **how: Any) -> list[CrashQ
 
 
 def _pairs(asked: Crash) -> list[tuple[str, str]]:
+    if not asked.programs:
+        raise _core.SardonyxError("no program is named; sardonyx programs lists them, all is all")
     designs = check_designs([name.strip() for name in asked.designs.split(",") if name.strip()])
     programs = known_programs() if asked.programs == ["all"] else asked.programs
     return [(program, design) for program in programs for design in designs]
@@ -463,38 +521,56 @@ def _plain(title: str = "") -> Table:
 def _show(
     people: Console,
     runs: list[dict[str, Any]],
-    machine: str,
-    settings: Sequence[str],
-    *,
-    no_log: bool,
+    again: Callable[[dict[str, Any], dict[str, Any]], str],
 ) -> None:
     people.print(_verdicts(runs))
     seconds = sum(run["seconds"] for run in runs)
     speed = sum(run["cuts"] + run["recovery_cuts"] for run in runs) / max(seconds, 1e-9)
     people.print(Text(f"{LEGEND}; {speed:,.0f} cuts/s", style="dim"))
     people.print()
+    for run in runs:
+        people.print(Text(_reached(run)), soft_wrap=True)
+    people.print()
     people.print(_exercised(runs))
     for run in runs:
-        if run["verdict"] == "not exercised":
-            missing = ", ".join(run["not_exercised"])
-            people.print(
-                Text(
-                    f"{run['program']}, {run['design']}: nothing was found, and these were not "
-                    f"exercised: {missing}; give more --transactions, another --seed or --thorough",
-                    style="red",
-                ),
-                soft_wrap=True,
-            )
+        for words in _lacking(run):
+            people.print(Text(words, style="red"), soft_wrap=True)
     for run in runs:
         for violation in run["violations"]:
-            again = _replay(run, violation, machine, settings, no_log=no_log)
-            tell(people, violation, again)
+            tell(people, violation, again(run, violation))
+
+
+def _reached(run: dict[str, Any]) -> str:
+    """How far the runs have come, in one line: what the verdict says nothing beyond."""
+    amounts = [f"{run['cuts']:,} cuts"]
+    amounts += [f"{name} {count:,}" for name, count in run["reached"].items() if count]
+    return f"{run['program']}, {run['design']}: {run['verdict']} at {', '.join(amounts)}"
+
+
+def _lacking(run: dict[str, Any]) -> list[str]:
+    """What a verdict would have to rest on and cannot, and what keeps it from that; a line each."""
+    if run["verdict"] != "not exercised":
+        return []
+    by: dict[str, list[str]] = {}
+    for lack in run["lacks"]:
+        kept = " and ".join(lack["kept_by"])
+        by.setdefault(kept, []).append(f"{lack['what']} {lack['had']:,} of {lack['least']:,}")
+    return [
+        f"{run['program']}, {run['design']}: nothing was found, and too little was tried: "
+        f"{', '.join(each)}; "
+        + (
+            f"{kept} keeps it so: leave it out"
+            if kept
+            else "the plan went on and did not come to it: give another --seed, or --thorough TIME"
+        )
+        for kept, each in by.items()
+    ]
 
 
 def _verdicts(runs: list[dict[str, Any]]) -> Table:
     first = runs[0]
     planted = f", mutant {first['mutant']}" if first["mutant"] else ""
-    runs_made = sum(run.get("runs", 1) for run in runs)
+    runs_made = sum(run["reached"]["runs"] for run in runs)
     passes = f", {runs_made:,} runs" if "passes" in first else ""
     table = _plain(f"{first['platform']}, seed {first['seed']}{passes}{planted}")
     for column in ("program", "design"):
@@ -525,14 +601,15 @@ def _exercised(runs: list[dict[str, Any]]) -> Table:
         table.add_column(Text(name), justify="right")
     for mechanism in runs[0]["exercised"]:
         counts = [run["exercised"][mechanism] for run in runs]
-        needed = [mechanism in run.get("required", ()) for run in runs]
+        needed = [mechanism in run["required"] for run in runs]
+        short = [mechanism in run["not_exercised"] for run in runs]
         if not any(counts) and not any(needed):
             continue
         cells = [
-            Text(f"{count:,}", style="red" if need and not count else "")
+            Text(f"{count:,}", style="red" if few else "")
             if count or need
             else Text("-", style="dim")
-            for count, need in zip(counts, needed, strict=True)
+            for count, need, few in zip(counts, needed, short, strict=True)
         ]
         table.add_row(Text(mechanism), *cells)
     return table
@@ -548,36 +625,3 @@ def _show_stages(people: Console, runs: list[dict[str, Any]]) -> None:
         for row in run["stages"]:
             table.add_row(row["stage"], *(f"{row[column]:,}" for column in columns))
         people.print(table)
-
-
-def _replay(
-    run: dict[str, Any],
-    violation: dict[str, Any],
-    machine: str,
-    settings: Sequence[str],
-    *,
-    no_log: bool,
-) -> str:
-    """The command that makes the violation's cut alone, and looks at it in full."""
-    own = violation.get("run", run)
-    passes = run["passes"][violation["pass"]]["settings"] if "pass" in violation else []
-    words = ["sardonyx", "crash", own["program"], "--designs", own["design"]]
-    for option, value in (
-        ("--platform", run["platform"]),
-        ("--tear", run["tear"] if run["platform"] == "adr" else None),
-        ("--cores", own["cores"]),
-        ("--sharing", own["sharing"]),
-        ("--transactions", own["transactions"]),
-        ("--transaction-size", own["transaction_bytes"]),
-        ("--footprint", own["footprint_bytes"]),
-        ("--mutant", own["mutant"]),
-        ("--seed", own["seed"]),
-        ("--machine", machine),
-        *(("--set", f"{key}={value}") for key, value in passes),
-        *(("--set", setting) for setting in settings),
-        ("--recovery-cuts", None if violation["recovery_cut"] is None else 1),
-        ("--cut", violation["cut"]),
-    ):
-        words += [] if value is None else [option, str(value)]
-    words += ["--no-log"] if no_log else []
-    return shlex.join(words)

@@ -24,7 +24,7 @@ pub use crate::figures::Figures;
 pub use crate::line::{Class, Persist};
 use crate::line::{Line, Logical, Place};
 use crate::plan::guard::Guard;
-pub use crate::plan::storey::Storey;
+pub use crate::plan::storey::{Storey, Unfinished};
 use crate::plan::{At, Plan, Step, Stored, Timer};
 use crate::units::Time;
 
@@ -207,6 +207,12 @@ impl Controller {
     /// has drained from the processor's caches. Gives the lines that were put back.
     pub fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
         self.guarded(plan, |top, plan| top.undo(plan))
+    }
+
+    /// What a hardware log says of transactions that a power cut found under way, before
+    /// [`Controller::undo`].
+    pub fn unfinished(&mut self, plan: &mut Plan) -> Vec<Unfinished> {
+        self.guarded(plan, |top, plan| top.unfinished(plan))
     }
 
     /// Tells the layer whose timer has run out.

@@ -17,7 +17,7 @@ use sardonyx_splitmix::mix;
 
 use super::asked::Options;
 use super::caught::caught;
-use super::found::Explored;
+use super::found::{Covered, Explored};
 use super::golden::{Expected, Window};
 use super::history::History;
 use super::mapped::Mapped;
@@ -50,8 +50,8 @@ struct Core {
 }
 
 /// Lives the life after the cut at which the survivors stand, and cuts that: what it found goes into the tally;
-/// says how many cuts that was.
-pub type Live<'l> = &'l dyn Fn(&History, &Survivors, &[&Workload], &Options, &mut Tally) -> u64;
+/// says how many lives and cuts of them that were.
+pub type Live<'l> = &'l dyn Fn(&History, &Survivors, &[&Workload], &Options, &mut Tally) -> Covered;
 
 /// Goes through the cuts of a history in order.
 pub struct Checker<'h> {
@@ -399,13 +399,13 @@ impl<'h> Checker<'h> {
         }
         let workloads: Vec<&Workload> = self.cores.iter().map(|core| &core.workload).collect();
         let tally = &mut self.explored.tally;
-        let cuts = (self.live)(
+        let later = (self.live)(
             self.history,
             &self.survivors,
             &workloads,
             &self.options,
             tally,
         );
-        self.explored.covered.recovery_cuts += cuts;
+        self.explored.covered.add(later);
     }
 }

@@ -18,10 +18,12 @@ use serde::Serialize;
 use super::asked::{Cuts, Options};
 use super::caught::caught;
 use super::check::{Checker, Live};
+use super::found::Covered;
 use super::history::{History, HistoryError, SetUp};
 use super::nested;
 use super::platform::Survivors;
-use super::report::{OneRun, Run, Told, exercised};
+use super::report::{OneRun, Run, Told};
+use super::rests::exercised;
 use super::violation::{Kind, Tally};
 use super::whole::whole_run;
 use crate::controller::layers::Guarantee;
@@ -168,7 +170,7 @@ impl Exhaustive {
                     tally: &mut Tally| {
             let state = state_of(history, survivors);
             if !later.borrow_mut().begun.insert(state) {
-                return 0;
+                return Covered::default();
             }
             self.live(history, survivors, workloads, options, tally, &later)
         };
@@ -245,14 +247,14 @@ impl Exhaustive {
         options: &Options,
         tally: &mut Tally,
         later: &RefCell<Later>,
-    ) -> u64 {
+    ) -> Covered {
         let position = survivors.position();
         let options = Options {
             recovery_cuts: 0,
             ..*options
         };
         let mut walk = Walk::new(self.most_states, None);
-        let mut cuts = 0;
+        let mut covered = Covered::default();
         while let Some(chosen) = walk.next() {
             later.borrow_mut().orders += 1;
             let lived = || -> Result<_, RunError> {
@@ -262,26 +264,26 @@ impl Exhaustive {
             };
             let (life, made) = match caught(lived) {
                 Ok(Ok(Some(lived))) => lived,
-                Ok(Ok(None)) => return cuts,
+                Ok(Ok(None)) => return covered,
                 Ok(Err(why)) => {
                     nested::ended(tally, position, &why);
-                    return cuts;
+                    return covered;
                 }
                 Err(why) => {
                     nested::broken(tally, position, &why);
-                    return cuts;
+                    return covered;
                 }
             };
             let new = walk.follow(&chosen, &made, life.positions());
-            cuts += nested::look(&life, position, &options, tally, |checker| {
+            covered.add(nested::look(&life, position, &options, tally, |checker| {
                 look_at(checker, new);
-            });
+            }));
         }
         let mut later = later.borrow_mut();
         later.states += walk.seen.len() as u64 + 1;
-        later.cuts += cuts;
+        later.cuts += covered.recovery_cuts;
         later.incomplete |= !walk.is_complete();
-        cuts
+        covered
     }
 }
 

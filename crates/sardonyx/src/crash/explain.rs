@@ -80,6 +80,18 @@ fn counters(history: &History, position: u64, line: u64) -> Option<String> {
     let sealed = sealed_of(history, line);
     let newest = sealed.iter().rfind(|s| orders.contains(&s.order));
     let place = newest.map_or(Place(line), |s| s.place);
+    if let Some(region) = history
+        .layout()
+        .regions()
+        .iter()
+        .find(|r| r.contains(place))
+    {
+        let number = place.0 - region.first.0;
+        let (at, name) = (place.0, region.name);
+        return Some(format!(
+            "  place {at}: line {number} of {name}, which has no counter"
+        ));
+    }
     let counters = history.counter_place(place);
     let counters = counters.and_then(|at| history.image.read(at));
     let mut beside = counters.map(|counters| history.counter_in(&counters, place));

@@ -15,6 +15,8 @@ pub struct Covered {
     pub undone: u64,
     /// Cuts within the lives that follow: of recoveries, and of transactions after them.
     pub recovery_cuts: u64,
+    /// Lives after the first, one after the other, at most.
+    pub later_lives: u64,
 }
 
 impl Covered {
@@ -25,6 +27,7 @@ impl Covered {
         self.full += other.full;
         self.undone += other.undone;
         self.recovery_cuts += other.recovery_cuts;
+        self.later_lives = self.later_lives.max(other.later_lives);
     }
 }
 

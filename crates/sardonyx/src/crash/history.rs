@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::caught::caught;
 use super::golden::{Expected, Golden};
 use super::secrecy::{self, Before, Encrypted, Held, Pads};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::config::{ConfigError, Machine};
 use crate::controller::designs::{self, Stack, UnknownDesign};
@@ -374,9 +374,11 @@ impl History {
         &self.layout
     }
 
-    /// Where the counter of the line at `place` is kept, if it has a line of its own.
+    /// Where the counter of the line at `place` is kept, if it has a line of its own: the lines of a
+    /// hardware log's own chains and all that lies beside the data have none.
     pub fn counter_place(&self, place: Place) -> Option<Place> {
-        self.counters.as_ref()?.line_of(place)
+        let is_data = place.0 < self.layout.data_lines();
+        self.counters.as_ref().filter(|_| is_data)?.line_of(place)
     }
 
     /// How often the run has used each mechanism, but for those that come after a cut.
@@ -388,22 +390,21 @@ impl History {
         let Some(counters) = &self.counters else {
             return exercised;
         };
-        // Of each line of counters: marked and relaxed writes, and cores, that it served.
-        let mut users: FxHashMap<Option<Place>, ([bool; 2], FxHashSet<usize>)> =
-            FxHashMap::default();
+        // Of each line of counters: whether the last write that it served was marked, and its core.
+        let mut users: FxHashMap<Option<Place>, (bool, Option<usize>)> = FxHashMap::default();
         for sealed in &journal.sealed {
             let next = journal.handled.partition_point(|h| h.order <= sealed.order);
             let Some(request) = next.checked_sub(1).map(|index| &journal.handled[index]) else {
                 continue;
             };
-            let (orders, cores) = users.entry(counters.line_of(sealed.place)).or_default();
-            orders[usize::from(request.persist == Persist::CounterAtomic)] = true;
-            cores.extend(self.core_of(request.line.0));
+            let marked = request.persist == Persist::CounterAtomic;
+            let core = self.core_of(request.line.0);
+            let (before, last) = users
+                .insert(counters.line_of(sealed.place), (marked, core))
+                .unwrap_or((marked, core));
+            exercised.add(Mechanism::MixedCounterLine, u64::from(before != marked));
+            exercised.add(Mechanism::SharedCounterLine, u64::from(last != core));
         }
-        let mixed = users.values().filter(|(orders, _)| *orders == [true; 2]);
-        exercised.add(Mechanism::MixedCounterLine, mixed.count() as u64);
-        let shared = users.values().filter(|(_, cores)| cores.len() > 1);
-        exercised.add(Mechanism::SharedCounterLine, shared.count() as u64);
         exercised
     }
 
@@ -420,6 +421,11 @@ impl History {
     /// Where the medium holds lines under pads.
     pub fn held(&self) -> &Held {
         &self.held
+    }
+
+    /// The layers.
+    pub fn stack(&self) -> &Stack {
+        &self.stack
     }
 
     /// Lines of the data region, which begins memory.

@@ -7,7 +7,7 @@ use super::asked::{Cuts, Options};
 use super::caught::caught;
 use super::check::Checker;
 use super::explain::explain;
-use super::found::Explored;
+use super::found::{Covered, Explored};
 use super::golden::Golden;
 use super::history::{History, Life};
 use super::platform::{Survivors, drain_over};
@@ -108,15 +108,15 @@ fn early(tally: &mut Tally, kind: Kind, position: u64, why: &str) {
     tally.add(Violation::new(kind, position, what));
 }
 
-/// Lives the life after the cut at which `survivors` stand, and cuts it at every position; says how much
-/// that was.
+/// Lives the life after the cut at which `survivors` stand, and cuts it at every position; says how many
+/// cuts that were, as cuts of later lives.
 pub fn live(
     history: &History,
     survivors: &Survivors,
     workloads: &[&Workload],
     options: &Options,
     tally: &mut Tally,
-) -> u64 {
+) -> Covered {
     let position = survivors.position();
     let drawn = |number| 1 + number % MOST_TRANSACTIONS;
     let lived = || {
@@ -125,14 +125,14 @@ pub fn live(
     };
     let life = match caught(lived) {
         Ok(Ok(Some(life))) => life,
-        Ok(Ok(None)) => return 0,
+        Ok(Ok(None)) => return Covered::default(),
         Ok(Err(why)) => {
             ended(tally, position, &why);
-            return 0;
+            return Covered::default();
         }
         Err(why) => {
             broken(tally, position, &why);
-            return 0;
+            return Covered::default();
         }
     };
     let options = Options {
@@ -154,7 +154,7 @@ pub(super) fn look(
     options: &Options,
     tally: &mut Tally,
     at: impl FnOnce(&mut Checker),
-) -> u64 {
+) -> Covered {
     let mut checker = Checker::new(life, options, &live);
     at(&mut checker);
     let Explored {
@@ -180,5 +180,9 @@ pub(super) fn look(
         };
         tally.add_times(count, violation);
     }
-    covered.cuts + covered.recovery_cuts
+    Covered {
+        recovery_cuts: covered.cuts + covered.recovery_cuts,
+        later_lives: 1 + covered.later_lives,
+        ..Covered::default()
+    }
 }

@@ -1,18 +1,20 @@
 //! What exploring has shown: the same for programs as for people. The names of the fields are those of
 //! `sardonyx crash --json`.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::asked::Options;
 use super::explain::explain;
 use super::explore::explore;
 use super::found::Explored;
 use super::history::{History, HistoryError};
+use super::rests::{Bounds, CacheSizes, Lack, Need, exercised, reached};
 use super::stages::{Shown, Stage, stages};
 use super::violation::{Kind, Violation};
 use crate::config::Machine;
+use crate::controller::designs::Stack;
 use crate::controller::layers::Guarantee;
-use crate::mechanisms::{Exercised, Mechanism};
+use crate::mechanisms::{Exercised, Reached, Value};
 use crate::workload::ProgramSpec;
 
 /// A run and how to cut it.
@@ -67,7 +69,15 @@ impl OneRun {
             return Ok(None);
         };
         let (covered, tally) = (explored.covered, &explored.tally);
-        let verdict = Verdict::of(!tally.kinds.is_empty(), history.guarantee, true);
+        let stack = Stack::named(&self.design)?;
+        let bounds = self.bounds(&stack);
+        let needs = bounds.needs();
+        let exercised = exercised(&history, &explored);
+        let mut reached = reached(&history, &explored);
+        let sizes = CacheSizes::of(&stack, &self.machine);
+        reached.reach(Value::CacheSizes, sizes.count());
+        let lacks = bounds.lacks(&needs, &exercised, &reached);
+        let verdict = Verdict::of(!tally.kinds.is_empty(), history.guarantee, lacks.is_empty());
         let violations = tally.kinds.values();
         let violations = violations.map(|(count, first)| Told::of(&history, *count, first));
         Ok(Some(Once {
@@ -82,12 +92,30 @@ impl OneRun {
             recovery_cuts: covered.recovery_cuts,
             lost_cuts: tally.lost.count,
             secret_cuts: tally.secret.count,
-            exercised: exercised(&history, &explored),
+            exercised,
+            reached,
+            required: needs.into_iter().map(Need::name).collect(),
+            not_exercised: lacks.iter().map(|lack| lack.what).collect(),
+            lacks,
             verdict,
             fails: verdict.fails(),
             violations: violations.collect(),
             seconds: started.elapsed().as_secs_f64(),
         }))
+    }
+
+    /// What bounds that one run.
+    fn bounds<'a>(&'a self, stack: &'a Stack) -> Bounds<'a> {
+        Bounds {
+            stack,
+            machine: &self.machine,
+            durability: self.specs[0].durability,
+            options: self.options,
+            cores: Some(self.specs.len()),
+            transactions: Some(self.specs[0].transactions),
+            overrides: &[],
+            once: true,
+        }
     }
 
     /// Runs the programs, cuts the power everywhere, and counts what each stage of a transaction
@@ -180,18 +208,17 @@ pub enum Verdict {
     Caught,
     /// Violations of what the design promises.
     Broken,
-    /// No violation, but a mechanism of the design was not used.
+    /// No violation, but of a mechanism of the design, or of what was run and cut, there was too little.
     #[serde(rename = "not exercised")]
     NotExercised,
 }
 
 impl Verdict {
-    /// Of a design that promises `guarantee`; whether all of its mechanisms that had to be were `exercised`.
+    /// Of a design that promises `guarantee`; whether all that it has to rest on was `exercised`.
     pub fn of(broken: bool, guarantee: Guarantee, exercised: bool) -> Verdict {
         match (broken, guarantee) {
             (true, Guarantee::Nothing) => Verdict::Caught,
             (true, _) => Verdict::Broken,
-            (false, Guarantee::Nothing) => Verdict::Holds,
             (false, _) if exercised => Verdict::Holds,
             (false, _) => Verdict::NotExercised,
         }
@@ -231,6 +258,14 @@ pub struct Once {
     pub secret_cuts: u64,
     /// How often each mechanism was used.
     pub exercised: Exercised,
+    /// How far the run has come.
+    pub reached: Reached,
+    /// Mechanisms and values that the verdict has to rest on.
+    pub required: Vec<&'static str>,
+    /// Those of them of which there was too little.
+    pub not_exercised: Vec<&'static str>,
+    /// The same, with how much there was and would have to be.
+    pub lacks: Vec<Lack>,
     /// What they say together.
     pub verdict: Verdict,
     /// Whether that is an error.
@@ -263,21 +298,6 @@ pub struct OfStage {
     /// What its cuts have shown.
     #[serde(flatten)]
     pub shown: Shown,
-}
-
-/// How often the run has used each mechanism.
-pub fn exercised(history: &History, explored: &Explored) -> Exercised {
-    let mut exercised = history.exercised();
-    exercised.add(Mechanism::NextLife, explored.covered.recovery_cuts);
-    exercised.add(Mechanism::Undone, explored.covered.undone);
-    exercised
-}
-
-impl Serialize for Exercised {
-    /// By the mechanisms' names.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(Mechanism::ALL.map(|m| (m.name(), self.of(m))))
-    }
 }
 
 /// The first violation of a kind.

@@ -4,21 +4,22 @@
 //! counters. A verdict says which mechanisms of the design the plan has used; it holds for no others.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use super::asked::Options;
 use super::found::{Covered, Explored};
 use super::history::{History, HistoryError};
-use super::report::{OneRun, Run, Told, Verdict, exercised};
+use super::report::{OneRun, Run, Told, Verdict};
+use super::rests::{Bounds, CacheSizes, Need, exercised, reached};
+use super::tried::{Row, Tried};
 use super::violation::Kind;
 use crate::config::Machine;
 use crate::controller::designs::Stack;
 use crate::controller::layers::Placement;
-use crate::mechanisms::{Exercised, Mechanism};
+use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
 use crate::medium::layout::Layout;
 use crate::medium::params::Queues;
 use crate::settings::Pressure;
@@ -27,13 +28,8 @@ use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
 /// The workload of duplicates and collisions, which the plan of every mapping includes.
 const DUPLICATES: &str = "duplicates";
 
-/// Mechanisms of every stack that is written through caches.
-const EVERYWHERE: [Mechanism; 4] = [
-    Mechanism::DirtyEviction,
-    Mechanism::MarkedEviction,
-    Mechanism::JoinedEviction,
-    Mechanism::NextLife,
-];
+/// Rounds of passes that a plan goes on for, the first included, until nothing lacks that a verdict rests on.
+const MOST_ROUNDS: usize = 4;
 
 /// One design under one program, to be tried by a plan.
 #[derive(Clone, Debug)]
@@ -136,6 +132,8 @@ struct Shown {
     positions: u64,
     covered: Covered,
     exercised: Exercised,
+    reached: Reached,
+    sizes: CacheSizes,
     lost_cuts: u64,
     secret_cuts: u64,
 }
@@ -277,22 +275,66 @@ impl Trial {
         let shares_places = matches!(placement, Placement::Table(_));
         let passes = self.passes(shares_places || stack.tries().any(|m| m == Mechanism::Duplicate));
         let started = Instant::now();
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let cancelled = AtomicBool::new(false);
-        let found = Mutex::new(Found {
+        let bounds = self.bounds(&stack, &machine);
+        let needs = bounds.needs();
+        let mut found = Found {
             passes: vec![Shown::default(); passes.len()],
             ..Found::default()
-        });
+        };
+        let mut rounds = 0;
+        // A round is whole before anybody looks what lacks: so it is the same for any number of threads.
+        while rounds == 0 || rounds < MOST_ROUNDS && found.goes_on(&bounds, &needs) {
+            let first = rounds * passes.len();
+            let numbers = match self.thorough {
+                Some(_) => first..usize::MAX,
+                None => first..first + passes.len(),
+            };
+            found = match self.make(&stack, &passes, numbers, found, (started, progress))? {
+                Some(found) => found,
+                None => return Ok(None),
+            };
+            rounds = match self.thorough {
+                Some(_) => MOST_ROUNDS,
+                None => rounds + 1,
+            };
+        }
+        let mut tried = self.describe(&stack, &passes, &found, started);
+        let all = found.all();
+        let lacks = bounds.lacks(&needs, &all.exercised, &all.reached());
+        tried.verdict = Verdict::of(all.is_broken(), stack.guarantee(), lacks.is_empty());
+        tried.fails = tried.verdict.fails();
+        tried.required = needs.into_iter().map(Need::name).collect();
+        tried.not_exercised = lacks.iter().map(|lack| lack.what).collect();
+        tried.lacks = lacks;
+        Ok(Some(tried))
+    }
+
+    /// Makes the runs with these `numbers`, all of them or until the time is over, and takes in what they show;
+    /// `None` if somebody has ended it.
+    fn make(
+        &self,
+        stack: &Stack,
+        passes: &[Pass],
+        numbers: Range<usize>,
+        found: Found,
+        (started, progress): (Instant, &(dyn Fn(u64, u64) -> bool + Sync)),
+    ) -> Result<Option<Found>, HistoryError> {
+        let (next, done) = (
+            AtomicUsize::new(numbers.start),
+            AtomicUsize::new(numbers.start),
+        );
+        let cancelled = AtomicBool::new(false);
+        let found = Mutex::new(found);
         let told = || match self.thorough {
             Some(time) => progress(
                 started.elapsed().as_secs().min(time.as_secs()),
                 time.as_secs(),
             ),
-            None => progress(done.load(Ordering::Relaxed) as u64, passes.len() as u64),
+            None => progress(done.load(Ordering::Relaxed) as u64, numbers.end as u64),
         };
         let over = |number: usize| match self.thorough {
             Some(time) => started.elapsed() >= time && number >= passes.len(),
-            None => number >= passes.len(),
+            None => number >= numbers.end,
         };
         let work = || {
             loop {
@@ -304,12 +346,16 @@ impl Trial {
                 let question = self.question(&passes[index], index, round as u64);
                 let going = |_, _| told();
                 let run = question.as_ref().map(OneRun::run).unwrap_or_default();
+                let sizes = question
+                    .as_ref()
+                    .map(|question| CacheSizes::of(stack, &question.machine));
+                let sizes = sizes.unwrap_or_default();
                 let answer = question.and_then(|question| question.look(&going));
                 let mut found = found.lock().expect("no thread panics");
                 match answer {
                     Err(HistoryError::Broken(what)) => found.ended(number, index, run, &what),
                     Ok(Some((history, explored))) => {
-                        found.add(number, index, &history, &explored);
+                        found.add(number, index, &history, &explored, sizes);
                     }
                     Ok(None) => cancelled.store(true, Ordering::Relaxed),
                     Err(error) => {
@@ -343,52 +389,25 @@ impl Trial {
         if cancelled.into_inner() {
             return Ok(None);
         }
-        let required = self.required(&stack, &machine);
-        Ok(Some(
-            self.describe(&stack, &passes, &found, &required, started),
-        ))
+        Ok(Some(found))
     }
 
-    /// The mechanisms that a verdict has to rest on.
-    fn required(&self, stack: &Stack, machine: &Machine) -> Vec<Mechanism> {
-        let queues = &machine.engine.medium.queues;
-        let mut required = EVERYWHERE.to_vec();
-        required.extend(queues.coalescing.then_some(Mechanism::Merge));
-        required.extend(queues.forwarding.then_some(Mechanism::Forward));
-        required.extend(stack.tries());
-        if self.options.recovery_cuts == 0 {
-            required.retain(|mechanism| *mechanism != Mechanism::NextLife);
+    /// What bounds its runs.
+    fn bounds<'a>(&'a self, stack: &'a Stack, machine: &'a Machine) -> Bounds<'a> {
+        Bounds {
+            stack,
+            machine,
+            durability: self.durability,
+            options: self.options,
+            cores: self.cores,
+            transactions: self.transactions,
+            overrides: &self.overrides,
+            once: false,
         }
-        if self.cores == Some(1) {
-            required.retain(|mechanism| *mechanism != Mechanism::SharedCounterLine);
-        }
-        if self.durability == DurabilityKind::Hardware {
-            // Such a program marks no variable as counter-atomic.
-            let marks = [Mechanism::MarkedEviction, Mechanism::MixedCounterLine];
-            required.retain(|mechanism| !marks.contains(mechanism));
-        }
-        required.sort_unstable();
-        required.dedup();
-        required
     }
 
-    fn describe(
-        &self,
-        stack: &Stack,
-        passes: &[Pass],
-        found: &Found,
-        required: &[Mechanism],
-        started: Instant,
-    ) -> Tried {
-        let mut all = Shown::default();
-        for shown in &found.passes {
-            all.append(shown);
-        }
-        let guarantee = stack.guarantee();
-        let broken = all.lost_cuts + all.secret_cuts > 0;
-        let unused = |mechanism: &&Mechanism| all.exercised.of(**mechanism) == 0;
-        let missing: Vec<&str> = required.iter().filter(unused).map(|m| m.name()).collect();
-        let verdict = Verdict::of(broken, guarantee, missing.is_empty());
+    fn describe(&self, stack: &Stack, passes: &[Pass], found: &Found, started: Instant) -> Tried {
+        let all = found.all();
         let rows = passes.iter().zip(&found.passes).enumerate();
         let rows = rows.map(|(index, (pass, shown))| self.row(stack, index, pass, shown));
         let kinds = found.kinds.values();
@@ -403,7 +422,7 @@ impl Trial {
             seed: self.seed,
             platform: self.options.platform.name(),
             tear: self.options.tear.name(),
-            guarantee: guarantee.name(),
+            guarantee: stack.guarantee().name(),
             runs: all.runs,
             positions: all.positions,
             cuts: all.covered.cuts,
@@ -413,10 +432,12 @@ impl Trial {
             lost_cuts: all.lost_cuts,
             secret_cuts: all.secret_cuts,
             exercised: all.exercised,
-            required: required.iter().map(|m| m.name()).collect(),
-            not_exercised: missing,
-            verdict,
-            fails: verdict.fails(),
+            reached: all.reached(),
+            required: Vec::new(),
+            not_exercised: Vec::new(),
+            lacks: Vec::new(),
+            verdict: Verdict::NotExercised,
+            fails: true,
             violations: violations.collect(),
             passes: rows.collect(),
             seconds: started.elapsed().as_secs_f64(),
@@ -449,96 +470,9 @@ impl Trial {
             lost_cuts: shown.lost_cuts,
             secret_cuts: shown.secret_cuts,
             exercised: shown.exercised,
+            reached: shown.reached(),
         }
     }
-}
-
-/// What a plan has shown; the names of the fields are those of `sardonyx crash --json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct Tried {
-    /// The design's name.
-    pub design: String,
-    /// The program's name.
-    pub program: String,
-    /// A mistake of the program's own log, if there is one in it.
-    pub mutant: Option<&'static str>,
-    /// The first seed of the plan.
-    pub seed: u64,
-    /// What reserve power drains.
-    pub platform: &'static str,
-    /// What of a line that is being accepted is atomic.
-    pub tear: &'static str,
-    /// What the design promises.
-    pub guarantee: &'static str,
-    /// Runs.
-    pub runs: u64,
-    /// Positions at which their power could be cut.
-    pub positions: u64,
-    /// Cuts.
-    pub cuts: u64,
-    /// Different states among them.
-    pub distinct_states: u64,
-    /// Cuts at which every line was looked at.
-    pub checked_in_full: u64,
-    /// Cuts of later lives.
-    pub recovery_cuts: u64,
-    /// Cuts that break recoverability.
-    pub lost_cuts: u64,
-    /// Cuts that break secrecy.
-    pub secret_cuts: u64,
-    /// How often each mechanism was used.
-    pub exercised: Exercised,
-    /// Mechanisms that the verdict has to rest on.
-    pub required: Vec<&'static str>,
-    /// Those of them that were not used.
-    pub not_exercised: Vec<&'static str>,
-    /// What they say together.
-    pub verdict: Verdict,
-    /// Whether that is an error.
-    pub fails: bool,
-    /// The first violation of each kind.
-    pub violations: Vec<Told>,
-    /// The plan's passes.
-    pub passes: Vec<Row>,
-    /// How long it took.
-    pub seconds: f64,
-}
-
-/// One pass of a plan, and what its runs have shown.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    /// The program's name.
-    pub program: String,
-    /// Cores of the first run.
-    pub cores: usize,
-    /// Who shares lines of counters.
-    pub sharing: &'static str,
-    /// Bytes of a transaction's item.
-    pub transaction_bytes: u64,
-    /// Bytes of a structure.
-    pub footprint_bytes: u64,
-    /// Transactions of a core.
-    pub transactions: u64,
-    /// The settings that make it, over the machine's.
-    pub settings: Vec<(String, String)>,
-    /// The seed of the first run.
-    pub seed: u64,
-    /// Runs.
-    pub runs: u64,
-    /// Positions at which their power could be cut.
-    pub positions: u64,
-    /// Cuts.
-    pub cuts: u64,
-    /// Different states among them.
-    pub distinct_states: u64,
-    /// Cuts of later lives.
-    pub recovery_cuts: u64,
-    /// Cuts that break recoverability.
-    pub lost_cuts: u64,
-    /// Cuts that break secrecy.
-    pub secret_cuts: u64,
-    /// How often each mechanism was used.
-    pub exercised: Exercised,
 }
 
 impl Shown {
@@ -547,12 +481,41 @@ impl Shown {
         self.positions += other.positions;
         self.covered.add(other.covered);
         self.exercised.append(&other.exercised);
+        self.reached.append(&other.reached);
+        self.sizes.append(&other.sizes);
         self.lost_cuts += other.lost_cuts;
         self.secret_cuts += other.secret_cuts;
+    }
+
+    fn is_broken(&self) -> bool {
+        self.lost_cuts + self.secret_cuts > 0
+    }
+
+    fn reached(&self) -> Reached {
+        let mut reached = self.reached;
+        reached.reach(Value::CacheSizes, self.sizes.count());
+        reached
     }
 }
 
 impl Found {
+    /// All passes together.
+    fn all(&self) -> Shown {
+        let mut all = Shown::default();
+        for shown in &self.passes {
+            all.append(shown);
+        }
+        all
+    }
+
+    /// Whether a further round may bring something that lacks: nothing is broken, and no option keeps the runs
+    /// from it.
+    fn goes_on(&self, bounds: &Bounds, needs: &[Need]) -> bool {
+        let all = self.all();
+        let lacks = bounds.lacks(needs, &all.exercised, &all.reached());
+        !all.is_broken() && lacks.iter().any(|lack| lack.kept_by.is_empty())
+    }
+
     /// Run `number`, of pass `index`, has ended early.
     fn ended(&mut self, number: usize, index: usize, run: Run, what: &str) {
         self.passes[index].lost_cuts += 1;
@@ -579,12 +542,21 @@ impl Found {
     }
 
     /// Takes in what run `number`, of pass `index`, has shown.
-    fn add(&mut self, number: usize, index: usize, history: &History, explored: &Explored) {
+    fn add(
+        &mut self,
+        number: usize,
+        index: usize,
+        history: &History,
+        explored: &Explored,
+        sizes: CacheSizes,
+    ) {
         let shown = Shown {
             runs: 1,
             positions: history.positions(),
             covered: explored.covered,
             exercised: exercised(history, explored),
+            reached: reached(history, explored),
+            sizes,
             lost_cuts: explored.tally.lost.count,
             secret_cuts: explored.tally.secret.count,
         };

@@ -229,6 +229,10 @@ impl Port {
             });
         let (hit, victim) = self.caches.fill(waiter.core, line, &data, got.at, name);
         if let Some(written) = victim {
+            self.exercise(Mechanism::CapacityEviction);
+            if written.atomic {
+                self.exercise(Mechanism::MarkedCapacityEviction);
+            }
             self.evict(waiter.core, written, arrival);
         }
         hit

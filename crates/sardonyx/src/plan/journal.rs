@@ -11,7 +11,7 @@ use super::overlay::Payload;
 use super::request::Request;
 use super::steps::Step;
 use crate::line::{Class, Line, Logical, Persist, Place};
-use crate::mechanisms::{Exercised, Mechanism};
+use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
 use crate::units::Time;
 
 /// A write of the medium, or a change of an on-chip line that has a place in it.
@@ -186,6 +186,8 @@ pub struct Journal {
     pub stores: Vec<CacheStore>,
     /// What was used how often, of what is counted while the run goes on.
     pub exercised: Exercised,
+    /// How far values have come, of what is known while the run goes on.
+    pub reached: Reached,
     /// The `order` of the newest write merged with a queued one.
     merged: FxHashMap<u64, u64>,
     begun: FxHashMap<u64, u32>,
@@ -235,7 +237,7 @@ impl Journal {
         events.flat_map(|((_, event), at)| self.accepted_by(*event).iter().map(move |w| (at, w)))
     }
 
-    /// Forgets what was asked for, written and encrypted; the counts of mechanisms stay.
+    /// Forgets what was asked for, written and encrypted; what was used and reached stays.
     pub(crate) fn forget(&mut self) {
         self.handled.clear();
         self.logged.clear();
@@ -259,6 +261,10 @@ impl Observer for Journal {
         self.exercised.count(mechanism);
     }
 
+    fn reached(&mut self, value: Value, amount: u64) {
+        self.reached.reach(value, amount);
+    }
+
     fn handled(&mut self, handled: Handled) {
         self.presented.get_or_insert(self.handled.len() as u32);
         self.handled.push(handled);
@@ -267,6 +273,8 @@ impl Observer for Journal {
     fn leaves_with(&mut self, leave: Step) {
         if let Some(first) = self.presented.take() {
             self.leaving.insert(leave.0, first);
+            let waiting = self.leaving.len() as u64;
+            self.reached.reach(Value::Waiting, waiting);
         }
     }
 

@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 
 use crate::exhausted::Exhausted;
 use crate::line::{Class, LINE_BYTES, Line, Logical, Persist, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::{Mechanism, Value};
 use crate::medium::image::Image;
 use crate::medium::layout::Region;
 use crate::medium::params::Unit;
@@ -528,6 +528,11 @@ impl Plan {
     /// For observers: `mechanism` has been used once more.
     pub fn exercise(&mut self, mechanism: Mechanism) {
         self.observers.tell(|one| one.used(mechanism));
+    }
+
+    /// For observers: `value` has been `amount`.
+    pub fn reach(&mut self, value: Value, amount: u64) {
+        self.observers.tell(|one| one.reached(value, amount));
     }
 
     /// Makes writes of this plan one group: all their slots at one instant or none. A write that is in a

@@ -8,7 +8,7 @@ use super::journal::{CacheStore, Handled, Logged, Mark, MediumWrite, OnChip, Sea
 use super::request::{Answer, Request};
 use super::steps::Step;
 use crate::line::Logical;
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::{Mechanism, Value};
 use crate::units::Time;
 
 /// A listener. Each method is one thing that happened, and does nothing unless the listener says otherwise.
@@ -34,6 +34,9 @@ pub trait Observer: Any + Send {
 
     /// A mechanism was used once more.
     fn used(&mut self, _mechanism: Mechanism) {}
+
+    /// A value has been `_amount`.
+    fn reached(&mut self, _value: Value, _amount: u64) {}
 
     /// The controller is asked to write a line.
     fn handled(&mut self, _handled: Handled) {}

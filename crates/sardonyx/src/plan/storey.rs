@@ -6,6 +6,19 @@ use crate::figures::Figures;
 use crate::line::{Line, Logical};
 use crate::units::Time;
 
+/// A transaction that a power cut found under way, as a hardware log has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Which of the log's registers name it.
+    pub registers: u64,
+    /// Its number.
+    pub transaction: u64,
+    /// Headers of its last bucket, by the registers.
+    pub headers: u64,
+    /// Its buckets, the oldest first: the number of each, and what lines held by it.
+    pub buckets: Vec<(u16, Vec<(Logical, Line)>)>,
+}
+
 /// What of a layer has no address. Every method is about this layer alone, and does nothing unless
 /// the layer says otherwise.
 pub trait Storey: Send {
@@ -29,6 +42,12 @@ pub trait Storey: Send {
     /// Puts back what a power cut has left half done; called once, when all layers have recovered.
     /// Gives the lines that it has put back.
     fn undo(&mut self, _plan: &mut Plan) -> Vec<Logical> {
+        Vec::new()
+    }
+
+    /// What a hardware log says of transactions that a power cut found under way: what
+    /// [`Storey::undo`] is about to put back.
+    fn unfinished(&mut self, _plan: &mut Plan) -> Vec<Unfinished> {
         Vec::new()
     }
 

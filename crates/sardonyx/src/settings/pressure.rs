@@ -15,3 +15,16 @@ pub struct Pressure {
     /// A transaction changes some hundred lines.
     pub long_transactions: bool,
 }
+
+impl Pressure {
+    /// All at once: the keys that answer are those that some pass sets.
+    pub fn all() -> Pressure {
+        Pressure {
+            cache_lines: Some(2),
+            short: true,
+            stride: Some(2),
+            collisions: true,
+            long_transactions: true,
+        }
+    }
+}

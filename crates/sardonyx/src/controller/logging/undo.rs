@@ -13,11 +13,13 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::controller::{Class, Figures, Layer, Persist, Storey, Top, Write, stands_on_below};
+use crate::controller::{
+    Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
+};
 use crate::exhausted::Exhausted;
 use crate::figures::figures;
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::{Mechanism, Value};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::mapping;
 use crate::plan::{At, Plan, Step, Stored, Timer};
@@ -256,6 +258,7 @@ impl Slot {
 
 /// What a line of registers said at a cut.
 struct Found {
+    transaction: u64,
     headers: u64,
     buckets: Vec<u16>,
 }
@@ -272,6 +275,7 @@ impl Found {
         let named: Vec<u16> = named.map(|bytes| u16::from_le_bytes(*bytes)).collect();
         let exist = named.iter().all(|bucket| u64::from(*bucket) < buckets);
         exist.then_some(Found {
+            transaction,
             headers,
             buckets: named,
         })
@@ -385,6 +389,7 @@ impl<S: Sealing> UndoLog<S> {
         (this.headers, this.bucket_free) = (0, gate);
         let taken = self.buckets - self.free.len() as u64;
         self.counts.most_buckets = self.counts.most_buckets.max(taken);
+        plan.reach(Value::LogBuckets, taken);
         (spot.bucket, spot.record, spot.gate) = (bucket, 0, gate);
         self.sealing.open(spot, &mut plan.because(Cause::Log));
         Some(spot)
@@ -427,16 +432,20 @@ impl<S: Sealing> UndoLog<S> {
         }
     }
 
-    /// The old lines of the transaction `found`, oldest first.
-    fn entries(&mut self, found: &Found, plan: &mut Plan) -> Vec<Entry> {
-        let mut entries = Vec::new();
-        for (index, bucket) in found.buckets.iter().enumerate() {
-            let is_last = index + 1 == found.buckets.len();
-            let headers = if is_last { found.headers } else { self.records };
-            let read = (self.sealing).read(*bucket, headers, &mut self.below, plan);
-            entries.extend(read.into_iter().filter(|entry| entry.line.0 < self.lines));
-        }
-        entries
+    /// What the registers of `slot` said at a cut.
+    fn found(&self, slot: u64, plan: &mut Plan) -> Option<Found> {
+        let dumped = plan.scan(self.registers.line(slot)).unwrap_or(ZERO_LINE);
+        Found::of(&dumped, self.buckets, self.records)
+    }
+
+    /// The old lines of bucket `index` of the transaction `found`, oldest first.
+    fn entries(&mut self, found: &Found, index: usize, plan: &mut Plan) -> Vec<Entry> {
+        let is_last = index + 1 == found.buckets.len();
+        let headers = if is_last { found.headers } else { self.records };
+        let bucket = found.buckets[index];
+        let mut read = (self.sealing).read(bucket, headers, &mut self.below, plan);
+        read.retain(|entry| entry.line.0 < self.lines);
+        read
     }
 }
 
@@ -451,13 +460,14 @@ impl<S: Sealing> Storey for UndoLog<S> {
         let mut plan = plan.because(Cause::Log);
         let (mut restored, mut cleared) = (Vec::new(), Step::PAST);
         for slot in 0..self.slots.len() as u64 {
-            let place = self.registers.line(slot);
-            let dumped = plan.scan(place).unwrap_or(ZERO_LINE);
-            let Some(found) = Found::of(&dumped, self.buckets, self.records) else {
+            let Some(found) = self.found(slot, &mut plan) else {
                 continue;
             };
-            let mut accepted = Step::PAST;
-            let entries = self.entries(&found, &mut plan);
+            let (place, mut accepted) = (self.registers.line(slot), Step::PAST);
+            let mut entries = Vec::new();
+            for index in 0..found.buckets.len() {
+                entries.extend(self.entries(&found, index, &mut plan));
+            }
             for Entry { line, old } in entries.into_iter().rev() {
                 plan.handled(line, &old.value, Class::Data, Persist::CounterAtomic);
                 let write = Write {
@@ -474,6 +484,27 @@ impl<S: Sealing> Storey for UndoLog<S> {
         self.ready = cleared;
         self.counts.undone += restored.len() as u64;
         restored
+    }
+
+    fn unfinished(&mut self, plan: &mut Plan) -> Vec<Unfinished> {
+        let mut unfinished = Vec::new();
+        for slot in 0..self.slots.len() as u64 {
+            let Some(found) = self.found(slot, plan) else {
+                continue;
+            };
+            let buckets = found.buckets.iter().enumerate().map(|(index, bucket)| {
+                let entries = self.entries(&found, index, plan).into_iter();
+                let entries = entries.map(|entry| (entry.line, entry.old.value));
+                (*bucket, entries.collect())
+            });
+            unfinished.push(Unfinished {
+                registers: slot,
+                transaction: found.transaction,
+                headers: found.headers,
+                buckets: buckets.collect(),
+            });
+        }
+        unfinished
     }
 
     fn begin(&mut self, core: u32, transaction: u64, plan: &mut Plan) {

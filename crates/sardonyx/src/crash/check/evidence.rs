@@ -3,6 +3,7 @@
 
 use super::Checker;
 use crate::crash::golden::Expected;
+use crate::crash::platform::drain_over;
 use crate::crash::violation::{Kind, Violation};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 use crate::machine::{UntimedMemory, noise, read_untimed};
@@ -16,12 +17,24 @@ const MOST_WORDS: usize = 3;
 impl Checker<'_> {
     /// What there is to see of `violation` at the present position.
     pub(super) fn evidence(&mut self, violation: &Violation) -> Vec<String> {
-        let mut told = Vec::new();
         if violation.kind.is_secrecy() || violation.kind == Kind::RunEnded {
-            return told;
+            return Vec::new();
         }
         self.torn = self.survivors.tear();
-        let mut controller = self.survivors.recover(self.history);
+        let mut told = self.hardware_log();
+        let (mut controller, restored) = self.survivors.recover_and_tell(self.history);
+        if !told.is_empty() && restored.is_empty() {
+            told.push("put back: nothing".into());
+        } else if !restored.is_empty() {
+            let lines = restored
+                .iter()
+                .take(MOST_LINES)
+                .map(|line| line.0.to_string());
+            let lines = lines.collect::<Vec<_>>().join(", ");
+            let rest = more(restored.len(), MOST_LINES, "lines");
+            let rest = rest.map_or(String::new(), |rest| format!(" {rest}"));
+            told.push(format!("put back, in this order: lines {lines}{rest}"));
+        }
         if violation.kind == Kind::LineLost {
             for line in self.lost.iter().take(MOST_LINES) {
                 let read = read_untimed(&mut controller, &mut self.survivors.untimed, *line);
@@ -49,6 +62,42 @@ impl Checker<'_> {
             }
         }
         self.settle();
+        told
+    }
+
+    /// What a hardware log says of the transactions that the cut has found under way.
+    fn hardware_log(&mut self) -> Vec<String> {
+        let drained = self.survivors.drained();
+        let untimed = &mut self.survivors.untimed;
+        let mut controller = drain_over(self.history, untimed, &drained);
+        let unfinished = untimed.plan(|plan| controller.unfinished(plan));
+        untimed.forget();
+        let mut told = Vec::new();
+        for of in unfinished {
+            let buckets: Vec<String> = of.buckets.iter().map(|(b, _)| b.to_string()).collect();
+            told.push(format!(
+                "the hardware log, registers {}: transaction {}, buckets {}, {} headers in the last",
+                of.registers,
+                of.transaction,
+                buckets.join(", "),
+                of.headers
+            ));
+            for (bucket, lines) in &of.buckets {
+                let each = lines.iter().take(MOST_ENTRIES).map(|(line, old)| {
+                    let core = self.history.core_of(line.0);
+                    let of = core.map(|core| whose(&self.history.programs[core], line.0, old));
+                    let of = of.unwrap_or_else(|| "of no program".into());
+                    format!("line {}, {of}", line.0)
+                });
+                let each = each.collect::<Vec<_>>().join("; ");
+                let rest = more(lines.len(), MOST_ENTRIES, "lines");
+                let rest = rest.map_or(String::new(), |rest| format!("; {rest}"));
+                told.push(format!(
+                    "bucket {bucket}: headers name {} lines: {each}{rest}",
+                    lines.len()
+                ));
+            }
+        }
         told
     }
 
