@@ -14,4 +14,6 @@ pub struct Pressure {
     pub collisions: bool,
     /// A transaction changes some hundred lines.
     pub long_transactions: bool,
+    /// A run comes to the limits of what its layers keep in so many bits, or have room for.
+    pub limits: bool,
 }
