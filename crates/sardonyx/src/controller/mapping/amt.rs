@@ -24,6 +24,16 @@ pub(super) const PLACES: Limit = Limit {
     pads: false,
     reached: Reached::High { bits: HIGH },
 };
+/// That all of them are taken.
+pub(super) const FREE_PLACES: Limit = Limit {
+    name: "free places",
+    bits: 8 * ENTRY as u32,
+    begins: None,
+    pads: false,
+    reached: Reached::Never(
+        "the programs' lines of zeros share one place; a pass without spare lines comes near",
+    ),
+};
 /// Hashed slots for mappings decided of late; two lines that share one only wait longer.
 const RECENT: usize = 4096;
 

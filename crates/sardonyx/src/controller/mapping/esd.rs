@@ -3,7 +3,7 @@
 //! Left out: a persistent fingerprint table, which is the point of the design.
 
 use super::SHARING;
-use super::amt::{Amt, ENTRY, Entry, PLACES, When, placement};
+use super::amt::{Amt, ENTRY, Entry, FREE_PLACES, PLACES, When, placement};
 use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
 use super::figures::{
     self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
@@ -99,6 +99,7 @@ figures! { "Deduplication";
 
 const LIMITS: &[Limit] = &[
     PLACES,
+    FREE_PLACES,
     Limit {
         name: "referH",
         bits: 8,

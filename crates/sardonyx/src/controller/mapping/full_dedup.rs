@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 
 use super::SHARING;
-use super::amt::{PLACES, When, placement};
+use super::amt::{FREE_PLACES, PLACES, When, placement};
 use super::figures::{
     self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
     METADATA_BYTES_IN_USE, METADATA_BYTES_PER_LINE,
@@ -119,6 +119,7 @@ const SHOWS: &[&str] = &[INDEX, INVERSE];
 
 const LIMITS: &[Limit] = &[
     PLACES,
+    FREE_PLACES,
     Limit {
         name: "counts of references in the index",
         bits: 8,

@@ -125,7 +125,8 @@ fn begun_elsewhere(history: &History, this: &Again) -> Option<Violation> {
     begins.into_iter().find_map(|(of_log, name, key, bits)| {
         let mut widths = (8..bits).step_by(8);
         widths.find_map(|width| {
-            let begin = (key.name(), 1 << width);
+            let own = history.machine.settings.get(key);
+            let begin = (key.name(), own + (1 << width));
             let how = Handling {
                 begin: Some(begin),
                 ..Handling::default()

@@ -1,7 +1,9 @@
+use std::sync::Arc;
+
 use super::*;
 use crate::controller::encryption::pad;
 use crate::line::{Class, Logical, Persist};
-use crate::plan::journal::{Handled, Sealed};
+use crate::plan::journal::{Event, Handled, Sealed};
 use crate::settings::Settings;
 use crate::units::Time;
 
@@ -113,6 +115,7 @@ fn what_was_used_before_a_cut_counts_in_later_lives_and_what_was_not_yet_does_no
         place: Place(1),
         counter: Some(counter),
         plain,
+        words: 0xff,
         pad: std::array::from_fn(|word| mixed(1, counter, word as u64)),
     };
     assert_eq!(first.clash(&again(2, [9; 64]), 1), None);
@@ -128,6 +131,72 @@ fn what_was_used_before_a_cut_counts_in_later_lives_and_what_was_not_yet_does_no
         let third = Pads::new(Vec::new(), &empty, &held(), Some((Arc::new(second), 0)));
         assert!(third.clash(&again(2, [8; 64]), 0).is_some());
         assert_eq!(third.within_reach(2, 0), 1);
+    }
+}
+
+/// The same number in the lower four bytes of each word, whatever the counter; another in the upper four.
+#[test]
+fn pieces_of_four_bytes_count_in_their_numbers() {
+    fn low(place: u64, counter: u64, word: u64) -> u64 {
+        mixed(place, counter, word) << 32
+    }
+    for (pad, told) in [
+        (
+            (|place, counter, word| low(place, counter, word) | mixed(place, 0, word) & 0xffff_ffff)
+                as fn(u64, u64, u64) -> u64,
+            "returns",
+        ),
+        (
+            |place, counter, word| {
+                low(place, counter, word) | mixed(place, counter, word) & 0xffff_ffff
+            },
+            "comes twice in the line",
+        ),
+        (
+            |place, counter, word| low(place, counter, word),
+            "the content as it is",
+        ),
+    ] {
+        let told_of = words(&run(&writes(), pad));
+        let is_there = told_of.iter().any(|what| what.contains(told));
+        assert!(is_there, "{told}: {told_of:?}");
+        assert!(told_of.iter().any(|what| what.contains("by chance")));
+    }
+    // One that returns is chance.
+    let once = |place, counter, word| match (place, word) {
+        (7, 3) => mixed(7, counter, 3) >> 32 << 32 | 0x5eed,
+        _ => mixed(place, counter, word),
+    };
+    let few: Vec<_> = writes().into_iter().take(80).collect();
+    assert_eq!(words(&run(&few, once)), [""; 0]);
+}
+
+#[test]
+fn words_that_were_not_written_say_nothing_and_those_that_were_count() {
+    let part = |words, counter, plain| Encrypted {
+        place: Place(1),
+        counter: Some(counter),
+        plain,
+        words,
+        pad: std::array::from_fn(|word| mixed(1, 1, word as u64)),
+    };
+    let pads = |second| Pads::of(vec![part(0x0f, 1, [1; 64]), part(second, 2, [2; 64])]);
+    assert_eq!(words(&pads(0xf0)), [""; 0]);
+    assert_eq!(words(&pads(0x18)).len(), 1);
+}
+
+#[test]
+fn any_word_of_a_pad_that_returns_after_a_cut_is_seen() {
+    let first = run(&[(1, 1, [1; 64])], mixed);
+    for word in 0..WORDS {
+        let again = Encrypted {
+            place: Place(1),
+            counter: Some(2),
+            plain: [9; 64],
+            words: 0xff,
+            pad: std::array::from_fn(|at| mixed(1, 1 + u64::from(at != word), at as u64)),
+        };
+        assert!(first.clash(&again, 1).is_some(), "{word}");
     }
 }
 
