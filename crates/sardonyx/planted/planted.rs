@@ -267,6 +267,8 @@ faults! {
     LogValidEarly = "log-valid-early",
     /// Lines of the log are not encrypted.
     LogPlain = "log-plain",
+    /// A line of the log does not wait for the vectors that it hangs on.
+    LogVectorsNotAwaited = "log-vectors-not-awaited",
     /// The log has a key of its own, of zeros.
     LogKeyZero = "log-key-zero",
     /// A vector is the number that it should be made of.

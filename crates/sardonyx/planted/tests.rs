@@ -308,6 +308,7 @@ fn the_hardware_log() {
         LogOneVector,
         LogVectorsOfLifeReused,
         LogPlain,
+        LogVectorsNotAwaited,
         LogKeyZero,
         LogVectorIsNonce,
         LogVectorStepsOn,

@@ -364,6 +364,8 @@ def _show(
     people.print(Text(f"{LEGEND}; {speed:,.0f} cuts/s", style="dim"))
     people.print()
     people.print(_exercised(runs))
+    for line in _beside(runs):
+        people.print(Text(line, style="dim"), soft_wrap=True)
     for run in runs:
         if run["verdict"] == "not exercised":
             missing = ", ".join(run["not_exercised"])
@@ -379,6 +381,20 @@ def _show(
         for violation in run["violations"]:
             again = _replay(run, violation, machine, settings, no_log=no_log)
             _tell(people, violation, again)
+
+
+def _beside(runs: list[dict[str, Any]]) -> list[str]:
+    """What stands beside the verdicts of a plan, a line a design: limits not reached, digests."""
+    designs = {run["design"]: run for run in runs}
+    lines = []
+    for design, run in designs.items():
+        never = [f"{name} ({why})" for name, why in run.get("not_reached", ())]
+        if never:
+            lines.append(f"{design}: no run comes to {'; '.join(never)}")
+        if run.get("shows"):
+            regions = ", ".join(run["shows"])
+            lines.append(f"{design}: shows digests of contents under no key, in {regions}")
+    return lines
 
 
 def _verdicts(runs: list[dict[str, Any]]) -> Table:
