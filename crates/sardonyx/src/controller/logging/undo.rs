@@ -61,7 +61,7 @@ keys! {
         Assumed("no source; a bucket of 32 KiB"),
         "Records of a bucket, each of seven old lines and a header"
         in Between("16", "256", "a quarter of the default and four times: buckets of 8 to 128 KiB")
-        under |by| by.short.then_some(if by.long_transactions { 8 } else { 1 });
+        under |by| by.short.then_some(if by.long_transactions { 8 } else if by.limits { 2 } else { 1 });
     BUCKETS: u64 = int("log.buckets", (1, 32_768), 128),
         Assumed("no source; four for each of 32 transactions"),
         "Buckets of the log"
@@ -81,7 +81,7 @@ keys! {
         Assumed("no source; 4096 cycles at 2 GHz"),
         "Nanoseconds after which a record that is not full gets its header"
         in Between("512", "8192", "a quarter of the default and four times")
-        under |by| by.short.then_some(if by.stride == Some(8) { 60 } else { 200 });
+        under |by| (by.short && !by.limits).then_some(if by.stride == Some(8) { 60 } else { 200 });
 }
 
 figures! { "Hardware log";
