@@ -283,7 +283,7 @@ faults! {
     LogNonceRecoveredShort = "log-nonce-recovered-short",
     /// Registers name a bucket by one byte.
     LogBucketByte = "log-bucket-byte",
-    /// Registers name eight buckets of a transaction.
+    /// Registers name four buckets of a transaction.
     LogNamesFew = "log-names-few",
     /// A header names a line by four bytes.
     LogAddressShort = "log-address-short",
