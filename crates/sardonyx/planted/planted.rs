@@ -48,6 +48,26 @@ faults! {
     PadBlocksAlike = "pad-blocks-alike",
     /// Of the counter, the low byte goes into the pad.
     PadCounterTruncated = "pad-counter-truncated",
+    /// Of the counter, 16 bits go into the pad.
+    PadCounter16 = "pad-counter-16",
+    /// Of the counter, 32 bits go into the pad.
+    PadCounter32 = "pad-counter-32",
+    /// Of the counter, 48 bits go into the pad.
+    PadCounter48 = "pad-counter-48",
+    /// Of the place, 16 bits go into the pad.
+    PadPlace16 = "pad-place-16",
+    /// Of the place, 32 bits go into the pad.
+    PadPlace32 = "pad-place-32",
+    /// The low four bytes of each word of the pad do not depend on the counter.
+    PadLowWithoutCounter = "pad-low-without-counter",
+    /// The low four bytes of each word of the pad do not depend on the place.
+    PadLowWithoutPlace = "pad-low-without-place",
+    /// The low four bytes of each word of the pad do not depend on the key.
+    PadLowWithoutKey = "pad-low-without-key",
+    /// The last four bytes of a line are not covered.
+    PadFourBytesClear = "pad-four-bytes-clear",
+    /// The upper four bytes of each word of the pad are the lower four.
+    PadRepeatsInWord = "pad-repeats-in-word",
 
     // Counters in lines of their own.
     /// A marked write drops its siblings' dirty bits.
@@ -69,7 +89,16 @@ faults! {
     /// A read decrypts with the counter that the medium has, not with the cache's.
     StaleCounterRead = "stale-counter-read",
 
+    /// Two bytes of a counter are kept.
+    CounterStored16 = "counter-stored-16",
+    /// Four bytes of a counter are kept.
+    CounterStored32 = "counter-stored-32",
+
     // The global counter and its mark.
+    /// Four bytes of the mark are written.
+    MarkStoredShort = "mark-stored-short",
+    /// Recovery reads four bytes of the mark.
+    CounterRecoveredShort = "counter-recovered-short",
     /// A counter is used before its mark is written.
     MarkNotAwaited = "mark-not-awaited",
     /// A counter beyond a mark waits for the mark before that.
@@ -82,6 +111,10 @@ faults! {
     MarkNotRenewed = "mark-not-renewed",
 
     // Counters beside their lines.
+    /// Four bytes of a counter are kept beside its line.
+    SidebandShort = "sideband-short",
+    /// The CRC-32 of the content lies beside a line, with four bytes of its counter.
+    SidebandShowsDigest = "sideband-shows-digest",
     /// A line that is written again while it is in flight keeps the counter beside it.
     SidebandOfOlder = "sideband-of-older",
     /// A write that is merged in its queue leaves the older counter beside the line.
@@ -140,6 +173,10 @@ faults! {
     FreedGivenTwice = "freed-given-twice",
     /// A write-back of mappings stops at the end of a line of the table.
     SpanOneTable = "span-one-table",
+    /// An entry of the mapping table is read as three bytes.
+    MappingShort = "mapping-short",
+    /// An entry of the mapping table is read as four bytes.
+    MappingFourBytes = "mapping-four-bytes",
     /// A write-back of counters takes the lines' own places for those where they lie.
     SpanCountersOfHome = "span-counters-of-home",
 
@@ -178,6 +215,8 @@ faults! {
     WriteBackIgnoresVictims = "write-back-ignores-victims",
     /// A fence passes while one write is not accepted.
     FenceOneShort = "fence-one-short",
+    /// A fence counts the writes that it waits for in six bits.
+    FenceCountWraps = "fence-count-wraps",
 
     // The programs' recovery.
     /// The last entry of the log is not put back.
@@ -224,12 +263,30 @@ faults! {
     LogOneVector = "log-one-vector",
     /// Vectors begin anew after a power cut.
     LogVectorsOfLifeReused = "log-vectors-of-life-reused",
-    /// A line of the log does not wait for the vectors that it hangs on.
-    LogBeforeVectors = "log-before-vectors",
     /// The number of valid headers is written before the header.
     LogValidEarly = "log-valid-early",
     /// Lines of the log are not encrypted.
     LogPlain = "log-plain",
+    /// A line of the log does not wait for the vectors that it hangs on.
+    LogVectorsNotAwaited = "log-vectors-not-awaited",
+    /// The log has a key of its own, of zeros.
+    LogKeyZero = "log-key-zero",
+    /// A vector is the number that it should be made of.
+    LogVectorIsNonce = "log-vector-is-nonce",
+    /// A vector is one more than the vector before.
+    LogVectorStepsOn = "log-vector-steps-on",
+    /// Of the number that a vector is made of, 16 bits go into it.
+    LogNonce16 = "log-nonce-16",
+    /// Of the number that a vector is made of, 32 bits go into it.
+    LogNonce32 = "log-nonce-32",
+    /// Recovery reads four bytes of the numbers that vectors are made of.
+    LogNonceRecoveredShort = "log-nonce-recovered-short",
+    /// Registers name a bucket by one byte.
+    LogBucketByte = "log-bucket-byte",
+    /// Registers name four buckets of a transaction.
+    LogNamesFew = "log-names-few",
+    /// A header names a line by four bytes.
+    LogAddressShort = "log-address-short",
     /// The counters of old lines are not written with them.
     LogCountersLeft = "log-counters-left",
 

@@ -71,7 +71,14 @@ const LOST: &[&str] = &[
     "half-a-pair",
 ];
 /// Pads and plaintext.
-const SECRETS: &[&str] = &["pad-reused", "pad-within-reach", "plaintext"];
+const SECRETS: &[&str] = &[
+    "pad-reused",
+    "pad-within-reach",
+    "plaintext",
+    "key-ignored",
+    "vector-foreseen",
+    "digest",
+];
 
 /// One recovery in so many is cut where each is a pass over memory.
 const REBUILDS: u64 = 1024;
@@ -198,10 +205,40 @@ fn pads() {
             PadWithoutKey,
             PadBlocksAlike,
             PadCounterTruncated,
+            PadLowWithoutCounter,
+            PadLowWithoutPlace,
+            PadLowWithoutKey,
+            PadFourBytesClear,
+            PadRepeatsInWord,
         ],
         SCA,
         SECRETS,
     )]);
+}
+
+/// Faults of which nothing shows where numbers are small and media too.
+#[test]
+fn limits() {
+    let pads = [
+        PadCounter16,
+        PadCounter32,
+        PadCounter48,
+        PadPlace16,
+        PadPlace32,
+        MarkStoredShort,
+        CounterRecoveredShort,
+    ];
+    let vectors = [LogNonce16, LogNonce32, LogNonceRecoveredShort];
+    let log = [LogBucketByte, LogNamesFew, LogAddressShort];
+    all_caught(&[
+        (&pads, SCA, SECRETS),
+        (&[CounterStored16, CounterStored32], SCA, LOST),
+        (&[SidebandShort], BESIDE, LOST),
+        (&vectors, CHAINED, SECRETS),
+        (&log, CHAINED, LOST),
+        (&[MappingShort, MappingFourBytes], ESD, LOST),
+        (&[FenceCountWraps], SCA, LOST),
+    ]);
 }
 
 #[test]
@@ -233,7 +270,7 @@ fn marks() {
 fn counters_beside_their_lines() {
     all_caught(&[
         (&[SidebandOfOlder, SidebandLostOnMerge], BESIDE, LOST),
-        (&[CounterKeptInFlight], BESIDE, SECRETS),
+        (&[CounterKeptInFlight, SidebandShowsDigest], BESIDE, SECRETS),
     ]);
 }
 
@@ -270,8 +307,11 @@ fn the_hardware_log() {
         LogVectorReused,
         LogOneVector,
         LogVectorsOfLifeReused,
-        LogBeforeVectors,
         LogPlain,
+        LogVectorsNotAwaited,
+        LogKeyZero,
+        LogVectorIsNonce,
+        LogVectorStepsOn,
     ];
     all_caught(&[
         (&manager, CHAINED, LOST),

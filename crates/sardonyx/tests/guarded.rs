@@ -137,6 +137,7 @@ macro_rules! tagged {
                 figures: &[],
                 cut: "each tag is atomic with its line",
                 tries: &[],
+                limits: &[],
             },
             build: |_, layout| build($flip, layout),
         }

@@ -532,6 +532,8 @@ def _show(
         people.print(Text(_reached(run)), soft_wrap=True)
     people.print()
     people.print(_exercised(runs))
+    for line in _beside(runs):
+        people.print(Text(line, style="dim"), soft_wrap=True)
     for run in runs:
         for words in _lacking(run):
             people.print(Text(words, style="red"), soft_wrap=True)
@@ -565,6 +567,20 @@ def _lacking(run: dict[str, Any]) -> list[str]:
         )
         for kept, each in by.items()
     ]
+
+
+def _beside(runs: list[dict[str, Any]]) -> list[str]:
+    """What stands beside the verdicts of a plan, a line a design: limits not reached, digests."""
+    designs = {run["design"]: run for run in runs}
+    lines = []
+    for design, run in designs.items():
+        never = [f"{name} ({why})" for name, why in run.get("not_reached", ())]
+        if never:
+            lines.append(f"{design}: no run comes to {'; '.join(never)}")
+        if run.get("shows"):
+            regions = ", ".join(run["shows"])
+            lines.append(f"{design}: shows digests of contents under no key, in {regions}")
+    return lines
 
 
 def _verdicts(runs: list[dict[str, Any]]) -> Table:

@@ -1,14 +1,16 @@
 //! What a layer says of itself: a value in its own file. `mapping`, `encryption`, `logging` and `integrity` list
 //! the files, `designs` makes stacks of them. Left out: what a layer does, which its file says.
 
+use std::ops::Range;
+
 use super::{Encryption, Top};
 use crate::figures::Figure;
 use crate::line::{Line, Logical, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
-use crate::medium::params::Unit;
+use crate::medium::params::{CRASH_FIRST, Unit};
 use crate::plan::guard::Guard;
-use crate::settings::{AnyKey, Settings};
+use crate::settings::{AnyKey, Key, Settings};
 
 /// A named stack of layers.
 #[derive(Debug)]
@@ -87,6 +89,87 @@ pub struct About {
     pub cut: &'static str,
     /// The mechanisms that it has, and not every stack: a run that has not used them proves nothing.
     pub tries: &'static [Mechanism],
+    /// The numbers that it keeps in so many bits, and what it has room for.
+    pub limits: &'static [Limit],
+}
+
+/// A number that a layer keeps in so many bits, or a table with room for so many: where a fault shows that no run
+/// from the beginning comes to. The crash explorer's plan has passes that come to it, or says that none does.
+#[derive(Debug)]
+pub struct Limit {
+    /// What is limited, as reports name it.
+    pub name: &'static str,
+    /// The bits that it is kept in.
+    pub bits: u32,
+    /// The key that says from where on it counts, if it can begin elsewhere than at its beginning.
+    pub begins: Option<&'static Key<u64>>,
+    /// Pads, or what they begin with, are made of it: no two may be alike whose numbers differ.
+    pub pads: bool,
+    /// How a run comes to it.
+    pub reached: Reached,
+}
+
+/// Lines of a page.
+const PAGE_LINES: u64 = 64;
+/// Powers of two beyond which lines lie in passes that are about high places.
+pub const HIGH: &[u32] = &[16, 24, 32];
+
+impl Limit {
+    /// How many passes come to it.
+    pub fn passes(&self) -> usize {
+        match self.reached {
+            Reached::Near { bits, .. } | Reached::High { bits } => bits.len(),
+            Reached::Pressed => 1,
+            Reached::Never(_) => 0,
+        }
+    }
+
+    /// What the pass numbered `number` sets: keys and values.
+    pub fn at(&self, number: usize) -> Vec<(&'static str, u64)> {
+        match self.reached {
+            Reached::Near { bits, below } => {
+                let key = self.begins.map(Key::name);
+                let near = bits.get(number).map(|bits| (1 << bits) - below);
+                key.zip(near).into_iter().collect()
+            }
+            Reached::High { bits } => {
+                let pages = bits.get(number).map(|bits| (1 << bits) / PAGE_LINES - 1);
+                let pages = pages.map(|pages| (CRASH_FIRST.name(), pages));
+                pages.into_iter().collect()
+            }
+            Reached::Pressed | Reached::Never(_) => Vec::new(),
+        }
+    }
+
+    /// Its name and why no run comes to it, if none does.
+    pub fn never(&self) -> Option<(&'static str, &'static str)> {
+        match self.reached {
+            Reached::Never(why) => Some((self.name, why)),
+            _ => None,
+        }
+    }
+}
+
+/// How a run comes to a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// It begins so many below 2 to each of these powers, one a pass: where a number is carried into further
+    /// bytes, and where a width would end that is smaller than the layer says.
+    Near {
+        /// The powers.
+        bits: &'static [u32],
+        /// How many below.
+        below: u64,
+    },
+    /// Lines lie on both sides of 2 to each of these powers, one a pass, in a medium that has as many.
+    High {
+        /// The powers.
+        bits: &'static [u32],
+    },
+    /// Keys under [`Pressure::limits`](crate::settings::Pressure) bring every run of such a pass to it.
+    Pressed,
+    /// No run comes to it; why.
+    Never(&'static str),
 }
 
 /// A hardware log of old or new lines, over a mapping.
@@ -99,6 +182,27 @@ pub struct Logging {
     pub build: fn(&Settings, Top, &mut Layout) -> Top,
     /// What it promises over a stack that promises that.
     pub guarantee: fn(Guarantee) -> Guarantee,
+    /// Where its initial vectors lie that nobody may foresee, in a layout in which it has been built.
+    pub vectors: fn(&Settings, &Layout) -> Option<Vectors>,
+}
+
+/// Initial vectors in the medium: in the first line of each of some runs of lines.
+#[derive(Clone, Debug)]
+pub struct Vectors {
+    /// The region.
+    pub region: Region,
+    /// Lines of a run.
+    pub pitch: u64,
+    /// The 8-byte words of the line that are vectors.
+    pub words: Range<usize>,
+}
+
+impl Vectors {
+    /// Whether `place` is a line that has some.
+    pub fn is_at(&self, place: Place) -> bool {
+        let contains = self.region.contains(place);
+        contains && (place.0 - self.region.first.0).is_multiple_of(self.pitch)
+    }
 }
 
 /// Where logical lines lie, and which of them share a place.
@@ -111,6 +215,10 @@ pub struct Mapping {
     pub guarantee: fn(Guarantee) -> Guarantee,
     /// Where its lines lie, for who reads that from the medium's bytes.
     pub placement: fn(&Settings, &Layout) -> Placement,
+    /// Regions in which it shows what contents are by a digest of them under no key, because it is built on that.
+    pub shows: &'static [&'static str],
+    /// Whether it does with lines of zeros what it does with no others.
+    pub zeros_apart: bool,
 }
 
 /// What refuses lines of the medium that are not what was last written there.

@@ -325,7 +325,7 @@ impl<'h> Checker<'h> {
             }
         }
         self.overwritten(drained, &mut controller);
-        self.secrets();
+        self.secrets(full);
         self.ended = (self.survivors.untimed.failure()).map(|why| why.to_string());
         self.refused = self.survivors.untimed.refused().to_vec();
     }

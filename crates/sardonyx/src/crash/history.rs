@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::caught::caught;
 use super::golden::{Expected, Golden};
 use super::secrecy::{self, Before, Encrypted, Held, Pads};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::config::{ConfigError, Machine};
 use crate::controller::designs::{self, Stack, UnknownDesign};
@@ -14,22 +14,28 @@ use crate::controller::encryption::{ENABLED, pad::OTHER_KEY};
 use crate::controller::layers::{CounterLines, Counters, Guarantee, Placement};
 use crate::controller::{Class, Controller, Write};
 use crate::exhausted::Exhausted;
-use crate::line::{LINE_BYTES, Line, Logical, Persist, Place};
+use crate::line::{LINE_BYTES, Line, Logical, Persist, Place, ZERO_LINE};
 use crate::machine::{Adversity, OpSource, RunError, System, Warmup, write_untimed};
 use crate::mechanisms::{Exercised, Mechanism};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
-use crate::medium::params::CacheLevel;
+use crate::medium::params::{CRASH_FIRST, CRASH_SPARE, CacheLevel};
 use crate::memory::Memory;
-use crate::plan::journal::Journal;
+use crate::plan::journal::{Journal, MediumWrite};
 use crate::plan::orders::Choice;
 use crate::plan::untimed::Untimed;
 use crate::plan::{At, Holding};
-use crate::settings::Settings;
+use crate::settings::{Settings, Value};
 use crate::workload::{ProgramSpec, Sharing, SpecError};
 
 /// Regions of different cores lie so far apart at least: a page, and lines of counters.
 const APART: u64 = 64;
+/// Lines of a page.
+const PAGE_LINES: u64 = 64;
+/// Requests of a transaction when requests are handled again.
+const TOGETHER: usize = 12;
+/// A line's number has fewer bits where requests are handled again.
+const MOST_BITS: u32 = 38;
 
 /// Why there is no run to cut.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +109,63 @@ pub struct History {
     held: Held,
 }
 
+/// How requests are handled again.
+#[derive(Clone, Copy)]
+pub struct Handling<'h> {
+    /// Under the other key.
+    pub other_key: bool,
+    /// At the line that it makes of the line.
+    pub moved: &'h dyn Fn(u64) -> u64,
+    /// In a medium whose lines have this bit in their number.
+    pub high: u32,
+    /// With contents that differ by this; zeros stay where they are treated apart.
+    pub mask: Option<Line>,
+    /// With this key set to that value.
+    pub begin: Option<(&'static str, u64)>,
+}
+
+impl Default for Handling<'_> {
+    fn default() -> Self {
+        Handling {
+            other_key: false,
+            moved: &|line| line,
+            high: 0,
+            mask: None,
+            begin: None,
+        }
+    }
+}
+
+/// What came of requests that were handled again.
+pub struct Again {
+    /// What lies under pads, in the order of handling.
+    pub covered: Vec<Encrypted>,
+    /// Writes of the medium that lie under no pad.
+    pub beside: Vec<MediumWrite>,
+    /// What lies beside lines, whatever is in them.
+    pub sidebands: Vec<(Place, [u8; 8])>,
+    /// Where everything lies.
+    pub layout: Layout,
+}
+
+impl Again {
+    fn of(untimed: &Untimed, layout: Layout) -> Again {
+        let held = Held::of(&layout);
+        let covered = secrecy::written(untimed, 0, &held);
+        let mut beside: Vec<MediumWrite> = untimed.writes(0).collect();
+        let sidebands = beside.iter();
+        let sidebands = sidebands.filter_map(|write| Some((write.place, write.sideband?)));
+        let sidebands = sidebands.collect();
+        beside.retain(|write| Encrypted::of(write, untimed.asked(), &held).is_none());
+        Again {
+            covered,
+            beside,
+            sidebands,
+            layout,
+        }
+    }
+}
+
 /// What a life of the programs begins with.
 pub struct Life {
     /// The medium.
@@ -155,11 +218,12 @@ impl SetUp {
         seed: u64,
     ) -> Result<SetUp, HistoryError> {
         let stack = Stack::named(design)?;
-        let mut end = 0;
+        let first = machine.settings.get(&CRASH_FIRST) * PAGE_LINES;
+        let mut end = first;
         let mut programs = Vec::new();
         for (core, spec) in specs.iter().enumerate() {
             let base = match spec.sharing {
-                Sharing::Interleaved { .. } => core as u64,
+                Sharing::Interleaved { .. } => first + core as u64,
                 Sharing::Apart | Sharing::Packed => end,
             };
             let golden = Golden::new(spec, Logical(base))?;
@@ -167,7 +231,11 @@ impl SetUp {
             programs.push(golden);
         }
         let mut machine = machine.with_cores(specs.len());
-        shrink(&mut machine, end * 2); // a deduplicating design writes out of place
+        let spare = (end - first) * machine.settings.get(&CRASH_SPARE) / 100;
+        if first > 0 {
+            machine.engine.medium.geometry.rows = u64::MAX;
+        }
+        shrink(&mut machine, end + spare, u64::from(spare > 0));
         let (image, encrypted) = set_up(&machine, &stack, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         stack.build(&machine.settings, &mut layout);
@@ -433,33 +501,59 @@ impl History {
         self.machine.engine.medium.geometry.lines()
     }
 
-    /// What `count` of its write requests, from the first on and round again, put into an empty medium
-    /// under the key or the other one, if each line is the one that `moved` says; `None` if there is no
-    /// such line.
-    pub fn encrypted(
-        &self,
-        other_key: bool,
-        moved: impl Fn(u64) -> u64,
-        count: usize,
-    ) -> Option<Vec<Encrypted>> {
+    /// What `count` of its write requests, from the first on and round again, put into an empty medium if they
+    /// are handled like that; `None` if there is no such line. A hardware log gets what lines held before, in
+    /// transactions of some requests each.
+    pub fn again(&self, how: &Handling, count: usize) -> Option<Again> {
         let mut settings = self.machine.settings.clone();
-        settings.set(&OTHER_KEY, other_key);
-        let mut layout = Layout::new(self.data_lines());
+        settings.set(&OTHER_KEY, how.other_key);
+        if let Some((key, value)) = how.begin {
+            settings.put(key, Value::Int(value));
+        }
+        let lines = match how.high {
+            0..MOST_BITS => self.data_lines().max(2 << how.high),
+            _ => return None,
+        };
+        let mut layout = Layout::new(lines);
         let mut controller = self.stack.build(&settings, &mut layout);
-        let mut untimed = Untimed::new(Image::new());
-        for handled in self.journal.handled.iter().cycle().take(count) {
-            let line = Logical(moved(handled.line.0));
-            if line.0 >= self.data_lines() {
+        let mut untimed = Untimed::new(Image::sparse());
+        untimed.plan(|plan| controller.recover(plan));
+        let logs = self.stack.keeps_log();
+        let (mut held, mut logged) = (FxHashMap::default(), FxHashSet::default());
+        for (index, handled) in (0..count).zip(self.journal.handled.iter().cycle()) {
+            let line = Logical((how.moved)(handled.line.0));
+            if line.0 >= lines {
                 return None;
+            }
+            let mut data = handled.data;
+            let is_apart = self.stack.mapping.zeros_apart && data == ZERO_LINE;
+            if let Some(mask) = how.mask.filter(|_| !is_apart) {
+                data.iter_mut()
+                    .zip(mask)
+                    .for_each(|(byte, mask)| *byte ^= mask);
+            }
+            let old = held.insert(line, data);
+            if logs {
+                untimed.plan(|plan| {
+                    if index % TOGETHER == 0 {
+                        controller.commit(0, plan);
+                        controller.begin(0, (index / TOGETHER) as u64 + 1, plan);
+                        logged.clear();
+                    }
+                    if let Some(old) = old.filter(|_| logged.insert(line)) {
+                        controller.log_old(0, line, At::past(&old), plan);
+                    }
+                });
             }
             let write = Write {
                 class: handled.class,
                 order: handled.persist,
-                ..Write::new(line, At::past(&handled.data))
+                ..Write::new(line, At::past(&data))
             };
             write_untimed(&mut controller, &mut untimed, write);
         }
-        Some(secrecy::written(&untimed, 0, &self.held))
+        untimed.plan(|plan| controller.flush(plan));
+        Some(Again::of(&untimed, layout))
     }
 
     /// Log or data.
@@ -517,11 +611,11 @@ fn obliging<'s>(
 }
 
 /// A medium that holds `lines` lines and no more than is needed: what is not touched tells nothing,
-/// and a recovery that scans its tables should scan what there is.
-pub(super) fn shrink(machine: &mut Machine, lines: u64) {
+/// and a recovery that scans its tables should scan what there is; with so many rows to spare.
+pub(super) fn shrink(machine: &mut Machine, lines: u64, spare: u64) {
     let geometry = &mut machine.engine.medium.geometry;
-    let row = geometry.lines() / geometry.rows;
-    geometry.rows = geometry.rows.min(lines.div_ceil(row) + 1);
+    let row = geometry.channels * geometry.ranks * geometry.banks * geometry.columns;
+    geometry.rows = geometry.rows.min(lines.div_ceil(row) + spare);
 }
 
 /// The same settings with small caches.
@@ -547,8 +641,18 @@ fn set_up(
 ) -> Result<(Image, Vec<Encrypted>), HistoryError> {
     let data_lines = machine.engine.medium.geometry.lines();
     let mut layout = Layout::new(data_lines);
-    let mut controller = stack.build(&machine.settings, &mut layout);
-    let mut untimed = Untimed::new(Image::new());
+    // What begins elsewhere does so in the run: a number has been small before it is great.
+    let mut settings = machine.settings.clone();
+    let layers = stack.layers().into_iter();
+    let limits = layers.flat_map(|layer| layer.about().limits);
+    for key in limits.filter_map(|limit| limit.begins) {
+        settings.remove(key.name());
+    }
+    let mut controller = stack.build(&settings, &mut layout);
+    let mut untimed = Untimed::new(match machine.settings.get(&CRASH_FIRST) {
+        0 => Image::new(),
+        _ => Image::sparse(),
+    });
     for program in programs.iter().map(|program| &program.expected) {
         for (line, data) in program.region.iter().zip(&program.initial) {
             let class = program.class_of(line);

@@ -33,7 +33,7 @@ impl Mapped {
             place_of: FxHashMap::default(),
             lines_at: FxHashMap::default(),
         };
-        for table in (0..region.lines).map(|index| region.line(index)) {
+        for table in image.written_in(&region) {
             let line = image.read(table).unwrap_or(ZERO_LINE);
             mapped.update(table, &line, &mut Vec::new());
         }

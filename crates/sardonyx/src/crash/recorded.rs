@@ -48,7 +48,7 @@ pub fn readable(
     let stack = Stack::named(design)?;
     let end = initial.iter().map(|(line, _)| line + 1).max().unwrap_or(1);
     let mut machine = machine.with_cores(1);
-    shrink(&mut machine, end * 2);
+    shrink(&mut machine, end * 2, 1);
     let data_lines = machine.engine.medium.geometry.lines();
     let small = fresh(&machine.settings);
     let run = || -> Result<Readable, HistoryError> {

@@ -18,10 +18,11 @@ use super::tried::{Row, Tried};
 use super::violation::Kind;
 use crate::config::Machine;
 use crate::controller::designs::Stack;
-use crate::controller::layers::Placement;
+use crate::controller::layers::{Limit, Placement};
+use crate::machine::RunError;
 use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
 use crate::medium::layout::Layout;
-use crate::medium::params::Queues;
+use crate::medium::params::{Geometry, Queues};
 use crate::settings::Pressure;
 use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
 
@@ -30,6 +31,8 @@ const DUPLICATES: &str = "duplicates";
 
 /// Rounds of passes that a plan goes on for, the first included, until nothing lacks that a verdict rests on.
 const MOST_ROUNDS: usize = 4;
+/// Bytes of an item of a pass with long transactions.
+const LONG_ITEM: u64 = 4096;
 
 /// One design under one program, to be tried by a plan.
 #[derive(Clone, Debug)]
@@ -69,6 +72,10 @@ struct Pass {
     item_bytes: u64,
     footprint: u64,
     transactions: u64,
+    /// Comes to the layers' limits: to that of each one's list.
+    limits: Option<usize>,
+    /// The medium is full.
+    full: bool,
 }
 
 impl Pass {
@@ -84,10 +91,13 @@ impl Pass {
                 stride: Some(2),
                 collisions: program == DUPLICATES,
                 long_transactions: program == DUPLICATES,
+                limits: false,
             },
             item_bytes: 64,
             footprint: 4096,
             transactions: 40,
+            limits: None,
+            full: false,
         }
     }
 
@@ -110,6 +120,30 @@ impl Pass {
         self
     }
 
+    /// At the limits numbered `number` of the layers' lists.
+    fn at_limits(mut self, number: usize) -> Pass {
+        self.limits = Some(number);
+        self.pressure.limits = true;
+        self
+    }
+
+    /// Items of so many lines that more writes are outstanding than queues have entries, and transactions of
+    /// so many that a hardware log takes most of the buckets that it can name.
+    fn long(self) -> Pass {
+        Pass {
+            item_bytes: LONG_ITEM,
+            footprint: 4 * LONG_ITEM,
+            transactions: 6,
+            ..self
+        }
+    }
+
+    /// In a medium that has a place for each line of the programs, and no more.
+    fn full(mut self) -> Pass {
+        self.full = true;
+        self
+    }
+
     /// The settings that make it over `stack`, as `--set` takes them: each layer's keys answer for themselves.
     fn settings(&self, stack: &Stack) -> Vec<(String, String)> {
         let keys = stack
@@ -118,11 +152,27 @@ impl Pass {
             .flat_map(|layer| layer.about().keys);
         let queues = Queues::SHORT.into_iter().filter(|_| self.pressure.short);
         let pressed = keys.flat_map(|key| key.pressed(&self.pressure));
-        let settings: BTreeMap<&str, u64> = pressed.chain(queues).collect();
+        let limits = self.limits.into_iter();
+        let limits = limits.flat_map(|number| limits_of(stack).flat_map(move |l| l.at(number)));
+        let full = Geometry::FULL.into_iter().filter(|_| self.full);
+        let settings = pressed.chain(queues).chain(limits).chain(full);
+        let settings: BTreeMap<&str, u64> = settings.collect();
         let settings = settings.into_iter();
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
         settings.collect()
     }
+}
+
+/// The limits of the layers of `stack`.
+fn limits_of(stack: &Stack) -> impl Iterator<Item = &'static Limit> {
+    let layers = stack.layers().into_iter();
+    layers.flat_map(|layer| layer.about().limits)
+}
+
+/// How many passes it takes to come to them all.
+fn most_limits(stack: &Stack) -> usize {
+    let passes = limits_of(stack).map(|limit| limit.passes());
+    passes.max().unwrap_or(0)
 }
 
 /// What the runs of one pass have shown, whatever their seeds.
@@ -148,7 +198,7 @@ struct Found {
 
 impl Trial {
     /// The passes of the plan. A mapping's has the workload of duplicates as well.
-    fn passes(&self, shares_places: bool) -> Vec<Pass> {
+    fn passes(&self, shares_places: bool, limits: usize) -> Vec<Pass> {
         let program = &self.program;
         let several = |pass: Pass| Pass {
             several_cores: true,
@@ -197,12 +247,25 @@ impl Trial {
             Pass::of(program).stride(8),
             several(Pass::of(program).stride(8)),
         ]);
+        let at_limits = |number| match number {
+            0 => Pass::of(program).long(),
+            1 => several(Pass {
+                transactions: 24,
+                ..Pass::of(program)
+            }),
+            _ => Pass::relaxed(program).long(),
+        };
+        passes.extend((0..limits).map(|number| at_limits(number).at_limits(number)));
+        if shares_places {
+            passes.push(Pass::of(program).stride(8).full());
+        }
         passes
     }
 
     /// Bytes of an item of `pass`.
     fn item_bytes(&self, pass: &Pass) -> u64 {
         self.item_bytes.unwrap_or(match self.durability {
+            DurabilityKind::Hardware if pass.item_bytes == LONG_ITEM => LONG_ITEM,
             DurabilityKind::Hardware => 2 * pass.item_bytes, // more lines than a record has room for
             DurabilityKind::SoftwareUndo { .. } => pass.item_bytes,
         })
@@ -252,7 +315,8 @@ impl Trial {
     /// # Errors
     /// It does not fit; and as [`Trial::answer`].
     pub fn memory(&self) -> Result<u64, HistoryError> {
-        let passes = self.passes(true).into_iter().enumerate();
+        let limits = most_limits(&Stack::named(&self.design)?);
+        let passes = self.passes(true, limits).into_iter().enumerate();
         let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
         let most = each.collect::<Result<Vec<u64>, HistoryError>>()?;
         Ok(most.into_iter().max().unwrap_or(0))
@@ -273,7 +337,8 @@ impl Trial {
         stack.build(&machine.settings, &mut layout);
         let placement = (stack.mapping.placement)(&machine.settings, &layout);
         let shares_places = matches!(placement, Placement::Table(_));
-        let passes = self.passes(shares_places || stack.tries().any(|m| m == Mechanism::Duplicate));
+        let shares_places = shares_places || stack.tries().any(|m| m == Mechanism::Duplicate);
+        let passes = self.passes(shares_places, most_limits(&stack));
         let started = Instant::now();
         let bounds = self.bounds(&stack, &machine);
         let needs = bounds.needs();
@@ -354,6 +419,10 @@ impl Trial {
                 let mut found = found.lock().expect("no thread panics");
                 match answer {
                     Err(HistoryError::Broken(what)) => found.ended(number, index, run, &what),
+                    // What has room in the first pass needs no more in the others.
+                    Err(HistoryError::Run(why @ RunError::Exhausted { .. })) if index > 0 => {
+                        found.ended(number, index, run, &why.to_string());
+                    }
                     Ok(Some((history, explored))) => {
                         found.add(number, index, &history, &explored, sizes);
                     }
@@ -438,6 +507,8 @@ impl Trial {
             lacks: Vec::new(),
             verdict: Verdict::NotExercised,
             fails: true,
+            not_reached: limits_of(stack).filter_map(Limit::never).collect(),
+            shows: stack.mapping.shows,
             violations: violations.collect(),
             passes: rows.collect(),
             seconds: started.elapsed().as_secs_f64(),

@@ -53,6 +53,10 @@ pub struct Tried {
     pub verdict: Verdict,
     /// Whether that is an error.
     pub fails: bool,
+    /// Limits of its layers that no run of a plan comes to, each with why.
+    pub not_reached: Vec<(&'static str, &'static str)>,
+    /// Regions in which it shows what contents are by a digest under no key.
+    pub shows: &'static [&'static str],
     /// The first violation of each kind.
     pub violations: Vec<Told>,
     /// The plan's passes.

@@ -35,6 +35,10 @@ crate::names::named! {
         Plaintext = "plaintext",
         /// A ciphertext that is the same under another key.
         KeyIgnored = "key-ignored",
+        /// An initial vector that nobody may foresee can be told without the key.
+        VectorForeseen = "vector-foreseen",
+        /// A digest of contents, or check bits of one, under no key, where the design is not built on that.
+        Digest = "digest",
     }
 }
 
@@ -52,7 +56,12 @@ impl Kind {
     pub fn is_secrecy(self) -> bool {
         matches!(
             self,
-            Kind::PadReused | Kind::PadWithinReach | Kind::Plaintext | Kind::KeyIgnored
+            Kind::PadReused
+                | Kind::PadWithinReach
+                | Kind::Plaintext
+                | Kind::KeyIgnored
+                | Kind::VectorForeseen
+                | Kind::Digest
         )
     }
 }

@@ -2,6 +2,8 @@
 //! its lines' wear behind it, in large-page segments behind a direct page table; hashed tables are
 //! stored line by line. Memory is bounded by the touched footprint, never by the capacity.
 
+use std::collections::BTreeSet;
+
 use memmap2::MmapMut;
 use rustc_hash::FxHashMap;
 use sardonyx_prefetch::prefetch;
@@ -44,17 +46,36 @@ pub struct Wear {
 }
 
 /// The bytes in the array.
-#[derive(Default)]
 pub struct Image {
+    /// Lines from this one on are kept one by one.
+    sparse_from: u64,
     /// For each page: which of its lines have been written, and its frame plus one.
     pages: Vec<[u64; 2]>,
     /// The page of each frame.
     frames: Vec<usize>,
     segments: Vec<MmapMut>,
     sparse: FxHashMap<u64, u32>,
+    /// The same places in order.
+    sparse_order: BTreeSet<u64>,
     sparse_lines: Vec<(Line, u32)>,
     sidebands: FxHashMap<u64, [u8; 8]>,
     wear: Wear,
+}
+
+impl Default for Image {
+    fn default() -> Image {
+        Image {
+            sparse_from: SPARSE_START,
+            pages: Vec::new(),
+            frames: Vec::new(),
+            segments: Vec::new(),
+            sparse: FxHashMap::default(),
+            sparse_order: BTreeSet::new(),
+            sparse_lines: Vec::new(),
+            sidebands: FxHashMap::default(),
+            wear: Wear::default(),
+        }
+    }
 }
 
 impl Image {
@@ -63,9 +84,21 @@ impl Image {
         Image::default()
     }
 
+    /// The same, of which a few lines here and there will be written: memory is taken for these alone, however
+    /// high they lie.
+    pub fn sparse() -> Image {
+        Image {
+            sparse_from: 0,
+            ..Image::default()
+        }
+    }
+
     /// Another array with the same bytes, not worn.
     pub fn copy(&self) -> Image {
-        let mut copy = Image::new();
+        let mut copy = Image {
+            sparse_from: self.sparse_from,
+            ..Image::default()
+        };
         for (place, line) in self.written_lines() {
             copy.write(place, &line, 0xff, self.sideband(place));
         }
@@ -75,7 +108,7 @@ impl Image {
 
     /// The line at `place`, `None` if it has never been written.
     pub fn read(&self, place: Place) -> Option<Line> {
-        if place.0 >= SPARSE_START {
+        if place.0 >= self.sparse_from {
             let slot = *self.sparse.get(&place.0)?;
             return Some(self.sparse_lines[slot as usize].0);
         }
@@ -102,11 +135,12 @@ impl Image {
             self.wear.bits_flipped += u64::from(flips.count_ones());
             self.wear.bytes += 8;
         }
-        let writes = if place.0 >= SPARSE_START {
+        let writes = if place.0 >= self.sparse_from {
             let next = self.sparse_lines.len() as u32;
             let slot = *self.sparse.entry(place.0).or_insert(next);
             if slot == next {
                 self.sparse_lines.push((ZERO_LINE, 0));
+                self.sparse_order.insert(place.0);
             }
             let (old, writes) = &mut self.sparse_lines[slot as usize];
             self.wear.bits_flipped += u64::from(overwrite(old, line, words));
@@ -157,24 +191,21 @@ impl Image {
         let dense = dense.flat_map(|(page, _)| {
             (0..FRAME_LINES).map(move |line| Place(page as u64 * FRAME_LINES + line))
         });
-        let mut sparse: Vec<u64> = self.sparse.keys().copied().collect();
-        sparse.sort_unstable();
         dense
-            .chain(sparse.into_iter().map(Place))
+            .chain(self.sparse_order.iter().copied().map(Place))
             .filter_map(|place| Some((place, self.read(place)?)))
     }
 
     /// Lines of `region` written at least once, in order of place.
     pub fn written_in(&self, region: &Region) -> Vec<Place> {
         let (first, end) = (region.first.0, region.first.0 + region.lines);
-        if first >= SPARSE_START {
-            let here = self
-                .sparse
-                .keys()
-                .filter(|place| (first..end).contains(place));
-            let mut places: Vec<Place> = here.copied().map(Place).collect();
-            places.sort_unstable();
-            return places;
+        if first >= self.sparse_from {
+            return self
+                .sparse_order
+                .range(first..end)
+                .copied()
+                .map(Place)
+                .collect();
         }
         let pages = (self.pages.len() as u64).min(end.div_ceil(FRAME_LINES));
         let mut places = Vec::new();
@@ -200,7 +231,7 @@ impl Image {
     /// write the count of its wear.
     #[inline]
     pub fn touch_ahead(&self, place: Place, writes: bool) {
-        if place.0 >= SPARSE_START {
+        if place.0 >= self.sparse_from {
             return;
         }
         let Some(frame) = self.frame(place) else {

@@ -41,6 +41,15 @@ section! {
 }
 
 impl Geometry {
+    /// What a crash run sets so that its medium has as many lines as its programs, or a few more.
+    pub const FULL: [(&str, u64); 5] = [
+        ("medium.geometry.channels", 1),
+        ("medium.geometry.ranks", 1),
+        ("medium.geometry.banks", 1),
+        ("medium.geometry.columns", 64),
+        ("pages.crash_spare", 0),
+    ];
+
     /// Lines that the medium holds.
     pub fn lines(&self) -> u64 {
         self.channels * self.ranks * self.banks * self.rows * self.columns
@@ -404,6 +413,12 @@ keys! {
                  hide everything else"),
         "Pages of memory before the first program's"
         in Between("0", "252", "none, and twice the default");
+    CRASH_FIRST: u64 = int("pages.crash_first", (0, 1 << 32), 0),
+        Source("what the crash explorer begins with: a large medium that is full of others' lines"),
+        "Pages of memory before the first program's in a run of `crash`, whose medium is then as large as that takes";
+    CRASH_SPARE: u64 = int("pages.crash_spare", (0, 100), 100),
+        Source("what the crash explorer needs; designs that write out of place need some"),
+        "Lines of the medium beyond those of the programs in a run of `crash`, in percent of these, beside a row";
     PROGRAMS_SKEW: u64 = int("pages.programs_skew", (0, 1 << 20), 110),
         Assumed("found with pages.programs_first"),
         "Pages by which a program lies further into its share of memory than the core's before"

@@ -14,6 +14,8 @@ pub struct Pressure {
     pub collisions: bool,
     /// A transaction changes some hundred lines.
     pub long_transactions: bool,
+    /// A run comes to the limits of what its layers keep in so many bits, or have room for.
+    pub limits: bool,
 }
 
 impl Pressure {
@@ -25,6 +27,7 @@ impl Pressure {
             stride: Some(2),
             collisions: true,
             long_transactions: true,
+            limits: true,
         }
     }
 }

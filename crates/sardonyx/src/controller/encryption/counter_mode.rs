@@ -2,7 +2,9 @@
 //! cache; and the policies of when a line's counter persists with it. Source: SCA (HPCA 2018).
 //! Left out: integrity (no MACs, no tree), split counters, and counters beside their lines.
 
-use super::global_counter::{GlobalCounter, MARK_STRIDE, SURVIVAL};
+use super::global_counter::{
+    FIRST_COUNTER, GlobalCounter, LIMITS, LIMITS_PER_LINE, MARK_STRIDE, SURVIVAL,
+};
 use super::pad::Pads;
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, FIGURES, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{About, CounterLines, Counters, Design, File, Guarantee, Policy};
@@ -66,6 +68,7 @@ const KEYS: &[&dyn AnyKey] = &[
     &SIBLINGS,
     &SURVIVAL,
     &MARK_STRIDE,
+    &FIRST_COUNTER,
     &COUNTER_CACHE,
     &COUNTER_CACHE_PER_CORE,
     &SETS,
@@ -87,6 +90,7 @@ pub(super) const fn global(
             figures: &[FIGURES],
             cut,
             tries,
+            limits: LIMITS,
         },
         build,
         guarantee,
@@ -114,6 +118,7 @@ pub static FILE: File<Policy> = File {
                 keys: &[
                     &ENABLED,
                     &SIBLINGS,
+                    &FIRST_COUNTER,
                     &COUNTER_CACHE,
                     &COUNTER_CACHE_PER_CORE,
                     &SETS,
@@ -122,6 +127,7 @@ pub static FILE: File<Policy> = File {
                 figures: &[FIGURES],
                 cut: ON_DEMAND,
                 tries: ON_DEMAND_TRIES,
+                limits: LIMITS_PER_LINE,
             },
             build: |settings, layout| Box::new(CounterMode::per_line(settings, layout)),
             guarantee: Guarantee::AfterProgramRecovery,
@@ -205,7 +211,8 @@ enum Atomicity {
 
 /// Where the next counter of a line comes from.
 enum Numbers {
-    PerLine,
+    /// Each line counts its own writes, from this number on at least.
+    PerLine(u64),
     Global(GlobalCounter),
 }
 
@@ -230,7 +237,7 @@ impl CounterMode {
             pads: Pads::new(settings),
             region: layout.reserve(REGION, lines),
             cache: MetadataCache::new(&COUNTER_CACHE, Unit::Counters, Queue::Counter, settings),
-            numbers: Numbers::PerLine,
+            numbers: Numbers::PerLine(settings.get(&FIRST_COUNTER)),
             atomicity: Atomicity::Marked,
             siblings: settings.get(&SIBLINGS),
             counted: 0,
@@ -346,7 +353,7 @@ impl Layer for CounterMode {
         let old = self.counter(self.cache.line(cached), a, plan);
         self.counted += u64::from(old == 0);
         let (counter, known, gate) = match &mut self.numbers {
-            Numbers::PerLine => (old + 1, cached.at, gate),
+            Numbers::PerLine(first) => ((old + 1).max(*first), cached.at, gate),
             Numbers::Global(global) => {
                 // A miss does not stall the write: its counter is a new one.
                 let next = global.next(&mut plan.because(Cause::Counter));

@@ -3,6 +3,8 @@
 //! is always ahead of every counter in use.
 //! Left out: where each line's counter is kept.
 
+use crate::controller::layers::{HIGH, Limit, Reached};
+use crate::exhausted::Exhausted;
 use crate::line::ZERO_LINE;
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
@@ -29,7 +31,57 @@ keys! {
         "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks"
         in Between("64", "65536", "from a mark every 32 writes to one every 32,768")
         under |by| by.stride;
+    FIRST_COUNTER: u64 = int("encryption.first_counter", (1, 1 << 62), 1),
+        Source("what the crash explorer begins with: the counters of a machine that has run for long"),
+        "The first encryption counter that is drawn where the medium shows no greater";
 }
+
+/// What limits a counter that all lines draw from.
+pub const LIMITS: &[Limit] = &[
+    Limit {
+        name: "encryption counters",
+        bits: 64,
+        begins: Some(&FIRST_COUNTER),
+        pads: true,
+        reached: Reached::Near {
+            bits: WIDTHS,
+            below: 100,
+        },
+    },
+    LAST,
+    PLACES,
+];
+/// The same where each line counts by itself.
+pub const LIMITS_PER_LINE: &[Limit] = &[
+    Limit {
+        name: "encryption counters",
+        bits: 64,
+        begins: Some(&FIRST_COUNTER),
+        pads: true,
+        reached: Reached::Near {
+            bits: WIDTHS,
+            below: 3,
+        },
+    },
+    LAST,
+    PLACES,
+];
+/// Powers of two that a run's counters come to.
+const WIDTHS: &[u32] = &[16, 32, 48];
+const LAST: Limit = Limit {
+    name: "the last encryption counter",
+    bits: 64,
+    begins: None,
+    pads: false,
+    reached: Reached::Never("it takes 2^64 writes; a global counter then refuses to go on"),
+};
+const PLACES: Limit = Limit {
+    name: "places in pads",
+    bits: 56,
+    begins: None,
+    pads: false,
+    reached: Reached::High { bits: HIGH },
+};
 
 /// A mark: after `written`, counters up to `limit` may be used.
 #[derive(Clone, Copy)]
@@ -63,13 +115,20 @@ impl GlobalCounter {
             survival: settings.get(&SURVIVAL),
             stride: settings.get(&MARK_STRIDE),
             region: layout.reserve("counter-mark", 1),
-            value: 0,
+            value: settings.get(&FIRST_COUNTER) - 1,
             marks: [Mark::past(0); 2],
         }
     }
 
     /// The next counter, and the step before which nothing encrypted under it may leave the chip.
     pub fn next(&mut self, plan: &mut Plan) -> At<u64> {
+        if self.value >= u64::MAX - self.stride {
+            plan.fail(Exhausted {
+                problem: "the encryption counters are used up",
+                remedy: "encrypt all of memory anew under another key",
+            });
+            return At::past(self.value);
+        }
         self.value += 1;
         if self.survival == Survival::Paper {
             return At::past(self.value);
@@ -91,13 +150,14 @@ impl GlobalCounter {
 
     /// Starts anew after a power cut; `shown` is the greatest counter that the image shows.
     pub fn recover(&mut self, shown: impl FnOnce(&mut Plan) -> u64, plan: &mut Plan) {
-        self.value = match self.survival {
+        let known = match self.survival {
             Survival::Paper => shown(plan),
             Survival::HighWater => {
                 let mark = plan.scan(self.region.line(0)).unwrap_or(ZERO_LINE);
                 u64::from_le_bytes(mark[..8].try_into().expect("8 bytes"))
             }
         };
+        self.value = self.value.max(known);
         self.marks = [Mark::past(self.value); 2];
     }
 }

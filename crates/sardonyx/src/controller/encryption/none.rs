@@ -17,6 +17,7 @@ pub static FILE: File<Policy> = File {
             figures: &[],
             cut: "keeps nothing",
             tries: &[],
+            limits: &[],
         },
         build: |_, _| build(),
         guarantee: Guarantee::EveryLine,

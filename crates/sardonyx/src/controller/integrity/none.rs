@@ -15,6 +15,7 @@ pub static FILE: File<Integrity> = File {
             figures: &[],
             cut: "keeps nothing, and believes what it reads",
             tries: &[],
+            limits: &[],
         },
         build: |_, _| None,
     }],

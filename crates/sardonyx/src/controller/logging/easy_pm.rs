@@ -10,7 +10,9 @@ use super::LOG_REGION;
 use super::undo::{self, Entry, PER_RECORD, Sealing, Spot, UndoLog, addresses};
 use crate::controller::Top;
 use crate::controller::encryption::cfb::{BLOCKS, Block, Feedback};
-use crate::controller::layers::{About, Design, File, Guarantee, Logging};
+use crate::controller::layers::{
+    About, Design, File, Guarantee, Limit, Logging, Reached, Vectors,
+};
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
@@ -32,6 +34,9 @@ pub enum Valid {
 words!(Valid { "registers" => Registers, "medium" => Medium, "both" => Both });
 
 keys! {
+    FIRST_NONCE: u64 = int("easy_pm.first_nonce", (1, 1 << 62), 1),
+        Source("what the crash explorer begins with: the log of a machine that has run for long"),
+        "The first number that vectors are made of where the medium shows no greater";
     CFB_SERIAL: bool = flag("easy_pm.cfb_serial", false),
         Source("EASY-PM Table I has 40 ns whatever is encrypted; the chain of CFB is serial"),
         "A log line takes the AES unit for its four blocks one after the other, not for one latency";
@@ -42,10 +47,12 @@ keys! {
          bucket's line (a write a header), or in both";
 }
 
-static KEYS: [&dyn AnyKey; 8] = [
+static KEYS: [&dyn AnyKey; 10] = [
     &undo::TRANSACTIONS,
     &undo::RECORDS,
     &undo::BUCKETS,
+    &undo::FIRST_BUCKET,
+    &FIRST_NONCE,
     &undo::REUSE,
     &undo::PLACEMENT,
     &undo::TIMEOUT,
@@ -63,6 +70,7 @@ pub static FILE: File<Logging> = File {
             figures: &[undo::FIGURES],
             cut: undo::CUT,
             tries: undo::TRIES,
+            limits: LIMITS,
         },
         lines: |_| 0,
         build: |settings, below, layout| {
@@ -71,6 +79,13 @@ pub static FILE: File<Logging> = File {
             Box::new(UndoLog::new(sealing, settings, below, programs, layout))
         },
         guarantee: Guarantee::on_demand,
+        vectors: |settings, layout| {
+            Some(Vectors {
+                region: layout.region(LOG_REGION)?.clone(),
+                pitch: pitch(settings),
+                words: HEADER_IV..DATA_IV + size_of::<Block>() / 8,
+            })
+        },
     }],
     designs: &[Design {
         name: "easy-pm",
@@ -79,6 +94,36 @@ pub static FILE: File<Logging> = File {
         stack: "easy-pm/identity+sca",
     }],
 };
+
+const LIMITS: &[Limit] = &[
+    undo::BUCKETS_NAMED,
+    undo::BUCKET_NUMBERS,
+    Limit {
+        name: "numbers that vectors are made of",
+        bits: 64,
+        begins: Some(&FIRST_NONCE),
+        pads: true,
+        reached: Reached::Near {
+            bits: &[16, 32, 48],
+            below: 8,
+        },
+    },
+    Limit {
+        name: "the last number that vectors are made of",
+        bits: 64,
+        begins: None,
+        pads: false,
+        reached: Reached::Never("it takes 2^64 buckets"),
+    },
+];
+
+/// Lines from one bucket to the next.
+fn pitch(settings: &Settings) -> u64 {
+    undo::pitch(
+        settings,
+        1 + settings.get(&undo::RECORDS) * (1 + PER_RECORD as u64),
+    )
+}
 
 /// The words of a bucket's line.
 const VALID: usize = 0;
@@ -124,7 +169,7 @@ struct Chained {
 impl Chained {
     fn new(settings: &Settings, layout: &mut Layout) -> Chained {
         let (records, buckets) = (settings.get(&undo::RECORDS), settings.get(&undo::BUCKETS));
-        let pitch = undo::pitch(settings, 1 + records * (1 + PER_RECORD as u64));
+        let pitch = pitch(settings);
         Chained {
             feedback: Feedback::new(settings),
             serial: settings.get(&CFB_SERIAL),
@@ -133,7 +178,7 @@ impl Chained {
             pitch,
             records,
             buckets,
-            nonce: 0,
+            nonce: settings.get(&FIRST_NONCE) - 1,
             filling: vec![Filling::default(); settings.get(&undo::TRANSACTIONS) as usize],
         }
     }
@@ -303,7 +348,7 @@ impl Sealing for Chained {
             u64::from_le_bytes(line.as_chunks().0[NONCE])
         };
         let greatest = (0..self.buckets as u16).map(nonce).max();
-        self.nonce = greatest.unwrap_or(0);
+        self.nonce = self.nonce.max(greatest.unwrap_or(0));
     }
 
     fn register_bytes(&self) -> u64 {

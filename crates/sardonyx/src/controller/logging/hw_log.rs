@@ -32,6 +32,7 @@ const fn about(name: &'static str) -> About {
         figures: &[undo::FIGURES],
         cut: undo::CUT,
         tries: undo::TRIES,
+        limits: undo::LIMITS,
     }
 }
 
@@ -43,12 +44,14 @@ pub static FILE: File<Logging> = File {
             lines,
             build: |settings, below, layout| build(Persist::CounterAtomic, settings, below, layout),
             guarantee: Guarantee::on_demand,
+            vectors: |_, _| None,
         },
         Logging {
             about: about("alc"),
             lines,
             build: |settings, below, layout| build(Persist::Relaxed, settings, below, layout),
             guarantee: |_| Guarantee::Nothing,
+            vectors: |_, _| None,
         },
     ],
     designs: &[

@@ -15,10 +15,12 @@ pub static FILE: File<Logging> = File {
             figures: &[],
             cut: "keeps nothing",
             tries: &[],
+            limits: &[],
         },
         lines: |_| 0,
         build: |_, mapping, _| mapping,
         guarantee: |below| below,
+        vectors: |_, _| None,
     }],
     designs: &[],
 };

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use crate::controller::layers::{Limit, Reached};
 use crate::controller::{
     Class, Figures, Layer, Persist, Storey, Top, Unfinished, Write, stands_on_below,
 };
@@ -62,12 +63,15 @@ keys! {
         Assumed("no source; a bucket of 32 KiB"),
         "Records of a bucket, each of seven old lines and a header"
         in Between("16", "256", "a quarter of the default and four times: buckets of 8 to 128 KiB")
-        under |by| by.short.then_some(if by.long_transactions { 8 } else { 1 });
+        under |by| by.short.then_some(if by.long_transactions { 8 } else if by.limits { 2 } else { 1 });
     BUCKETS: u64 = int("log.buckets", (1, 32_768), 128),
         Assumed("no source; four for each of 32 transactions"),
         "Buckets of the log"
         in Between("64", "512", "two to sixteen for each of 32 transactions")
-        under |_| Some(64);
+        under |by| Some(if by.limits { 320 } else { 64 });
+    FIRST_BUCKET: u64 = int("log.first_bucket", (0, 32_767), 0),
+        Source("what the crash explorer begins with: the log of a machine that has run for long"),
+        "The bucket that is taken first; those before it come last";
     REUSE: BucketReuse = word("log.reuse", "fifo"),
         Assumed("no source; a log is appended to (EASY-PM III-C), so it goes round: fifo wears all of its lines \
                  alike, as `places.reuse` does those of data"),
@@ -79,7 +83,7 @@ keys! {
         Assumed("no source; 4096 cycles at 2 GHz"),
         "Nanoseconds after which a record that is not full gets its header"
         in Between("512", "8192", "a quarter of the default and four times")
-        under |by| by.short.then_some(if by.stride == Some(8) { 60 } else { 200 });
+        under |by| (by.short && !by.limits).then_some(if by.stride == Some(8) { 60 } else { 200 });
 }
 
 figures! { "Hardware log";
@@ -96,10 +100,11 @@ figures! { "Hardware log";
 }
 
 /// The log manager's keys.
-pub static KEYS: [&dyn AnyKey; 6] = [
+pub static KEYS: [&dyn AnyKey; 7] = [
     &TRANSACTIONS,
     &RECORDS,
     &BUCKETS,
+    &FIRST_BUCKET,
     &REUSE,
     &PLACEMENT,
     &TIMEOUT,
@@ -116,9 +121,31 @@ pub fn pitch(settings: &Settings, lines: u64) -> u64 {
     }
 }
 
-/// What a power cut does to a log, and what a verdict on one has to rest on.
+/// What a power cut does to a log.
 pub const CUT: &str =
     "registers are dumped on reserve power; old lines of transactions under way are put back";
+/// What the log manager keeps in so many bits, and has room for.
+pub const LIMITS: &[Limit] = &[BUCKETS_NAMED, BUCKET_NUMBERS];
+/// Buckets that registers name.
+pub const BUCKETS_NAMED: Limit = Limit {
+    name: "buckets of a transaction",
+    bits: MOST_BUCKETS.ilog2(),
+    begins: None,
+    pads: false,
+    reached: Reached::Pressed,
+};
+pub const BUCKET_NUMBERS: Limit = Limit {
+    name: "numbers of buckets",
+    bits: 16,
+    begins: Some(&FIRST_BUCKET),
+    pads: false,
+    reached: Reached::Near {
+        bits: &[8],
+        below: 8,
+    },
+};
+
+/// What a verdict on one has to rest on.
 pub const TRIES: &[Mechanism] = &[
     Mechanism::FullRecord,
     Mechanism::ForcedRecord,
@@ -335,8 +362,9 @@ impl<S: Sealing> UndoLog<S> {
             buckets,
             timeout: Time::from_ps(settings.get(&TIMEOUT) * 1000),
             slots: (0..transactions).map(|_| Slot::default()).collect(),
-            free: (0..buckets as u16)
-                .map(|bucket| (bucket, Step::PAST))
+            free: (0..buckets)
+                .map(|index| (settings.get(&FIRST_BUCKET) + index) % buckets)
+                .map(|bucket| (bucket as u16, Step::PAST))
                 .collect(),
             reuse: settings.get(&REUSE),
             locks: FxHashMap::default(),

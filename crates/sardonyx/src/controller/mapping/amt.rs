@@ -4,7 +4,7 @@
 
 use super::places::Paged;
 use super::references::References;
-use crate::controller::layers::{Entries, Placement};
+use crate::controller::layers::{Entries, HIGH, Limit, Placement, Reached};
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::controller::{Class, Encryption, Persist};
 use crate::line::{Line, Logical, Place, SPAN, ZERO_LINE};
@@ -16,6 +16,24 @@ use crate::stats::Cause;
 pub(super) const ENTRY: usize = 5;
 /// The table's region.
 const REGION: &str = "mapping";
+/// What an entry can name.
+pub(super) const PLACES: Limit = Limit {
+    name: "places in mappings",
+    bits: 8 * ENTRY as u32,
+    begins: None,
+    pads: false,
+    reached: Reached::High { bits: HIGH },
+};
+/// That all of them are taken.
+pub(super) const FREE_PLACES: Limit = Limit {
+    name: "free places",
+    bits: 8 * ENTRY as u32,
+    begins: None,
+    pads: false,
+    reached: Reached::Never(
+        "the programs' lines of zeros share one place; a pass without spare lines comes near",
+    ),
+};
 /// Hashed slots for mappings decided of late; two lines that share one only wait longer.
 const RECENT: usize = 4096;
 

@@ -3,7 +3,7 @@
 //! Left out: a persistent fingerprint table, which is the point of the design.
 
 use super::SHARING;
-use super::amt::{Amt, ENTRY, Entry, When, placement};
+use super::amt::{Amt, ENTRY, Entry, FREE_PLACES, PLACES, When, placement};
 use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
 use super::figures::{
     self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
@@ -11,7 +11,7 @@ use super::figures::{
 };
 use super::places::{Allocator, FRESH, Paged, REUSE};
 use super::references::{Left, References};
-use crate::controller::layers::{About, Design, File, Guarantee, Mapping};
+use crate::controller::layers::{About, Design, File, Guarantee, Limit, Mapping, Reached};
 use crate::controller::metadata_cache::{MetadataCache, Replacement, SETS, rate};
 use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Top, Write, stands_on_below,
@@ -62,7 +62,8 @@ keys! {
         Assumed("ESD is silent; its own reading never reuses a place and so cannot run for ever"),
         "What becomes of the old place of an overwritten line";
     REFER_MAX: u8 = int("esd.refer_max", (1, 255), 255), // referH is one byte
-        Source("ESD Sec. III-D"), "Largest referH; a duplicate beyond it is written again";
+        Source("ESD Sec. III-D"), "Largest referH; a duplicate beyond it is written again"
+        under |by| by.limits.then_some(2);
     AMT_POLICY: Replacement = word("esd.amt_policy", "lru"),
         Assumed("ESD Sec. III-B keeps hot items, such as those with high reference counts, and names no policy"),
         "Which line a full set of the AMT cache gives up";
@@ -96,6 +97,25 @@ figures! { "Deduplication";
         "writes that hit there and were stored anew, `referH` being full";
 }
 
+const LIMITS: &[Limit] = &[
+    PLACES,
+    FREE_PLACES,
+    Limit {
+        name: "referH",
+        bits: 8,
+        begins: None,
+        pads: false,
+        reached: Reached::Pressed,
+    },
+    Limit {
+        name: "counts of references beside the AMT",
+        bits: 8,
+        begins: None,
+        pads: false,
+        reached: Reached::Never("EFIT is empty after each start, and referH, as wide, is full before a count is"),
+    },
+];
+
 /// ESD with one persistence of mappings.
 const fn mapping(
     name: &'static str,
@@ -111,10 +131,13 @@ const fn mapping(
             figures: &[figures::FIGURES, FIGURES],
             cut,
             tries: &SHARING,
+            limits: LIMITS,
         },
         build,
         guarantee,
         placement: |settings, layout| placement(settings.get(&RECLAIM) == Reclaim::Counted, layout),
+        shows: &[],
+        zeros_apart: false,
     }
 }
 

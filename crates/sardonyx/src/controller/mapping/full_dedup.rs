@@ -5,15 +5,15 @@
 use std::marker::PhantomData;
 
 use super::SHARING;
-use super::amt::{When, placement};
+use super::amt::{FREE_PLACES, PLACES, When, placement};
 use super::figures::{
     self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
     METADATA_BYTES_IN_USE, METADATA_BYTES_PER_LINE,
 };
-use super::index::{DIGEST_BYTES, Digest, Match};
+use super::index::{DIGEST_BYTES, Digest, INDEX, Match};
 use super::places::{FRESH, REUSE};
-use super::tables::Tables;
-use crate::controller::layers::{About, Guarantee, Mapping};
+use super::tables::{INVERSE, Tables};
+use crate::controller::layers::{About, Guarantee, Limit, Mapping, Reached};
 use crate::controller::metadata_cache::SETS;
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Top, Write, stands_on_below};
 use crate::figures::{Figure, figures};
@@ -97,6 +97,8 @@ pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str
             build: |settings, below, layout| FullDedup::<F>::build(settings, false, below, layout),
             guarantee: Guarantee::on_demand,
             placement: |_, layout| placement(false, layout),
+            shows: SHOWS,
+            zeros_apart: false,
         },
         Mapping {
             about: about::<F>(
@@ -106,9 +108,33 @@ pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str
             build: |settings, below, layout| FullDedup::<F>::build(settings, true, below, layout),
             guarantee: |below| below,
             placement: |_, layout| placement(false, layout),
+            shows: SHOWS,
+            zeros_apart: false,
         },
     ]
 }
+
+/// Fingerprints lie in the index under no key, and where an entry of it lies is made of the fingerprint.
+const SHOWS: &[&str] = &[INDEX, INVERSE];
+
+const LIMITS: &[Limit] = &[
+    PLACES,
+    FREE_PLACES,
+    Limit {
+        name: "counts of references in the index",
+        bits: 8,
+        begins: None,
+        pads: false,
+        reached: Reached::Pressed,
+    },
+    Limit {
+        name: "entries beyond a full bucket of the index",
+        bits: 8,
+        begins: None,
+        pads: false,
+        reached: Reached::Never("it takes 255 contents whose fingerprints share a bucket"),
+    },
+];
 
 const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
     About {
@@ -118,6 +144,7 @@ const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
         figures: const { &[figures::FIGURES, FIGURES, F::FIGURES] },
         cut,
         tries: &SHARING,
+        limits: LIMITS,
     }
 }
 

@@ -17,10 +17,13 @@ pub static FILE: File<Mapping> = File {
             figures: &[],
             cut: "keeps nothing",
             tries: &[],
+            limits: &[],
         },
         build: |_, below, _| Box::new(Identity { below }),
         guarantee: |below| below,
         placement: |_, _| Placement::Home,
+        shows: &[],
+        zeros_apart: false,
     }],
     designs: &[Design {
         name: "baseline",

@@ -16,6 +16,9 @@ use crate::stats::Cause;
 /// The last byte of a bucket: entries that lie beyond it because it was full.
 const OVERFLOW: usize = 63;
 
+/// The index's region.
+pub const INDEX: &str = "fingerprints";
+
 /// Bytes of the longest fingerprint.
 pub const DIGEST_BYTES: usize = 20;
 
@@ -94,7 +97,7 @@ impl Index {
     ) -> Index {
         let entry = digest + 6;
         Index {
-            region: layout.reserve_sparse("fingerprints", buckets.max(1)),
+            region: layout.reserve_sparse(INDEX, buckets.max(1)),
             digest,
             entry,
             per_bucket: OVERFLOW / entry,

@@ -45,30 +45,39 @@ keys! {
 }
 
 const PAGE: usize = 4096;
+/// Pages from this one on are looked up by a hash: a table of what lies before a high place would be large.
+const FAR: usize = 1 << 15;
 
 /// An array that takes memory only where it has been touched; all defaults at first.
 #[derive(Default)]
 pub struct Paged<T> {
     pages: Vec<Option<Box<[T]>>>,
+    far: FxHashMap<usize, Box<[T]>>,
 }
 
 impl<T: Copy + Default> Paged<T> {
     /// The value at `index`.
     #[inline]
     pub fn get(&self, index: u64) -> T {
-        let page = self.pages.get(index as usize / PAGE);
-        page.and_then(Option::as_ref)
-            .map_or(T::default(), |page| page[index as usize % PAGE])
+        let number = index as usize / PAGE;
+        let page = match number < FAR {
+            true => self.pages.get(number).and_then(Option::as_ref),
+            false => self.far.get(&number),
+        };
+        page.map_or(T::default(), |page| page[index as usize % PAGE])
     }
 
     /// The value at `index`, to be changed.
     #[inline]
     pub fn at(&mut self, index: u64) -> &mut T {
         let page = index as usize / PAGE;
+        let blank = || vec![T::default(); PAGE].into_boxed_slice();
+        if page >= FAR {
+            return &mut self.far.entry(page).or_insert_with(blank)[index as usize % PAGE];
+        }
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
-        let blank = || vec![T::default(); PAGE].into_boxed_slice();
         &mut self.pages[page].get_or_insert_with(blank)[index as usize % PAGE]
     }
 }

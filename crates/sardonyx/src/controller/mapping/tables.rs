@@ -17,6 +17,8 @@ use crate::plan::{Plan, Queue, Step, Stored};
 use crate::settings::{CacheKey, Settings};
 use crate::stats::Cause;
 
+/// The region of the inverse table.
+pub const INVERSE: &str = "inverse";
 const PER_LINE: u64 = 12;
 const BITS: u64 = 512;
 
@@ -61,7 +63,7 @@ impl Tables {
         Tables {
             index,
             amt: Amt::new(false, cache, layout),
-            inverse: layout.reserve("inverse", lines.div_ceil(PER_LINE)),
+            inverse: layout.reserve(INVERSE, lines.div_ceil(PER_LINE)),
             free_map: free_map.then(|| layout.reserve("free-map", lines.div_ceil(BITS))),
             places: Allocator::new(lines, settings),
             leaked: 0,

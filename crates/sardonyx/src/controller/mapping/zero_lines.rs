@@ -54,10 +54,13 @@ pub static FILE: File<Mapping> = File {
             figures: &[SHARED, FIGURES],
             cut: "bits not written back on demand are lost; nothing has to be rebuilt",
             tries: &[Mechanism::MetadataEviction, Mechanism::MetadataWriteBack],
+            limits: &[],
         },
         build: |settings, below, layout| Box::new(ZeroLines::new(settings, below, layout)),
         guarantee: Guarantee::on_demand,
         placement: |_, layout| placement(layout),
+        shows: &[],
+        zeros_apart: true,
     }],
     designs: &[Design {
         name: "zero-lines",

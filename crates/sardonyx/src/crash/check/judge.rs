@@ -11,7 +11,7 @@ use crate::line::Place;
 
 impl Checker<'_> {
     /// What draining and recovery have written must not be covered by a pad that covers something else.
-    pub(super) fn secrets(&mut self) {
+    pub(super) fn secrets(&mut self, full: bool) {
         self.secrets.clear();
         if !self.history.is_encrypted() {
             return;
@@ -28,6 +28,9 @@ impl Checker<'_> {
         let pads = &self.history.pads;
         let clash = |new: &Encrypted| Some((new.place, pads.clash(new, position)?));
         if let Some((place, what)) = written.iter().find_map(clash) {
+            report(Kind::PadReused, place, format!("after the cut, {what}"));
+        }
+        if full && let Some((place, what)) = secrecy::pieces_after(pads, &written, position) {
             report(Kind::PadReused, place, format!("after the cut, {what}"));
         }
         let bare = |new: &Encrypted| Some((new.place, new.bare()?));

@@ -1,0 +1,269 @@
+//! A run's first requests, handled again by fresh controllers: under another key, at other places, with counters
+//! that begin elsewhere, all at one place, with other contents. What does not change with what it should hang on,
+//! or does with what it must not show, gives something away.
+//!
+//! Other contents are the same but for one mask over all lines: equal lines stay equal, and lines with the same
+//! check bits or the same CRC-32 keep having the same, as both are sums. So a mapping does what it did, and only what is
+//! made of contents changes. Where a mapping treats zeros apart, zeros stay zeros. Left out: cuts.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
+use sardonyx_splitmix::mix;
+
+use super::chance::Chance;
+use super::{Encrypted, Pads, bytes_of, numbers};
+use crate::controller::designs::AnyLayer;
+use crate::crash::history::{Again, Handling, History};
+use crate::crash::violation::{Kind, Violation};
+use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
+use crate::plan::journal::MediumWrite;
+
+/// Requests that are handled again: more than a byte counts.
+const AGAIN: usize = 300;
+/// The same where one place, or one beginning of a counter, is compared.
+const FEW: usize = 64;
+/// Bits of a place that are tried beyond those of the run's own medium.
+const HIGH_BITS: [u32; 6] = [16, 24, 28, 31, 32, 34];
+/// Structures that hang on the key may have the same bytes under another key, though not so often as this.
+const STRUCTURE: f64 = 1.0 / 16.0;
+
+/// What handling requests again shows.
+pub(super) fn with_less(history: &History) -> Vec<Violation> {
+    let again = |how: Handling, count| history.again(&how, count);
+    let Some(this) = again(Handling::default(), AGAIN) else {
+        return Vec::new();
+    };
+    let other_key = again(
+        Handling {
+            other_key: true,
+            ..Handling::default()
+        },
+        AGAIN,
+    );
+    let other_key = other_key.expect("the same lines");
+    let here = |this: &Encrypted, other: &Encrypted| {
+        this.place == other.place && this.counter == other.counter
+    };
+    let key = alike(&this, &other_key, &here, "under another key");
+    let key = key.map(|(first, what)| first.violation(Kind::KeyIgnored, 0, what));
+    let mut found: Vec<Violation> = key.into_iter().collect();
+    found.extend(elsewhere(history, &this));
+    found.extend(begun_elsewhere(history, &this));
+    let first = history.journal.handled.first();
+    let one_line = first.and_then(|first| {
+        let line = first.line.0;
+        let how = Handling {
+            moved: &|_| line,
+            ..Handling::default()
+        };
+        again(how, AGAIN)
+    });
+    let one_line = one_line.map_or(Vec::new(), |again| again.covered);
+    found.extend(Pads::of(one_line).within().into_iter().next());
+    found.extend(vectors(history, &this, &other_key));
+    found.extend(digests(history, &this, &other_key));
+    found
+}
+
+/// The first piece of a pad that is the same in `this` and the `other` handling of the same content, of those
+/// of which `counts` says that it must not be; if that is no accident.
+fn alike<'a>(
+    this: &'a Again,
+    other: &Again,
+    counts: &dyn Fn(&Encrypted, &Encrypted) -> bool,
+    where_else: &str,
+) -> Option<(&'a Encrypted, String)> {
+    let mut pieces = Chance::of_pieces();
+    for (index, (this, other)) in this.covered.iter().zip(&other.covered).enumerate() {
+        if this.plain != other.plain || !counts(this, other) {
+            continue;
+        }
+        for ((number, piece), (_, other)) in this.pieces().zip(other.pieces()) {
+            pieces.tried(1);
+            if piece == other {
+                pieces.saw(index, || {
+                    let (place, bytes) = (this.place.0, bytes_of(number));
+                    format!("place {place}, {bytes}: the same pad {where_else}")
+                });
+            }
+        }
+    }
+    let (index, what) = pieces.told()?;
+    Some((&this.covered[index], what))
+}
+
+/// The same requests at other places, one bit of which differs.
+fn elsewhere(history: &History, this: &Again) -> Option<Violation> {
+    let own = (0..u64::BITS).take_while(|bit| 1 << bit < history.data_lines());
+    let high = HIGH_BITS.into_iter();
+    let beyond = high.filter(|bit| 1 << bit >= history.data_lines());
+    own.chain(beyond).find_map(|bit| {
+        let how = Handling {
+            moved: &|line| line ^ 1 << bit,
+            high: bit,
+            ..Handling::default()
+        };
+        let other = history.again(&how, FEW)?;
+        let differ = |this: &Encrypted, other: &Encrypted| {
+            this.place != other.place && this.counter == other.counter && this.counter.is_some()
+        };
+        let (first, what) = alike(this, &other, &differ, &format!("2^{bit} places away"))?;
+        Some(first.violation(Kind::PadReused, 0, what))
+    })
+}
+
+/// The same requests with numbers that begin elsewhere, as the layers' limits say where.
+fn begun_elsewhere(history: &History, this: &Again) -> Option<Violation> {
+    let layers = history.stack().layers().into_iter();
+    let begins = layers.flat_map(|layer| {
+        let of_log = matches!(layer, AnyLayer::Logging(_));
+        let limits = layer.about().limits.iter().filter(|limit| limit.pads);
+        let keys = limits.filter_map(|limit| Some((limit.name, limit.begins?, limit.bits)));
+        keys.map(move |(name, key, bits)| (of_log, name, key, bits))
+    });
+    begins.into_iter().find_map(|(of_log, name, key, bits)| {
+        let mut widths = (8..bits).step_by(8);
+        widths.find_map(|width| {
+            let own = history.machine.settings.get(key);
+            let begin = (key.name(), own + (1 << width));
+            let how = Handling {
+                begin: Some(begin),
+                ..Handling::default()
+            };
+            let other = history.again(&how, FEW)?;
+            let differ = |this: &Encrypted, other: &Encrypted| {
+                let is_logs = this.counter.is_none() && other.counter.is_none();
+                let begun = if of_log {
+                    is_logs
+                } else {
+                    this.counter != other.counter
+                };
+                this.place == other.place && begun
+            };
+            let what = format!("2^{width} further on ({name})");
+            let (first, what) = alike(this, &other, &differ, &what)?;
+            Some(first.violation(Kind::PadReused, 0, what))
+        })
+    })
+}
+
+/// Initial vectors, of which a design says that nobody may foresee them: they must hang on the key, and so must
+/// how one follows from the one before.
+fn vectors(history: &History, this: &Again, other_key: &Again) -> Option<Violation> {
+    let of = |again: &Again| -> Vec<(Place, Vec<u32>)> {
+        let lie = (history.stack().logging.vectors)(&history.machine.settings, &again.layout);
+        let Some(lie) = lie else { return Vec::new() };
+        let whole = again.beside.iter().filter(|write| write.words == 0xff);
+        let whole = whole.filter(|write| lie.is_at(write.place));
+        let pieces = |write: &MediumWrite| {
+            let words = numbers(&write.line);
+            let words = lie.words.clone().map(|word| words[word]);
+            words
+                .flat_map(|word| [word as u32, (word >> 32) as u32])
+                .collect()
+        };
+        whole.map(|write| (write.place, pieces(write))).collect()
+    };
+    let (these, others) = (of(this), of(other_key));
+    let mut pieces = Chance::of_pieces();
+    let steps: [fn(u32, u32) -> u32; 3] =
+        [|now, _| now, |now, before| now ^ before, u32::wrapping_sub];
+    for (index, (this, other)) in these.iter().zip(&others).enumerate() {
+        for step in steps {
+            let before = index.saturating_sub(1);
+            let (old, old_other) = (&these[before].1, &others[before].1);
+            for number in 0..this.1.len() {
+                pieces.tried(1);
+                let now = step(this.1[number], old[number]);
+                if index > 0 && now == step(other.1[number], old_other[number]) {
+                    let place = this.0.0;
+                    pieces.saw(index, || {
+                        format!("the vectors of place {place} can be told without the key")
+                    });
+                }
+            }
+        }
+    }
+    let (index, what) = pieces.told()?;
+    Some(Violation {
+        place: Some(these[index].0),
+        ..Violation::new(Kind::VectorForeseen, 0, what)
+    })
+}
+
+/// Pieces of what lies under no pad, by region: where, which piece of the line or beside it, and its value.
+type Clear = BTreeMap<&'static str, FxHashSet<(u64, usize, u32)>>;
+
+fn clear(again: &Again) -> Clear {
+    let mut clear = Clear::new();
+    let mut put = |place: Place, first: usize, words: &[u64]| {
+        let region = again.layout.name_of(place).0;
+        let pieces = clear.entry(region).or_default();
+        for (number, word) in words.iter().enumerate() {
+            pieces.insert((place.0, first + 2 * number, *word as u32));
+            pieces.insert((place.0, first + 2 * number + 1, (word >> 32) as u32));
+        }
+    };
+    for write in &again.beside {
+        put(write.place, 0, &numbers(&write.line));
+    }
+    for (place, word) in &again.sidebands {
+        put(*place, LINE_BYTES / 4, &[u64::from_le_bytes(*word)]);
+    }
+    clear
+}
+
+/// What hangs on contents and not on the key, and lies under no pad: a digest of a content, whose guess anybody
+/// can check. Where a design is built on that it says so.
+fn digests(history: &History, this: &Again, other_key: &Again) -> Vec<Violation> {
+    let how = Handling {
+        mask: Some(mask()),
+        ..Handling::default()
+    };
+    let Some(other_content) = history.again(&how, AGAIN) else {
+        return Vec::new();
+    };
+    let (these, keyed, masked) = (clear(this), clear(other_key), clear(&other_content));
+    let none = FxHashSet::default();
+    let mut found = Vec::new();
+    for (region, pieces) in these {
+        let (keyed, masked) = (
+            keyed.get(region).unwrap_or(&none),
+            masked.get(region).unwrap_or(&none),
+        );
+        let mut same = Chance::of(STRUCTURE);
+        let mut hang: Vec<_> = pieces.difference(masked).collect();
+        hang.sort_unstable();
+        for (index, piece) in hang.iter().enumerate() {
+            same.tried(1);
+            if keyed.contains(piece) {
+                let (place, number, _) = piece;
+                same.saw(index, || match *number < LINE_BYTES / 4 {
+                    true => format!("place {place} ({region}), {}", bytes_of(*number)),
+                    false => format!("beside place {place}"),
+                });
+            }
+        }
+        let shown = history.stack().mapping.shows.iter();
+        if let Some((index, what)) = same.told()
+            && !shown.clone().any(|shown| *shown == region)
+        {
+            let what = format!("a digest of contents that hangs on no key: {what}");
+            found.push(Violation {
+                place: Some(Place(hang[index].0)),
+                ..Violation::new(Kind::Digest, 0, what)
+            });
+        }
+    }
+    found
+}
+
+/// What other contents differ by: no word of it is another's.
+fn mask() -> Line {
+    let mut line = ZERO_LINE;
+    for (number, word) in line.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *word = mix(0x6d61_736b ^ number as u64).to_le_bytes();
+    }
+    line
+}

@@ -1,0 +1,118 @@
+//! How likely chance alone is to show as much as was seen: what lets pieces of four bytes count. One that
+//! returns proves nothing, for among a few ten thousand pads one does by chance; many do.
+//!
+//! The bound is Chernoff's: of trials that each come true with a probability of at most `p`, whatever came of
+//! those before, `k` or more do with a probability of at most `e^(k - m) (m / k)^k`, where `m > 0` is `p` times their
+//! number and `k > m`. Left out: what the trials are.
+
+/// Bytes of the smallest piece that is looked at.
+pub const PIECE_BYTES: usize = 4;
+
+/// The probability that chance alone gives as much as is reported, at most: 2 to this power.
+pub const ALARM: f64 = -64.0;
+
+/// Trials, and what came true of them.
+#[derive(Clone, Debug)]
+pub struct Chance {
+    /// The probability with which chance makes one come true, at most.
+    probability: f64,
+    trials: u64,
+    seen: u64,
+    /// The first that came true, and where it did.
+    first: Option<(usize, String)>,
+}
+
+impl Chance {
+    /// None yet, of pieces of which one is another with a probability of 2 to the -32.
+    pub fn of_pieces() -> Chance {
+        Chance::of(1.0 / (1u64 << (8 * PIECE_BYTES)) as f64)
+    }
+
+    /// None yet, each of which comes true by chance with at most that probability.
+    pub fn of(probability: f64) -> Chance {
+        Chance {
+            probability,
+            trials: 0,
+            seen: 0,
+            first: None,
+        }
+    }
+
+    /// So many more.
+    pub fn tried(&mut self, trials: u64) {
+        self.trials += trials;
+    }
+
+    /// One of those tried has come true, at `index` of whatever is gone through; `what` says how.
+    pub fn saw(&mut self, index: usize, what: impl FnOnce() -> String) {
+        self.seen += 1;
+        self.first.get_or_insert_with(|| (index, what()));
+    }
+
+    /// The first that came true, and the story, if all of it together is no accident.
+    pub fn told(&self) -> Option<(usize, String)> {
+        let (index, what) = self.first.as_ref()?;
+        let power = power(self.probability * self.trials as f64, self.seen as f64);
+        (power <= ALARM).then(|| {
+            let (seen, trials) = (self.seen, self.trials);
+            let told = format!(
+                "{what}; {seen} of {trials} such pieces, by chance with a probability below 2^{power:.0}"
+            );
+            (*index, told)
+        })
+    }
+}
+
+/// The binary logarithm of Chernoff's bound on `seen` where `expected` are; 0 if that is no surprise.
+fn power(expected: f64, seen: f64) -> f64 {
+    if seen <= expected {
+        return 0.0;
+    }
+    let natural = seen - expected + seen * (expected / seen).ln();
+    (natural * std::f64::consts::LOG2_E).max(-1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tail of the binomial distribution, summed.
+    fn tail(trials: u32, probability: f64, seen: u32) -> f64 {
+        let mut term = (1.0 - probability).powi(trials as i32);
+        let mut below = 0.0;
+        for k in 0..seen {
+            below += term;
+            term *= f64::from(trials - k) / f64::from(k + 1) * probability / (1.0 - probability);
+        }
+        1.0 - below
+    }
+
+    #[test]
+    fn the_bound_lies_above_the_probability_and_not_far() {
+        for (trials, probability) in [(100, 0.01), (200, 0.05), (30, 0.3)] {
+            for seen in 1..12 {
+                let (bound, is) = (
+                    power(f64::from(trials) * probability, f64::from(seen)),
+                    tail(trials, probability, seen),
+                );
+                assert!(is <= bound.exp2() + 1e-12, "{trials} {probability} {seen}");
+                assert!(is < 1e-9 || bound.exp2() < is * 30.0 || bound == 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn one_piece_that_returns_is_chance_and_many_are_not() {
+        let mut pieces = Chance::of_pieces();
+        pieces.tried(1 << 20);
+        assert_eq!(pieces.told(), None);
+        let mut seen = 0;
+        while pieces.told().is_none() {
+            pieces.saw(seen, || "this".to_owned());
+            seen += 1;
+        }
+        // 2^-12 are expected; (e m / k)^k passes 2^-64 between four and six.
+        assert!((4..7).contains(&seen), "{seen}");
+        assert_eq!(pieces.told().unwrap().0, 0, "the first is told");
+    }
+}
