@@ -48,7 +48,8 @@ mod _core {
     use super::SardonyxError;
     #[pymodule_export]
     use super::crash::{
-        crash, crash_exhaustive, crash_memory, crash_stages, crash_trial, crash_trial_memory, guarantee, programs,
+        crash, crash_exhaustive, crash_memory, crash_stages, crash_trial, crash_trial_memory,
+        guarantee, programs,
     };
     #[pymodule_export]
     use super::device::store_check;

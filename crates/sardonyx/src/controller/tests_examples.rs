@@ -88,7 +88,7 @@ fn the_plan_of_crash_makes_the_fingerprints_of_the_worked_example_collide() {
         durability: DurabilityKind::SoftwareUndo { mutant: None },
         seed: 1,
         cores: None,
-        transactions: Some(20),
+        transactions: None,
         item_bytes: None,
         footprint: None,
         options: Options::default(),
