@@ -64,12 +64,24 @@ impl Ledger {
 fn main() {
     let words: Vec<String> = std::env::args().collect();
     let running = words[2] == "run";
-    let file = OpenOptions::new().read(true).write(true).create(running).open(&words[1]).unwrap();
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(running)
+        .open(&words[1])
+        .unwrap();
     if running {
         file.set_len(size_of::<Ledger>() as u64).unwrap();
     }
     let ledger = unsafe {
-        let at = mmap(std::ptr::null_mut(), size_of::<Ledger>(), 3, 1, file.as_raw_fd(), 0);
+        let at = mmap(
+            std::ptr::null_mut(),
+            size_of::<Ledger>(),
+            3,
+            1,
+            file.as_raw_fd(),
+            0,
+        );
         &mut *at.cast::<Ledger>()
     };
     if running {

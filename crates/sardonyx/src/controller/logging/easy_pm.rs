@@ -10,9 +10,7 @@ use super::LOG_REGION;
 use super::undo::{self, Entry, PER_RECORD, Sealing, Spot, UndoLog, addresses};
 use crate::controller::Top;
 use crate::controller::encryption::cfb::{BLOCKS, Block, Feedback};
-use crate::controller::layers::{
-    About, Design, File, Guarantee, Limit, Logging, Reached, Vectors,
-};
+use crate::controller::layers::{About, Design, File, Guarantee, Limit, Logging, Reached, Vectors};
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;

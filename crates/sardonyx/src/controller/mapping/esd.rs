@@ -112,7 +112,9 @@ const LIMITS: &[Limit] = &[
         bits: 8,
         begins: None,
         pads: false,
-        reached: Reached::Never("EFIT is empty after each start, and referH, as wide, is full before a count is"),
+        reached: Reached::Never(
+            "EFIT is empty after each start, and referH, as wide, is full before a count is",
+        ),
     },
 ];
 
