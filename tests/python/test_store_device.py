@@ -403,6 +403,15 @@ def test_a_reader_of_counters_that_stands_still_holds_nothing_up(tmp_path: Path)
         os.close(write)
 
 
+def pid_in(file: Path) -> int:
+    """What the daemon writes there once it serves; its parent may have ended before."""
+    end = time.monotonic() + 30
+    while not (text := file.read_text() if file.exists() else "").endswith("\n"):
+        assert time.monotonic() < end, f"no process wrote {file}"
+        time.sleep(0.01)
+    return int(text)
+
+
 @pytest.mark.parametrize("design", ["recam", "conventional"])
 def test_nbdkit_serves_it_as_a_daemon(tmp_path: Path, design: str) -> None:
     settings = [f"dir={tmp_path / 'd'}", f"design={design}"]
@@ -418,7 +427,7 @@ def test_nbdkit_serves_it_as_a_daemon(tmp_path: Path, design: str) -> None:
             timeout=30,
             check=True,
         )
-        daemon = int(pid_file.read_text())
+        daemon = pid_in(pid_file)
         client = Client(tmp_path / "s")
         if not size:
             assert client.ask(READ, BLOCK, BLOCK) == b"d" * BLOCK
@@ -431,7 +440,8 @@ def test_nbdkit_serves_it_as_a_daemon(tmp_path: Path, design: str) -> None:
         assert ticks < 50, "half a processor while nobody asks for anything"
         os.kill(daemon, signal.SIGTERM)
         assert gone(daemon)
-        (tmp_path / "s").unlink(missing_ok=True)
+        for file in (tmp_path / "s", pid_file):
+            file.unlink(missing_ok=True)
 
 
 def test_check_looks_at_a_copy_that_cannot_be_written(tmp_path: Path) -> None:

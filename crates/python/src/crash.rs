@@ -5,6 +5,7 @@ use sardonyx::controller::designs;
 use std::time::Duration;
 
 use sardonyx::crash::{Cuts, Exhaustive, OneRun, Options, Platform, Tear, Trial};
+use sardonyx::mechanisms::{self, Mechanism};
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -307,8 +308,8 @@ pub fn crash_stages(
     told(answer)
 }
 
-/// Every program: `name` and `line`; and every mutant, be it a mistake or an equivalent one:
-/// `name` and `meaning`.
+/// Every program: `name` and `line`; every mutant, be it a mistake or an equivalent one: `name` and `meaning`;
+/// and the amounts of which a verdict says how much was `exercised` and how far runs have `reached`, by name.
 #[pyfunction]
 pub fn programs() -> String {
     let programs = workload::all();
@@ -323,6 +324,8 @@ pub fn programs() -> String {
         "programs": programs.collect::<Vec<Value>>(),
         "mutants": each(Mutant::ALL),
         "equivalent_mutants": each(Mutant::EQUIVALENT),
+        "exercised": Mechanism::ALL.map(Mechanism::name),
+        "reached": mechanisms::Value::ALL.map(mechanisms::Value::name),
     })
     .to_string()
 }

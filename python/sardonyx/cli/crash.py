@@ -58,6 +58,9 @@ LEGEND = "nested: cuts after a recovery; lost, secrets: cuts at which data or a 
 PLATFORMS = ("adr", "eadr", "none")
 TEARS = ("lines", "words")
 SHARINGS = ("apart", "packed", "interleaved")
+#: Those of which a proof is made unless one is named. A line of counters that all lines share puts
+#: their writes in order, so either has mistakes that the other hides.
+BOTH_ENDS = ("apart", "interleaved")
 #: Bytes of memory that are worth a word.
 NOTABLE = 2**30
 #: Transactions of a core of which all orders are tried, and the order without a choice.
@@ -327,10 +330,11 @@ def _exhaustive(asked: Crash) -> Work:
             ),
             design=design,
             cores=asked.cores or 1,
-            sharing=_sharing(asked, "interleaved"),
+            sharing=sharing,
             recovery_cuts=1 if asked.recovery_cuts else 0,
             **_below(asked),
         )
+        for sharing in ([_sharing(asked)] if asked.sharing else BOTH_ENDS)
         for program, design in _pairs(asked)
     ]
     most = asked.most_states
@@ -390,8 +394,8 @@ def _in_order(
     return shlex.join(words)
 
 
-def _sharing(asked: Crash, otherwise: str) -> str:
-    sharing = asked.sharing or otherwise
+def _sharing(asked: Crash) -> str:
+    sharing = asked.sharing or SHARINGS[0]
     if sharing not in SHARINGS:
         raise _core.SardonyxError(f"--sharing: {unknown('sharing', sharing, SHARINGS)}")
     return sharing
@@ -433,7 +437,7 @@ def _runs(asked: Crash, *, software_log: bool = True, **how: Any) -> list[CrashQ
             ),
             design=design,
             cores=asked.cores or 1,
-            sharing=_sharing(asked, "apart"),
+            sharing=_sharing(asked),
             **_below(asked),
             **how,
         )

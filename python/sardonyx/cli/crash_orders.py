@@ -38,12 +38,27 @@ def show_proofs(
 
     With ``one`` each run was made in one order alone.
     """
+    for sharing in dict.fromkeys(proof["sharing"] for proof in proofs):
+        people.print(_rows([proof for proof in proofs if proof["sharing"] == sharing]))
+    people.print(Text(LEGEND, style="dim"), soft_wrap=True)
+    for bound in dict.fromkeys(map(_bound, proofs)):
+        people.print(Text(bound, style="dim"), soft_wrap=True)
+    for proof in proofs:
+        if proof["verdict"] == "unfinished":
+            people.print(Text(_unfinished(proof, one=one), style="red"), soft_wrap=True)
+        for violation in proof["violations"]:
+            tell(people, violation, again(proof, violation))
+
+
+def _rows(proofs: list[dict[str, Any]]) -> Table:
     first = proofs[0]
     table = Table(
-        title=f"{first['platform']}, all orders of acceptance",
+        title=f"{first['platform']}, all orders of acceptance, lines of counters "
+        f"{first['sharing']}",
         title_justify="left",
         box=None,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
         header_style="dim",
     )
     for column in ("program", "design"):
@@ -59,15 +74,7 @@ def show_proofs(
             f"{proof['seconds']:.1f}",
             Text(proof["verdict"], style=VERDICTS[proof["verdict"]]),
         )
-    people.print(table)
-    people.print(Text(LEGEND, style="dim"), soft_wrap=True)
-    for bound in dict.fromkeys(map(_bound, proofs)):
-        people.print(Text(bound, style="dim"), soft_wrap=True)
-    for proof in proofs:
-        if proof["verdict"] == "unfinished":
-            people.print(Text(_unfinished(proof, one=one), style="red"), soft_wrap=True)
-        for violation in proof["violations"]:
-            tell(people, violation, again(proof, violation))
+    return table
 
 
 def _bound(proof: dict[str, Any]) -> str:

@@ -274,10 +274,10 @@ def digest(document: Any) -> str:
 
 def check_goal(place: str, goal: str) -> tuple[str, bool]:
     """A figure and whether more of it is better, from ``max ipc`` or ``min energy_nj``."""
-    words = goal.split()
-    if len(words) != 2 or words[0] not in ("max", "min"):
+    direction, _, name = goal.strip().partition(" ")
+    if not name or direction not in ("max", "min"):
         raise _core.SardonyxError(f'{place}: {goal!r} is no goal; write as in "max ipc"')
-    return words[1], words[0] == "max"
+    return name.strip(), direction == "max"
 
 
 def labels(subjects: Sequence[Subject]) -> dict[Subject, str]:

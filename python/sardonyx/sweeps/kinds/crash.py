@@ -25,6 +25,12 @@ from sardonyx.sweeps.kinds.kind import (
 from sardonyx.sweeps.kinds.machines import check_design, effective, programs
 
 
+def listed(what: str) -> list[str]:
+    """Names of the simulator's list of programs, mutants or amounts."""
+    names: list[str] = json.loads(_core.programs())[what]
+    return names
+
+
 class CrashOptions(Designed):
     """As ``sardonyx crash`` has them."""
 
@@ -54,9 +60,9 @@ class Crash(Kind):
     options = CrashOptions
     goals = ("min violations", "max cuts")
     figures = figure_names(
-        "checked_in_full cuts distinct_states exercised.collisions exercised.duplicates lost_cuts "
-        "positions recovery_cuts runs secret_cuts violations"
-    )
+        "checked_in_full cuts distinct_states lost_cuts positions recovery_cuts runs secret_cuts "
+        "violations"
+    ).union(f"{amount}.{name}" for amount in ("exercised", "reached") for name in listed(amount))
     #: What an answer repeats of its question, and the host's speed.
     ASKED = ("program", "design", "platform", "tear", "seed", "mutant", "seconds")
 
