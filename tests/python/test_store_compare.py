@@ -82,7 +82,7 @@ def test_a_block_trace_brings_digests(tmp_path: Path) -> None:
         (("--tree", "no/such/place"), "no/such/place"),
         (("--by-content",), "--by-content: does nothing"),
         (("--dir", "no/such/place"), "make it first"),
-        (("--compared-bit", "much"), "--compared-bit much: give femtojoules"),
+        (("--compared-bit", "much"), "--compared-bit much: give a number"),
         (("--block", "3K", "--width", "1000"), "give whole rows"),
     ],
 )

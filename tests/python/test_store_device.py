@@ -113,6 +113,16 @@ def test_a_file_system_goes_in_and_comes_out_as_it_was(tmp_path: Path, design: s
     assert 0 < metrics["stored_blocks"] <= metrics["live_blocks"] <= metrics["writes"]
     assert (metrics["cycles"] > 0) == (design == "recam")
     assert metrics["energy_nj"] > 0 and metrics["operations_per_second"] > 0
+    for key, asked in (
+        ("read_time", "reads"),
+        ("write_time", "writes"),
+        ("flush_time", "flushes"),
+    ):
+        of = report[key]
+        assert 0 < of["count"] <= report["requests"][asked]
+        assert key == "flush_time" or of["count"] == report["requests"][asked]
+        assert 0 < of["median_us"] <= of["p99_us"] <= of["p999_us"] <= of["most_us"]
+    assert "time of a read" in (tmp_path / "printed").read_text()
     assert not (tmp_path / "s").exists()
     with serving(tmp_path):  # what it was made for stands in the folder
         ran("nbdcopy", uri(tmp_path), "out", where=tmp_path)

@@ -252,10 +252,11 @@ def assumed_by(runs: Iterable[Run], aspect: Aspect) -> list[str]:
     """
     names = {name for run in runs for name in run.assumed if name != "cores" or run.copies == 1}
     names.discard("medium.endurance")
+    every = [each for design in designs().values() for each in design.assumed]
+    names -= {each.parameter for each in every if each.bears_on == "life"}
     if aspect != "energy":
         names = {name for name in names if not name.endswith(_ENERGY)}
-        every = (each for design in designs().values() for each in design.assumed)
-        names -= {each.parameter for each in every if each.energy_only}
+        names -= {each.parameter for each in every if each.bears_on == "energy"}
     if aspect == "space":
         names = {name for name in names if not name.startswith(_NOT_SPACE)}
     return sorted(names)

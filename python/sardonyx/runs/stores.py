@@ -47,12 +47,12 @@ class Key(BaseModel, frozen=True):
 
 
 class Assumed(BaseModel, frozen=True):
-    """What no source gives: name, value and why it is so, and whether only energies rest on it."""
+    """What no source gives: name, value and why it is so, and what rests on it."""
 
     parameter: str
     value: str
     why: str
-    energy_only: bool
+    bears_on: Literal["all", "energy", "life"]
 
 
 class Design(BaseModel, frozen=True):
@@ -199,7 +199,7 @@ def run(
             "source": machine.source,
             "parameters": _parameters(points),
             "assumed": [
-                each.model_dump(exclude={"energy_only"})
+                each.model_dump(exclude={"bears_on"})
                 for design in chosen
                 for each in design.assumed
             ],

@@ -1,11 +1,13 @@
 //! Requests of any offset and length on a [`Volume`], each counted by the design.
 
 use std::path::Path;
+use std::time::Instant;
 
 use sardonyx_store::{Store, Totals};
 use serde::Serialize;
 
 use crate::design::{self, Writing};
+use crate::latency::{Asked, Latencies, Quantiles};
 use crate::{Extent, Result, Shape, Volume, Wanted};
 
 /// What clients have asked for.
@@ -35,6 +37,15 @@ pub struct Counters {
     pub shape: Shape,
     /// What clients have asked for since the start.
     pub requests: Requests,
+    /// How long requests to read took in the device, from when it took them up: the client's own time, the
+    /// protocol's and that of waiting for an earlier request are not in it.
+    pub read_time: Quantiles,
+    /// Of requests to write, with the flush of those that had to be on the disk at once.
+    pub write_time: Quantiles,
+    /// Of zeros and trims.
+    pub discard_time: Quantiles,
+    /// Of flushes.
+    pub flush_time: Quantiles,
     /// Blocks that the design has been told of; it counts once it knows all.
     pub told_blocks: u32,
     /// What the design has done since it counts.
@@ -51,6 +62,7 @@ pub struct Device {
     /// What the design had counted when it knew what is on the disk.
     before: Totals,
     requests: Requests,
+    latencies: Latencies,
     /// A block that is read to be changed.
     scratch: Vec<u8>,
     /// A block as the design reads it.
@@ -88,6 +100,7 @@ impl Device {
             told: 0,
             before: Totals::default(),
             requests: Requests::default(),
+            latencies: Latencies::default(),
         })
     }
 
@@ -129,9 +142,28 @@ impl Device {
         Counters {
             shape: self.volume.shape().clone(),
             requests: self.requests,
+            read_time: self.latencies.of(Asked::Read),
+            write_time: self.latencies.of(Asked::Write),
+            discard_time: self.latencies.of(Asked::Discard),
+            flush_time: self.latencies.of(Asked::Flush),
             told_blocks: self.told,
             totals: self.totals(),
         }
+    }
+
+    /// Serves a request and remembers how long it took, be its end an error or not.
+    ///
+    /// # Errors
+    /// Those of `serve`.
+    pub fn timed<T>(
+        &mut self,
+        asked: Asked,
+        serve: impl FnOnce(&mut Device) -> Result<T>,
+    ) -> Result<T> {
+        let began = Instant::now();
+        let served = serve(self);
+        self.latencies.ended(asked, began);
+        served
     }
 
     fn totals(&self) -> Totals {

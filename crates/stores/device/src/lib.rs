@@ -11,6 +11,7 @@ mod design;
 mod device;
 mod files;
 mod folder;
+mod latency;
 mod tables;
 mod volume;
 
@@ -21,6 +22,7 @@ pub use check::{Checked, check, check_on};
 pub use device::{Counters, Device, Requests};
 pub use files::{Bytes, Files, How};
 pub use folder::{Shape, Wanted};
+pub use latency::{Asked, Quantiles};
 pub use volume::{Extent, Limits, Volume};
 
 /// Why something was not done. What was flushed is as it was.

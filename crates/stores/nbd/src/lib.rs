@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nbdkit::{Error, ExtentHandle, ExtentType, Flags, FuaFlags, Result, Server, ThreadModel};
-use sardonyx_device::{Device, DeviceError, Volume, Wanted};
+use sardonyx_device::{Asked, Device, DeviceError, Volume, Wanted};
 use serde_json::{Value, json};
 
 /// Between two lines of counters.
@@ -69,6 +69,14 @@ fn served<T>(serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>) -> R
         .as_mut()
         .ok_or_else(|| bad("the device is not open"))?;
     serve(device).map_err(told)
+}
+
+/// The same of what a client asks for, whose time is remembered.
+fn answered<T>(
+    asked: Asked,
+    serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>,
+) -> Result<T> {
+    served(|device| device.timed(asked, serve))
 }
 
 /// One line, with the number that the protocol has for it.
@@ -252,32 +260,32 @@ impl Server for Connection {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        served(|device| device.read(offset, buf))
+        answered(Asked::Read, |device| device.read(offset, buf))
     }
 
     fn write_at(&self, buf: &[u8], offset: u64, flags: Flags) -> Result<()> {
-        served(|device| {
+        answered(Asked::Write, |device| {
             device.write(offset, buf)?;
             flush_if(device, flags)
         })
     }
 
     fn zero(&self, count: u32, offset: u64, flags: Flags) -> Result<()> {
-        served(|device| {
+        answered(Asked::Discard, |device| {
             device.zero(offset, count.into(), flags.contains(Flags::MAY_TRIM))?;
             flush_if(device, flags)
         })
     }
 
     fn trim(&self, count: u32, offset: u64, flags: Flags) -> Result<()> {
-        served(|device| {
+        answered(Asked::Discard, |device| {
             device.trim(offset, count.into())?;
             flush_if(device, flags)
         })
     }
 
     fn flush(&self) -> Result<()> {
-        served(Device::flush)
+        answered(Asked::Flush, Device::flush)
     }
 
     fn extents(

@@ -226,3 +226,36 @@ fn a_folder_made_otherwise_is_an_error_of_one_line() {
         );
     }
 }
+
+/// Waiting draws nothing: neither a flush's for the disk nor that for a processor which others have.
+#[test]
+fn energy_is_that_of_the_processor_s_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        block_bytes: BLOCK as u32,
+        capacity_bytes: 1 << 20,
+        ..Options::default()
+    };
+    let mut store = open(folder.path(), options);
+    let mut told = 0.0;
+    for content in 0..200 {
+        told += store
+            .write(content as u64, &block(content))
+            .unwrap()
+            .cost
+            .energy_nj;
+        store.flush().unwrap();
+    }
+    let done = *store.activity();
+    assert!(done.sync_seconds > 0.0 && done.processor_seconds > 0.0);
+    assert!(done.processor_seconds < done.seconds);
+    let middle = sardonyx_store::Bracket::middle;
+    let [(_, processor), (_, memory), (_, drive)] = store.energy_by(middle);
+    let watts = (
+        middle(options.draw.processor_w),
+        middle(options.draw.memory_w),
+    );
+    assert_eq!(processor, done.processor_seconds * watts.0 * 1e9);
+    assert_eq!(memory, done.processor_seconds * watts.1 * 1e9);
+    assert!(told > drive && told < processor + memory + drive);
+}

@@ -80,7 +80,7 @@ def _option(design: Design, key: Key) -> tuple[str, Any, Any]:
     elif key.kind == "choice":
         kind, default = bool, False
     else:
-        metavar = metavar or {"bytes": "BYTES", "bracket": "FJ"}[key.kind]
+        metavar = metavar or {"bytes": "BYTES", "bracket": "A-B"}[key.kind]
     told = typer.Option(key.option, metavar=metavar, help=f"{design.name}: {key.line}")
     return _field(design, key), Annotated[kind, told], default
 
@@ -162,6 +162,8 @@ def _run(
         results = stores.run(points, workers, watch, directory)
     people = for_people(json_to)
     people.print(_table(results))
+    for line in _lives(results):
+        people.print(Text(line))
     people.print(Text(_note(results, chosen), style="dim"))
     write_json(json_to, results.to_document())
 
@@ -264,6 +266,24 @@ def _rate(per_second: float | None) -> str:
         if per_second >= size:
             return f"{per_second / size:.2f} {letter}"
     return f"{per_second:.0f}"
+
+
+def _lives(results: Results) -> list[str]:
+    """How long each store would live, if it went on like this day and night."""
+    told = []
+    for run in results.runs:
+        low, high, least, most, years = (
+            run.metric(f"years{end}")
+            for end in ("_low", "_high", "_levelled_low", "_levelled_high", "")
+        )
+        if low is not None and high is not None and least is not None and most is not None:
+            told.append(
+                f"{run.design}: its most written row lasts {low:.3g} to {high:.3g} years at this "
+                f"rate; were all rows written alike, {least:.3g} to {most:.3g}."
+            )
+        elif years is not None:
+            told.append(f"{run.design}: its drive lasts {years:.3g} years at this rate.")
+    return told
 
 
 def _note(results: Results, chosen: Sequence[Design]) -> str:

@@ -45,6 +45,13 @@ PLUGIN = Path(__file__).parents[2] / "libsardonyx_nbd.so"
 #: What a socket's name may be at most, by Linux.
 LONGEST_SOCKET = 107
 LOOK_EVERY = 0.1
+#: Times of requests within the device, as counters and the report have them, and of what they are.
+TIMES = {
+    "read_time": "time of a read",
+    "write_time": "of a write",
+    "discard_time": "of zeros or a trim",
+    "flush_time": "of a flush",
+}
 #: A hint to clients that do not ask for less.
 PREFERRED = 4096
 
@@ -289,6 +296,7 @@ def reported(server: Server) -> dict[str, Any]:
         "size_bytes": counters["size_bytes"],
         "block_bytes": counters["block_bytes"],
         "requests": counters["requests"],
+        **{time: counters[time] for time in TIMES},
         "not_counted_blocks": blocks_of(counters) - counters["told_blocks"],
         "metrics": metrics_of(counters),
         "energy_by_nj": energy,
@@ -322,9 +330,25 @@ def table_of(report: dict[str, Any]) -> Table:
     }
     for name, value in rows.items():
         table.add_row(name, Text(value))
+    for key, name in TIMES.items():
+        if (of := report[key])["count"]:
+            table.add_row(name, Text(_quantiles(of)))
     if report["not_counted_blocks"]:
         told = f"it did not come to know {report['not_counted_blocks']:,} blocks that were there"
         table.add_row("nothing counted", Text(told))
     for name, value in report["energy_by_nj"].items():
         table.add_row(f"  {name}", Text(f"{value / 1e6:,.4g} mJ"))
     return table
+
+
+def _quantiles(of: dict[str, Any]) -> str:
+    parts = [
+        f"{name} {of[key]:,.0f}"
+        for name, key in (
+            ("median", "median_us"),
+            ("99 %", "p99_us"),
+            ("99.9 %", "p999_us"),
+            ("longest", "most_us"),
+        )
+    ]
+    return ", ".join(parts) + " us"

@@ -2,8 +2,8 @@
 //! filter), a chunk index with a cache in memory and the rest in an embedded key-value engine,
 //! reference counts, an address translation table, chunks in a real file.
 //!
-//! Its time is measured on this machine, its energy modelled from that time and from the bytes that the
-//! drive moved. A fingerprint decides nothing: chunks are compared byte by byte, unless told not to.
+//! Its time is measured on this machine, its energy modelled from the processor's part of that time and from
+//! the bytes that the drive moved. A fingerprint decides nothing: chunks are compared byte by byte, unless told not to.
 
 mod extents;
 mod index;
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fastbloom::BloomFilter;
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use self::extents::{Extent, Extents};
@@ -124,9 +125,12 @@ impl Options {
 pub struct Activity {
     /// Seconds in operations and flushes.
     pub seconds: f64,
-    /// Seconds of these in hashing.
+    /// Seconds of these on a processor: no waiting for the drive, nor for what other programs had. The engine's
+    /// own threads are not in it.
+    pub processor_seconds: f64,
+    /// Seconds in operations and flushes in hashing.
     pub hash_seconds: f64,
-    /// Seconds of these in waiting for the drive.
+    /// Seconds in operations and flushes in waiting for the drive.
     pub sync_seconds: f64,
     /// Bytes written to the file of chunks.
     pub bytes_written: u64,
@@ -227,8 +231,14 @@ impl Conventional {
         let drive = done.bytes_written as f64 * draw.written_nj_per_byte
             + done.bytes_read as f64 * draw.read_nj_per_byte;
         [
-            ("processor", done.seconds * place(draw.processor_w) * 1e9),
-            ("memory", done.seconds * place(draw.memory_w) * 1e9),
+            (
+                "processor",
+                done.processor_seconds * place(draw.processor_w) * 1e9,
+            ),
+            (
+                "memory",
+                done.processor_seconds * place(draw.memory_w) * 1e9,
+            ),
             ("drive", drive),
         ]
     }
@@ -469,26 +479,33 @@ impl Conventional {
         done.map_err(|e| failed(&self.path, e))
     }
 
-    fn begin(&self) -> (Instant, u64, u64) {
+    fn begin(&self) -> Before {
         let done = &self.activity;
-        (Instant::now(), done.bytes_written, done.bytes_read)
+        Before {
+            wall: Instant::now(),
+            running: running(),
+            written: done.bytes_written,
+            read: done.bytes_read,
+        }
     }
 
-    fn end(&mut self, before: (Instant, u64, u64), duplicate: bool, found: bool) -> Outcome {
-        let (began, written, read) = before;
-        let time = began.elapsed();
+    fn end(&mut self, before: Before, duplicate: bool, found: bool) -> Outcome {
+        let running = running().saturating_sub(before.running);
+        let time = before.wall.elapsed();
         self.activity.seconds += time.as_secs_f64();
+        self.activity.processor_seconds += running.as_secs_f64();
         let draw = &self.options.draw;
         let watts = draw.processor_w.middle() + draw.memory_w.middle();
-        let moved = (self.activity.bytes_written - written) as f64 * draw.written_nj_per_byte
-            + (self.activity.bytes_read - read) as f64 * draw.read_nj_per_byte;
+        let moved = (self.activity.bytes_written - before.written) as f64
+            * draw.written_nj_per_byte
+            + (self.activity.bytes_read - before.read) as f64 * draw.read_nj_per_byte;
         Outcome {
             duplicate,
             found,
             cost: Cost {
                 cycles: 0,
                 time_ns: nanoseconds(time),
-                energy_nj: nanoseconds(time) * watts + moved,
+                energy_nj: nanoseconds(running) * watts + moved,
             },
         }
     }
@@ -500,6 +517,20 @@ impl Conventional {
         }
         Ok(())
     }
+}
+
+/// When an operation began, and what there was.
+struct Before {
+    wall: Instant,
+    running: Duration,
+    written: u64,
+    read: u64,
+}
+
+/// What this thread has had of processors.
+fn running() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
 fn nanoseconds(time: Duration) -> f64 {

@@ -48,7 +48,7 @@ pub enum Kind {
         /// The words.
         words: &'static [&'static str],
     },
-    /// Femtojoules, or two ends as in `0.1-17`.
+    /// A number, or two ends as in `0.1-17`.
     Bracket,
 }
 
@@ -129,7 +129,7 @@ impl Key {
             Kind::Choice { words } => Err(format!("give {}", words.join(" or "))),
             Kind::Bracket => {
                 let bracket = Bracket::parse(text)
-                    .ok_or("give femtojoules, or two ends as in 0.1-17".to_owned())?;
+                    .ok_or("give a number, or two ends as in 0.1-17".to_owned())?;
                 Ok((json!(bracket), json!(bracket.to_string())))
             }
         }

@@ -84,8 +84,20 @@ pub struct Assumed {
     pub value: &'static str,
     /// Why it is so.
     pub why: &'static str,
-    /// No time and no count but that of energy rests on it.
-    pub energy_only: bool,
+    /// What rests on it.
+    pub bears_on: Bears,
+}
+
+/// What rests on a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bears {
+    /// Times, counts and energies.
+    All,
+    /// Energies.
+    Energy,
+    /// How long the store lives.
+    Life,
 }
 
 /// What a run is given.

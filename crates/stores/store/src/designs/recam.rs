@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Assumed, Design, Job, Key, Kind, Room, Running};
+use super::{Assumed, Bears, Design, Job, Key, Kind, Room, Running};
 use crate::bits::BitLevel;
-use crate::compare::{RunError, object, rate};
+use crate::compare::{RunError, object, rate, years};
 use crate::ledger::Purpose;
 use crate::parameters::{Bracket, Compare, Energies, First, Parameters};
 use crate::recam::{Contents, InMemory, Recam, Regenerated};
@@ -114,6 +114,14 @@ pub(super) static DESIGN: Design = Design {
             "femtojoules of a bit written, or A-B.",
         )
         .option("--written-bit"),
+        Key::new(
+            "endurance_writes",
+            Kind::Bracket,
+            "1e6-1e12",
+            "*assumed*",
+            "writes that a row survives, or A-B.",
+        )
+        .option("--endurance"),
     ],
     assumed: &[
         Assumed {
@@ -121,31 +129,38 @@ pub(super) static DESIGN: Design = Design {
             value: "0.1 to 17",
             why: "published CAM cells, a bit and search; the paper prints no energy. `energy_nj` takes \
                   the bracket's geometric middle",
-            energy_only: true,
+            bears_on: Bears::Energy,
         },
         Assumed {
             parameter: "recam.match_line_fj",
             value: "0",
             why: "the published figures of a bit contain its match line",
-            energy_only: true,
+            bears_on: Bears::Energy,
         },
         Assumed {
             parameter: "recam.written_bit_fj",
             value: "1000 to 10000",
             why: "1 to 10 pJ a bit of resistive memory",
-            energy_only: true,
+            bears_on: Bears::Energy,
+        },
+        Assumed {
+            parameter: "recam.endurance_writes",
+            value: "1e6 to 1e12",
+            why: "from common resistive cells to the best published (M.-J. Lee et al., Nature Materials 2011: \
+                  more than 1e12, tantalum oxide)",
+            bears_on: Bears::Life,
         },
         Assumed {
             parameter: "recam.address_cycles",
             value: "2 below 512-bit rows, else 1",
             why: "Sec. III-C: 1-2 cycles for each of LBA and PA, depending on the width",
-            energy_only: false,
+            bears_on: Bears::All,
         },
         Assumed {
             parameter: "recam.first",
             value: "rows",
             why: "a search's first compare precharges every row; the paper may mean block starts alone",
-            energy_only: true,
+            bears_on: Bears::Energy,
         },
     ],
     figures: &[
@@ -170,6 +185,10 @@ pub(super) static DESIGN: Design = Design {
         "slots_used",
         "mean_writes_of_a_row",
         "most_writes_of_a_row",
+        "years_low",
+        "years_high",
+        "years_levelled_low",
+        "years_levelled_high",
         "free_energy_nj",
         "free_cycles",
         "search_energy_nj",
@@ -186,8 +205,10 @@ pub(super) static DESIGN: Design = Design {
     check: |keys, job| Ok(keys.read::<Array>().written(job)?.check()?),
     run: |keys, job| {
         let parameters = keys.read::<Array>().written(job)?;
+        let endures = keys.read::<Array>().endurance_writes;
         Ok(if job.workload.has_bytes() {
             Box::new(OnArray {
+                endures,
                 store: Recam::new(parameters, InMemory::default())?,
                 put: |store, lba, content| match content {
                     Content::Bytes(bytes) => store.put(lba, bytes),
@@ -197,6 +218,7 @@ pub(super) static DESIGN: Design = Design {
             })
         } else {
             Box::new(OnArray {
+                endures,
                 store: Recam::new(parameters, Regenerated::default())?,
                 put: |store, lba, content| match content {
                     Content::Made(made) => store.put(lba, &made),
@@ -236,6 +258,7 @@ struct Array {
     compared_bit_fj: Bracket,
     match_line_fj: Bracket,
     written_bit_fj: Bracket,
+    endurance_writes: Bracket,
 }
 
 impl Array {
@@ -275,6 +298,8 @@ impl Array {
 
 /// The fast model on a workload whose contents are bytes, or made of numbers.
 struct OnArray<C: Contents> {
+    /// Writes that a row survives.
+    endures: Bracket,
     store: Recam<C>,
     put: fn(&mut Recam<C>, Lba, Content<'_>) -> Result<Outcome, Error>,
     into: Vec<u8>,
@@ -300,6 +325,9 @@ impl<C: Contents> Running for OnArray<C> {
         let wear: (u64, u64, u32) = store.wear().fold((0, 0, 0), |(slots, sum, most), wear| {
             (slots + 1, sum + u64::from(wear), most.max(wear))
         });
+        // Writes a second of the row that is written most, and of each if all were written alike.
+        let most = rate(wear.2.into(), seconds);
+        let levelled = rate(wear.1, seconds) / p.slots() as f64;
         let mut figures = object(json!({
             "writes": totals.writes,
             "duplicate_writes": totals.duplicate_writes,
@@ -322,6 +350,10 @@ impl<C: Contents> Running for OnArray<C> {
             "slots_used": wear.0,
             "mean_writes_of_a_row": rate(wear.1, wear.0 as f64),
             "most_writes_of_a_row": wear.2,
+            "years_low": years(self.endures.low, most),
+            "years_high": years(self.endures.high, most),
+            "years_levelled_low": years(self.endures.low, levelled),
+            "years_levelled_high": years(self.endures.high, levelled),
         }));
         for (purpose, name) in Purpose::ALL {
             let work = ledger.of(purpose);
