@@ -106,6 +106,13 @@ impl Checked {
             let note = "one of the two copies of the mark is lost; the other one serves";
             self.notes.push(note.to_owned());
         }
+        if found.lost_pages > 0 {
+            let note = format!(
+                "{} pages of the tables have lost one of their two copies; the next start writes them anew",
+                found.lost_pages
+            );
+            self.notes.push(note);
+        }
         if found.beyond > 0 {
             let note = format!("{} commits that nobody was told of are whole", found.beyond);
             self.notes.push(note);

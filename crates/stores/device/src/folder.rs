@@ -14,7 +14,7 @@ use crate::{DeviceError, Result};
 
 /// The layout of the folder; another layout gets another number. 1 had its tables in an engine that could
 /// not tell damage from a torn end.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const SHAPE: &str = "store.json";
 /// Its name until all other files are there.
 const SHAPE_NEW: &str = "store.json.new";

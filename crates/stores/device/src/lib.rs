@@ -13,6 +13,7 @@ mod files;
 mod folder;
 mod latency;
 mod tables;
+mod twice;
 mod volume;
 
 use std::io;

@@ -6,6 +6,9 @@
 //! does not know, is told from damage to what it knows, and damage is refused. When a log has become
 //! longer than its table, a new table and an empty log begin generation G + 1.
 //!
+//! Tables and logs are in pages that are there twice ([`Twice`]); a commit begins a page of its own, so that
+//! none that is on the disk is written again.
+//!
 //! Numbers are little-endian, sums BLAKE3. Left out: how the tables are used (`volume.rs`).
 
 use std::io::{self, ErrorKind};
@@ -13,6 +16,7 @@ use std::sync::Arc;
 
 use crate::files::{Bytes, Files, How};
 use crate::folder::Shape;
+use crate::twice::{KEPT, Twice, whole_pages};
 use crate::{DeviceError, Result};
 
 /// A content's checksum and name: BLAKE3.
@@ -169,6 +173,8 @@ pub(crate) struct Found {
     pub beyond: u64,
     /// Whether a copy of the mark cannot be read or is not whole.
     pub copy_is_lost: bool,
+    /// Copies of pages of the table and the log that cannot be read or are not whole; the others serve.
+    pub lost_pages: u64,
     /// Bytes of the table and the log that were read and agree with the sums.
     pub bytes_read: u64,
     /// Bytes at the log's end that are no commit.
@@ -205,13 +211,17 @@ pub(crate) fn read_mark(files: &dyn Files) -> Result<(Mark, bool)> {
 
 /// Reads all of the tables, and changes nothing.
 pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
+    let open = |name: &str| open(files, name, How::Read).map(Twice::new);
     let (mut mark, copy_is_lost) = read_mark(files)?;
     let mut map = Map::of(shape);
-    let (commit, mut sum, table_bytes) = read_table(files, shape, mark.generation, &mut map)?;
+    let table = open(&table_name(mark.generation))?;
+    let (commit, mut sum, table_bytes) =
+        read_table(files, &table, shape, mark.generation, &mut map)?;
     let name = log_name(mark.generation);
-    let log = open(files, &name, How::Read)?;
-    let length = (log.length()).map_err(|error| failed(files, &name, error))?;
+    let log = open(&name)?;
     let (known, known_bytes) = (mark.commit, mark.log_bytes);
+    let length = log.length().map_err(|error| failed(files, &name, error))?;
+    let length = length.max(known_bytes); // the file's end may be lost, and with it but one of two copies
     let (mut at, mut number) = (0, commit);
     loop {
         let is_known = at < known_bytes;
@@ -222,7 +232,7 @@ pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
             let what = format!("ends with commit {number}, and is not the log of commit {known}");
             return Err(damaged(files, &name, &what));
         }
-        let read = read_record(&*log, at, length, number + 1, &sum);
+        let read = read_record(&log, at, length, number + 1, &sum);
         let Some(record) = read.map_err(|error| failed(files, &name, error))? else {
             if is_known {
                 let what = format!(
@@ -240,7 +250,7 @@ pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
         for (slot, kept) in record.slots() {
             map.set_slot(slot, kept).ok_or_else(strange)?;
         }
-        at += record.bytes.len() as u64;
+        at += whole_pages(record.bytes.len() as u64);
         sum = record.sum();
         number += 1;
         if !is_known {
@@ -252,6 +262,7 @@ pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
         mark,
         beyond: number - known,
         copy_is_lost,
+        lost_pages: table.lost_copies() + log.lost_copies(),
         bytes_read: table_bytes + at,
         torn_bytes: length - at,
     })
@@ -260,17 +271,19 @@ pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
 /// Fills the map from a table; the commit that it is of, its sum and its bytes.
 fn read_table(
     files: &dyn Files,
+    file: &Twice,
     shape: &Shape,
     generation: u64,
     map: &mut Map,
 ) -> Result<(u64, Digest, u64)> {
     let name = table_name(generation);
-    let file = open(files, &name, How::Read)?;
     let failed = |error: io::Error| match error.kind() {
-        ErrorKind::UnexpectedEof => damaged(files, &name, "is cut off"),
+        ErrorKind::UnexpectedEof => {
+            damaged(files, &name, "is cut off, or damaged in both of its copies")
+        }
         _ => failed(files, &name, error),
     };
-    let mut stream = Stream::new(&*file);
+    let mut stream = Stream::new(file);
     let head: [u8; HEAD_BYTES] = (stream.take(HEAD_BYTES).map_err(failed)?)
         .try_into()
         .expect("as asked");
@@ -282,10 +295,10 @@ fn read_table(
             .checked_add(slots)?
             .checked_add(blocks)
     };
-    let length = file.length().map_err(failed)?;
-    if u64_at(&head, 0) != TABLE_MAGIC || bytes(blocks, slots) != Some(length) {
-        return Err(damaged(files, &name, "is no table of this length"));
-    }
+    let length = match bytes(blocks, slots) {
+        Some(length) if u64_at(&head, 0) == TABLE_MAGIC => length,
+        _ => return Err(damaged(files, &name, "is no table")),
+    };
     let mut strange = false;
     for _ in 0..blocks {
         let entry = stream.take(BLOCK_BYTES).map_err(failed)?;
@@ -323,18 +336,18 @@ fn head_of(shape: &Shape) -> [u8; HEAD_BYTES] {
 
 /// A file from its beginning, summed on the way.
 struct Stream<'a> {
-    file: &'a dyn Bytes,
-    at: u64,
+    file: &'a Twice,
+    page: u64,
     buffer: Vec<u8>,
     from: usize,
     sum: blake3::Hasher,
 }
 
 impl Stream<'_> {
-    fn new(file: &dyn Bytes) -> Stream<'_> {
+    fn new(file: &Twice) -> Stream<'_> {
         Stream {
             file,
-            at: 0,
+            page: 0,
             buffer: Vec::new(),
             from: 0,
             sum: blake3::Hasher::new(),
@@ -349,17 +362,15 @@ impl Stream<'_> {
         *self.sum.finalize().as_bytes()
     }
 
+    /// The next bytes; an end of the file where a page is lost.
     fn take(&mut self, bytes: usize) -> io::Result<&[u8]> {
-        if self.buffer.len() - self.from < bytes {
-            self.sum();
-            let rest = self.file.length()? - self.at;
-            let kept = self.buffer.len();
-            self.buffer.resize(kept + STRETCH.min(rest as usize), 0);
-            self.file.read_at(&mut self.buffer[kept..], self.at)?;
-            self.at += (self.buffer.len() - kept) as u64;
-            if self.buffer.len() < bytes {
-                return Err(ErrorKind::UnexpectedEof.into());
-            }
+        while self.buffer.len() - self.from < bytes {
+            self.sum.update(&self.buffer[..self.from]);
+            self.buffer.drain(..self.from);
+            self.from = 0;
+            let page = self.file.page(self.page)?;
+            self.buffer.extend(page.ok_or(ErrorKind::UnexpectedEof)?);
+            self.page += 1;
         }
         self.from += bytes;
         Ok(&self.buffer[self.from - bytes..self.from])
@@ -402,17 +413,19 @@ impl Record {
 /// The commit of this number that begins here; `None` if there is none that is whole. An error of the disk
 /// is one where bytes cannot be read.
 fn read_record(
-    log: &dyn Bytes,
+    log: &Twice,
     at: u64,
     length: u64,
     number: u64,
     before: &Digest,
 ) -> io::Result<Option<Record>> {
-    let mut head = [0; RECORD_HEAD];
-    if length.saturating_sub(at) < (RECORD_HEAD + SUM) as u64 {
+    if at >= length {
         return Ok(None);
     }
-    log.read_at(&mut head, at)?;
+    let first = at / KEPT as u64;
+    let Some(head) = log.page(first)? else {
+        return Ok(None);
+    };
     let bytes = RECORD_HEAD as u64
         + u64::from(u32_at(&head, 4)) * BLOCK_BYTES as u64
         + u64::from(u32_at(&head, 8)) * SLOT_BYTES as u64
@@ -420,8 +433,9 @@ fn read_record(
     if u32_at(&head, 0) != RECORD_MAGIC || u64_at(&head, 16) != number || bytes > length - at {
         return Ok(None);
     }
-    let mut bytes = vec![0; bytes as usize];
-    log.read_at(&mut bytes, at)?;
+    let Some(bytes) = log.read(first, bytes as usize)? else {
+        return Ok(None);
+    };
     let record = Record { bytes };
     let own = record.bytes.len() - SUM;
     Ok((record.sum() == Record::sum_of(&record.bytes[..own], before)).then_some(record))
@@ -478,7 +492,7 @@ pub(crate) struct Tables {
     files: Arc<dyn Files>,
     shape: Shape,
     marks: Arc<dyn Bytes>,
-    log: Arc<dyn Bytes>,
+    log: Twice,
     mark: Mark,
     table_bytes: u64,
 }
@@ -489,7 +503,7 @@ impl Tables {
         let map = Map::of(shape);
         let (sum, table_bytes) = write_table(&*files, shape, 0, 0, &map)?;
         let failed = |error| failed(&*files, MARK, error);
-        let log = files.open(&log_name(0), How::New).map_err(failed)?;
+        let log = Twice::new(files.open(&log_name(0), How::New).map_err(failed)?);
         log.sync().map_err(failed)?;
         let marks = files.open(MARK, How::New).map_err(failed)?;
         marks.set_length(2 * COPIES[1]).map_err(failed)?;
@@ -520,11 +534,11 @@ impl Tables {
             log_name(found.mark.generation),
         );
         let open = |name: &str| open(&*files, name, How::Write);
-        let table_bytes =
-            (open(&table)?.length()).map_err(|error| failed(&*files, &table, error))?;
+        let table_bytes = Twice::new(open(&table)?).length();
+        let table_bytes = table_bytes.map_err(|error| failed(&*files, &table, error))?;
         let mut tables = Tables {
             marks: open(MARK)?,
-            log: open(&log)?,
+            log: Twice::new(open(&log)?),
             mark: Mark {
                 is_clean: false,
                 ..mark
@@ -533,7 +547,7 @@ impl Tables {
             files: files.clone(),
             table_bytes,
         };
-        if found.beyond > 0 || found.copy_is_lost {
+        if found.beyond > 0 || found.copy_is_lost || found.lost_pages > 0 {
             // Whether the disk has the log's end is not known; a new generation is written as a whole.
             tables
                 .next_generation(&found.map)
@@ -541,7 +555,7 @@ impl Tables {
                     Refused::Full(error) | Refused::InDoubt(error) => error,
                 })?;
         } else {
-            let cut = tables.log.set_length(mark.log_bytes);
+            let cut = tables.log.cut(mark.log_bytes);
             (cut.and_then(|()| tables.log.sync())).map_err(|error| failed(&*files, &log, error))?;
             (tables.write_marks()).map_err(|error| failed(&*files, MARK, error))?;
         }
@@ -580,13 +594,13 @@ impl Tables {
         let sum = Record::sum_of(&record, &self.mark.sum);
         record.extend(sum);
         let name = log_name(self.mark.generation);
-        let written = self.log.write_at(&record, self.mark.log_bytes);
+        let written = self.log.write(self.mark.log_bytes / KEPT as u64, &record);
         written.map_err(|error| refused(failed(&*self.files, &name, error)))?;
         let synced = self.log.sync();
         synced.map_err(|error| Refused::InDoubt(failed(&*self.files, &name, error)))?;
         self.mark.is_clean = false;
         self.mark.commit = number;
-        self.mark.log_bytes += record.len() as u64;
+        self.mark.log_bytes += whole_pages(record.len() as u64);
         self.mark.sum = sum;
         self.write_mark()
             .map_err(|error| Refused::InDoubt(failed(&*self.files, MARK, error)))
@@ -602,7 +616,7 @@ impl Tables {
             refused(error)
         })?;
         let opened = files.open(&name, How::New);
-        let log = opened.map_err(|error| refused(failed(&*files, &name, error)))?;
+        let log = Twice::new(opened.map_err(|error| refused(failed(&*files, &name, error)))?);
         let synced = (log.sync()).and_then(|()| files.sync_names());
         synced.map_err(|error| Refused::InDoubt(failed(&*files, &name, error)))?;
         self.log = log;
@@ -670,7 +684,7 @@ fn write_table(
 ) -> Result<(Digest, u64)> {
     let name = table_name(generation);
     let failed = |error| failed(files, &name, error);
-    let file = files.open(&name, How::New).map_err(failed)?;
+    let file = Twice::new(files.open(&name, How::New).map_err(failed)?);
     let live = |slot: &&u32| **slot != NOTHING;
     let used = |kept: &&Kept| kept.references > 0;
     let mut head = head_of(shape);
@@ -684,15 +698,18 @@ fn write_table(
         head[at..at + 8].copy_from_slice(&number.to_le_bytes());
     }
     let mut sum = blake3::Hasher::new();
-    let mut at = 0;
+    let (mut page, mut bytes) = (0, 0);
     let mut buffer = Vec::with_capacity(STRETCH + SLOT_BYTES);
     buffer.extend(head);
+    // Writes the whole pages of it, once there are so many.
     let mut put = |buffer: &mut Vec<u8>, at_least: usize| -> io::Result<()> {
         if buffer.len() >= at_least {
-            sum.update(buffer);
-            file.write_at(buffer, at)?;
-            at += buffer.len() as u64;
-            buffer.clear();
+            let whole = buffer.len() / KEPT * KEPT;
+            file.write(page, &buffer[..whole])?;
+            sum.update(&buffer[..whole]);
+            page += (whole / KEPT) as u64;
+            bytes += whole as u64;
+            buffer.drain(..whole);
         }
         Ok(())
     };
@@ -706,11 +723,12 @@ fn write_table(
         put(&mut buffer, STRETCH).map_err(failed)?;
     }
     put(&mut buffer, 0).map_err(failed)?;
-    let sum = *sum.finalize().as_bytes();
-    file.write_at(&sum, at).map_err(failed)?;
+    let sum = *sum.update(&buffer).finalize().as_bytes();
+    buffer.extend(sum);
+    file.write(page, &buffer).map_err(failed)?;
     file.sync().map_err(|error| {
         let error = io::Error::other(format!("cannot be synced: {error}"));
         failed(error)
     })?;
-    Ok((sum, at + SUM as u64))
+    Ok((sum, bytes + buffer.len() as u64))
 }
