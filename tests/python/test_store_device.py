@@ -494,6 +494,33 @@ def test_a_folder_of_the_first_layout_is_refused_with_the_remedy(tmp_path: Path)
     assert ended.stderr.count("\n") == 1
 
 
+def test_requests_are_written_down_and_compared(tmp_path: Path) -> None:
+    with serving(tmp_path, "--size", "1M", "--trace", "requests"):
+        client = Client(tmp_path / "s")
+        for at in range(12):
+            client.ask(WRITE, at * BLOCK, data=bytes([at % 5]) * BLOCK)
+        client.ask(WRITE, 20 * BLOCK, data=b"x" * BLOCK + b"y" * BLOCK)
+        for at in range(6):
+            assert client.ask(READ, at * BLOCK, BLOCK) == bytes([at % 5]) * BLOCK
+        client.ask(WRITE, 3 * BLOCK, data=b"z" * BLOCK)
+        client.close()
+    report = json.loads((tmp_path / "r").read_text())
+    lines = (tmp_path / "requests").read_text().splitlines()
+    assert len(lines) == report["requests"]["writes"] + report["requests"]["reads"]
+    sardonyx(
+        "store", "compare", "-d", "recam", "--trace", "requests", "--json", "c", where=tmp_path
+    )
+    (run,) = json.loads((tmp_path / "c").read_text())["runs"]
+    for figure in ("writes", "duplicate_writes", "reads", "stored_blocks", "cycles"):
+        assert run["metrics"][figure] == report["metrics"][figure], figure
+    wrong = ("store", "serve", "--socket", "s", "--dir", "e", "--size", "1M")
+    ended = sardonyx(*wrong, "--trace", "requests", where=tmp_path, status=2)
+    assert "is there already" in ended.stderr
+    ended = sardonyx(*wrong, "--trace", "new", "--block", "512", where=tmp_path, status=2)
+    assert "leave it out, or make a device with --block 4K" in ended.stderr
+    assert not (tmp_path / "new").exists() and not (tmp_path / "e").exists()
+
+
 def test_room_is_given_back_to_the_disk(tmp_path: Path) -> None:
     with serving(tmp_path, "--size", "8M"):
         client = Client(tmp_path / "s")

@@ -67,6 +67,7 @@ pub struct Device {
     scratch: Vec<u8>,
     /// A block as the design reads it.
     seen: Vec<u8>,
+    digest_of_zeros: [u8; 32],
 }
 
 impl Device {
@@ -94,6 +95,8 @@ impl Device {
         Ok(Device {
             scratch: vec![0; volume.shape().block_bytes as usize],
             seen: vec![0; volume.shape().block_bytes as usize],
+            digest_of_zeros: *blake3::hash(&vec![0; volume.shape().block_bytes as usize])
+                .as_bytes(),
             volume,
             design,
             writing,
@@ -130,6 +133,12 @@ impl Device {
         self.told = end;
         self.before = self.design.totals();
         Ok(self.told == all)
+    }
+
+    /// BLAKE3 of a block, be it zeros that nobody has written.
+    pub fn digest(&self, block: u32) -> [u8; 32] {
+        let digest = self.volume.digest(block);
+        digest.unwrap_or(self.digest_of_zeros)
     }
 
     /// What it was made for.

@@ -210,6 +210,12 @@ impl Volume {
         self.map.blocks[block as usize].checked_sub(1)
     }
 
+    /// BLAKE3 of a block's content, as it was when it was written; `None` of one that has none.
+    pub fn digest(&self, block: u32) -> Option<[u8; 32]> {
+        let slot = self.slot(block)?;
+        Some(self.map.slots[slot as usize].digest)
+    }
+
     /// Blocks that have a content.
     pub fn live_blocks(&self) -> u64 {
         self.live_blocks

@@ -1,9 +1,11 @@
 //! The device for nbdkit, which speaks the protocol: `nbdkit libsardonyx_nbd.so dir=DIR ..`, as
 //! `sardonyx store serve` starts it. Without `--foreground` it works as a daemon. Parameters: `dir`, `design`, `size`, `block`; `counters`, a file
-//! that gets a line of JSON some times a second and one at the end; `life`, a pipe that ends when the
+//! that gets a line of JSON some times a second and one at the end; `trace`, a new file for requests with digests; `life`, a pipe that ends when the
 //! server is to. (Told to end by a signal, nbdkit waits until its last client has left.)
 //!
 //! Requests are served one after the other, so that a flush on one connection covers them all.
+
+mod written;
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -17,6 +19,8 @@ use std::time::{Duration, Instant};
 use nbdkit::{Error, ExtentHandle, ExtentType, Flags, FuaFlags, Result, Server, ThreadModel};
 use sardonyx_device::{Asked, Device, DeviceError, Volume, Wanted};
 use serde_json::{Value, json};
+
+use crate::written::{DIGESTED, Written};
 
 /// Between two lines of counters.
 const TELL_EVERY: Duration = Duration::from_millis(250);
@@ -37,6 +41,8 @@ static STATE: Mutex<State> = Mutex::new(State {
         block_bytes: None,
     },
     counters: None,
+    trace_to: None,
+    trace: None,
     life: None,
     volume: None,
     device: None,
@@ -47,6 +53,9 @@ struct State {
     directory: Option<PathBuf>,
     wanted: Wanted,
     counters: Option<Counters>,
+    /// Made once the volume is open.
+    trace_to: Option<String>,
+    trace: Option<Written>,
     life: Option<File>,
     /// Opened before nbdkit leaves its terminal, so that errors are seen; it has no threads.
     volume: Option<Volume>,
@@ -77,6 +86,14 @@ fn answered<T>(
     serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>,
 ) -> Result<T> {
     served(|device| device.timed(asked, serve))
+}
+
+/// Writes a request down that was served, if anybody wants to have them.
+fn noted(way: char, offset: u64, bytes: u64) {
+    let state = &mut *state();
+    if let (Some(trace), Some(device)) = (&mut state.trace, &state.device) {
+        trace.request(device, way, offset, bytes);
+    }
 }
 
 /// One line, with the number that the protocol has for it.
@@ -151,7 +168,14 @@ impl State {
     fn end(&mut self) {
         let ended = self.device.as_mut().map_or(Ok(()), Device::end);
         let failed = ended.err().map(|error| error.to_string());
-        let line = self.line("end", json!({ "not_flushed": failed }));
+        let untraced = self.trace.as_mut().and_then(|trace| {
+            trace.end();
+            trace.failed.take().map(|error| error.to_string())
+        });
+        let line = self.line(
+            "end",
+            json!({ "not_flushed": failed, "not_traced": untraced }),
+        );
         self.device = None;
         if let (Some(line), Some(counters)) = (line, &mut self.counters) {
             counters.end(&line);
@@ -196,6 +220,7 @@ impl Server for Connection {
                 let rest = Vec::new();
                 state.counters = Some(Counters { file, rest });
             }
+            "trace" => state.trace_to = Some(value.to_owned()),
             "life" => {
                 let file = File::open(value);
                 state.life = Some(file.map_err(|error| bad(format!("{key}={value}: {error}")))?);
@@ -211,8 +236,25 @@ impl Server for Connection {
             .directory
             .clone()
             .ok_or_else(|| bad("dir: give one"))?;
-        let volume = Volume::open(&directory, state.wanted);
-        state.volume = Some(volume.map_err(told)?);
+        let untraceable = |block: u32| {
+            bad(format!(
+                "--trace: a trace has a digest for each {DIGESTED} bytes, and this device has blocks of {block}; \
+                 leave it out, or make a device with --block 4K"
+            ))
+        };
+        let other = |block: &u32| state.trace_to.is_some() && *block != DIGESTED;
+        if let Some(block) = state.wanted.block_bytes.filter(other) {
+            return Err(untraceable(block));
+        }
+        let volume = Volume::open(&directory, state.wanted).map_err(told)?;
+        if let Some(block) = Some(volume.shape().block_bytes).filter(other) {
+            return Err(untraceable(block));
+        }
+        state.volume = Some(volume);
+        if let Some(path) = state.trace_to.take() {
+            let trace = Written::to(&path);
+            state.trace = Some(trace.map_err(|error| bad(format!("--trace {path}: {error}")))?);
+        }
         Ok(())
     }
 
@@ -260,14 +302,18 @@ impl Server for Connection {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        answered(Asked::Read, |device| device.read(offset, buf))
+        answered(Asked::Read, |device| device.read(offset, buf))?;
+        noted('R', offset, buf.len() as u64);
+        Ok(())
     }
 
     fn write_at(&self, buf: &[u8], offset: u64, flags: Flags) -> Result<()> {
         answered(Asked::Write, |device| {
             device.write(offset, buf)?;
             flush_if(device, flags)
-        })
+        })?;
+        noted('W', offset, buf.len() as u64);
+        Ok(())
     }
 
     fn zero(&self, count: u32, offset: u64, flags: Flags) -> Result<()> {

@@ -69,6 +69,14 @@ def serve(
     ] = None,
     size: Annotated[str | None, typer.Option(help="Size of a new device, as 1G.")] = None,
     block: Annotated[str | None, typer.Option(help="Block of a new device. Default: 4K.")] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            help="A new file for the requests, with digests and without contents, "
+            "which `store compare --trace` runs.",
+            **PATH,
+        ),
+    ] = None,
     json_to: JsonTo = None,
 ) -> None:
     """Serve a deduplicating store as a block device (NBD) until Ctrl-C, and count what it takes.
@@ -84,11 +92,14 @@ def serve(
     if nbdkit is None:
         raise _core.SardonyxError("no nbdkit in PATH; on Debian: apt-get install nbdkit")
     check_socket(socket)
+    if trace is not None and os.path.lexists(trace):
+        raise _core.SardonyxError(f"--trace {trace}: is there already; name a new file")
     settings = {
         "dir": str(folder.absolute()),
         "design": design,
         "size": None if size is None else size_in_bytes("--size", size),
         "block": None if block is None else size_in_bytes("--block", block),
+        "trace": None if trace is None else str(trace.absolute()),
         "blocksize-minimum": 1,
         "blocksize-preferred": PREFERRED,
     }
@@ -106,6 +117,8 @@ def serve(
         code = server.process.returncode
         how = f"signal {-code}" if code < 0 else f"status {code}"
         raise fail(f"nbdkit ended with {how}; what was flushed is in {folder}", CHECK_FAILED)
+    if report["not_traced"]:
+        raise fail(f"--trace {trace}: not all was written: {report['not_traced']}", CHECK_FAILED)
     if report["not_flushed"]:
         raise fail(f"not flushed at the end: {report['not_flushed']}", CHECK_FAILED)
 
@@ -302,6 +315,7 @@ def reported(server: Server) -> dict[str, Any]:
         "energy_by_nj": energy,
         "assumed": known(counters["design"]).energy_from,
         "not_flushed": server.end and server.end["more"]["not_flushed"],
+        "not_traced": server.end and server.end["more"]["not_traced"],
     }
 
 
