@@ -28,7 +28,7 @@ pub use fingerprint::{fingerprint, sha1};
 pub use fiu::FiuRequest;
 pub use ledger::{Action, Ledger, Log, Purpose, Step, Work};
 pub use made::Made;
-pub use parameters::{Bracket, Compare, Energies, First, Parameters, ParametersError};
+pub use parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters, ParametersError};
 pub use recam::{Contents, InMemory, Recam, Regenerated};
 pub use store::{Cost, Error, Lba, Outcome, Store, Totals};
 pub use workload::{BlockTrace, Content, Operation, Stream, Tree, Workload, WorkloadError};

@@ -26,6 +26,18 @@ pub enum First {
     Starts,
 }
 
+/// What an overwrite does first. Sec. III-C has the steps of a write and those of a deletion, and no overwrite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Overwrite {
+    /// A deletion, then a write: a content that only this block had is new. Where the array is full and others
+    /// share the old content, the search comes first in any case.
+    #[default]
+    Deletes,
+    /// The search; a write of what the block holds already changes nothing.
+    Searches,
+}
+
 /// A value that no source gives exactly: between two published ones.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -124,6 +136,8 @@ pub struct Parameters {
     pub first: First,
     /// Whether a write compares for an empty row first, as Fig. 6 does and Sec. III-C's counts do not.
     pub free_row_compare: bool,
+    /// What an overwrite does first.
+    pub overwrite: Overwrite,
     /// Cycles for each of LBA and PA: 1-2 "depending on ReCAM_width" (Sec. III-C).
     pub address_cycles: u32,
     /// Bits of a fingerprint in a row of its own before each block; 0 for none, as in the paper.
@@ -156,6 +170,7 @@ impl Parameters {
             compare: Compare::Continuous,
             first: First::Rows,
             free_row_compare: false,
+            overwrite: Overwrite::Deletes,
             address_cycles: if row_bits < WIDE_ROW_BITS { 2 } else { 1 },
             fingerprint_bits: 0,
             clock_ghz: 1.0,

@@ -206,7 +206,7 @@ fn keys_that_make_no_sense_are_refused_with_what_to_give() {
         ([("compare", "double")], "give continuous or single"),
         (
             [("compared_bit_fj", "much")],
-            "give femtojoules, or two ends as in 0.1-17",
+            "give a number, or two ends as in 0.1-17",
         ),
         ([("capacity_bytes", "4KB")], "is no size"),
         (

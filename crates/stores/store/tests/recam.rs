@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use sardonyx_store::{
-    BitLevel, Compare, Error, First, InMemory, Lba, Made, Parameters, Purpose, Recam, Regenerated,
-    Store,
+    BitLevel, Compare, Error, First, InMemory, Lba, Made, Overwrite, Parameters, Purpose, Recam,
+    Regenerated, Store,
 };
 
 #[derive(Clone, Debug)]
@@ -42,11 +42,11 @@ fn parameters() -> impl Strategy<Value = Parameters> {
         prop_oneof![Just(0), Just(2), Just(8)],
         1..=2_u32,
     );
-    let ways = (any::<bool>(), any::<bool>(), any::<bool>());
+    let ways = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (shapes, ways).prop_map(
         |((shape, (block_bytes, row_bits), logical, fingerprint_bits, address_cycles), ways)| {
             let (slots, modules) = shape;
-            let (single, starts, free_row_compare) = ways;
+            let (single, starts, free_row_compare, searches) = ways;
             Parameters {
                 modules,
                 logical_blocks: logical,
@@ -57,6 +57,11 @@ fn parameters() -> impl Strategy<Value = Parameters> {
                 },
                 first: if starts { First::Starts } else { First::Rows },
                 free_row_compare,
+                overwrite: if searches {
+                    Overwrite::Searches
+                } else {
+                    Overwrite::Deletes
+                },
                 fingerprint_bits,
                 address_cycles,
                 ..Parameters::of(slots * u64::from(block_bytes), block_bytes, row_bits)
@@ -85,8 +90,9 @@ proptest! {
         for op in ops {
             match op {
                 Op::Write(lba, block) => {
-                    let duplicate = held.iter().any(|(&l, b)| *b == block && l != lba)
-                        // An only copy that is written again is deleted first, and so not found.
+                    // An only copy that is written again is not found if it is deleted first.
+                    let is_found = |l: Lba| l != lba || p.overwrite == Overwrite::Searches;
+                    let duplicate = held.iter().any(|(&l, b)| *b == block && is_found(l))
                         || held.values().filter(|b| **b == block).count() > 1;
                     let slow = bits.write(lba, &block);
                     let quick = fast.write(lba, &block);

@@ -4,7 +4,7 @@
 use crate::bits::array::{Array, Match};
 use crate::fingerprint::fingerprint;
 use crate::ledger::{Action, Ledger, Log, Purpose};
-use crate::parameters::{Compare, First, Parameters};
+use crate::parameters::{Compare, First, Overwrite, Parameters};
 use crate::store::{Error, Lba, Outcome, Store, Totals};
 
 /// Bits of an LBA and of a PA.
@@ -77,11 +77,22 @@ impl BitLevel {
         }
         let mut searched = None;
         if live {
-            if self.empty_slots() == 0 && self.is_shared(lba) {
-                searched = Some(self.search(block));
-                if searched == Some(None) {
+            let is_full = self.empty_slots() == 0 && self.is_shared(lba);
+            let searches = self.parameters.overwrite == Overwrite::Searches;
+            if is_full || searches {
+                let found = self.search(block);
+                if is_full && found.is_none() {
                     return Err(self.full());
                 }
+                if searches && let Some(found) = found {
+                    let link = self.locate_lba(lba).expect("it is there");
+                    if self.pa_of(&link) == found {
+                        let cycles = 2 * u64::from(self.parameters.address_cycles);
+                        self.log.cycles(Purpose::Translate, cycles);
+                        return Ok(true);
+                    }
+                }
+                searched = Some(found);
             }
             self.delete_live(lba);
         }

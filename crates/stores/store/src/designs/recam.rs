@@ -7,7 +7,7 @@ use super::{Assumed, Bears, Design, Job, Key, Kind, Room, Running};
 use crate::bits::BitLevel;
 use crate::compare::{RunError, object, rate, years};
 use crate::ledger::Purpose;
-use crate::parameters::{Bracket, Compare, Energies, First, Parameters};
+use crate::parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters};
 use crate::recam::{Contents, InMemory, Recam, Regenerated};
 use crate::store::{Error, Lba, Outcome};
 use crate::workload::Content;
@@ -71,6 +71,16 @@ pub(super) static DESIGN: Design = Design {
             "a write compares for an empty row first.",
         )
         .option("--free-row"),
+        Key::new(
+            "overwrite",
+            Kind::Choice {
+                words: &["deletes", "searches"],
+            },
+            "deletes",
+            "*assumed*: the paper has no overwrite",
+            "an overwrite searches before it deletes.",
+        )
+        .option("--search-first"),
         Key {
             default: None,
             ..Key::new(
@@ -154,6 +164,13 @@ pub(super) static DESIGN: Design = Design {
             parameter: "recam.address_cycles",
             value: "2 below 512-bit rows, else 1",
             why: "Sec. III-C: 1-2 cycles for each of LBA and PA, depending on the width",
+            bears_on: Bears::All,
+        },
+        Assumed {
+            parameter: "recam.overwrite",
+            value: "deletes",
+            why: "Sec. III-C has a write and a deletion; a content that a block writes again is a duplicate only if \
+                  the search comes first. A stream that writes each block once does not turn on it",
             bears_on: Bears::All,
         },
         Assumed {
@@ -253,6 +270,7 @@ struct Array {
     compare: Compare,
     first: First,
     free_row_compare: bool,
+    overwrite: Overwrite,
     address_cycles: Option<u32>,
     fingerprint_bits: u32,
     compared_bit_fj: Bracket,
@@ -269,6 +287,7 @@ impl Array {
             compare: self.compare,
             first: self.first,
             free_row_compare: self.free_row_compare,
+            overwrite: self.overwrite,
             address_cycles: self.address_cycles.unwrap_or(usual.address_cycles),
             fingerprint_bits: self.fingerprint_bits,
             energies: Energies {

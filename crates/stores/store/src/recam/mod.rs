@@ -22,7 +22,7 @@ use table::Table;
 
 use crate::fingerprint::fingerprint;
 use crate::ledger::{Action, Ledger, Log, Purpose};
-use crate::parameters::{Compare, First, Parameters, ParametersError};
+use crate::parameters::{Compare, First, Overwrite, Parameters, ParametersError};
 use crate::store::{Cost, Error, Lba, Outcome, Store, Totals};
 
 /// Bits of an LBA and of a PA.
@@ -293,17 +293,30 @@ impl<C: Contents> Recam<C> {
         });
         let mut searched = None;
         if let Some(slot) = old {
-            if self.has_no_room() && self.slot(slot).shared_by > 1 {
+            let is_full = self.has_no_room() && self.slot(slot).shared_by > 1;
+            let searches = p.overwrite == Overwrite::Searches;
+            if is_full || searches {
                 let place = self.search(block, print);
-                if !matches!(place, Place::Stored(_)) {
+                if is_full && !matches!(place, Place::Stored(_)) {
                     return Err(self.full());
+                }
+                if searches && let Place::Stored(found) = place {
+                    self.read_address();
+                    if found == slot {
+                        let cycles = 2 * u64::from(p.address_cycles);
+                        self.log.cycles(Purpose::Translate, cycles);
+                        self.modules.one(self.place_of(slot).0, cycles);
+                        return Ok((true, true));
+                    }
                 }
                 searched = Some(place);
             }
             self.delete_live(lba, slot);
         }
         let place = match searched {
-            Some(place) => place,
+            Some(Place::Stored(slot)) => Place::Stored(slot),
+            // What was deleted may have been next to it.
+            Some(_) => self.place_for(block, print),
             None => self.search(block, print),
         };
         if let Place::Stored(slot) = place {
@@ -399,15 +412,19 @@ impl<C: Contents> Recam<C> {
         self.modules.one(module, cycles);
     }
 
+    /// Where a block is or would be, which costs nothing.
+    fn place_for(&mut self, block: &C::Block, print: Option<u64>) -> Place {
+        self.prefixes
+            .find(&mut view!(self, Some(block), print), &mut self.shared)
+    }
+
     fn search(&mut self, block: &C::Block, print: Option<u64>) -> Place {
         let p = self.parameters;
         let first_bits = match p.fingerprint_bits {
             0 => p.row_bits,
             bits => bits,
         };
-        let place = self
-            .prefixes
-            .find(&mut view!(self, Some(block), print), &mut self.shared);
+        let place = self.place_for(block, print);
         let mut compare = |rows, bits, times| {
             self.log
                 .step(Purpose::Search, Action::Compare, rows, bits, times);
