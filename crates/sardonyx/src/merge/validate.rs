@@ -1,6 +1,6 @@
 //! The KSM of the kernel that is running, driven over seeded random mixes and compared with the model pass by
 //! pass: eleven counters and the page frames. The pages belong to a few processes, some of which exit between two
-//! passes. Needs root, and that nobody else uses KSM meanwhile. The knobs are restored however it ends, short of
+//! passes; others lose pages, which come back when they are written. Needs root, and that nobody else uses KSM meanwhile. The knobs are restored however it ends, short of
 //! SIGKILL, which `sardonyx merge validate` has a guard against.
 
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::images::{ImageError, Memory, mixes};
 use super::ksm::settings::{self, Knobs, Preset};
-use super::ksm::{Counters, Ksm, Software};
+use super::ksm::{Counters, Ksm, Maps, Software};
 use super::{Bytes, PAGE_BYTES, Page};
 
 /// The kernel's directory.
@@ -142,22 +142,40 @@ pub fn available() -> Result<()> {
 }
 
 /// What a process runs that holds pages: it maps as many as its argument says, then writes the pages that it is
-/// told, each a number and its bytes, and answers the number [`FLUSH`] with the address of the first.
+/// told, each a number and its bytes, and answers the number [`FLUSH`] with the address of the first. Pages that it
+/// shall lose come as [`LOSE`] or [`REMAP`], the first one and how many.
 const HOLDER: &str = "
 import ctypes, mmap, sys
 held = mmap.mmap(-1, int(sys.argv[1]) * 4096, mmap.MAP_PRIVATE)
 held.madvise(mmap.MADV_NOHUGEPAGE)
-while number := sys.stdin.buffer.read(4):
-    page = int.from_bytes(number, sys.byteorder)
-    if page < 0xffffffff:
+first = ctypes.addressof(ctypes.c_char.from_buffer(held))
+again = ctypes.CDLL(None, use_errno=True).mmap
+again.restype, again.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
+def number():
+    return int.from_bytes(sys.stdin.buffer.read(4), sys.byteorder)
+while told := sys.stdin.buffer.read(4):
+    page = int.from_bytes(told, sys.byteorder)
+    if page < 0xfffffffd:
         held.seek(page * 4096)
         held.write(sys.stdin.buffer.read(4096))
-        continue
-    held.madvise(mmap.MADV_MERGEABLE)
-    print(ctypes.addressof(ctypes.c_char.from_buffer(held)), flush=True)
+    elif page == 0xfffffffd:
+        page, pages = number(), number()
+        held.madvise(mmap.MADV_DONTNEED, page * 4096, pages * 4096)
+    elif page == 0xfffffffe:
+        page, pages = number(), number()
+        # private, anonymous, fixed: the old mapping goes and a new one is there
+        assert again(first + page * 4096, pages * 4096, 3, 0x32, -1, 0) == first + page * 4096
+        held.madvise(mmap.MADV_NOHUGEPAGE)
+    else:
+        held.madvise(mmap.MADV_MERGEABLE)
+        print(first, flush=True)
 ";
 /// In place of a page's number: all that was told is to be written now, and may be merged.
 const FLUSH: u32 = u32::MAX;
+/// Another mapping takes the place of these pages.
+const REMAP: u32 = u32::MAX - 1;
+/// These pages are given back.
+const LOSE: u32 = u32::MAX - 2;
 
 /// A process that holds pages. It exits when it is dropped.
 struct Holder {
@@ -203,6 +221,14 @@ impl Holder {
         self.tell(bytes)
     }
 
+    /// Loses these pages, which are its own.
+    fn lose(&mut self, how: u32, pages: Range<Page>) -> Result<()> {
+        let count = pages.len() as u32;
+        [how, pages.start - self.pages.start, count]
+            .iter()
+            .try_for_each(|number| self.tell(&number.to_ne_bytes()))
+    }
+
     /// Waits until all is written.
     fn flush(&mut self) -> Result<()> {
         self.tell(&FLUSH.to_ne_bytes())?;
@@ -228,7 +254,7 @@ impl Holder {
         })
     }
 
-    /// Frames behind its pages.
+    /// Frames behind its pages; 0 where there is none.
     fn frames(&self) -> Result<Vec<u64>> {
         let path = format!("/proc/{}/pagemap", self.process.id());
         let pagemap = File::open(&path).map_err(error)?;
@@ -238,7 +264,7 @@ impl Holder {
         let entries = entries.as_chunks::<8>().0.iter();
         let frames = entries.map(|entry| u64::from_ne_bytes(*entry) & ((1 << 55) - 1));
         let frames: Vec<u64> = frames.collect();
-        if frames.contains(&0) {
+        if frames.iter().all(|&frame| frame == 0) && !frames.is_empty() {
             return Err(error(format!("{path} shows no frames; run as root")));
         }
         Ok(frames)
@@ -259,6 +285,8 @@ struct RandomMix {
     passes: usize,
     processes: Vec<(Range<Page>, Option<usize>)>,
     sets: Vec<(&'static str, &'static str, String)>,
+    /// Processes lose pages.
+    loses: bool,
     rng: ChaCha8Rng,
     pool: u64,
     fresh: u64,
@@ -299,6 +327,7 @@ impl RandomMix {
             pool: rng.random_range(1..pages as u64),
             fresh: 10_000_000 + number * 1_000_000,
             sets,
+            loses: rng.random_bool(0.6),
             rng,
         }
     }
@@ -322,6 +351,27 @@ impl RandomMix {
             mixes::fill(self.content(), page);
         }
         pages
+    }
+
+    /// Pages that are lost before a pass, and how; within one process each.
+    fn losses(&mut self) -> Vec<(u32, Range<Page>)> {
+        if !self.loses || self.rng.random_bool(0.5) {
+            return Vec::new();
+        }
+        let one = |_| {
+            let first = self.rng.random_range(0..self.pages) as Page;
+            let most = self.pages.div_ceil(12) as Page;
+            let count = self.rng.random_range(1..=most);
+            let how = [LOSE, REMAP][self.rng.random_range(0..2)];
+            let mut processes = self.processes.iter().map(|(pages, _)| pages);
+            let of = processes.find(|pages| pages.contains(&first));
+            let of = of.expect("processes have all pages");
+            // The first page stays, so that a process always shows a frame.
+            let start = first.max(of.start + 1);
+            (how, start..(first + count).min(of.end).max(start))
+        };
+        let lost = (0..3).map(one).filter(|(_, pages)| !pages.is_empty());
+        lost.collect()
     }
 
     /// What is written before a pass: some pages anew, one word of others, others as they were.
@@ -405,6 +455,7 @@ fn frames(holders: &[Holder]) -> Result<u64> {
     for holder in holders {
         all.extend(holder.frames()?);
     }
+    all.remove(&0);
     Ok(all.len() as u64)
 }
 
@@ -442,6 +493,10 @@ fn change(
         1 => Vec::new(),
         _ => mix.writes(&model.contents.own),
     };
+    let losses = match pass {
+        1 => Vec::new(),
+        _ => mix.losses(),
+    };
     let exits = |holder: &Holder| {
         let mut processes = mix.processes.iter();
         processes.any(|(pages, before)| *before == Some(pass) && *pages == holder.pages)
@@ -449,10 +504,20 @@ fn change(
     let (gone, mut left): (Vec<Holder>, Vec<Holder>) = holders.into_iter().partition(exits);
     let gone = gone.into_iter().map(|holder| holder.pages.clone());
     let gone: Vec<Range<Page>> = gone.collect();
+    for (how, pages) in losses {
+        let mut holders = left.iter_mut();
+        if let Some(holder) = holders.find(|holder| holder.pages.contains(&pages.start)) {
+            holder.lose(how, pages.clone())?;
+            pages.for_each(|page| model.unmap(page));
+        }
+    }
     for (page, bytes) in writes {
         let mut holders = left.iter_mut();
         if let Some(holder) = holders.find(|holder| holder.pages.contains(&page)) {
             holder.write(page, &bytes)?;
+            if model.maps(page) == Maps::Nothing {
+                model.map(page);
+            }
             model.write(page);
             model.contents.own[page as usize] = bytes;
         }
@@ -520,6 +585,7 @@ fn compare(
         "pages": mix.pages,
         "passes": mix.passes,
         "processes": mix.processes.len(),
+        "loses_pages": mix.loses,
         "exit_before_pass": mix.processes.iter().map(|(_, before)| before).collect::<Vec<_>>(),
         "set": mix.sets.iter().map(|(_, key, value)| [*key, value]).collect::<Vec<_>>(),
         "pages_scanned": scanned,
