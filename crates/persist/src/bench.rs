@@ -121,6 +121,8 @@ pub struct Bench<'a> {
     acks: PathBuf,
     acked: Option<usize>,
     output: PathBuf,
+    /// Why what the last recovery printed is none that may be.
+    differs: Option<String>,
 }
 
 impl<'a> Bench<'a> {
@@ -136,6 +138,7 @@ impl<'a> Bench<'a> {
             acks: folder.join("acks"),
             acked: None,
             output: folder.join("output"),
+            differs: None,
             shared,
         })
     }
@@ -172,7 +175,18 @@ impl<'a> Bench<'a> {
         self.shared.recoveries.fetch_add(1, Ordering::Relaxed);
         let recovery = &self.shared.recovery;
         let begun = Instant::now();
-        let ended = recovery.run(self.copy.path(), &self.acks, &self.output, allowed);
+        let mut ended = recovery.run(self.copy.path(), &self.acks, &self.output, allowed);
+        self.differs = match &ended {
+            Ok(copes) if !recovery.fails(*copes) => {
+                let printed = || recording.printed(acked);
+                let lines = || printed().iter().filter(|&&byte| byte == b'\n').count();
+                recovery.differs(&self.output, lines)?
+            }
+            _ => None,
+        };
+        if self.differs.is_some() {
+            ended = Ok(Ended::NoPrefix);
+        }
         if ended.as_ref().is_ok_and(|&ended| !recovery.fails(ended)) {
             let took = begun.elapsed().as_nanos() as u64;
             self.shared.slowest.fetch_max(took, Ordering::Relaxed);
@@ -268,6 +282,13 @@ impl<'a> Bench<'a> {
     }
 
     pub(crate) fn said(&self) -> String {
-        said(&self.output)
+        match &self.differs {
+            Some(why) => why.clone(),
+            // Where what it prints is looked at, what it says of errors is apart.
+            None => match said(&self.output) {
+                empty if empty.is_empty() => said(&self.output.with_extension("errors")),
+                printed => printed,
+            },
+        }
     }
 }
