@@ -204,7 +204,7 @@ pub(crate) fn search(
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<(), PersistError> {
     let threads = match question.threads {
-        0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+        0 => copy::workers(ground, &shared.recording),
         threads => threads,
     };
     let start = AtomicU64::new(0);

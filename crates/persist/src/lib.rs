@@ -35,6 +35,7 @@ pub mod state;
 mod suspects;
 #[cfg(test)]
 mod tests_rules;
+pub mod touched;
 mod undisturbed;
 
 /// What cannot be done: the place and the remedy.

@@ -1,7 +1,7 @@
 //! Runs the program's recovery on a file, with limits, and says how it ended.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::PersistError;
 use crate::oracle::Oracle;
+use crate::touched::{self, Seen};
 
 /// The most of a recovery's output that is kept: its end.
 const OUTPUT: u64 = 2000;
@@ -157,6 +158,33 @@ impl Recovery {
         }
     }
 
+    /// As [`Recovery::run`], and which pages of `file`, which is the pool, it touched; all, if there is no such file or that cannot be seen.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run_seen(
+        &self,
+        pool: &Path,
+        acks: &Path,
+        output: &Path,
+        time: Duration,
+        file: Option<&Metadata>,
+    ) -> Result<(Ended, Seen), PersistError> {
+        if let Some(file) = file {
+            let words = self.command(pool, acks);
+            let errors = self
+                .oracle
+                .is_some()
+                .then(|| output.with_extension("errors"));
+            let (said, errors) = files(output, errors.as_deref())?;
+            if let Ok(told) = touched::run(&words, (&said, &errors), file, time, self.memory) {
+                return Ok(told);
+            }
+        }
+        let ended = self.run(pool, acks, output, time)?;
+        Ok((ended, Seen::whole()))
+    }
+
     /// As [`Recovery::run`], but for what it says of errors, which goes to a file beside `output`.
     ///
     /// # Errors
@@ -180,11 +208,7 @@ impl Recovery {
         time: Duration,
     ) -> Result<Ended, PersistError> {
         let failed = || PersistError::io(output.display());
-        let file = File::create(output).map_err(failed())?;
-        let errors = match errors {
-            Some(path) => File::create(path).map_err(PersistError::io(path.display()))?,
-            None => file.try_clone().map_err(failed())?,
-        };
+        let (file, errors) = files(output, errors)?;
         let words = self.command(pool, acks);
         // Nothing here needs a fork: the standard library starts it by posix_spawn.
         let mut child = Command::new(&words[0])
@@ -232,6 +256,17 @@ impl Recovery {
             (_, _, signal) => Ended::Signal(signal.unwrap_or_default()),
         })
     }
+}
+
+/// The files for what it prints, and for what it says of errors, which is the same where none is named.
+fn files(output: &Path, errors: Option<&Path>) -> Result<(File, File), PersistError> {
+    let failed = || PersistError::io(output.display());
+    let file = File::create(output).map_err(failed())?;
+    let errors = match errors {
+        Some(path) => File::create(path).map_err(PersistError::io(path.display()))?,
+        None => file.try_clone().map_err(failed())?,
+    };
+    Ok((file, errors))
 }
 
 /// The end of what a recovery said.
