@@ -100,7 +100,10 @@ impl<'a> Copy<'a> {
         };
         let extents = extents(ground, length);
         copy.live.extend(extents.into_iter().flatten());
-        let stored = recording.lines.iter().map(|slot| slot.line as usize * LINE / BLOCK);
+        let stored = recording
+            .lines
+            .iter()
+            .map(|slot| slot.line as usize * LINE / BLOCK);
         let data: FxHashSet<usize> = stored.chain(copy.live.iter().copied()).collect();
         if data.len() >= LARGE && touched::can_follow(&copy.file) {
             copy.ground = Some(ground.try_clone().map_err(failed())?);

@@ -437,6 +437,7 @@ mod tests {
             function: Some("f".to_owned()),
             module: "program".to_owned(),
             inlined: false,
+            apart: false,
         };
         Store {
             place: frame.place(),

@@ -34,6 +34,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.crash_inside import check_depth, inside, replays
+from sardonyx.cli.crash_lint import show_lint
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine
 from sardonyx.cli.progress import watched
@@ -48,7 +49,6 @@ from sardonyx.runs.recoveries import (
     check_platform,
     check_tear,
     crash_real,
-    lint,
     statuses,
     words,
 )
@@ -61,6 +61,7 @@ CUTS = 200
 EVERY = 4
 #: What is for one of the options only.
 ORACLE = {"apply": "without --operations", "acknowledged": "without --operations"}
+ORACLE |= {"all": "without --lint"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +108,10 @@ class CrashTest(Options):
         typer.Option(
             "--lint", help="Say, without any run, what is never flushed or flushed for nothing."
         ),
+    ] = False
+    all: Annotated[
+        bool,
+        typer.Option("--all", help="With --lint: also what a library did to set the pool up."),
     ] = False
     replay: Annotated[
         str | None, typer.Option(metavar="IMAGE", help="Try one image of a report.")
@@ -212,11 +217,12 @@ def crash_test(asked: CrashTest) -> Work:
     if asked.lint:
         return Work(
             partial(
-                _lint,
+                show_lint,
                 asked.recording,
                 str(asked.pool),
                 source=not asked.no_source,
                 machine=asked.machine,
+                everything=asked.all,
                 json_to=asked.json_to,
             ),
             "with --lint",
@@ -454,44 +460,6 @@ def _show_inside(people: Console, recoveries: list[dict[str, Any]], kept: bool) 
             _show_cause(people, number, cause)
     if failed and not kept:
         note("the recordings of these recoveries are gone; --keep FOLDER leaves them for --replay")
-
-
-def _lint(recording: str, pool: str, source: bool, machine: str, json_to: str | None) -> None:
-    """What the recording shows without running anything."""
-    found = lint(recording, pool, source, machine)
-    people = for_people(json_to)
-    for line in found["notes"]:
-        note(line)
-    people.print(
-        f"{found['stores']:,} stores, {found['flushes']:,} flushes and {found['fences']:,} fences "
-        f"of {found['pool']}"
-    )
-    if not found["findings"]:
-        people.print(Text("nothing to find fault with", style="green"))
-    else:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("what")
-        table.add_column("times", justify="right")
-        table.add_column("where")
-        table.add_column("in")
-        for finding in found["findings"]:
-            through = f" (in {finding['through']})" if finding["through"] else ""
-            table.add_row(
-                finding["meaning"],
-                f"{finding['count']:,}",
-                finding["place"],
-                ((finding["frame"] or {}).get("function") or "") + through,
-            )
-        people.print(table)
-    for name, cost in found.get("cost_ns", {}).items():
-        if found["idle"][name]:
-            people.print(
-                f"{found['idle'][name]:,} {name} that do nothing cost {cost / 1e3:,.1f} of "
-                f"{found['took_ns'] / 1e3:,.1f} us on {machine} without encryption"
-            )
-    if not found["has_places"]:
-        note("the recording has no places in the program; record with --pc to see lines of code")
-    write_json(json_to, {"sardonyx": _core.VERSION} | found)
 
 
 def _show_replayed(people: Console, found: dict[str, Any]) -> None:
