@@ -68,8 +68,13 @@ def test_a_fault_is_found_without_a_check(tmp_path: Path, name: str) -> None:
 
 def test_a_lost_operation_is_told_from_one_that_is_there_by_half(tmp_path: Path) -> None:
     recorded(tmp_path, *FAULTS["kv-removed-not-flushed"])
-    said = {cause["said"] for cause in crashed(tmp_path, status=1)["causes"]}
+    found = crashed(tmp_path, "--html", "r.html", "--keep", "kept", status=1)
+    said = {cause["said"] for cause in found["causes"]}
     assert all(one.endswith("were acknowledged") for one in said), said
+    page = (tmp_path / "r.html").read_text()
+    assert "41 beginnings of 40 operations" in page and "were acknowledged" in page
+    assert "fenced too late" in page or "never flushed" in page
+    assert "gdb --args ./kv kept/" in page
     recorded(tmp_path, *FAULTS["kv-log-not-flushed"])
     said = {cause["said"] for cause in crashed(tmp_path, status=1)["causes"]}
     assert any("it lacks `" in one and "and has `" in one for one in said), said
