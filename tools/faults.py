@@ -32,8 +32,11 @@ MAPS = (
 )
 ALONE = ("queues", "fifo", "plog", "cells", "ring", "handoff", "cow", "undo")
 #: Of creation, raw pointers, alignment and the like.
-WIDER = ("born", "raw", "odd", "both", "grow", "past", "arena", "typed", "ledger")
-SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE + WIDER}
+WIDER = ("born", "raw", "odd", "both", "grow", "past", "arena", "typed", "ledger",
+         "mend", "wide", "names")  # fmt: skip
+#: Without a check: their operations are in a file, and what they print is compared.
+UNCHECKED = ("kv",)
+SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE + WIDER + UNCHECKED}
 SOURCES |= {"typed": "typed.cpp", "ledger": "ledger.rs"}
 #: Programs whose check takes what was printed.
 ACKS = ("maps", "fifo", "plog", "ring", "cow")
@@ -48,6 +51,7 @@ UNPATCHED = (
     "maps hashmap_rp",
     *ALONE,
     *WIDER,
+    *UNCHECKED,
 )
 ENVIRONMENT = os.environ | {"PMEM_IS_PMEM_FORCE": "1"}
 
@@ -92,8 +96,10 @@ def build(folder: Path, program: str, edits: list[list[str]]) -> dict[str, set[i
     return right
 
 
-def explore(program: str, edits: list[list[str]], budget: str, sizes: list[str]) -> dict[str, Any]:
-    """The report of one fault, with ``rank`` and ``record_s``."""
+def explore(
+    program: str, edits: list[list[str]], budget: str, sizes: list[str], depth: int = 0
+) -> dict[str, Any]:
+    """The report of one fault, or of its recovery that is cut; with ``rank`` and ``record_s``."""
     name, *kind = program.split()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -114,7 +120,7 @@ def explore(program: str, edits: list[list[str]], budget: str, sizes: list[str])
                 "--",
                 *words,
                 folder / "pool",
-                "run",
+                *(("apply", folder / "kv.operations") if name in UNCHECKED else ("run",)),
                 *(sizes if name == "maps" else ()),
             ],
             env=ENVIRONMENT,
@@ -134,8 +140,19 @@ def explore(program: str, edits: list[list[str]], budget: str, sizes: list[str])
                 folder / "pool",
                 "--budget",
                 budget,
+                *(("--recovery-depth", str(depth)) if depth else ()),
                 "--recover",
-                f"{' '.join(words)} {{pool}} check{acks}",
+                f"{' '.join(words)} {{pool}} {'dump' if name in UNCHECKED else 'check'}{acks}",
+                *(
+                    (
+                        "--operations",
+                        folder / "kv.operations",
+                        "--apply",
+                        f"{' '.join(words)} {{pool}} apply {{operations}}",
+                    )
+                    if name in UNCHECKED
+                    else ()
+                ),
                 "--json",
                 folder / "r.json",
             ],
@@ -148,6 +165,9 @@ def explore(program: str, edits: list[list[str]], budget: str, sizes: list[str])
         if os.environ.get("FAULTS_SHOW"):
             print(crashed.stdout)
         found: dict[str, Any] = json.loads((folder / "r.json").read_text())
+        if not found["violations"]:
+            failed = [one for one in found.get("inside", ()) if one["violations"]]
+            found |= failed[0] if failed else {}
         found["record_s"] = record_s
         found["rank"] = None
         for number, suspect in enumerate(found["suspects"], 1):
@@ -168,12 +188,12 @@ def main() -> None:
     )
     asked = parser.parse_args()
     faults = tomllib.loads((PROGRAMS.parent / "faults.toml").read_text())["fault"]
-    chosen: list[tuple[str, str, str, list[list[str]]]] = [
-        (program, "unpatched", program, [])
+    chosen: list[tuple[str, str, str, list[list[str]], int]] = [
+        (program, "unpatched", program, [], int(program == "mend"))
         for program in UNPATCHED
         if not asked.names or program in asked.names
     ] + [
-        (f["name"], f["class"], f["program"], f["edits"])
+        (f["name"], f["class"], f["program"], f["edits"], f.get("depth", 0))
         for f in faults
         if not asked.names or f["name"] in asked.names
     ]
@@ -182,8 +202,8 @@ def main() -> None:
         "| named first |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    for name, kind, program, edits in chosen:
-        found = explore(program, edits, asked.budget, asked.sizes)
+    for name, kind, program, edits, depth in chosen:
+        found = explore(program, edits, asked.budget, asked.sizes, depth)
         first = found["first_violation_s"]
         cause = found["causes"][0]["kind"] if found["causes"] else ""
         place = found["suspects"][0]["place"] if found["suspects"] else ""

@@ -105,6 +105,11 @@ class CrashTestQuestion(Value):
     recording: str
     #: Words of the recovery's command.
     recover: tuple[str, ...]
+    #: How the program acknowledged operations: ``lines`` (it printed a line when one was done) or
+    #: ``none`` (any beginning will do).
+    acknowledged: str = "lines"
+    #: Words of the command that makes a pool of some operations.
+    apply: tuple[str, ...] = ()
     #: Lines of code, ``FILE:LINE``, whose stores count as persistent at once.
     assume_persisted: tuple[str, ...] = ()
     #: Seconds that the exploration may take, from the first recovery on.
@@ -119,6 +124,9 @@ class CrashTestQuestion(Value):
     memory_limit: int = 4_294_967_296
     #: Exit statuses that are none of a violation.
     ok: tuple[int, ...] = (0,)
+    #: The operations of the recorded run, one a line: what the recovery prints must be what a
+    #: beginning of them leaves.
+    operations: str | None = None
     #: ``adr`` or ``eadr``.
     platform: str = "adr"
     #: The name of the one image to run the recovery on, instead of exploring.

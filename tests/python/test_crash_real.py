@@ -280,6 +280,29 @@ def test_marks_name_cuts_and_say_where_to_begin(tmp_path: Path) -> None:
     )
 
 
+def test_lint_folds_what_a_library_does_to_set_a_pool_up(tmp_path: Path) -> None:
+    # Its own first store is after the library's: lines of the pool that it fills and never flushes.
+    edit = (
+        "        memcpy(log->magic",
+        "        pmem_memset(log->records + 5000, 1, 4096, PMEM_F_MEM_NOFLUSH);\n"
+        "        memcpy(log->magic",
+    )
+    program = built(tmp_path, "plog", edit)
+    recorded(tmp_path, program, "--pc")
+    pool = ("r.parquet", "--pool", "pool", "--lint")
+    ended = sardonyx("crash-test", *pool, "--json", "l.json", where=tmp_path)
+    found = json.loads((tmp_path / "l.json").read_text())
+    folded = [each for each in found["findings"] if each["setup"]]
+    assert sum(each["count"] for each in folded if each["fault"] == "never-flushed") >= 63
+    assert all(each["row"] < 10**9 and each["through"] for each in folded)
+    assert "stored and never flushed; --all shows them" in ended.stdout
+    everything = sardonyx("crash-test", *pool, "--all", where=tmp_path).stdout
+    assert "--all" not in everything and "plog.c:" in everything
+    assert len(everything.splitlines()) == len(ended.stdout.splitlines()) - 1 + len(folded)
+    check = ("--recover", f"{program} {{pool}} check", "--all")
+    assert "--all: does nothing without --lint" in refused(tmp_path, *pool[:3], *check)
+
+
 def test_lint_needs_no_run(tmp_path: Path) -> None:
     edits = (
         ("    fence();\n    cell->valid",

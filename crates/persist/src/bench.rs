@@ -17,6 +17,7 @@ use crate::images::{Floors, Image};
 use crate::recording::Recording;
 use crate::recovery::{Ended, Reason, Recovery, said};
 use crate::state::{Course, Platform};
+use crate::touched::Seen;
 
 /// Where a time-out decides no violation (the search for the start, reductions), a recovery's time, in times of the slowest that
 /// coped, and at least.
@@ -121,6 +122,8 @@ pub struct Bench<'a> {
     acks: PathBuf,
     acked: Option<usize>,
     output: PathBuf,
+    /// Why what the last recovery printed is none that may be.
+    differs: Option<String>,
 }
 
 impl<'a> Bench<'a> {
@@ -136,6 +139,7 @@ impl<'a> Bench<'a> {
             acks: folder.join("acks"),
             acked: None,
             output: folder.join("output"),
+            differs: None,
             shared,
         })
     }
@@ -172,12 +176,29 @@ impl<'a> Bench<'a> {
         self.shared.recoveries.fetch_add(1, Ordering::Relaxed);
         let recovery = &self.shared.recovery;
         let begun = Instant::now();
-        let ended = recovery.run(self.copy.path(), &self.acks, &self.output, allowed);
+        let followed = self.copy.followed();
+        let (path, acks) = (self.copy.path(), &self.acks);
+        let run = recovery.run_seen(path, acks, &self.output, allowed, followed.as_ref());
+        let (mut ended, seen) = match run {
+            Ok((ended, seen)) => (Ok(ended), seen),
+            Err(e) => (Err(e), Seen::whole()),
+        };
+        self.differs = match &ended {
+            Ok(copes) if !recovery.fails(*copes) => {
+                let printed = || recording.printed(acked);
+                let lines = || printed().iter().filter(|&&byte| byte == b'\n').count();
+                recovery.differs(&self.output, lines)?
+            }
+            _ => None,
+        };
+        if self.differs.is_some() {
+            ended = Ok(Ended::NoPrefix);
+        }
         if ended.as_ref().is_ok_and(|&ended| !recovery.fails(ended)) {
             let took = begun.elapsed().as_nanos() as u64;
             self.shared.slowest.fetch_max(took, Ordering::Relaxed);
         }
-        self.copy.restore(image)?;
+        self.copy.restore(image, &seen)?;
         match ended {
             Ok(Ended::TimedOut) if allowed < time => Err(PersistError::Late),
             ended => ended,
@@ -191,7 +212,7 @@ impl<'a> Bench<'a> {
         let command = (self.shared.recovery).command(self.copy.path(), &self.acks);
         let folder = self.copy.path().parent().expect("it is in a folder");
         let files = elsewhere::written(&command, folder, time);
-        self.copy.restore(image)?;
+        self.copy.restore(image, &Seen::whole())?;
         Ok(files)
     }
 
@@ -264,10 +285,17 @@ impl<'a> Bench<'a> {
     pub fn save(&mut self, image: &Image, path: &Path) -> Result<(), PersistError> {
         self.copy.make(image);
         self.copy.save(path)?;
-        self.copy.restore(image)
+        self.copy.restore(image, &Seen::default())
     }
 
     pub(crate) fn said(&self) -> String {
-        said(&self.output)
+        match &self.differs {
+            Some(why) => why.clone(),
+            // Where what it prints is looked at, what it says of errors is apart.
+            None => match said(&self.output) {
+                empty if empty.is_empty() => said(&self.output.with_extension("errors")),
+                printed => printed,
+            },
+        }
     }
 }

@@ -3,11 +3,12 @@
 //! Beside the file there is a mirror of what it should hold, a private map of the ground of which only changed pages cost memory. From
 //! image to image only the lines that differ are written; afterwards what differs from the mirror is what the recovery wrote.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use memmap2::{MmapMut, MmapOptions};
 use rustc_hash::FxHashSet;
@@ -18,10 +19,16 @@ use crate::PersistError;
 use crate::images::{Floors, Image, bytes};
 use crate::recording::{LINE, Recording};
 use crate::state::Course;
+use crate::touched::{self, PAGE, Seen};
 
 /// Bytes of the pool that are compared at a time.
 const BLOCK: usize = 64 << 10;
-const PAGE: usize = 4096;
+/// Data of a pool from which on only what a recovery touched is compared, in blocks.
+const LARGE: usize = 512;
+/// Bytes of data of a pool of which there is one copy.
+const MUCH: u64 = 256 << 20;
+/// Of the time, what is spent on comparing all of it all the same.
+const CHECKED: u32 = 20;
 
 /// See the module.
 #[derive(Debug)]
@@ -37,6 +44,18 @@ pub struct Copy<'a> {
     live: FxHashSet<usize>,
     /// The last recovery left the file otherwise than it was.
     changed: bool,
+    /// The ground, where the pool is large; its blocks that no line was put to are as they are there.
+    ground: Option<File>,
+    put: FxHashSet<usize>,
+    /// Since when comparisons of everything are paid for, and the time that they took.
+    checked: (Instant, Duration),
+}
+
+impl Drop for Copy<'_> {
+    fn drop(&mut self) {
+        // A large one is not to wait for the end of all.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 fn map(file: &File, length: usize) -> std::io::Result<MmapMut> {
@@ -74,10 +93,21 @@ impl<'a> Copy<'a> {
             floors: Floors::new(recording, course),
             live: FxHashSet::default(),
             changed: false,
+            ground: None,
+            put: FxHashSet::default(),
+            checked: (Instant::now(), Duration::ZERO),
             path: path.clone(),
         };
         let extents = extents(ground, length);
         copy.live.extend(extents.into_iter().flatten());
+        let stored = recording
+            .lines
+            .iter()
+            .map(|slot| slot.line as usize * LINE / BLOCK);
+        let data: FxHashSet<usize> = stored.chain(copy.live.iter().copied()).collect();
+        if data.len() >= LARGE && touched::can_follow(&copy.file) {
+            copy.ground = Some(ground.try_clone().map_err(failed())?);
+        }
         copy.rewrite().map_err(failed())?;
         Ok(copy)
     }
@@ -100,12 +130,25 @@ impl<'a> Copy<'a> {
 
     /// Writes all that is not zeros.
     fn rewrite(&mut self) -> std::io::Result<()> {
+        let mut bytes = vec![0; if self.ground.is_some() { BLOCK } else { 0 }];
         for &block in &self.live {
             let at = block * BLOCK;
             let end = (at + BLOCK).min(self.length);
-            self.map[at..end].copy_from_slice(&self.mirror[at..end]);
+            match &self.ground {
+                // Without a map, so that it does not count for our memory too.
+                Some(ground) if !self.put.contains(&block) => {
+                    ground.read_exact_at(&mut bytes[..end - at], at as u64)?;
+                    self.file.write_all_at(&bytes[..end - at], at as u64)?;
+                }
+                _ => self.map[at..end].copy_from_slice(&self.mirror[at..end]),
+            }
         }
         Ok(())
+    }
+
+    /// The file, if what a recovery touches of it is to be looked at.
+    pub fn followed(&self) -> Option<Metadata> {
+        self.ground.as_ref().and_then(|_| self.file.metadata().ok())
     }
 
     fn put(&mut self, slot: u32, data: &Line) {
@@ -114,6 +157,9 @@ impl<'a> Copy<'a> {
         self.mirror[at..end].copy_from_slice(&data[..end - at]);
         self.map[at..end].copy_from_slice(&data[..end - at]);
         self.live.insert(at / BLOCK);
+        if self.ground.is_some() {
+            self.put.insert(at / BLOCK);
+        }
     }
 
     /// Makes the file hold the image.
@@ -132,12 +178,12 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Undoes what a recovery wrote, and then the image's own lines beyond the floors.
+    /// Undoes what a recovery wrote to what it touched, and then the image's own lines beyond the floors.
     ///
     /// # Errors
-    /// No room.
-    pub fn restore(&mut self, image: &Image) -> Result<(), PersistError> {
-        self.restore_file()
+    /// No room; it wrote to what it was not seen to touch.
+    pub fn restore(&mut self, image: &Image, seen: &Seen) -> Result<(), PersistError> {
+        self.restore_file(seen)
             .map_err(PersistError::io(self.path.display()))?;
         for &over in &image.over {
             let floor = self.floors.floor[over.slot as usize];
@@ -166,7 +212,7 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    fn restore_file(&mut self) -> std::io::Result<()> {
+    fn restore_file(&mut self, seen: &Seen) -> std::io::Result<()> {
         self.clear()?;
         self.changed = false;
         let ours = self.file.metadata()?;
@@ -181,7 +227,12 @@ impl<'a> Copy<'a> {
             let file = Copy::create(&self.path, self.length)?;
             self.map = map(&file, self.length)?;
             self.file = file;
+            self.changed = true;
             return self.rewrite();
+        }
+        if !seen.whole {
+            self.restore_pages(&seen.pages)?;
+            return self.check();
         }
         for range in extents(&self.file, self.length) {
             let mut block = range.start;
@@ -198,9 +249,22 @@ impl<'a> Copy<'a> {
                 block += dead.max(1);
             }
         }
+        let mut bytes = vec![0; if self.ground.is_some() { 2 * BLOCK } else { 0 }];
         for &block in &self.live {
             let at = block * BLOCK;
             let end = (at + BLOCK).min(self.length);
+            if let Some(ground) = &self.ground
+                && !self.put.contains(&block)
+            {
+                let (there, should) = bytes.split_at_mut(BLOCK);
+                self.file.read_exact_at(&mut there[..end - at], at as u64)?;
+                ground.read_exact_at(&mut should[..end - at], at as u64)?;
+                if there[..end - at] != should[..end - at] {
+                    self.file.write_all_at(&should[..end - at], at as u64)?;
+                    self.changed = true;
+                }
+                continue;
+            }
             if self.map[at..end] == self.mirror[at..end] {
                 continue;
             }
@@ -213,6 +277,47 @@ impl<'a> Copy<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Puts pages right that were touched.
+    fn restore_pages(&mut self, pages: &[usize]) -> std::io::Result<()> {
+        let mut dead = usize::MAX;
+        for &page in pages {
+            let (at, block) = (page * PAGE, page * PAGE / BLOCK);
+            let end = (at + PAGE).min(self.length);
+            if at >= self.length || block == dead {
+                continue;
+            }
+            if !self.live.contains(&block) {
+                dead = block;
+                if self.punch(block, 1).is_err() {
+                    self.live.insert(block);
+                }
+            } else if self.map[at..end] != self.mirror[at..end] {
+                self.map[at..end].copy_from_slice(&self.mirror[at..end]);
+                self.changed = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares everything now and then, as far as that takes little of the time: nothing may have changed but what was put right.
+    fn check(&mut self) -> std::io::Result<()> {
+        let (since, spent) = self.checked;
+        if since.elapsed() < spent * CHECKED {
+            return Ok(());
+        }
+        let (begun, changed) = (Instant::now(), self.changed);
+        self.restore_file(&Seen::whole())?;
+        let strayed = std::mem::replace(&mut self.changed, changed);
+        self.checked.1 += begun.elapsed();
+        match strayed {
+            false => Ok(()),
+            true => Err(std::io::Error::other(
+                "the recovery wrote to pages that it was not seen to touch, so that images tried since may have held more than they should: \
+                 have it end all that it starts",
+            )),
+        }
     }
 
     /// Makes a hole of some blocks.
@@ -275,6 +380,16 @@ fn extents(file: &File, length: usize) -> Vec<std::ops::Range<usize>> {
     ranges
 }
 
+/// How many copies of a pool there may be at a time, if nobody says so: of one that fills much memory only one.
+pub fn workers(ground: &File, recording: &Recording) -> usize {
+    let data = ground.metadata().map_or(0, |m| m.blocks() * 512);
+    let stored = (recording.lines.len() * LINE) as u64;
+    match data.max(stored) >= MUCH {
+        true => 1,
+        false => std::thread::available_parallelism().map_or(1, |n| n.get()),
+    }
+}
+
 /// A folder in memory that goes when it is dropped.
 ///
 /// # Errors
@@ -297,6 +412,16 @@ pub fn scratch() -> Result<TempDir, PersistError> {
 /// # Errors
 /// No room.
 pub fn ground(recording: &Recording, folder: &Path) -> Result<File, PersistError> {
+    // A large one is not copied: it was hashed a moment ago, and lies beside the recording.
+    if let Some(file) = recording.ground_file()? {
+        let length = file
+            .metadata()
+            .map_err(PersistError::io("the ground"))?
+            .len();
+        if length == recording.bytes && length as usize >= LARGE * BLOCK {
+            return Ok(file);
+        }
+    }
     let path = folder.join("ground");
     let failed = || PersistError::io(path.display());
     let mut file = OpenOptions::new()

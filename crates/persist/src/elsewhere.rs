@@ -59,6 +59,11 @@ pub fn written(words: &[std::ffi::OsString], folder: &Path, time: Duration) -> V
         }
         if !libc::WIFSTOPPED(status) {
             known.remove(&process);
+            if process == first {
+                // What it started goes with it, as it does after every recovery.
+                // SAFETY: the group of our own child, which led it.
+                unsafe { libc::kill(-first, libc::SIGKILL) };
+            }
             continue;
         }
         let signal = libc::WSTOPSIG(status);

@@ -14,6 +14,7 @@ use crate::copy;
 use crate::crew::{Crew, QUEUE, work};
 use crate::found::{Found, NoStart};
 use crate::images::Image;
+use crate::oracle::Oracle;
 use crate::question::Question;
 use crate::recording::{Act, Recording};
 use crate::recovery::{Ended, Recovery};
@@ -87,6 +88,7 @@ pub fn explore(
             ok: question.ok.clone(),
             time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
             memory: question.memory_limit,
+            oracle: None,
         },
         course: Arc::new(Course::of(&recording, platform)),
         recording,
@@ -106,6 +108,8 @@ pub fn explore(
         enough: AtomicBool::new(false),
         stop: AtomicBool::new(false),
     };
+    let oracle = Oracle::of(question, &shared.recording, &shared.recovery)?;
+    shared.recovery.oracle = oracle;
     let folder = copy::scratch()?;
     let ground = copy::ground(&shared.recording, folder.path())?;
     let replay = match &question.replay {
@@ -200,7 +204,7 @@ pub(crate) fn search(
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<(), PersistError> {
     let threads = match question.threads {
-        0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+        0 => copy::workers(ground, &shared.recording),
         threads => threads,
     };
     let start = AtomicU64::new(0);

@@ -4,7 +4,7 @@
 //! images a cut could leave; [`copy`] makes them; [`recovery`] runs the program's recovery on one; [`explore`] does so at all cuts, as a
 //! [`question`] asks; [`search`] says in which order, from the cut on that `start` finds, and `rounds` leave out what causes that are [`known`] explain;
 //! [`found`] is what comes of it, on the [`bench`] of each worker and by the [`clock`] of the budget; [`reduce`] finds the stores that matter; [`source`]
-//! their lines of code; [`lint`] what needs no run. `docs/crash-real.md` tells the whole. Left out: bit errors, reserve power that fails,
+//! their lines of code; [`lint`] what needs no run, and [`oracle`] what needs no check. `docs/crash-real.md` tells the whole. Left out: bit errors, reserve power that fails,
 //! pools of several files.
 
 pub mod bench;
@@ -21,6 +21,7 @@ pub mod known;
 pub mod lint;
 #[cfg(test)]
 mod made;
+pub mod oracle;
 pub mod question;
 pub mod recording;
 pub mod recovery;
@@ -34,6 +35,7 @@ pub mod state;
 mod suspects;
 #[cfg(test)]
 mod tests_rules;
+pub mod touched;
 mod undisturbed;
 
 /// What cannot be done: the place and the remedy.

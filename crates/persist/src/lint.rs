@@ -65,6 +65,8 @@ pub struct Finding {
     pub row: u64,
     /// Where in the pool, of the first; nothing for a fence.
     pub offset: Option<u64>,
+    /// A library did it while it set the pool up: before the program's own first store.
+    pub setup: bool,
 }
 
 /// What was found, and the rows of the recording that did nothing.
@@ -129,6 +131,18 @@ pub(crate) fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(Fa
     found
 }
 
+/// The event of the first store that is in a line of the user's own, and not in a library that it called.
+fn own_first(recording: &Recording, sources: &mut Sources<'_>) -> Option<usize> {
+    let mut known: FxHashMap<u32, bool> = FxHashMap::default();
+    recording.events.iter().position(|event| {
+        matches!(event.act, Act::Store { .. })
+            && event.site != NOWHERE
+            && *known
+                .entry(event.site)
+                .or_insert_with(|| sources.stack(event.site).first().is_some_and(Frame::own))
+    })
+}
+
 /// Looks at a recording.
 ///
 /// # Errors
@@ -140,7 +154,9 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
     let mut sources = (source && !recording.sites.is_empty()).then(|| Sources::new(recording));
     let mut linted = Linted::default();
     let found = faults(recording, &mut linted.of);
-    let mut places: BTreeMap<(Fault, String), Finding> = BTreeMap::new();
+    let first = sources.as_mut();
+    let first = first.and_then(|sources| own_first(recording, sources));
+    let mut places: BTreeMap<(Fault, String, bool), Finding> = BTreeMap::new();
     for (fault, number) in found {
         let event = &recording.events[number];
         if fault.idle() {
@@ -166,7 +182,9 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
             }
             _ => None,
         };
-        let finding = places.entry((fault, place.clone()));
+        let setup =
+            first.is_some_and(|first| number < first) && !stack.first().is_some_and(Frame::own);
+        let finding = places.entry((fault, place.clone(), setup));
         finding
             .or_insert_with(|| Finding {
                 fault,
@@ -184,6 +202,7 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
                 count: 0,
                 row: event.row,
                 offset,
+                setup,
             })
             .count += 1;
     }

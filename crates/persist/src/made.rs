@@ -105,6 +105,7 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
             ok: vec![0],
             time: Duration::from_secs(20),
             memory: 1 << 32,
+            oracle: None,
         },
         course: Arc::new(Course::of(&recording, Platform::Adr)),
         recording,
@@ -151,5 +152,8 @@ pub(crate) fn question() -> Question {
         replay: None,
         keep: None,
         source: false,
+        operations: None,
+        apply: Vec::new(),
+        acknowledged: "lines".to_owned(),
     }
 }

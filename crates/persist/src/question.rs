@@ -55,6 +55,14 @@ pub struct Question {
     /// Lines of code are wanted, if the recording has places.
     #[serde(default = "defaults::yes")]
     pub source: bool,
+    /// The operations of the recorded run, one a line: what the recovery prints must be what a beginning of them leaves.
+    pub operations: Option<PathBuf>,
+    /// Words of the command that makes a pool of some operations.
+    #[serde(default)]
+    pub apply: Vec<String>,
+    /// How the program acknowledged operations: `lines` (it printed a line when one was done) or `none` (any beginning will do).
+    #[serde(default = "defaults::lines")]
+    pub acknowledged: String,
 }
 
 /// What a question says that does not say it.
@@ -73,6 +81,10 @@ mod defaults {
 
     pub(super) fn status() -> String {
         "status".to_owned()
+    }
+
+    pub(super) fn lines() -> String {
+        "lines".to_owned()
     }
 
     pub(super) fn fifty() -> f64 {

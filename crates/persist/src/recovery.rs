@@ -1,7 +1,7 @@
 //! Runs the program's recovery on a file, with limits, and says how it ended.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::PersistError;
+use crate::oracle::Oracle;
+use crate::touched::{self, Seen};
 
 /// The most of a recovery's output that is kept: its end.
 const OUTPUT: u64 = 2000;
@@ -25,6 +27,8 @@ pub struct Recovery {
     pub time: Duration,
     /// How much memory it may ask for, in bytes.
     pub memory: u64,
+    /// What it may print, if that is to be looked at.
+    pub oracle: Option<Oracle>,
 }
 
 /// How a recovery ended.
@@ -36,6 +40,8 @@ pub enum Ended {
     Signal(i32),
     /// Not in time.
     TimedOut,
+    /// It coped, and printed what no beginning of the operations leaves.
+    NoPrefix,
 }
 
 /// Why a recovery failed: how it ended, and the last line that it printed, but for its numbers. The same fault at another cut, or of
@@ -53,6 +59,8 @@ impl Reason {
             Ended::Status(_) => said.lines().next_back().unwrap_or_default(),
             // Where a signal or the time-out ends it, the last line is whatever came before, and may be half of one.
             Ended::Signal(_) | Ended::TimedOut => "",
+            // What differs is of the operation that was cut.
+            Ended::NoPrefix => said.split(':').next().unwrap_or_default(),
         };
         Reason {
             ended,
@@ -83,6 +91,7 @@ impl std::fmt::Display for Ended {
             Ended::Status(status) => write!(f, "exit status {status}"),
             Ended::Signal(signal) => write!(f, "signal {signal}"),
             Ended::TimedOut => write!(f, "no end in time"),
+            Ended::NoPrefix => write!(f, "what no beginning of the operations leaves"),
         }
     }
 }
@@ -101,7 +110,8 @@ fn replaced(word: &str, pool: &Path, acks: &Path) -> OsString {
 impl Recovery {
     /// Whether it asks for what was acknowledged.
     pub fn wants_acks(&self) -> bool {
-        self.words.iter().any(|word| word.contains("{acks}"))
+        self.oracle.as_ref().is_some_and(Oracle::wants_acks)
+            || self.words.iter().any(|word| word.contains("{acks}"))
     }
 
     /// Whether an end is none that should be.
@@ -115,6 +125,22 @@ impl Recovery {
         words.map(|word| replaced(word, pool, acks)).collect()
     }
 
+    /// Why what it printed is none that may be, if that is to be looked at, after so many acknowledged operations.
+    ///
+    /// # Errors
+    /// What it printed cannot be read.
+    pub fn differs(
+        &self,
+        output: &Path,
+        acknowledged: impl FnOnce() -> usize,
+    ) -> Result<Option<String>, PersistError> {
+        let Some(oracle) = &self.oracle else {
+            return Ok(None);
+        };
+        let printed = std::fs::read(output).map_err(PersistError::io(output.display()))?;
+        Ok(oracle.differs(&printed, acknowledged()))
+    }
+
     /// Runs it on `pool`, at most so long; what it says goes to the file `output`.
     ///
     /// # Errors
@@ -126,15 +152,70 @@ impl Recovery {
         output: &Path,
         time: Duration,
     ) -> Result<Ended, PersistError> {
+        match self.oracle {
+            Some(_) => self.run_apart(pool, acks, output, time),
+            None => self.run_to(pool, acks, (output, None), time),
+        }
+    }
+
+    /// As [`Recovery::run`], and which pages of `file`, which is the pool, it touched; all, if there is no such file or that cannot be seen.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run_seen(
+        &self,
+        pool: &Path,
+        acks: &Path,
+        output: &Path,
+        time: Duration,
+        file: Option<&Metadata>,
+    ) -> Result<(Ended, Seen), PersistError> {
+        if let Some(file) = file {
+            let words = self.command(pool, acks);
+            let errors = self
+                .oracle
+                .is_some()
+                .then(|| output.with_extension("errors"));
+            let (said, errors) = files(output, errors.as_deref())?;
+            if let Ok(told) = touched::run(&words, (&said, &errors), file, time, self.memory) {
+                return Ok(told);
+            }
+        }
+        let ended = self.run(pool, acks, output, time)?;
+        Ok((ended, Seen::whole()))
+    }
+
+    /// As [`Recovery::run`], but for what it says of errors, which goes to a file beside `output`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run_apart(
+        &self,
+        pool: &Path,
+        acks: &Path,
+        output: &Path,
+        time: Duration,
+    ) -> Result<Ended, PersistError> {
+        let errors = output.with_extension("errors");
+        self.run_to(pool, acks, (output, Some(&errors)), time)
+    }
+
+    fn run_to(
+        &self,
+        pool: &Path,
+        acks: &Path,
+        (output, errors): (&Path, Option<&Path>),
+        time: Duration,
+    ) -> Result<Ended, PersistError> {
         let failed = || PersistError::io(output.display());
-        let file = File::create(output).map_err(failed())?;
+        let (file, errors) = files(output, errors)?;
         let words = self.command(pool, acks);
         // Nothing here needs a fork: the standard library starts it by posix_spawn.
         let mut child = Command::new(&words[0])
             .args(&words[1..])
             .stdin(Stdio::null())
-            .stdout(file.try_clone().map_err(failed())?)
-            .stderr(file)
+            .stdout(file)
+            .stderr(errors)
             .process_group(0)
             .spawn()
             .map_err(|e| {
@@ -175,6 +256,17 @@ impl Recovery {
             (_, _, signal) => Ended::Signal(signal.unwrap_or_default()),
         })
     }
+}
+
+/// The files for what it prints, and for what it says of errors, which is the same where none is named.
+fn files(output: &Path, errors: Option<&Path>) -> Result<(File, File), PersistError> {
+    let failed = || PersistError::io(output.display());
+    let file = File::create(output).map_err(failed())?;
+    let errors = match errors {
+        Some(path) => File::create(path).map_err(PersistError::io(path.display()))?,
+        None => file.try_clone().map_err(failed())?,
+    };
+    Ok((file, errors))
 }
 
 /// The end of what a recovery said.

@@ -135,6 +135,7 @@ fn listed(stores: &[Store]) -> String {
 fn sentence(early: &[Store], late: &[Store], ended: Ended) -> String {
     let how = match ended {
         Ended::Status(_) => "the recovery fails",
+        Ended::NoPrefix => "the recovery finds what no beginning of the operations leaves",
         Ended::Signal(_) => "the recovery crashes",
         Ended::TimedOut => "the recovery does not end",
     };
@@ -349,6 +350,7 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         "recover": question.recover, "platform": question.platform,
         "tear": if question.tear { "words" } else { "lines" },
         "has_places": !recording.sites.is_empty(),
+        "oracle": explored.shared.recovery.oracle.as_ref().map(|oracle| oracle.told()),
         "pool_bytes": recording.bytes, "lines_stored_to": recording.lines.len(),
         "budget_s": question.budget, "loading_s": found.loading, "seconds": found.seconds, "looking_s": found.looking,
         "recoveries_per_second": found.recoveries as f64 / found.seconds,
@@ -435,6 +437,7 @@ mod tests {
             function: Some("f".to_owned()),
             module: "program".to_owned(),
             inlined: false,
+            apart: false,
         };
         Store {
             place: frame.place(),

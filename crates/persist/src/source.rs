@@ -1,11 +1,11 @@
 //! Lines of code of the places of a recording, from the debug information of its program (DWARF, by addr2line).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
-use object::Endianness;
 use object::elf::{FileHeader64, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, Object};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -35,13 +35,18 @@ pub struct Frame {
     pub module: String,
     /// It is inlined into the next.
     pub inlined: bool,
+    /// Its line is from a file of debug information apart, as distributions have them for their libraries.
+    #[serde(skip)]
+    pub apart: bool,
 }
 
 impl Frame {
-    /// Whether it is in the user's own code: it has a line, and not in a header of the system.
+    /// Whether it is in the user's own code: it has a line, and not in a header of the system or in a distribution's library.
     pub fn own(&self) -> bool {
         let system = |file: &String| SYSTEM.iter().any(|part| file.contains(part));
-        self.line.is_some_and(|line| line > 0) && !self.file.as_ref().is_none_or(system)
+        !self.apart
+            && self.line.is_some_and(|line| line > 0)
+            && !self.file.as_ref().is_none_or(system)
     }
 
     /// `file.c:12`.
@@ -89,6 +94,8 @@ struct Loaded {
     /// Offset in the file, length, address: the loadable parts.
     parts: Vec<(u64, u64, u64)>,
     lines: bool,
+    /// From another file than the program.
+    apart: bool,
 }
 
 /// The places of a recording.
@@ -107,13 +114,63 @@ fn load(path: &Path) -> Option<Loaded> {
     let parts = parts
         .map(|p| (p.p_offset(endian), p.p_filesz(endian), p.p_vaddr(endian)))
         .collect();
-    let loader = Loader::new(path).ok()?;
-    let lines = loader.get_section_range(b".debug_line").is_some() || has_lines(&bytes);
+    let lines = has_lines(&bytes);
+    let apart = match lines {
+        true => None,
+        false => debug_file(&bytes, &debug_folders()),
+    };
+    let loader = match &apart {
+        Some((file, more)) => Loader::new_with_sup(file, more.as_ref()).ok()?,
+        None => Loader::new(path).ok()?,
+    };
     Some(Loaded {
         loader,
         parts,
-        lines,
+        lines: lines || apart.is_some(),
+        apart: apart.is_some(),
     })
+}
+
+/// Where distributions put debug information, and where debuginfod's clients keep what they were sent. Nothing is sent for here.
+fn debug_folders() -> Vec<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let home = named("HOME");
+    let caches = [
+        named("DEBUGINFOD_CACHE_PATH"),
+        named("XDG_CACHE_HOME").map(|folder| folder.join("debuginfod_client")),
+        home.as_ref()
+            .map(|home| home.join(".cache/debuginfod_client")),
+        home.map(|home| home.join(".debuginfod_client_cache")),
+    ];
+    let installed = ["/usr/lib/debug/.build-id", "/usr/local/lib/debug/.build-id"];
+    (installed.into_iter().map(PathBuf::from))
+        .chain(caches.into_iter().flatten())
+        .collect()
+}
+
+/// The file with a program's debug information, and the one that it shares with others, if there is one.
+fn debug_file(bytes: &[u8], folders: &[PathBuf]) -> Option<(PathBuf, Option<PathBuf>)> {
+    let find = |id: &[u8]| {
+        let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (first, rest) = hex.split_at_checked(2)?;
+        let named = |folder: &PathBuf| {
+            [
+                folder.join(first).join(format!("{rest}.debug")),
+                folder.join(&hex).join("debuginfo"),
+            ]
+        };
+        let mut files = folders.iter().flat_map(named);
+        files.find(|file| file.is_file())
+    };
+    let file = find(object::File::parse(bytes).ok()?.build_id().ok()??)?;
+    let debug = std::fs::read(&file).ok()?;
+    if !has_lines(&debug) {
+        return None;
+    }
+    let parsed = object::File::parse(&*debug).ok()?;
+    let more = parsed.gnu_debugaltlink().ok().flatten();
+    let more = more.and_then(|(_, id)| find(id));
+    Some((file, more))
 }
 
 /// Whether a file has a section of line numbers.
@@ -218,6 +275,7 @@ impl<'a> Sources<'a> {
             function,
             module: name.clone(),
             inlined: false,
+            apart: false,
         };
         let Some(loaded) = self.loaded(path) else {
             return vec![unknown(None)];
@@ -242,6 +300,7 @@ impl<'a> Sources<'a> {
                         .and_then(|name| name.demangle().ok().map(|name| plain(&name))),
                     module: name.clone(),
                     inlined: true,
+                    apart: loaded.apart,
                 });
             }
         }
@@ -277,5 +336,60 @@ impl<'a> Sources<'a> {
         }
         self.stacks.insert(site, frames.clone());
         frames
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// A program whose debug information is elsewhere, under its build's identity.
+    #[test]
+    fn debug_information_apart_is_found_by_the_identity_of_the_build() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("a.c"), "int main(void) { return 0; }\n").unwrap();
+        let run = |words: &[&str]| {
+            let ran = Command::new(words[0])
+                .args(&words[1..])
+                .current_dir(folder.path())
+                .status();
+            assert!(ran.unwrap().success(), "{words:?}");
+        };
+        run(&["cc", "-g", "-Wl,--build-id", "-o", "a", "a.c"]);
+        let whole = std::fs::read(at("a")).unwrap();
+        let parsed = object::File::parse(&*whole).unwrap();
+        let id: String = (parsed.build_id().unwrap().unwrap().iter())
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        run(&["objcopy", "--only-keep-debug", "a", "a.debug"]);
+        run(&["strip", "a"]);
+        let bare = std::fs::read(at("a")).unwrap();
+        let folders = [at("installed"), at("cache")];
+        assert_eq!(debug_file(&bare, &folders), None);
+
+        let kept = at("cache").join(&id).join("debuginfo");
+        std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        std::fs::copy(at("a.debug"), &kept).unwrap();
+        assert_eq!(debug_file(&bare, &folders), Some((kept, None)));
+        let (first, rest) = id.split_at(2);
+        let installed = at("installed").join(first).join(format!("{rest}.debug"));
+        std::fs::create_dir_all(installed.parent().unwrap()).unwrap();
+        std::fs::copy(at("a.debug"), &installed).unwrap();
+        assert_eq!(debug_file(&bare, &folders), Some((installed, None)));
+    }
+
+    #[test]
+    fn a_line_of_a_distributions_library_is_not_the_users_own() {
+        let frame = |apart| Frame {
+            file: Some("obj.c".to_owned()),
+            line: Some(7),
+            function: None,
+            module: "libpmemobj.so.1".to_owned(),
+            inlined: false,
+            apart,
+        };
+        assert!(frame(false).own() && !frame(true).own());
     }
 }

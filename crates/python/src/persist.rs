@@ -81,6 +81,7 @@ pub fn crash_designs(
             ok: question.ok.clone(),
             time: Duration::from_secs_f64(seconds),
             memory: question.memory_limit,
+            oracle: None,
         };
         let runner = OnReads::new(&recovery, &recording, every)?;
         let machine = Machine::load::<&str, &str>(machine, &[])

@@ -34,6 +34,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.crash_inside import check_depth, inside, replays
+from sardonyx.cli.crash_lint import show_lint
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine
 from sardonyx.cli.progress import watched
@@ -43,20 +44,24 @@ from sardonyx.report.checks import Baseline, accept, baseline_of, junit, read_ba
 from sardonyx.report.recovery import render
 from sardonyx.runs.jobs import check_designs
 from sardonyx.runs.recoveries import (
+    ACKNOWLEDGED,
     check_creation,
     check_platform,
     check_tear,
     crash_real,
-    lint,
     statuses,
     words,
 )
+from sardonyx.runs.sources import unknown
 
 #: Suspects and causes that people are shown; the JSON has all.
 SHOWN = 3
 #: Cuts below each design, and after one in how many the recovery is run.
 CUTS = 200
 EVERY = 4
+#: What is for one of the options only.
+ORACLE = {"apply": "without --operations", "acknowledged": "without --operations"}
+ORACLE |= {"all": "without --lint"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +81,37 @@ class CrashTest(Options):
             "had been printed.",
         ),
     ] = None
+    operations: Annotated[
+        Path | None,
+        typer.Option(
+            help="The operations of the recorded run, one a line: what --recover prints must be "
+            "what the program leaves of a beginning of them.",
+            **PATH,
+        ),
+    ] = None
+    apply: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CMD",
+            help="Makes a pool, {pool}, of the operations in a file, {operations}.",
+        ),
+    ] = None
+    acknowledged: Annotated[
+        str,
+        typer.Option(
+            help="How operations were promised: by a printed line each (lines), or not (none)."
+        ),
+    ] = "lines"
     ok: Annotated[str, typer.Option(help="Exit statuses that are no violation.")] = "0"
     lint: Annotated[
         bool,
         typer.Option(
             "--lint", help="Say, without any run, what is never flushed or flushed for nothing."
         ),
+    ] = False
+    all: Annotated[
+        bool,
+        typer.Option("--all", help="With --lint: also what a library did to set the pool up."),
     ] = False
     replay: Annotated[
         str | None, typer.Option(metavar="IMAGE", help="Try one image of a report.")
@@ -178,27 +208,32 @@ def crash_test(asked: CrashTest) -> Work:
 
     sardonyx crash-test app.parquet --pool data.pool --recover 'app-check {pool}' --html app.html
 
+    sardonyx crash-test app.parquet --pool data.pool --recover 'app {pool} print' --operations ops
+    --apply 'app {pool} run {operations}'
+
     sardonyx crash-test app.parquet --pool data.pool --lint
     """
     check_json_target(asked.json_to, [asked.recording])
     if asked.lint:
         return Work(
             partial(
-                _lint,
+                show_lint,
                 asked.recording,
                 str(asked.pool),
                 source=not asked.no_source,
                 machine=asked.machine,
+                everything=asked.all,
                 json_to=asked.json_to,
             ),
             "with --lint",
         )
     if asked.replay is not None:
         question = CrashTestQuestion(replay=asked.replay, **_shared(asked))
-        return Work(partial(_replay, question, asked.json_to), "with --replay")
+        return Work(partial(_replay, question, asked.json_to), "with --replay", ORACLE)
     check_tear(asked.tear, "--tear: ")
     check_creation(asked.creation, "--creation: ")
-    check_depth(_shared(asked)["recover"], asked.recovery_depth)
+    shared = _shared(asked)
+    check_depth(shared["recover"], asked.recovery_depth)
     baseline = None if asked.baseline is None else read_baseline(asked.baseline)
     question = CrashTestQuestion(
         tear=asked.tear == "words",
@@ -206,7 +241,7 @@ def crash_test(asked: CrashTest) -> Work:
         creation=asked.creation,
         seed=asked.seed,
         threads=asked.jobs,
-        **_shared(asked),
+        **shared,
     )
     designs: Sequence[str] = ()
     machine = ""
@@ -214,11 +249,16 @@ def crash_test(asked: CrashTest) -> Work:
     if asked.designs is not None:
         form, machine = "with --designs", asked.machine
         designs = check_designs([name.strip() for name in asked.designs.split(",") if name.strip()])
+    if asked.operations is not None and (asked.recovery_depth or designs):
+        raise _core.SardonyxError(
+            "--operations: what a recovery that is cut, or below a design, prints is not held to "
+            "them; leave it out, or --recovery-depth and --designs"
+        )
     for name in ("html", "sarif", "junit", "write_baseline"):
         target = getattr(asked, name)
         if target is not None:
             check_target(target, [asked.recording], f"--{name.replace('_', '-')} ")
-    return Work(partial(_search, asked, question, designs, machine, baseline), form)
+    return Work(partial(_search, asked, question, designs, machine, baseline), form, ORACLE)
 
 
 def _shared(asked: CrashTest) -> dict[str, Any]:
@@ -244,6 +284,32 @@ def _shared(asked: CrashTest) -> dict[str, Any]:
         "budget": seconds_in("--budget", asked.budget),
         "keep": str(asked.keep) if asked.keep else None,
         "source": not asked.no_source,
+        **_oracle(asked),
+    }
+
+
+def _oracle(asked: CrashTest) -> dict[str, Any]:
+    """What the output of a recovery is held to, if it is."""
+    if asked.operations is None:
+        return {}
+    if asked.apply is None:
+        raise _core.SardonyxError(
+            "--operations: say also --apply 'CMD {pool} {operations}': the command that makes a "
+            "pool of the operations in a file"
+        )
+    if "{acks}" in str(asked.recover):
+        raise _core.SardonyxError(
+            "--operations: what had been printed is looked at without the recovery; "
+            "leave {acks} out of --recover"
+        )
+    if asked.acknowledged not in ACKNOWLEDGED:
+        raise _core.SardonyxError(
+            f"--acknowledged: {unknown('way', asked.acknowledged, ACKNOWLEDGED)}"
+        )
+    return {
+        "operations": str(asked.operations),
+        "apply": words(asked.apply, "--apply ", ("{pool}", "{operations}")),
+        "acknowledged": asked.acknowledged,
     }
 
 
@@ -251,6 +317,10 @@ def _command(asked: CrashTest) -> list[str]:
     """The command that runs the recovery on one image, but for the image's name."""
     parts = ["sardonyx", "crash-test", asked.recording, "--pool", str(asked.pool)]
     parts += ["--recover", str(asked.recover)]
+    if asked.operations is not None:
+        parts += ["--operations", str(asked.operations), "--apply", str(asked.apply)]
+        if asked.acknowledged != "lines":
+            parts += ["--acknowledged", asked.acknowledged]
     if asked.ok != "0":
         parts += ["--ok", asked.ok]
     if asked.platform != "adr":
@@ -392,44 +462,6 @@ def _show_inside(people: Console, recoveries: list[dict[str, Any]], kept: bool) 
         note("the recordings of these recoveries are gone; --keep FOLDER leaves them for --replay")
 
 
-def _lint(recording: str, pool: str, source: bool, machine: str, json_to: str | None) -> None:
-    """What the recording shows without running anything."""
-    found = lint(recording, pool, source, machine)
-    people = for_people(json_to)
-    for line in found["notes"]:
-        note(line)
-    people.print(
-        f"{found['stores']:,} stores, {found['flushes']:,} flushes and {found['fences']:,} fences "
-        f"of {found['pool']}"
-    )
-    if not found["findings"]:
-        people.print(Text("nothing to find fault with", style="green"))
-    else:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("what")
-        table.add_column("times", justify="right")
-        table.add_column("where")
-        table.add_column("in")
-        for finding in found["findings"]:
-            through = f" (in {finding['through']})" if finding["through"] else ""
-            table.add_row(
-                finding["meaning"],
-                f"{finding['count']:,}",
-                finding["place"],
-                ((finding["frame"] or {}).get("function") or "") + through,
-            )
-        people.print(table)
-    for name, cost in found.get("cost_ns", {}).items():
-        if found["idle"][name]:
-            people.print(
-                f"{found['idle'][name]:,} {name} that do nothing cost {cost / 1e3:,.1f} of "
-                f"{found['took_ns'] / 1e3:,.1f} us on {machine} without encryption"
-            )
-    if not found["has_places"]:
-        note("the recording has no places in the program; record with --pc to see lines of code")
-    write_json(json_to, {"sardonyx": _core.VERSION} | found)
-
-
 def _show_replayed(people: Console, found: dict[str, Any]) -> None:
     people.print(
         Text.assemble(
@@ -446,6 +478,12 @@ def _show(people: Console, found: dict[str, Any]) -> None:
     for line in found["notes"]:
         note(line)
     people.print(tried(found), soft_wrap=True)
+    if (oracle := found["oracle"]) is not None:
+        people.print(
+            f"{oracle['operations']:,} operations: {oracle['prefixes']:,} beginnings of them were "
+            f"run without a cut, which leave {oracle['outputs']:,} different outputs",
+            soft_wrap=True,
+        )
     if found["start"] is not None and not found["finished"]:
         left = ", ".join(found["passes_left"])
         people.print(f"not all was tried: of the plan there is left: {left}", soft_wrap=True)

@@ -72,10 +72,19 @@ def render(found: dict[str, Any], version: str) -> str:
                 f"{found['recoveries']:,}, {found['recoveries_per_second']:.0f} a second",
             ),
             ("plan", "all of it" if found["finished"] else f"left: {left}"),
+            *_oracle(found["oracle"]),
             ("Sardonyx", version),
         ],
         groups=groups,
     )
+
+
+def _oracle(oracle: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """What the recovery's output was held to, if it was."""
+    if oracle is None:
+        return []
+    told = f"{oracle['prefixes']:,} beginnings of {oracle['operations']:,} operations"
+    return [("held to", f"{told}, {oracle['outputs']:,} different outputs")]
 
 
 def function_of(suspect: dict[str, Any]) -> str:
@@ -104,10 +113,13 @@ def _cause(cause: dict[str, Any]) -> list[Block]:
             )
             told = (
                 f"{SPOKEN[role]}: {store['place']}, {store['bytes']} bytes at {store['offset']:#x}"
-            )
+            ) + (f": {store['fate']}" if store["fate"] else "")
             parts.append(Folded(told, [Verbatim(calls)]))
     parts += [timeline(cause["timeline"]), Text(LEGEND, "reading")]
-    return [*parts, Text("Again: ", code=cause["replay"])]
+    parts.append(Text("Again: ", code=cause["replay"]))
+    if "gdb" in cause:
+        parts.append(Text("Under gdb: ", code=cause["gdb"]))
+    return parts
 
 
 def timeline(events: list[dict[str, Any]]) -> Timeline:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 from sardonyx import _core
@@ -14,17 +15,20 @@ from sardonyx.runs.sources import unknown
 PLATFORMS = ("adr", "eadr")
 TEARS = ("lines", "words")
 CREATIONS = ("orderly", "status", "skip")
+ACKNOWLEDGED = ("lines", "none")
 #: What only a shell understands.
 SHELL = set("|&;<>()$`*?[]~#\n")
 
 
-def words(command: str, place: str = "") -> tuple[str, ...]:
+def words(command: str, place: str = "", holds: Sequence[str] = ("{pool}",)) -> tuple[str, ...]:
     """The command's words; one that needs a shell is given to one. ``place`` begins an error."""
-    if "{pool}" not in command:
-        raise _core.SardonyxError(
-            f"{place}'{command}': does not say where the pool goes; write {{pool}} there, "
-            "as in 'check {pool}'"
-        )
+    for name in holds:
+        if name not in command:
+            raise _core.SardonyxError(
+                f"{place}'{command}': does not say where the {name[1:-1]} go"
+                f"{'es' if name == '{pool}' else ''}; write {name} there, "
+                f"as in 'check {' '.join(holds)}'"
+            )
     try:
         parts = shlex.split(command)
     except ValueError as error:
@@ -33,7 +37,9 @@ def words(command: str, place: str = "") -> tuple[str, ...]:
     plain = command if bare == command else bare
     unquoted = "".join(part for part in plain.split("'")[::2])
     assigns = "=" in parts[0]
-    if assigns or SHELL & set(unquoted.replace("{pool}", "").replace("{acks}", "")):
+    for name in ("{pool}", "{acks}", "{operations}"):
+        unquoted = unquoted.replace(name, "")
+    if assigns or SHELL & set(unquoted):
         return ("/bin/sh", "-c", command)
     return tuple(parts)
 
