@@ -245,3 +245,48 @@ def test_all_orders_of_a_small_run_are_a_proof_and_one_order_is_none(tmp_path: P
         assert told("sca", *wrong, status=2).startswith("error: ")
     ended = crash("queue", "-d", "sca", "--most-states", "5", where=tmp_path, status=2)
     assert "--most-states: does nothing without --exhaustive" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "only"),
+    [(("--cores", "1"), "one core"), (("--recovery-cuts", "0"), "one life")],
+)
+def test_an_option_that_takes_a_need_away_narrows_the_verdict(
+    tmp_path: Path, option: tuple[str, str], only: str
+) -> None:
+    ended = crash("btree", "-d", "fca", *option, "--json", "a.json", where=tmp_path)
+    (run,) = runs((tmp_path / "a.json").read_text())
+    assert run["verdict"] == "holds" and run["narrowed"] == [only]
+    assert f"btree, fca: holds, for {only} only at " in ended.stdout
+
+
+def test_lines_that_cores_share_are_in_every_plan(tmp_path: Path) -> None:
+    ended = crash(
+        "queue", "-d", "sca", "--mutant", "unlock-before-data", "-o", "r", where=tmp_path, status=1
+    )
+    assert "shared-" in ended.stdout
+    (file, *_) = sorted((tmp_path / "r").iterdir())
+    again = crash("--replay", str(file), where=tmp_path, status=1)
+    assert "broken" in again.stdout
+
+
+def test_many_pairs_of_program_and_design_fold_to_a_line_an_amount() -> None:
+    from sardonyx.cli.crash import _folded
+
+    def run(program: str, design: str, merged: int) -> dict[str, Any]:
+        return {
+            "program": program,
+            "design": design,
+            "exercised": {"merges in queues": merged, "duplicates": 0},
+            "required": ["merges in queues"],
+            "not_exercised": ["merges in queues"] if merged < 30 else [],
+        }
+
+    runs = [run(f"program-{i}", "dedup-sha1-sound", 20 + i) for i in range(24)]
+    console = Console(width=80, no_color=True, record=True, file=StringIO())
+    console.print(_folded(runs))
+    lines = console.export_text().splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    (row,) = [line for line in lines if line.startswith("merges")]
+    assert row.split()[-5:] == ["24", "20", "program-0", "dedup-sha1-sound", "43"]
+    assert len(lines) == 3

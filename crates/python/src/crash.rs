@@ -212,7 +212,8 @@ fn planted(design: &str, mutant: Option<&str>, software_log: bool) -> PyResult<D
 
 fn mutant_named(name: &str) -> PyResult<Mutant> {
     Mutant::named(name).ok_or_else(|| {
-        let all = Mutant::ALL.iter().chain(Mutant::EQUIVALENT);
+        let all = [Mutant::ALL, Mutant::LOCKING, Mutant::EQUIVALENT];
+        let all = all.into_iter().flatten();
         let names: Vec<&str> = all.map(|mutant| mutant.name()).collect();
         let names = names.join(", ");
         bad(format!("--mutant {name}: there is none; they are {names}"))
@@ -322,7 +323,7 @@ pub fn programs() -> String {
     };
     json!({
         "programs": programs.collect::<Vec<Value>>(),
-        "mutants": each(Mutant::ALL),
+        "mutants": each(&[Mutant::ALL, Mutant::LOCKING].concat()),
         "equivalent_mutants": each(Mutant::EQUIVALENT),
         "exercised": Mechanism::ALL.map(Mechanism::name),
         "reached": mechanisms::Value::ALL.map(mechanisms::Value::name),

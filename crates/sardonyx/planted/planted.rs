@@ -35,6 +35,28 @@ macro_rules! faults {
 }
 
 faults! {
+    // Cores that share lines.
+    /// A store to a line that another core has too does not make it dirty.
+    SharedStoreClean = "shared-store-clean",
+    /// A store leaves the line in the private levels of other cores, which find it where it was.
+    SharedStoreStays = "shared-store-stays",
+    /// Old lines go to the record of whichever core is in a transaction.
+    LogSlotOfAnyCore = "log-slot-of-any-core",
+    /// All transactions have one line of registers.
+    LogOneSlot = "log-one-slot",
+    /// A commit lets the lines go that other cores have logged.
+    LogLocksAllCleared = "log-locks-all-cleared",
+    /// A line counts as logged if another core has logged it in its last transaction.
+    LogBitOfLine = "log-bit-of-line",
+    /// Recovery rolls back the first core's log alone.
+    RecoverFirstLogOnly = "recover-first-log-only",
+    /// Cores go on while another recovers.
+    RecoveryNotAwaited = "recovery-not-awaited",
+    /// Locks are given up when the commit begins.
+    LockGivenUpAtCommit = "lock-given-up-at-commit",
+    /// The numbers of all cores' last transactions stand in one word.
+    NumberShared = "number-shared",
+
     // Pads.
     /// One pad for all.
     PadConstant = "pad-constant",

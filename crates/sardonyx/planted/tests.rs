@@ -70,6 +70,16 @@ const LOST: &[&str] = &[
     "broken-structure",
     "half-a-pair",
 ];
+/// The same where cores share lines.
+const TOGETHER: &[&str] = &[
+    "unrecoverable",
+    "lost-transaction",
+    "early-transaction",
+    "not-linearizable",
+    "wrong-line",
+    "broken-structure",
+    "run-ended",
+];
 /// Pads and plaintext.
 const SECRETS: &[&str] = &[
     "pad-reused",
@@ -379,6 +389,35 @@ fn zero_lines() {
         (&[ZeroBitsNotWrittenBack], ZEROS, LOST),
         (&[ZeroBitBeforeLine], ZEROS_ALONE, LOST),
     ]);
+}
+
+/// Where cores have lines together, as in the last two passes; some show elsewhere too.
+#[test]
+fn cores_that_share_lines() {
+    let software = [
+        SharedStoreClean,
+        SharedStoreStays,
+        RecoverFirstLogOnly,
+        RecoveryNotAwaited,
+        LockGivenUpAtCommit,
+    ];
+    let hardware = [
+        SharedStoreClean,
+        LogSlotOfAnyCore,
+        LogOneSlot,
+        LogLocksAllCleared,
+        LogBitOfLine,
+        NumberShared,
+    ];
+    all_caught(&[(&software, SCA, TOGETHER), (&hardware, CHAINED, TOGETHER)]);
+}
+
+/// Every mistake in keeping cores apart is one wherever cores share lines.
+#[test]
+fn mistakes_of_locks() {
+    for mutant in Mutant::LOCKING {
+        assert!(is_caught(*mutant, None), "{}", mutant.name());
+    }
 }
 
 #[test]

@@ -51,6 +51,10 @@ amounts! {
         MixedCounterLine = "mixed counter lines", least 30;
         /// A line of counters served another core than the last time.
         SharedCounterLine = "shared counter lines", least 30;
+        /// A core changed a line that another core had changed last.
+        HandedLine = "lines handed between cores", least 30;
+        /// A transaction on lines that cores share began while another core was in one.
+        Beside = "transactions beside another core's", least 30;
         /// A write was found to be a duplicate.
         Duplicate = "duplicates", least 30;
         /// Two contents had the same fingerprint.

@@ -15,6 +15,7 @@ mod cpu_stream;
 mod crash_exhaustive;
 mod crash_explorer;
 mod crash_lives;
+mod crash_shared;
 mod crash_stages;
 mod crash_trial;
 mod designs_page;

@@ -61,6 +61,8 @@ SHARINGS = ("apart", "packed", "interleaved")
 #: Those of which a proof is made unless one is named. A line of counters that all lines share puts
 #: their writes in order, so either has mistakes that the other hides.
 BOTH_ENDS = ("apart", "interleaved")
+#: So many runs have columns of their own beside each other in 80 columns of text.
+SIDE_BY_SIDE = 4
 #: Bytes of memory that are worth a word.
 NOTABLE = 2**30
 #: Transactions of a core of which all orders are tried, and the order without a choice.
@@ -535,7 +537,7 @@ def _show(
     for run in runs:
         people.print(Text(_reached(run)), soft_wrap=True)
     people.print()
-    people.print(_exercised(runs))
+    people.print(_exercised(runs) if len(runs) <= SIDE_BY_SIDE else _folded(runs))
     for line in _beside(runs):
         people.print(Text(line, style="dim"), soft_wrap=True)
     for run in runs:
@@ -550,7 +552,13 @@ def _reached(run: dict[str, Any]) -> str:
     """How far the runs have come, in one line: what the verdict says nothing beyond."""
     amounts = [f"{run['cuts']:,} cuts"]
     amounts += [f"{name} {count:,}" for name, count in run["reached"].items() if count]
-    return f"{run['program']}, {run['design']}: {run['verdict']} at {', '.join(amounts)}"
+    return f"{run['program']}, {run['design']}: {_verdict(run)} at {', '.join(amounts)}"
+
+
+def _verdict(run: dict[str, Any]) -> str:
+    """The verdict, and what an option has taken away of what it would otherwise rest on."""
+    narrowed = run.get("narrowed", ()) if run["verdict"] == "holds" else ()
+    return ", ".join([run["verdict"], *(f"for {what} only" for what in narrowed)])
 
 
 def _lacking(run: dict[str, Any]) -> list[str]:
@@ -606,7 +614,7 @@ def _verdicts(runs: list[dict[str, Any]]) -> Table:
             f"{run['recovery_cuts']:,}",
             f"{run['lost_cuts']:,}",
             f"{run['secret_cuts']:,}",
-            Text(run["verdict"], style=VERDICTS[run["verdict"]]),
+            Text(_verdict(run), style=VERDICTS[run["verdict"]]),
         )
     return table
 
@@ -632,6 +640,29 @@ def _exercised(runs: list[dict[str, Any]]) -> Table:
             for count, need, few in zip(counts, needed, short, strict=True)
         ]
         table.add_row(Text(mechanism), *cells)
+    return table
+
+
+def _folded(runs: list[dict[str, Any]]) -> Table:
+    """The same of many runs: of each mechanism the least and the most, of those that need it."""
+    table = _plain(f"what was exercised, in {len(runs)} pairs of program and design")
+    table.add_column("mechanism")
+    for column in ("pairs", "least", "in", "most"):
+        table.add_column(column, justify="left" if column == "in" else "right")
+    for mechanism in runs[0]["exercised"]:
+        own = [run for run in runs if mechanism in run["required"]]
+        own = own or [run for run in runs if run["exercised"][mechanism]]
+        if not own:
+            continue
+        least = min(own, key=lambda run: run["exercised"][mechanism])
+        few = any(mechanism in run["not_exercised"] for run in own)
+        table.add_row(
+            Text(mechanism),
+            str(len(own)),
+            Text(f"{least['exercised'][mechanism]:,}", style="red" if few else ""),
+            Text(f"{least['program']} {least['design']}"),
+            f"{max(run['exercised'][mechanism] for run in own):,}",
+        )
     return table
 
 

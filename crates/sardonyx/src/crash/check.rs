@@ -9,6 +9,7 @@
 mod evidence;
 mod judge;
 mod lines;
+mod together;
 
 use std::collections::BTreeSet;
 
@@ -96,8 +97,8 @@ impl<'h> Checker<'h> {
     /// Before the first event.
     pub fn new(history: &'h History, options: &Options, live: Live<'h>) -> Checker<'h> {
         let platform = options.platform;
-        let core = |program: &Expected| Core {
-            workload: program.spec.build().expect("it has been run"),
+        let core = |(number, program): (usize, &Expected)| Core {
+            workload: history.workload(number).expect("it has been run"),
             window: Window {
                 required: program.first,
                 allowed: program.first,
@@ -116,7 +117,7 @@ impl<'h> Checker<'h> {
             options: *options,
             survivors: Survivors::new(&history.journal, image, platform, history.seed)
                 .tearing(options.tear),
-            cores: history.programs.iter().map(core).collect(),
+            cores: history.programs.iter().enumerate().map(core).collect(),
             accepted: FxHashMap::default(),
             seen: FxHashMap::default(),
             lost: BTreeSet::new(),
@@ -318,11 +319,17 @@ impl<'h> Checker<'h> {
         if self.history.guarantee == Guarantee::EveryLine {
             self.every_line(&mut controller, &lines);
         }
-        for core in 0..self.cores.len() {
+        let shared = self.history.joint.is_some();
+        for core in 0..if shared { 0 } else { self.cores.len() } {
             let region = &self.history.programs[core].region;
             if anybody || lines.iter().any(|line| region.contains(*line)) {
                 self.program(core, &mut controller, &lines, full);
             }
+        }
+        if let Some(joint) = &self.history.joint
+            && (anybody || lines.iter().any(|line| joint.region.contains(*line)))
+        {
+            self.together(joint, &mut controller, &lines, full);
         }
         self.overwritten(drained, &mut controller);
         self.secrets(full);
@@ -388,13 +395,14 @@ impl<'h> Checker<'h> {
             let visible = core.window.broken_by(core.visible).is_none();
             visible && core.fault.is_none() && core.wrong.is_empty()
         };
+        let in_order = self.out_of_order().is_none();
         let drawn = dice.checked_rem(self.options.recovery_cuts) == Some(0);
         let covered = &self.explored.covered;
         // Later lives take no more cuts than the first. What follows a second life is rare anyway, and
         // must be there when a cut of the first is made again alone.
         let free = !self.paced || self.history.life > 1;
         let drawn = drawn && (free || covered.recovery_cuts <= covered.cuts);
-        if !drawn || !self.lost.is_empty() || !self.cores.iter().all(is_sound) {
+        if !drawn || !in_order || !self.lost.is_empty() || !self.cores.iter().all(is_sound) {
             return;
         }
         let workloads: Vec<&Workload> = self.cores.iter().map(|core| &core.workload).collect();

@@ -1,24 +1,37 @@
 //! What a program's lines hold after each of its transactions: the answer that a recovery is held
 //! against. It comes from running the program on plain memory, once.
 
+use std::sync::{Arc, Mutex};
+
 use rustc_hash::FxHashMap;
 
+use super::joint::Joint;
 use super::violation::Kind;
-use crate::line::{Class, Line, Lines, Logical, ZERO_LINE};
-use crate::machine::{Batch, OpSource, RunError};
+use crate::line::{Class, Line, Lines, Logical, Virtual, ZERO_LINE};
+use crate::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError};
 use crate::plan::journal::Mark;
 use crate::units::Time;
-use crate::workload::{ProgramRun, ProgramSpec, SpecError};
+use crate::workload::{ProgramRun, ProgramSpec, RECOVERING, SharedRun, Sharing, SpecError};
+
+/// Regions of different cores lie so far apart at least: a page, and lines of counters.
+const APART: u64 = PAGE_LINES;
 
 /// One core's program for the timed run, which writes down what its lines hold.
 pub struct Golden {
-    run: ProgramRun,
+    run: Running,
     /// What recovery does, before anything else.
     recovery: Option<Batch>,
     /// The last transaction.
     last: u64,
     /// What has been written down.
     pub expected: Expected,
+}
+
+/// A program of its own, or a core's part of one that all have together.
+enum Running {
+    Own(ProgramRun),
+    /// Of the core with that number; what has been written down of all of them.
+    Shared(usize, SharedRun, Arc<Mutex<Joint>>),
 }
 
 /// Which transactions of a core may be the last visible one after a cut.
@@ -80,11 +93,11 @@ impl Golden {
     /// What is wrong with `spec`, and the remedy.
     pub fn new(spec: &ProgramSpec, base: Logical) -> Result<Golden, SpecError> {
         let run = ProgramRun::new(spec, base)?;
-        let memory = run.memory();
+        let (memory, workload) = (run.memory(), run.workload());
         let expected = Expected {
             spec: spec.clone(),
             region: run.region(),
-            header: run.workload().log_bytes().start,
+            header: workload.log_bytes().start,
             log: run.log_lines(),
             first: 0,
             initial: (0..memory.lines()).map(|line| *memory.line(line)).collect(),
@@ -92,11 +105,114 @@ impl Golden {
             changes: Vec::new(),
         };
         Ok(Golden {
-            run,
+            run: Running::Own(run),
             recovery: None,
             last: spec.transactions,
             expected,
         })
+    }
+
+    /// The programs of `specs`, one a core and set up, the first behind line `first`; and the line behind the last.
+    ///
+    /// # Errors
+    /// What is wrong with them, and the remedy.
+    pub fn all(specs: &[ProgramSpec], first: u64) -> Result<(Vec<Golden>, u64), SpecError> {
+        if specs[0].is_shared() {
+            let runs = SharedRun::all(specs, Logical(first))?;
+            let memory = runs[0].memory();
+            let initial = (0..memory.lines()).map(|line| *memory.line(line));
+            let initial = initial.collect();
+            drop(memory);
+            let programs = Golden::together(runs, vec![0; specs.len()], initial);
+            let end = programs[0].expected.region.end().next_multiple_of(APART);
+            return Ok((programs, end));
+        }
+        let mut end = first;
+        let mut programs = Vec::new();
+        for (core, spec) in specs.iter().enumerate() {
+            let base = match spec.sharing {
+                Sharing::Interleaved { .. } => first + core as u64,
+                Sharing::Apart | Sharing::Packed => end,
+            };
+            let golden = Golden::new(spec, Logical(base))?;
+            end = end.max(golden.expected.region.end().next_multiple_of(APART));
+            programs.push(golden);
+        }
+        Ok((programs, end))
+    }
+
+    /// The parts of a program that all cores have together, whose lines hold `initial` behind the transactions of
+    /// `first`.
+    fn together(runs: Vec<SharedRun>, first: Vec<u64>, initial: Vec<Line>) -> Vec<Golden> {
+        let (region, logs) = (runs[0].region(), runs[0].logs());
+        let joint = Joint::new(region, logs, first.clone(), initial);
+        let joint = Arc::new(Mutex::new(joint));
+        let golden = |(core, run): (usize, SharedRun)| {
+            let of = joint.lock().expect("no thread panics");
+            let expected = Expected {
+                spec: run.spec().clone(),
+                region: run.region(),
+                header: run.workload().log_bytes().start,
+                log: run.logs(),
+                first: first[core],
+                initial: of.initial.clone(),
+                versions: FxHashMap::default(),
+                changes: Vec::new(),
+            };
+            Golden {
+                last: run.spec().transactions,
+                run: Running::Shared(core, run, joint.clone()),
+                recovery: None,
+                expected,
+            }
+        };
+        runs.into_iter().enumerate().map(golden).collect()
+    }
+
+    /// The parts of the program that all cores have together, after a power cut: `recovery`, by the first core while
+    /// the others wait, has left those transactions of each core `visible`; each makes up to so many of
+    /// `transactions` more. `None` if that many could never be visible.
+    pub fn together_again(
+        before: &[Expected],
+        joint: &Joint,
+        visible: &[u64],
+        recovery: Batch,
+        transactions: &[u64],
+        seed: u64,
+    ) -> Option<Vec<Golden>> {
+        let specs = before.iter().map(|program| ProgramSpec {
+            seed,
+            ..program.spec.clone()
+        });
+        let specs: Vec<ProgramSpec> = specs.collect();
+        let now = |line| match joint.logs.contains(line) {
+            true => ZERO_LINE,
+            false => *joint.content(line, visible),
+        };
+        let initial: Vec<Line> = joint.region.iter().map(now).collect();
+        let runs = SharedRun::again(&specs, &joint.region, &initial, visible).ok()?;
+        let mut programs = Golden::together(runs, visible.to_vec(), initial);
+        let mut recovery = Some(recovery);
+        for (core, program) in programs.iter_mut().enumerate() {
+            let last = visible[core].checked_add(transactions[core])?;
+            program.last = program.last.min(last).max(visible[core]);
+            let mut batch = recovery.take().unwrap_or_else(|| {
+                let mut waits = Batch::default();
+                waits.push(OpKind::Lock, Virtual(RECOVERING));
+                waits
+            });
+            batch.push(OpKind::Unlock, Virtual(RECOVERING));
+            program.recovery = Some(batch);
+        }
+        Some(programs)
+    }
+
+    /// What has been written down of all cores' parts, if they have one program together.
+    pub fn joint(&self) -> Option<Arc<Mutex<Joint>>> {
+        match &self.run {
+            Running::Own(_) => None,
+            Running::Shared(_, _, joint) => Some(joint.clone()),
+        }
     }
 
     /// The program of `before` after a power cut: `recovery` has left transaction `visible` as the last;
@@ -132,7 +248,7 @@ impl Golden {
             changes: Vec::new(),
         };
         Some(Golden {
-            run,
+            run: Running::Own(run),
             recovery: Some(recovery),
             last: last.max(visible),
             expected,
@@ -183,7 +299,7 @@ impl Expected {
 
 impl OpSource for Golden {
     fn name(&self) -> &str {
-        self.run.name()
+        &self.expected.spec.name
     }
 
     fn refill(&mut self, _now: Time, batch: &mut Batch) -> Result<bool, RunError> {
@@ -191,16 +307,33 @@ impl OpSource for Golden {
             *batch = recovery;
             return Ok(true);
         }
-        if self.run.done() == self.last {
+        let expected = &mut self.expected;
+        let run = match &mut self.run {
+            Running::Own(run) => run,
+            Running::Shared(core, run, joint) => {
+                if run.done() == self.last {
+                    return Ok(false);
+                }
+                if let Some(changed) = run.next(batch) {
+                    let memory = run.memory();
+                    let lines = changed.into_iter();
+                    let lines = lines.map(|at| (expected.region.at(at), *memory.line(at)));
+                    let mut joint = joint.lock().expect("no thread panics");
+                    joint.next(*core, lines);
+                }
+                return Ok(true);
+            }
+        };
+        if run.done() == self.last {
             return Ok(false);
         }
-        let changed = self.run.transaction_with_changes(batch);
-        let (expected, number) = (&mut self.expected, self.run.done());
+        let changed = run.transaction_with_changes(batch);
+        let number = run.done();
         let mut lines = Vec::new();
         for index in changed {
             let line = expected.region.at(index);
             let versions = expected.versions.entry(line).or_default();
-            versions.push((number, *self.run.memory().line(index)));
+            versions.push((number, *run.memory().line(index)));
             lines.push(line);
         }
         expected.changes.push(lines);
@@ -208,10 +341,17 @@ impl OpSource for Golden {
     }
 
     fn log_lines(&self) -> Lines {
-        self.run.log_lines()
+        self.expected.log.clone()
     }
 
     fn pages(&self) -> u64 {
-        self.run.pages()
+        self.expected.region.count.div_ceil(PAGE_LINES)
+    }
+
+    fn holds(&self) -> Vec<u64> {
+        match (&self.run, &self.recovery) {
+            (Running::Shared(0, ..), Some(_)) => vec![RECOVERING],
+            _ => Vec::new(),
+        }
     }
 }

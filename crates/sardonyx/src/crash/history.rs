@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::caught::caught;
 use super::golden::{Expected, Golden};
+use super::joint::Joint;
 use super::secrecy::{self, Before, Encrypted, Held, Pads};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -21,15 +22,13 @@ use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::medium::params::{CRASH_FIRST, CRASH_SPARE, CacheLevel};
 use crate::memory::Memory;
-use crate::plan::journal::{Journal, MediumWrite};
+use crate::plan::journal::{Event, Journal, Mark, MediumWrite};
 use crate::plan::orders::Choice;
 use crate::plan::untimed::Untimed;
 use crate::plan::{At, Holding};
 use crate::settings::{Settings, Value};
-use crate::workload::{ProgramSpec, Sharing, SpecError};
+use crate::workload::{ProgramSpec, SpecError, Workload};
 
-/// Regions of different cores lie so far apart at least: a page, and lines of counters.
-const APART: u64 = 64;
 /// Lines of a page.
 const PAGE_LINES: u64 = 64;
 /// Requests of a transaction when requests are handled again.
@@ -93,6 +92,8 @@ pub struct History {
     pub journal: Box<Journal>,
     /// What each core's lines should hold.
     pub programs: Vec<Expected>,
+    /// What they should hold if all cores have one program together.
+    pub joint: Option<Joint>,
     /// Which pads were used when.
     pub pads: Arc<Pads>,
     /// The write requests of each line, in the order of handling.
@@ -204,6 +205,8 @@ pub struct SetUp {
     image: Image,
     encrypted: Vec<Encrypted>,
     programs: Vec<Golden>,
+    /// The line behind which the first of them lies.
+    first: u64,
 }
 
 impl SetUp {
@@ -219,17 +222,7 @@ impl SetUp {
     ) -> Result<SetUp, HistoryError> {
         let stack = Stack::named(design)?;
         let first = machine.settings.get(&CRASH_FIRST) * PAGE_LINES;
-        let mut end = first;
-        let mut programs = Vec::new();
-        for (core, spec) in specs.iter().enumerate() {
-            let base = match spec.sharing {
-                Sharing::Interleaved { .. } => first + core as u64,
-                Sharing::Apart | Sharing::Packed => end,
-            };
-            let golden = Golden::new(spec, Logical(base))?;
-            end = end.max(golden.expected.region.end().next_multiple_of(APART));
-            programs.push(golden);
-        }
+        let (programs, end) = Golden::all(specs, first)?;
         let mut machine = machine.with_cores(specs.len());
         let spare = (end - first) * machine.settings.get(&CRASH_SPARE) / 100;
         if first > 0 {
@@ -247,6 +240,7 @@ impl SetUp {
             image: Image::new(),
             journal: Box::default(),
             programs: Vec::new(),
+            joint: None,
             pads: Arc::default(),
             requests: FxHashMap::default(),
             placement: (stack.mapping.placement)(&machine.settings, &layout),
@@ -263,6 +257,7 @@ impl SetUp {
             image,
             encrypted,
             programs,
+            first,
         })
     }
 
@@ -276,13 +271,11 @@ impl SetUp {
     /// # Errors
     /// The run cannot go on.
     pub fn run(&self, held: Holding) -> Result<(History, Vec<Choice>), HistoryError> {
-        let again = |program: &Golden| {
-            let Expected { spec, region, .. } = &program.expected;
-            Golden::new(spec, Logical(region.at(0)))
-        };
-        let programs: Result<Vec<Golden>, SpecError> = self.programs.iter().map(again).collect();
+        let specs = self.programs.iter().map(|p| p.expected.spec.clone());
+        let specs: Vec<ProgramSpec> = specs.collect();
+        let (programs, _) = Golden::all(&specs, self.first)?;
         let (image, encrypted) = (self.image.copy(), self.encrypted.clone());
-        let life = Life::first(image, encrypted, programs?, self.nothing.seed);
+        let life = Life::first(image, encrypted, programs, self.nothing.seed);
         let controller = self.nothing.first_controller();
         let life = caught(|| self.nothing.live(life, controller, Some(held)));
         Ok(life.map_err(HistoryError::Broken)??)
@@ -305,6 +298,7 @@ impl History {
             image,
             encrypted,
             programs,
+            ..
         } = SetUp::new(machine, design, specs, seed)?;
         let life = Life::first(image, encrypted, programs, seed);
         let life = caught(|| nothing.live(life, nothing.first_controller(), None));
@@ -362,6 +356,12 @@ impl History {
             true => Pads::new(life.encrypted, &journal, &self.held, life.before),
             false => Pads::default(),
         };
+        let joint = life.programs[0].joint();
+        let programs = life.programs.into_iter().map(|p| p.expected).collect();
+        let joint = joint.map(|joint| {
+            let joint = Arc::into_inner(joint).expect("the programs are over");
+            joint.into_inner().expect("no thread panics")
+        });
         let lived = History {
             design: self.design.clone(),
             guarantee: self.guarantee,
@@ -370,7 +370,8 @@ impl History {
             seed: life.seed,
             image: life.image,
             journal,
-            programs: life.programs.into_iter().map(|p| p.expected).collect(),
+            programs,
+            joint,
             pads: Arc::new(pads),
             requests,
             placement: self.placement.clone(),
@@ -455,6 +456,10 @@ impl History {
         let mut exercised = journal.exercised;
         let merged = journal.writes.iter().filter(|w| w.merged_into.is_some());
         exercised.add(Mechanism::Merge, merged.count() as u64);
+        if let Some(joint) = &self.joint {
+            exercised.add(Mechanism::HandedLine, joint.handed_over());
+        }
+        exercised.add(Mechanism::Beside, self.beside());
         let Some(counters) = &self.counters else {
             return exercised;
         };
@@ -474,6 +479,64 @@ impl History {
             exercised.add(Mechanism::SharedCounterLine, u64::from(last != core));
         }
         exercised
+    }
+
+    /// Transactions that a core has begun while another was in one, on lines that cores share.
+    fn beside(&self) -> u64 {
+        let (mut under_way, mut beside) = (0u64, 0);
+        for (_, event) in self.journal.events.iter().filter(|_| self.joint.is_some()) {
+            let Event::Mark { core, mark } = event else {
+                continue;
+            };
+            match mark {
+                Mark::Begin(_) => {
+                    beside += u64::from(under_way & !(1 << core) != 0);
+                    under_way |= 1 << core;
+                }
+                Mark::Committed(_) => under_way &= !(1 << core),
+                Mark::Committing(_) | Mark::Fence => {}
+            }
+        }
+        beside
+    }
+
+    /// What `line` should hold, if of each core the transaction that `visible` says is the last that is there;
+    /// `None` if it is no program's.
+    pub fn content(&self, line: u64, visible: &[u64]) -> Option<&Line> {
+        let core = self.core_of(line)?;
+        Some(match &self.joint {
+            Some(joint) => joint.content(line, visible),
+            None => self.programs[core].content(line, visible[core]),
+        })
+    }
+
+    /// Which transaction has left `line` as `content`, in words; nothing if none has, or if it is no program's.
+    pub fn left_by(&self, line: u64, content: &Line) -> Option<String> {
+        let setup = || "what setup left".to_owned();
+        match &self.joint {
+            Some(joint) => Some(match joint.left_by(line, content)? {
+                Some((core, number)) => format!("what transaction {number} of core {core} left"),
+                None => setup(),
+            }),
+            None => Some(
+                match self.programs[self.core_of(line)?].left_by(line, content)? {
+                    0 => setup(),
+                    number => format!("what transaction {number} left"),
+                },
+            ),
+        }
+    }
+
+    /// The program of `core` with its durability.
+    ///
+    /// # Errors
+    /// None, if it has been run.
+    pub fn workload(&self, core: usize) -> Result<Workload, SpecError> {
+        let spec = &self.programs[core].spec;
+        match self.joint {
+            Some(_) => spec.build_for(core as u64, self.programs.len() as u64),
+            None => spec.build(),
+        }
     }
 
     /// Whether lines are encrypted.
@@ -653,7 +716,10 @@ fn set_up(
         0 => Image::new(),
         _ => Image::sparse(),
     });
-    for program in programs.iter().map(|program| &program.expected) {
+    // What all cores have together is the first's.
+    let first_only = programs.first().is_some_and(|p| p.joint().is_some());
+    let count = if first_only { 1 } else { programs.len() };
+    for program in programs[..count].iter().map(|program| &program.expected) {
         for (line, data) in program.region.iter().zip(&program.initial) {
             let class = program.class_of(line);
             let write = Write::new(Logical(line), At::past(data));

@@ -16,6 +16,7 @@ mod explore;
 mod found;
 mod golden;
 mod history;
+mod joint;
 mod mapped;
 mod nested;
 mod platform;

@@ -18,7 +18,7 @@ use crate::controller::layers::Guarantee;
 use crate::machine::{RunError, UntimedMemory, read_untimed};
 use crate::medium::image::Image;
 use crate::plan::untimed::Untimed;
-use crate::workload::Workload;
+use crate::workload::{Fault, Recovered, Workload};
 
 /// Transactions of a core in a life after the first, at most.
 const MOST_TRANSACTIONS: u64 = 3;
@@ -59,14 +59,34 @@ pub(super) fn next(
     untimed.plan(|plan| controller.undo(plan));
     let mut found = Vec::new();
     if history.guarantee == Guarantee::EveryLine {
-        for program in &history.programs {
+        let joint = history.joint.is_some();
+        let count = if joint { 1 } else { history.programs.len() };
+        for program in &history.programs[..count] {
             let lines = program.region.iter();
             let lines = lines.map(|line| read_untimed(&mut controller, &mut untimed, line));
             found.push(lines.collect());
         }
     }
     let mut programs = Vec::new();
-    for (core, program) in history.programs.iter().enumerate() {
+    if let Some(joint) = &history.joint {
+        let mut view =
+            UntimedMemory::new(&mut untimed, &mut controller, &joint.region, &joint.logs);
+        view.record();
+        let recovered = workloads.iter().map(|one| one.recover(&mut view));
+        let recovered: Result<Vec<Recovered>, Fault> = recovered.collect();
+        let visible: Vec<u64> = recovered.ok()?.iter().map(|one| one.visible).collect();
+        let recovery = view.take_record().expect("it is recorded");
+        let more = (0..visible.len()).map(|core| transactions(mix(seed ^ core as u64)));
+        let more: Vec<u64> = more.collect();
+        let before = &history.programs;
+        programs = Golden::together_again(before, joint, &visible, recovery, &more, seed)?;
+    }
+    let own = if history.joint.is_some() {
+        0
+    } else {
+        history.programs.len()
+    };
+    for (core, program) in history.programs[..own].iter().enumerate() {
         let (region, log) = (&program.region, &program.log);
         let mut view = UntimedMemory::new(&mut untimed, &mut controller, region, log);
         view.record();

@@ -128,6 +128,14 @@ impl OneRun {
         &self,
         progress: &dyn Fn(u64, u64) -> bool,
     ) -> Result<Option<Stages>, HistoryError> {
+        let program = &self.specs[0];
+        if program.is_shared() {
+            return Err(HistoryError::Cuts(format!(
+                "--stages: counts those of cores with a program each, and all cores have {} together; leave \
+                 --stages out or name another program",
+                program.name
+            )));
+        }
         let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
         let cuts = history.positions();
         let platform = self.options.platform;

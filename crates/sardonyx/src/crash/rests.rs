@@ -23,6 +23,12 @@ const EVERYWHERE: [Mechanism; 4] = [
     Mechanism::JoinedEviction,
     Mechanism::NextLife,
 ];
+/// Mechanisms that take more cores than one.
+const OF_CORES: [Mechanism; 3] = [
+    Mechanism::SharedCounterLine,
+    Mechanism::HandedLine,
+    Mechanism::Beside,
+];
 /// Mechanisms that hang on how long the write queues are.
 const OF_QUEUES: [Mechanism; 3] = [
     Mechanism::JoinedEviction,
@@ -99,6 +105,7 @@ impl Bounds<'_> {
         used.extend(queues.coalescing.then_some(Mechanism::Merge));
         used.extend(queues.forwarding.then_some(Mechanism::Forward));
         used.extend(self.stack.tries());
+        used.extend([Mechanism::HandedLine, Mechanism::Beside]);
         let mut reached = ALWAYS.to_vec();
         reached.extend(self.has_caches().then_some(Value::CacheSizes));
         if used.contains(&Mechanism::NextBucket) {
@@ -109,7 +116,7 @@ impl Bounds<'_> {
             reached.retain(|value| *value != Value::Lives);
         }
         if self.cores == Some(1) {
-            used.retain(|mechanism| *mechanism != Mechanism::SharedCounterLine);
+            used.retain(|mechanism| !OF_CORES.contains(mechanism));
             reached.retain(|value| *value != Value::Cores);
         }
         if self.durability == DurabilityKind::Hardware {
@@ -122,6 +129,13 @@ impl Bounds<'_> {
         needs.sort_unstable();
         needs.dedup();
         needs
+    }
+
+    /// What options have taken away of that: a verdict that holds does so for this only.
+    pub fn narrowed(&self) -> Vec<&'static str> {
+        let one_core = (self.cores == Some(1)).then_some("one core");
+        let one_life = (self.options.recovery_cuts == 0).then_some("one life");
+        one_core.into_iter().chain(one_life).collect()
     }
 
     fn keys(&self) -> impl Iterator<Item = &'static dyn AnyKey> {

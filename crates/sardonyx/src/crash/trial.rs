@@ -28,6 +28,11 @@ use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
 
 /// The workload of duplicates and collisions, which the plan of every mapping includes.
 const DUPLICATES: &str = "duplicates";
+/// Those whose lines all cores have together, which every plan of several cores includes.
+const ACCOUNTS: &str = "shared-accounts";
+const QUEUE: &str = "shared-queue";
+/// Items of theirs: so few that cores meet.
+const MEETING: u64 = 6;
 
 /// Rounds of passes that a plan goes on for, the first included, until nothing lacks that a verdict rests on.
 const MOST_ROUNDS: usize = 4;
@@ -76,6 +81,8 @@ struct Pass {
     limits: Option<usize>,
     /// The medium is full.
     full: bool,
+    /// The structure has a few items, of which each core takes any.
+    meeting: bool,
 }
 
 impl Pass {
@@ -98,6 +105,7 @@ impl Pass {
             transactions: 40,
             limits: None,
             full: false,
+            meeting: false,
         }
     }
 
@@ -259,6 +267,22 @@ impl Trial {
         if shares_places {
             passes.push(Pass::of(program).stride(8).full());
         }
+        if self.cores != Some(1) {
+            let together = |pass: Pass| Pass {
+                meeting: true,
+                ..several(pass)
+            };
+            passes.extend([
+                together(Pass {
+                    transactions: 60,
+                    ..Pass::of(ACCOUNTS)
+                }),
+                together(Pass {
+                    transactions: 24,
+                    ..Pass::relaxed(QUEUE).cache_lines(8).stride(8)
+                }),
+            ]);
+        }
         passes
     }
 
@@ -269,6 +293,14 @@ impl Trial {
             DurabilityKind::Hardware => 2 * pass.item_bytes, // more lines than a record has room for
             DurabilityKind::SoftwareUndo { .. } => pass.item_bytes,
         })
+    }
+
+    /// Bytes of each structure of `pass`.
+    fn footprint(&self, pass: &Pass) -> u64 {
+        match pass.meeting {
+            true => MEETING * self.item_bytes(pass),
+            false => self.footprint.unwrap_or(pass.footprint),
+        }
     }
 
     /// The run of `pass` in the plan's round number `round`, whose number is `index`.
@@ -284,7 +316,7 @@ impl Trial {
         let spec = |core: usize| ProgramSpec {
             name: pass.program.clone(),
             item_bytes: self.item_bytes(pass),
-            footprint: self.footprint.unwrap_or(pass.footprint),
+            footprint: self.footprint(pass),
             transactions: self.transactions.unwrap_or(pass.transactions * longer),
             seed: seed.wrapping_mul(1024).wrapping_add(core as u64),
             durability: self.durability,
@@ -368,6 +400,7 @@ impl Trial {
         let lacks = bounds.lacks(&needs, &all.exercised, &all.reached());
         tried.verdict = Verdict::of(all.is_broken(), stack.guarantee(), lacks.is_empty());
         tried.fails = tried.verdict.fails();
+        tried.narrowed = bounds.narrowed();
         tried.required = needs.into_iter().map(Need::name).collect();
         tried.not_exercised = lacks.iter().map(|lack| lack.what).collect();
         tried.lacks = lacks;
@@ -506,6 +539,7 @@ impl Trial {
             not_exercised: Vec::new(),
             lacks: Vec::new(),
             verdict: Verdict::NotExercised,
+            narrowed: Vec::new(),
             fails: true,
             not_reached: limits_of(stack).filter_map(Limit::never).collect(),
             shows: stack.mapping.shows,
@@ -529,7 +563,7 @@ impl Trial {
                 (true, true) => "interleaved",
             },
             transaction_bytes: self.item_bytes(pass),
-            footprint_bytes: self.footprint.unwrap_or(pass.footprint),
+            footprint_bytes: self.footprint(pass),
             transactions: self.transactions.unwrap_or(pass.transactions),
             settings: pass.settings(stack),
             seed: self.seed * 100 + index as u64,

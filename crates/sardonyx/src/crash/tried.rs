@@ -51,6 +51,8 @@ pub struct Tried {
     pub lacks: Vec<Lack>,
     /// What they say together.
     pub verdict: Verdict,
+    /// What it says that for only, because options have taken away what it would else rest on.
+    pub narrowed: Vec<&'static str>,
     /// Whether that is an error.
     pub fails: bool,
     /// Limits of its layers that no run of a plan comes to, each with why.

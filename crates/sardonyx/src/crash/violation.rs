@@ -13,6 +13,8 @@ crate::names::named! {
         Lost = "lost-transaction",
         /// A transaction is there that was not yet at its commit.
         Early = "early-transaction",
+        /// A transaction is there that has seen one, another core's, that is not.
+        OutOfOrder = "not-linearizable",
         /// After the program's recovery a line holds another content than it should.
         WrongLine = "wrong-line",
         /// A line of the medium is not what was last written there, and is refused.

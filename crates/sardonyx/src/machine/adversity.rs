@@ -95,4 +95,8 @@ impl OpSource for Pausing<'_> {
     fn pages(&self) -> u64 {
         self.source.pages()
     }
+
+    fn holds(&self) -> Vec<u64> {
+        self.source.holds()
+    }
 }

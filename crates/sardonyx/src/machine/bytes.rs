@@ -52,6 +52,9 @@ pub trait PersistentMemory: Bytes {
     /// Ends it; it is persistent at the next fence, if all that it has stored was flushed and fenced.
     fn tx_end(&mut self) {}
 
+    /// Gives up all locks that the transaction has: what it has changed is others' to change.
+    fn unlock(&mut self) {}
+
     /// Says where a transaction is; costs nothing.
     fn mark(&mut self, _mark: Mark) {}
 }

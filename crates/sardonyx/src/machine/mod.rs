@@ -10,6 +10,7 @@ mod bytes;
 mod caches;
 mod cores;
 mod error;
+mod locks;
 mod ops;
 pub mod outcome;
 mod page_table;

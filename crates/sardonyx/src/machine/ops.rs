@@ -85,6 +85,10 @@ pub enum OpKind {
     Depend,
     /// Tells an agent beside the cores, whose number the line is, to look at what it has to do.
     Doorbell,
+    /// Takes the lock whose number the line is, in volatile memory, or waits for it.
+    Lock,
+    /// Gives it up, to the core that has waited longest.
+    Unlock,
     /// The transaction that the line stands for has come so far.
     Mark(Phase),
 }
@@ -106,6 +110,8 @@ impl OpKind {
             OpKind::Fence
                 | OpKind::Depend
                 | OpKind::Doorbell
+                | OpKind::Lock
+                | OpKind::Unlock
                 | OpKind::Mark(_)
                 | OpKind::TxBegin
                 | OpKind::TxEnd
@@ -251,6 +257,11 @@ pub trait OpSource: Send {
     fn pages(&self) -> u64 {
         0
     }
+
+    /// Locks that its core has when it begins.
+    fn holds(&self) -> Vec<u64> {
+        Vec::new()
+    }
 }
 
 impl<S: OpSource + ?Sized> OpSource for &mut S {
@@ -280,5 +291,9 @@ impl<S: OpSource + ?Sized> OpSource for &mut S {
 
     fn pages(&self) -> u64 {
         (**self).pages()
+    }
+
+    fn holds(&self) -> Vec<u64> {
+        (**self).holds()
     }
 }

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use super::locks::Locks;
 use super::untimed::noise;
 use super::{
     Adversity, Answer, Caches, Hit, Mark, OutOfMemory, PageTable, Phase, Waiter, WriteBack,
@@ -77,6 +78,7 @@ pub struct Port {
     pub(super) backing: Option<Box<dyn Backing>>,
     /// Who has rung for whom.
     rung: Vec<(usize, Time)>,
+    pub(super) locks: Locks,
     pub(super) logs: Vec<Lines>,
     pub(super) counted: bool,
     pub(super) admitted: u64,
@@ -152,6 +154,18 @@ impl Port {
     /// Agent `agent` is told that somebody has rung for it.
     pub fn ring(&mut self, agent: usize, at: Time) {
         self.rung.push((agent, at));
+    }
+
+    /// Whether `core` now has the lock; if not it will be told, as if somebody had rung, when it has.
+    pub fn lock(&mut self, core: usize, lock: u64) -> bool {
+        self.locks.take(core, lock)
+    }
+
+    /// `core` gives the lock up; whoever has waited longest has it then.
+    pub fn unlock(&mut self, core: usize, lock: u64, at: Time) {
+        if let Some(next) = self.locks.give_up(core, lock) {
+            self.ring(next, at);
+        }
     }
 
     /// Whether somebody has rung who is not told yet.
@@ -417,6 +431,7 @@ impl Port {
             probed: Vec::new(),
             backing: None,
             rung: Vec::new(),
+            locks: Locks::default(),
             committed: vec![0; cores],
             transactions: vec![0; cores],
             logging: 0,

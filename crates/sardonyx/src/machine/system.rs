@@ -107,6 +107,7 @@ impl<'s> System<'s> {
             .map(|pages| AddressSpace::Identity { pages })
             .collect();
         let logs = sources.iter().map(|source| source.log_lines()).collect();
+        let held: Vec<Vec<u64>> = sources.iter().map(|source| source.holds()).collect();
         let player = |(core, source)| {
             let player = Player::new(core, machine, source)?;
             Ok(Box::new(player) as Box<dyn Agent + 's>)
@@ -115,6 +116,11 @@ impl<'s> System<'s> {
         let agents = players.collect::<Result<_, RunError>>()?;
         let mut system = System::new(machine, memory, agents, spaces, warmup)?;
         system.port.logs = logs;
+        for (core, locks) in held.into_iter().enumerate() {
+            for lock in locks {
+                assert!(system.port.lock(core, lock), "one core has a lock");
+            }
+        }
         Ok(system)
     }
 

@@ -7,6 +7,7 @@ mod flat;
 mod programs;
 pub(crate) mod random;
 mod run;
+mod shared;
 mod sharing;
 mod spec;
 pub mod timed;
@@ -17,10 +18,16 @@ pub use durability::{Durability, DurabilityKind, Logged, Mutant, Recovered, Tran
 pub use flat::Flat;
 pub use programs::{Program, ProgramFile};
 pub use run::ProgramRun;
+pub use shared::{RECOVERING, SharedRun};
 pub use sharing::Sharing;
 pub use spec::{Fault, ProgramSpec, SpecError, Workload};
 
-/// Every program.
+/// Every program of which each core has one of its own.
 pub fn all() -> &'static [ProgramFile] {
     programs::PROGRAMS
+}
+
+/// Every program of which all cores have one together: for the crash explorer.
+pub fn shared() -> &'static [ProgramFile] {
+    programs::SHARED
 }

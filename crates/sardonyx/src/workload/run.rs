@@ -161,6 +161,7 @@ impl ProgramRun {
             region: &self.region,
             batch,
             changed,
+            locks: Vec::new(),
         };
         self.workload.transaction(self.done, &mut recorder);
     }
@@ -192,12 +193,14 @@ impl OpSource for ProgramRun {
 }
 
 /// Executes on flat memory and writes down what a core has to do.
-struct Recorder<'r> {
-    flat: &'r mut Flat,
-    region: &'r Lines,
-    batch: &'r mut Batch,
+pub(super) struct Recorder<'r> {
+    pub flat: &'r mut Flat,
+    pub region: &'r Lines,
+    pub batch: &'r mut Batch,
     /// The lines stored to.
-    changed: Option<&'r mut Vec<u64>>,
+    pub changed: Option<&'r mut Vec<u64>>,
+    /// Locks that the core has.
+    pub locks: Vec<u64>,
 }
 
 impl Recorder<'_> {
@@ -267,6 +270,12 @@ impl PersistentMemory for Recorder<'_> {
 
     fn tx_end(&mut self) {
         self.batch.push(OpKind::TxEnd, Virtual(0));
+    }
+
+    fn unlock(&mut self) {
+        for lock in self.locks.drain(..) {
+            self.batch.push(OpKind::Unlock, Virtual(lock));
+        }
     }
 
     fn mark(&mut self, mark: Mark) {

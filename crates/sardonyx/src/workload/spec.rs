@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::durability::{Durability, DurabilityKind, Logged, Recovered};
-use super::programs::{PROGRAMS, Program};
+use super::programs::{PROGRAMS, Program, ProgramFile, SHARED};
 use super::{Bytes, PersistentMemory, Sharing};
 use crate::line::LINE_BYTES;
 
@@ -36,6 +36,7 @@ pub struct Workload {
     program: Box<dyn Program>,
     durability: Box<dyn Durability>,
     region_bytes: u64,
+    logs: Range<u64>,
 }
 
 impl Workload {
@@ -47,6 +48,16 @@ impl Workload {
     /// Bytes of the region that hold the log.
     pub fn log_bytes(&self) -> Range<u64> {
         self.durability.log_bytes()
+    }
+
+    /// Bytes of the region that hold the logs of all cores that use it.
+    pub fn all_logs(&self) -> Range<u64> {
+        self.logs.clone()
+    }
+
+    /// The locks that transaction `number` takes, in this order; none if nobody else uses the region.
+    pub fn locks(&self, number: u64) -> Vec<u64> {
+        self.program.locks(number)
     }
 
     /// Makes the structure, filled to the footprint, in a region of zeros.
@@ -115,8 +126,18 @@ const MOST_TRANSACTIONS: u64 = 1 << 32;
 impl ProgramSpec {
     /// The smallest footprint that the program has with such items; 0 if there is no such program.
     pub fn least_bytes(&self) -> u64 {
-        let file = PROGRAMS.iter().find(|file| file.name == self.name);
-        file.map_or(0, |file| file.least_bytes.max(2 * self.item_bytes))
+        self.file()
+            .map_or(0, |file| file.least_bytes.max(2 * self.item_bytes))
+    }
+
+    fn file(&self) -> Option<&'static ProgramFile> {
+        let mut all = PROGRAMS.iter().chain(SHARED);
+        all.find(|file| file.name == self.name)
+    }
+
+    /// Whether all cores have one together.
+    pub fn is_shared(&self) -> bool {
+        SHARED.iter().any(|file| file.name == self.name)
     }
 
     /// The program and its durability, not set up.
@@ -124,6 +145,14 @@ impl ProgramSpec {
     /// # Errors
     /// What is wrong, and the remedy.
     pub fn build(&self) -> Result<Workload, SpecError> {
+        self.build_for(0, 1)
+    }
+
+    /// The same for core number `core` of the `cores` that have it together.
+    ///
+    /// # Errors
+    /// What is wrong, and the remedy.
+    pub fn build_for(&self, core: u64, cores: u64) -> Result<Workload, SpecError> {
         let fail = |problem: String, remedy: String| {
             Err(SpecError {
                 program: self.name.clone(),
@@ -131,7 +160,7 @@ impl ProgramSpec {
                 remedy,
             })
         };
-        let Some(file) = PROGRAMS.iter().find(|file| file.name == self.name) else {
+        let Some(file) = self.file() else {
             let names = || PROGRAMS.iter().map(|file| file.name);
             let near = crate::names::nearest(&self.name, names());
             let meant = near
@@ -156,12 +185,17 @@ impl ProgramSpec {
             let problem = format!("{} transactions", self.transactions);
             return fail(problem, "give 1 to 2^32".into());
         }
-        let durability = self.durability.build(self.sharing, self.most_lines());
-        let (heap, program) = (file.build)(self.clone(), durability.log_bytes().end);
+        let build = |core| {
+            let (lines, of) = (self.most_lines(), (core, cores));
+            self.durability.build(self.sharing, lines, of)
+        };
+        let logs = build(0).log_bytes().start..build(cores - 1).log_bytes().end;
+        let (heap, program) = (file.build)(self.clone(), logs.end);
         Ok(Workload {
             program,
-            durability,
+            durability: build(core),
             region_bytes: heap.end,
+            logs,
         })
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Checker;
 use crate::crash::golden::Expected;
+use crate::crash::history::History;
 use crate::crash::platform::drain_over;
 use crate::crash::violation::{Kind, Violation};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
@@ -48,14 +49,28 @@ impl Checker<'_> {
             let untimed = &mut self.survivors.untimed;
             let mut view = UntimedMemory::new(untimed, &mut controller, region, log);
             if expected.spec.durability != DurabilityKind::Hardware {
-                told.extend(log_told(expected, &core.workload.log(&mut view)));
+                told.extend(log_told(
+                    self.history,
+                    expected,
+                    &core.workload.log(&mut view),
+                ));
             }
             if violation.kind == Kind::WrongLine && core.workload.recover(&mut view).is_ok() {
+                let visible: Vec<u64> = self.cores.iter().map(|core| core.visible).collect();
+                for other in &self.cores {
+                    // What cores share is right when all of them have recovered.
+                    let _ = self
+                        .history
+                        .joint
+                        .as_ref()
+                        .map(|_| other.workload.recover(&mut view));
+                }
                 for line in core.wrong.iter().take(MOST_LINES) {
-                    let (read, should) = (view.line(*line), expected.content(*line, core.visible));
+                    let read = view.line(*line);
+                    let should = self.history.content(*line, &visible).unwrap_or(&ZERO_LINE);
                     told.push(format!(
                         "line {line}: {}",
-                        differs(expected, *line, &read, should)
+                        differs(self.history, *line, &read, should)
                     ));
                 }
                 told.extend(more(core.wrong.len(), MOST_LINES, "lines"));
@@ -84,9 +99,10 @@ impl Checker<'_> {
             ));
             for (bucket, lines) in &of.buckets {
                 let each = lines.iter().take(MOST_ENTRIES).map(|(line, old)| {
-                    let core = self.history.core_of(line.0);
-                    let of = core.map(|core| whose(&self.history.programs[core], line.0, old));
-                    let of = of.unwrap_or_else(|| "of no program".into());
+                    let of = match self.history.core_of(line.0) {
+                        Some(_) => whose(self.history, line.0, old),
+                        None => "of no program".into(),
+                    };
                     format!("line {}, {of}", line.0)
                 });
                 let each = each.collect::<Vec<_>>().join("; ");
@@ -124,7 +140,7 @@ fn more(all: usize, told: usize, what: &str) -> Option<String> {
 }
 
 /// The undo log as the cut has left it.
-fn log_told(expected: &Expected, log: &Logged) -> Vec<String> {
+fn log_told(history: &History, expected: &Expected, log: &Logged) -> Vec<String> {
     let mut told = vec![format!(
         "the log: valid flag {:#x}, transaction {}, {} entries",
         log.valid, log.transaction, log.entries
@@ -134,7 +150,7 @@ fn log_told(expected: &Expected, log: &Logged) -> Vec<String> {
         told.push(match number < expected.region.count {
             true => {
                 let line = expected.region.at(number);
-                let of = whose(expected, line, old);
+                let of = whose(history, line, old);
                 format!("log entry {index}: line {line}, and its backup is {of}")
             }
             false => format!("log entry {index}: {home:#x}, which is no line of the region"),
@@ -145,18 +161,17 @@ fn log_told(expected: &Expected, log: &Logged) -> Vec<String> {
 }
 
 /// Which transaction has left `line` as `read`.
-fn whose(expected: &Expected, line: u64, read: &Line) -> String {
-    match expected.left_by(line, read) {
-        Some(0) => "what setup left".into(),
-        Some(number) => format!("what transaction {number} left"),
+fn whose(history: &History, line: u64, read: &Line) -> String {
+    match history.left_by(line, read) {
+        Some(left) => left,
         None if *read == noise(line) => "a line that was never written".into(),
         None => "no content that it has ever had".into(),
     }
 }
 
 /// How `read` differs from what `line` should be.
-fn differs(expected: &Expected, line: u64, read: &Line, should: &Line) -> String {
-    format!("{}; {}", whose(expected, line, read), words(read, should))
+fn differs(history: &History, line: u64, read: &Line, should: &Line) -> String {
+    format!("{}; {}", whose(history, line, read), words(read, should))
 }
 
 /// The words that differ.

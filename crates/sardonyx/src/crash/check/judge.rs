@@ -91,6 +91,15 @@ impl Checker<'_> {
             let what = format!("line {line} reads as no accepted write of it");
             report(Kind::LineLost, self.history.core_of(line), Some(line), what);
         }
+        let sound = self.cores.iter().all(|core| core.fault.is_none());
+        if let Some((late, early, line)) = self.out_of_order().filter(|_| sound) {
+            let what = format!(
+                "transaction {} of core {} is there, and transaction {} of core {} is not, which changed line \
+                 {line} before it",
+                late.1, late.0, early.1, early.0
+            );
+            report(Kind::OutOfOrder, Some(early.0), Some(line), what);
+        }
         for (index, core) in self.cores.iter().enumerate() {
             let visible = core.visible;
             if let Some((kind, fault)) = &core.fault {
@@ -113,8 +122,19 @@ impl Checker<'_> {
             }
             if let Some(line) = core.wrong.first() {
                 let wrong = core.wrong.len();
-                let what =
-                    format!("{wrong} of its lines differ from what transaction {visible} left");
+                let what = match self.history.joint {
+                    None => {
+                        format!("{wrong} of its lines differ from what transaction {visible} left")
+                    }
+                    Some(_) => {
+                        let last = self.cores.iter().map(|core| core.visible.to_string());
+                        format!(
+                            "{wrong} of the lines that cores share differ from what the transactions up to {} of \
+                             core 0, 1 .. left",
+                            last.collect::<Vec<_>>().join(", ")
+                        )
+                    }
+                };
                 report(Kind::WrongLine, Some(index), Some(*line), what);
             }
         }

@@ -16,24 +16,42 @@ use crate::workload::{
 
 const LINE: u64 = LINE_BYTES as u64;
 
-/// Where the number of the last transaction stands.
+/// Where in a line the number of the last transaction stands.
 const DONE: u64 = LINE - 8;
 
 /// Nothing of its own but that number.
 #[derive(Clone, Copy)]
 pub struct Hardware {
     /// Which lines share a line of counters.
-    pub sharing: Sharing,
+    sharing: Sharing,
+    /// Where the number of the last transaction stands.
+    done: u64,
+    /// What follows begins here.
+    end: u64,
+}
+
+impl Hardware {
+    /// That of a core of so many: if there are several each has a line of its own for its number, from `start` on.
+    pub fn new(sharing: Sharing, start: u64, (core, cores): (u64, u64)) -> Hardware {
+        let (line, end) = match cores {
+            1 => (0, start),
+            _ => (start + core * LINE, start + cores * LINE),
+        };
+        Hardware {
+            sharing,
+            done: line + DONE,
+            end: match sharing.is_apart() {
+                true => end.next_multiple_of(COUNTER_SPAN),
+                false => end,
+            },
+        }
+    }
 }
 
 impl Durability for Hardware {
     /// None; what follows begins here.
     fn log_bytes(&self) -> Range<u64> {
-        let start = match self.sharing.is_apart() {
-            true => COUNTER_SPAN,
-            false => LINE,
-        };
-        start..start
+        self.end..self.end
     }
 
     fn begin<'m>(
@@ -51,6 +69,7 @@ impl Durability for Hardware {
             number,
             changed: Vec::new(),
             span: self.sharing.span(),
+            done: self.done,
         })
     }
 
@@ -60,7 +79,7 @@ impl Durability for Hardware {
         _: Range<u64>,
     ) -> Result<Recovered, Fault> {
         Ok(Recovered {
-            visible: memory.load_u64(DONE),
+            visible: memory.load_u64(self.done),
             restored: 0,
         })
     }
@@ -77,6 +96,8 @@ struct HardwareTransaction<'m> {
     /// Lines stored to, in the order of their first store.
     changed: Vec<u64>,
     span: u64,
+    /// Where its number goes.
+    done: u64,
 }
 
 impl HardwareTransaction<'_> {
@@ -96,13 +117,14 @@ impl HardwareTransaction<'_> {
 
 impl Transaction for HardwareTransaction<'_> {
     fn commit(mut self: Box<Self>) {
-        self.store(DONE, &self.number.to_le_bytes());
+        self.store(self.done, &self.number.to_le_bytes());
         self.flush_data();
         self.memory.fence();
         self.mark(Phase::Committing);
         self.memory.tx_end();
         self.memory.fence();
         self.mark(Phase::Committed);
+        self.memory.unlock();
     }
 }
 

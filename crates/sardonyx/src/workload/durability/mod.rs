@@ -105,19 +105,31 @@ impl DurabilityKind {
         }
     }
 
-    /// For transactions that change up to `lines` lines; what it keeps follows the root line.
-    pub(super) fn build(self, sharing: Sharing, lines: u64) -> Box<dyn Durability> {
+    /// For transactions that change up to `lines` lines, of a core of those that share the region; what each
+    /// keeps follows the root line.
+    pub(super) fn build(
+        self,
+        sharing: Sharing,
+        lines: u64,
+        (core, cores): (u64, u64),
+    ) -> Box<dyn Durability> {
+        let start = match sharing.is_apart() {
+            true => COUNTER_SPAN,
+            false => LINE_BYTES as u64,
+        };
         match self {
-            DurabilityKind::Hardware => Box::new(Hardware { sharing }),
-            DurabilityKind::SoftwareUndo { mutant } => Box::new(SoftwareUndo {
-                start: match sharing.is_apart() {
-                    true => COUNTER_SPAN,
-                    false => LINE_BYTES as u64,
-                },
-                sharing,
-                capacity: lines,
-                mutant,
-            }),
+            DurabilityKind::Hardware => Box::new(Hardware::new(sharing, start, (core, cores))),
+            DurabilityKind::SoftwareUndo { mutant } => {
+                let mut log = SoftwareUndo {
+                    start,
+                    sharing,
+                    capacity: lines,
+                    mutant,
+                };
+                let Range { start, end } = log.log_bytes();
+                log.start += core * (end - start);
+                Box::new(log)
+            }
         }
     }
 }

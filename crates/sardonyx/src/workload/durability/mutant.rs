@@ -4,6 +4,7 @@
 macro_rules! mutants {
     (
         mistakes { $($(#[doc = $meaning:literal])+ $variant:ident = $name:literal,)+ }
+        locking { $($(#[doc = $lacks:literal])+ $lock:ident = $locks:literal,)+ }
         equivalent { $($(#[doc = $same:literal])+ $alike:ident = $called:literal,)+ }
     ) => {
         /// One change of the transaction layer: a mistake for the crash explorer to catch, or an
@@ -11,12 +12,16 @@ macro_rules! mutants {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Mutant {
             $($(#[doc = $meaning])+ $variant,)+
+            $($(#[doc = $lacks])+ $lock,)+
             $($(#[doc = $same])+ $alike,)+
         }
 
         impl Mutant {
-            /// Every mistake.
+            /// Every mistake in making transactions durable.
             pub const ALL: &'static [Mutant] = &[$(Mutant::$variant),+];
+
+            /// Every mistake in keeping cores apart that share lines; none where each core has its own.
+            pub const LOCKING: &'static [Mutant] = &[$(Mutant::$lock),+];
 
             /// Every equivalent mutant: costs more, and recovers from all that the program does.
             pub const EQUIVALENT: &'static [Mutant] = &[$(Mutant::$alike),+];
@@ -25,6 +30,7 @@ macro_rules! mutants {
             pub fn name(self) -> &'static str {
                 match self {
                     $(Mutant::$variant => $name,)+
+                    $(Mutant::$lock => $locks,)+
                     $(Mutant::$alike => $called,)+
                 }
             }
@@ -33,6 +39,7 @@ macro_rules! mutants {
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Mutant::$variant => concat!($($meaning),+).trim_ascii(),)+
+                    $(Mutant::$lock => concat!($($lacks),+).trim_ascii(),)+
                     $(Mutant::$alike => concat!($($same),+).trim_ascii(),)+
                 }
             }
@@ -79,6 +86,14 @@ mutants! {
         /// The log lacks the last changed line.
         LogsOneLineLess = "logs-one-line-less",
     }
+    locking {
+        /// Locks are given up before the changed data are flushed.
+        UnlockBeforeData = "unlock-before-data",
+        /// Locks are given up when the log's invalidation is flushed, before the fence.
+        UnlockBeforeCommit = "unlock-before-commit",
+        /// Of the locks that a transaction needs the last is not taken.
+        LastLockNotTaken = "last-lock-not-taken",
+    }
     equivalent {
         /// The log's entries are stored counter-atomically.
         PrepareCounterAtomic = "prepare-counter-atomic",
@@ -90,7 +105,8 @@ mutants! {
 impl Mutant {
     /// The mistake, or the equivalent mutant, of that name.
     pub fn named(name: &str) -> Option<Mutant> {
-        let mut all = Mutant::ALL.iter().chain(Mutant::EQUIVALENT);
+        let known = [Mutant::ALL, Mutant::LOCKING, Mutant::EQUIVALENT];
+        let mut all = known.into_iter().flatten();
         all.find(|mutant| mutant.name() == name).copied()
     }
 }

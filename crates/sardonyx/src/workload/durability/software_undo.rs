@@ -270,6 +270,7 @@ impl Transaction for UndoTransaction<'_> {
         // Mutate.
         if !data_first {
             self.mutate();
+            self.unlock_if(Mutant::UnlockBeforeData);
             if !self.is(Mutant::CommitBeforeData) {
                 self.write_back_data();
                 self.fence_unless(Mutant::NoFenceAfterData);
@@ -282,8 +283,10 @@ impl Transaction for UndoTransaction<'_> {
             self.memory.fence();
             self.write_back_data();
         }
+        self.unlock_if(Mutant::UnlockBeforeCommit);
         self.fence_unless(Mutant::NoFenceAfterCommit);
         self.mark(Phase::Committed);
+        self.memory.unlock();
     }
 }
 
@@ -367,6 +370,12 @@ impl UndoTransaction<'_> {
     fn fence_unless(&mut self, mutant: Mutant) {
         if !self.is(mutant) {
             self.memory.fence();
+        }
+    }
+
+    fn unlock_if(&mut self, mutant: Mutant) {
+        if self.is(mutant) {
+            self.memory.unlock();
         }
     }
 

@@ -9,15 +9,15 @@ use super::{Bytes, COUNTER_SPAN, Fault, Numbers, ProgramSpec};
 use crate::line::LINE_BYTES;
 
 macro_rules! programs {
-    ($($file:ident)*) => {
+    ($list:ident: $($file:ident)*) => {
         $(mod $file;)*
 
-        /// Every program.
-        pub(super) static PROGRAMS: &[ProgramFile] = &[$($file::PROGRAM),*];
+        /// Every program of its kind.
+        pub(super) static $list: &[ProgramFile] = &[$($file::PROGRAM),*];
     };
 }
 
-programs! {
+programs! { PROGRAMS:
     array_swap
     queue
     hash_table
@@ -26,6 +26,12 @@ programs! {
     chain_queue
     bplus_tree
     duplicates
+}
+
+// Those of which all cores have one together.
+programs! { SHARED:
+    shared_accounts
+    shared_queue
 }
 
 /// A data structure and what one transaction does to it. Its few own numbers stand in the root line,
@@ -37,6 +43,12 @@ pub trait Program: Send {
     /// Does what transaction `number` does, the first being 1: loads, stores and computes, as if
     /// power never failed.
     fn apply(&self, number: u64, memory: &mut dyn Bytes);
+
+    /// The locks that this takes if other cores do the same: of all that it will touch, in an order that all
+    /// keep to.
+    fn locks(&self, _number: u64) -> Vec<u64> {
+        Vec::new()
+    }
 
     /// Whether the structure's invariants hold, from the bytes alone; reads all of it.
     ///

@@ -9,17 +9,20 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     name: "queue",
     line: "puts an item into a ring or takes one out",
     least_bytes: super::PAGE,
-    build: |spec, heap| {
-        let capacity = (spec.footprint / spec.item_bytes).max(2);
-        let heap = Heap::new(heap, capacity * spec.item_bytes);
-        let queue = Queue {
-            spec,
-            heap,
-            capacity,
-        };
-        (heap, Box::new(queue))
-    },
+    build,
 };
+
+/// Makes it.
+pub(super) fn build(spec: ProgramSpec, heap: u64) -> (Heap, Box<dyn Program>) {
+    let capacity = (spec.footprint / spec.item_bytes).max(2);
+    let heap = Heap::new(heap, capacity * spec.item_bytes);
+    let queue = Queue {
+        spec,
+        heap,
+        capacity,
+    };
+    (heap, Box::new(queue))
+}
 
 /// In the root line: the number of the next item to be taken out, and to be put in.
 const HEAD: u64 = 0;
@@ -72,6 +75,11 @@ impl Program for Queue {
             true => self.put(memory, tail),
             false => self.take(memory, head),
         }
+    }
+
+    /// One for both ends: who takes has to know what was put in.
+    fn locks(&self, _number: u64) -> Vec<u64> {
+        vec![0]
     }
 
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {

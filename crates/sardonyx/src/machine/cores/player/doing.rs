@@ -83,6 +83,18 @@ impl Player<'_> {
                 asked = true;
                 1
             }
+            OpKind::Lock => {
+                if !port.lock(self.core, op.line.0) {
+                    (self.head, self.need) = (Head::Blocked, Need::Lock);
+                    return Ok(false);
+                }
+                1
+            }
+            OpKind::Unlock => {
+                port.unlock(self.core, op.line.0, self.time(fetch));
+                asked = true;
+                1
+            }
             OpKind::Mark(phase) => {
                 let transaction = op.line.0;
                 let mark = Mark { transaction, phase };
@@ -325,6 +337,8 @@ impl Player<'_> {
         match kind {
             OpKind::Depend
             | OpKind::Doorbell
+            | OpKind::Lock
+            | OpKind::Unlock
             | OpKind::Mark(_)
             | OpKind::TxBegin
             | OpKind::TxEnd => return,

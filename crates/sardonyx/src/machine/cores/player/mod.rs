@@ -31,6 +31,8 @@ enum Need {
     Nothing,
     Mshr,
     StoreQueue,
+    /// A lock that another core has.
+    Lock,
 }
 
 /// One core, playing its operations.
@@ -145,6 +147,13 @@ impl<'s> Player<'s> {
         self.unblock();
     }
 
+    /// The lock that the head waits for is this core's since `now`.
+    fn has_lock(&mut self, now: Time) {
+        self.need = Need::Nothing;
+        self.not_before(now.ps() * self.window.width + self.latency[2]);
+        self.unblock();
+    }
+
     /// One of the writes that a fence waits for is accepted at `now`.
     fn accepted(&mut self, now: Time) {
         self.unaccepted -= 1;
@@ -241,7 +250,7 @@ impl Agent for Player<'_> {
         match answer {
             Answer::Line(waiter, at) => self.line_came(waiter, at),
             Answer::Accepted(at) => self.accepted(at),
-            Answer::Rung(_) => unreachable!("a core has no doorbell"),
+            Answer::Rung(at) => self.has_lock(at),
         }
     }
 

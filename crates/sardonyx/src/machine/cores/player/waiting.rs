@@ -41,7 +41,7 @@ impl Player<'_> {
             return;
         };
         let kind = op.kind;
-        if !self.pass_window(self.at) {
+        if self.need == Need::Lock || !self.pass_window(self.at) {
             return;
         }
         let mut fetch = self.at * self.window.slot + self.fetch_lag;
