@@ -94,7 +94,7 @@ struct Loaded {
     /// Offset in the file, length, address: the loadable parts.
     parts: Vec<(u64, u64, u64)>,
     lines: bool,
-    /// From another file than the program.
+    /// A library's, from another file than its own.
     apart: bool,
 }
 
@@ -105,7 +105,16 @@ pub struct Sources<'a> {
     stacks: FxHashMap<u32, Vec<Frame>>,
 }
 
-fn load(path: &Path) -> Option<Loaded> {
+/// The recorded program: it comes first in memory, where QEMU loads it before its libraries.
+fn program(recording: &Recording) -> Option<&Module> {
+    let named = |m: &&Module| {
+        let name = m.path.file_name();
+        name.is_some_and(|name| *name == *recording.program)
+    };
+    (recording.modules.iter().find(named)).or(recording.modules.first())
+}
+
+fn load(path: &Path, is_program: bool) -> Option<Loaded> {
     let bytes = std::fs::read(path).ok()?;
     let header = FileHeader64::<Endianness>::parse(&*bytes).ok()?;
     let endian = header.endian().ok()?;
@@ -127,7 +136,7 @@ fn load(path: &Path) -> Option<Loaded> {
         loader,
         parts,
         lines: lines || apart.is_some(),
-        apart: apart.is_some(),
+        apart: apart.is_some() && !is_program,
     })
 }
 
@@ -203,14 +212,7 @@ impl<'a> Sources<'a> {
         if recording.sites.is_empty() {
             return Ok(());
         }
-        // The program comes first in memory: QEMU loads it, and then its libraries.
-        let program = (recording.modules.iter())
-            .find(|m| {
-                m.path
-                    .file_name()
-                    .is_some_and(|name| *name == *recording.program)
-            })
-            .or(recording.modules.first());
+        let program = program(recording);
         let Some(program) = program else {
             return Ok(());
         };
@@ -232,8 +234,10 @@ impl<'a> Sources<'a> {
             }
             Ok(_) => {}
         }
-        let own = (recording.modules.iter())
-            .any(|module| self.loaded(&module.path).is_some_and(|l| l.lines));
+        let own = (recording.modules.iter()).any(|module| {
+            self.loaded(&module.path)
+                .is_some_and(|l| l.lines && !l.apart)
+        });
         if !own {
             return Err(PersistError::new(format!(
                 "{shown}: has no debug information, so that no line of code can be named; compile it with -g and record \
@@ -244,9 +248,10 @@ impl<'a> Sources<'a> {
     }
 
     fn loaded(&mut self, path: &'a Path) -> Option<&Loaded> {
+        let is_program = program(self.recording).is_some_and(|program| program.path == path);
         self.loaded
             .entry(path)
-            .or_insert_with(|| load(path))
+            .or_insert_with(|| load(path, is_program))
             .as_ref()
     }
 
