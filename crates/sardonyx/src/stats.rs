@@ -27,6 +27,8 @@ crate::names::named! {
         Encryption = "encryption",
         /// Records of a hardware log, and what a recovery puts back from it.
         Log = "log",
+        /// Computing, reading and writing what shows that lines are what was last written.
+        Integrity = "integrity",
         /// Waiting for an earlier request's use of the same line.
         Hazard = "hazard",
         /// Waiting to be admitted.

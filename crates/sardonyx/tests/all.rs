@@ -23,6 +23,7 @@ mod engine_audit;
 mod engine_rules;
 mod guarded;
 mod hardware_log;
+mod integrity;
 mod merge_algorithm;
 mod merge_kernel;
 mod nvmain;

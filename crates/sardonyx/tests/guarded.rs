@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, AnyLayer};
-use sardonyx::controller::layers::{About, Integrity};
+use sardonyx::controller::layers::{About, Integrity, Refuses};
 use sardonyx::crash::{History, Kind, Options as CrashOptions, explore};
 use sardonyx::line::{Line, Place};
 use sardonyx::machine::RunError;
@@ -85,9 +85,15 @@ impl Tags {
 impl Storey for Tags {}
 
 impl Guard for Tags {
-    fn read(&mut self, place: Place, got: At<Option<Line>>, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(
+        &mut self,
+        place: Place,
+        got: At<Option<Line>>,
+        after: Step,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
         let (at, number) = self.tag_of(place);
-        let kept = plan.read(at, Step::PAST);
+        let kept = plan.read(at, after);
         let Some(mut line) = got.value else {
             return got;
         };
@@ -111,7 +117,7 @@ impl Guard for Tags {
     fn write(
         &mut self,
         place: Place,
-        line: &Line,
+        line: At<&Line>,
         sideband: Option<[u8; 8]>,
         stored: Stored,
         plan: &mut Plan,
@@ -119,8 +125,8 @@ impl Guard for Tags {
         let (at, number) = self.tag_of(place);
         let mut words = [0; 64];
         let sideband = sideband.or_else(|| plan.peek_sideband(place));
-        words[number * 8..][..8].copy_from_slice(&tag(place, line, sideband).to_le_bytes());
-        let data = At::past(&words);
+        words[number * 8..][..8].copy_from_slice(&tag(place, line.value, sideband).to_le_bytes());
+        let data = At::new(&words, line.at);
         let kept = plan.write_words(at, data, 1 << number, None, Step::PAST, Queue::Data);
         plan.group(&[stored, kept]);
         plan.both(stored.done, kept.done)
@@ -140,6 +146,8 @@ macro_rules! tagged {
                 limits: &[],
             },
             build: |_, layout| build($flip, layout),
+            promises: Refuses::NOTHING,
+            power_fail: None,
         }
     };
 }

@@ -39,6 +39,7 @@ CAUSE_COLOURS = {
     "ingress": "#8a8f98",
     "hazard": "#5b616b",
     "reclaim": "#b3a100",
+    "integrity": "#3b3f8f",
 }
 
 

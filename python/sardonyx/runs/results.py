@@ -47,6 +47,7 @@ CAUSES = (
     "hazard",
     "reclaim",
     "log",
+    "integrity",
     "data",
 )
 

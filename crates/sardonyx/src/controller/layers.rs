@@ -7,6 +7,7 @@ use super::{Encryption, Top};
 use crate::figures::Figure;
 use crate::line::{Line, Logical, Place};
 use crate::mechanisms::Mechanism;
+use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::{CRASH_FIRST, Unit};
 use crate::plan::guard::Guard;
@@ -221,12 +222,61 @@ pub struct Mapping {
     pub zeros_apart: bool,
 }
 
+/// What an attacker who reads and writes the medium cannot do without being noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refuses {
+    /// Change bits of a line.
+    pub tamper: bool,
+    /// Put a line, with all that is kept of it, where another was.
+    pub splice: bool,
+    /// Put back what a line was once, with all that is kept of it.
+    pub replay: bool,
+    /// Put back the whole medium as it once was.
+    pub rollback: bool,
+}
+
+impl Refuses {
+    /// He can do all of it.
+    pub const NOTHING: Refuses = Refuses {
+        tamper: false,
+        splice: false,
+        replay: false,
+        rollback: false,
+    };
+}
+
+/// What the controller does by its reserve power to what lies in the medium: nothing of it takes time that
+/// anybody measures, and what it changes an attacker finds changed.
+pub trait PowerFail {
+    /// Begins with a medium at rest.
+    fn begin(&mut self, image: &mut Image);
+
+    /// The line at `place` has come into the persistence domain.
+    fn accepted(&mut self, place: Place, image: &mut Image);
+
+    /// Reserve power has dumped a line to `place` past the guard.
+    fn dumped(&mut self, place: Place, image: &mut Image);
+
+    /// Lines that hold what is in registers on chip, where no attacker comes.
+    fn on_chip(&self) -> Option<&Region>;
+
+    /// The places that have what is kept of the line at `place`: the word of one that is about it.
+    fn kept_of(&self, place: Place) -> Option<(Place, usize)>;
+}
+
+/// Makes what an integrity keeps over a power cut, in a layout in which it has been built.
+pub type MakePowerFail = fn(&Layout) -> Box<dyn PowerFail>;
+
 /// What refuses lines of the medium that are not what was last written there.
 pub struct Integrity {
     /// What every layer says.
     pub about: About,
     /// Builds it when all other regions of the layout are reserved; an integrity that is none builds nothing.
     pub build: fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>,
+    /// What it refuses, in a run and after a cut.
+    pub promises: Refuses,
+    /// What its registers and its reserve power keep, in a layout in which it has been built; nothing if none.
+    pub power_fail: Option<MakePowerFail>,
 }
 
 /// Where the lines of a mapping lie in a layout in which it has been built.

@@ -116,6 +116,7 @@ impl<'h> Checker<'h> {
             history,
             options: *options,
             survivors: Survivors::new(&history.journal, image, platform, history.seed)
+                .guarded(history.power_fail())
                 .tearing(options.tear),
             cores: history.programs.iter().enumerate().map(core).collect(),
             accepted: FxHashMap::default(),

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::config::{ConfigError, Machine};
 use crate::controller::designs::{self, Stack, UnknownDesign};
 use crate::controller::encryption::{ENABLED, pad::OTHER_KEY};
-use crate::controller::layers::{CounterLines, Counters, Guarantee, Placement};
+use crate::controller::layers::{CounterLines, Counters, Guarantee, Placement, PowerFail};
 use crate::controller::{Class, Controller, Write};
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line, Logical, Persist, Place, ZERO_LINE};
@@ -436,6 +436,11 @@ impl History {
     pub fn counter_in(&self, line: &Line, place: Place) -> u64 {
         let counters = self.counters.as_ref();
         counters.map_or(0, |counters| counters.counter_in(line, place))
+    }
+
+    /// What its integrity's registers and reserve power do, if it has one.
+    pub fn power_fail(&self) -> Option<Box<dyn PowerFail>> {
+        Some(self.stack.integrity.power_fail?(&self.layout))
     }
 
     /// Where everything lies in the medium.

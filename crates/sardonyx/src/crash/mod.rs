@@ -2,10 +2,11 @@
 //! to a fresh controller and to the program's own recovery, and then looked at.
 //!
 //! `docs/crash.md` says what is held against what. Faults that are possible here: a power cut, at
-//! any position, also within recovery; on the platform `none` a torn line. Not bit flips, not lost
-//! reserve power, not an attacker who writes.
+//! any position, also within recovery; on the platform `none` a torn line. Not lost
+//! reserve power. An attacker who writes is apart (`attacker`), and no part of a verdict.
 
 mod asked;
+mod attacker;
 pub mod audit;
 mod caught;
 mod check;
@@ -31,6 +32,7 @@ mod violation;
 mod whole;
 
 pub use asked::{Cuts, Options};
+pub use attacker::{Attack, Attacked, attack};
 pub use check::{Checker, Live};
 pub use exhaustive::{Exhaustive, InOrder, Proof, Shown as ShownInAll};
 pub use explain::explain;

@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_splitmix::mix;
 
 use super::history::History;
+use crate::controller::layers::PowerFail;
 use crate::controller::{Controller, Persist, Write};
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::machine::write_untimed;
@@ -71,6 +72,8 @@ pub struct Survivors<'h> {
     tear: Tear,
     /// Where words are torn: what the last event accepts, and what was there before.
     accepting: Vec<(u32, Whole)>,
+    /// What the integrity's registers and reserve power do, if there is any.
+    power_fail: Option<Box<dyn PowerFail>>,
 }
 
 impl<'h> Survivors<'h> {
@@ -94,7 +97,18 @@ impl<'h> Survivors<'h> {
             programming: Vec::new(),
             tear: Tear::Lines,
             accepting: Vec::new(),
+            power_fail: None,
         }
+    }
+
+    /// The same with what an integrity's registers and reserve power do.
+    #[must_use]
+    pub fn guarded(mut self, power_fail: Option<Box<dyn PowerFail>>) -> Survivors<'h> {
+        self.power_fail = power_fail;
+        if let Some(integrity) = &mut self.power_fail {
+            integrity.begin(self.untimed.image_mut());
+        }
+        self
     }
 
     /// The same on a medium that tears lines like that, where queues are drained and caches are not.
@@ -113,6 +127,21 @@ impl<'h> Survivors<'h> {
 
     /// Lets the next event happen; appends what it changed of what a cut would leave.
     pub fn advance(&mut self, changed: &mut Vec<Changed>) -> Event {
+        let first = changed.len();
+        let event = self.happen(changed);
+        if let Some(integrity) = &mut self.power_fail {
+            let image = self.untimed.image_mut();
+            for (place, _) in &changed[first..] {
+                if self.drains_chip {
+                    integrity.dumped(*place, image);
+                }
+                integrity.accepted(*place, image);
+            }
+        }
+        event
+    }
+
+    fn happen(&mut self, changed: &mut Vec<Changed>) -> Event {
         let journal = self.journal;
         let (now, event) = journal.events[self.position as usize];
         self.position += 1;

@@ -66,6 +66,7 @@ pub fn readable(
         let image = untimed.into_image();
         let mut layout = Layout::new(data_lines);
         let controller = stack.build(&machine.settings, &mut layout);
+        let power_fail = stack.integrity.power_fail.map(|make| make(&layout));
         let (journal, _) = adverse(
             &machine,
             (design, controller, layout),
@@ -83,7 +84,7 @@ pub fn readable(
             found.nanoseconds = (*last - *first).ns();
         }
         let positions = journal.events.len() as u64;
-        let mut survivors = Survivors::new(&journal, image, platform, seed);
+        let mut survivors = Survivors::new(&journal, image, platform, seed).guarded(power_fail);
         let mut changed = Vec::new();
         for cut in 1..=cuts.min(positions) {
             while survivors.position() < positions * cut / cuts.min(positions) {

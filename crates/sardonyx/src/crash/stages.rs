@@ -74,7 +74,8 @@ pub fn stages(
     progress: &dyn Fn(u64) -> bool,
 ) -> Option<[Shown; 5]> {
     let image = history.image.copy();
-    let mut survivors = Survivors::new(&history.journal, image, platform, history.seed);
+    let mut survivors = Survivors::new(&history.journal, image, platform, history.seed)
+        .guarded(history.power_fail());
     let core = |expected: &Expected| Core {
         workload: expected.spec.build().expect("it has been run"),
         stage: Stage::Between,

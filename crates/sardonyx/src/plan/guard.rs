@@ -9,17 +9,23 @@ use crate::line::{Line, Place};
 
 /// Stands between all layers and the medium.
 pub trait Guard: Storey {
-    /// The line at `place` was read from the medium, `None` if it was never written: what the layers get
-    /// of it, and when. A line that is not what was last written is refused ([`Plan::refuse`]).
-    fn read(&mut self, place: Place, got: At<Option<Line>>, plan: &mut Plan) -> At<Option<Line>>;
+    /// The line at `place` was asked for after `after` and read from the medium, `None` if it was never
+    /// written: what the layers get of it, and when. A line that is not what was last written is refused ([`Plan::refuse`]).
+    fn read(
+        &mut self,
+        place: Place,
+        got: At<Option<Line>>,
+        after: Step,
+        plan: &mut Plan,
+    ) -> At<Option<Line>>;
 
-    /// The line at `place` is written by `stored`, whole as it will then be, with `sideband` beside it if it
+    /// The line at `place` is written by `stored`, whole as it will then be and once its bytes exist, with `sideband` beside it if it
     /// has one. What the guard writes and must not be accepted without the line joins its group
     /// ([`Plan::group`]). Gives the step after which all of it is in the array.
     fn write(
         &mut self,
         place: Place,
-        line: &Line,
+        line: At<&Line>,
         sideband: Option<[u8; 8]>,
         stored: Stored,
         plan: &mut Plan,

@@ -242,7 +242,7 @@ impl Plan {
     /// newest writer is not yet accepted waits for that, and is then forwarded.
     pub fn read(&mut self, place: Place, after: Step) -> At<Option<Line>> {
         let got = self.read_bare(place, after);
-        self.past_guard(got, |guard, got, plan| guard.read(place, got, plan))
+        self.past_guard(got, |guard, got, plan| guard.read(place, got, after, plan))
     }
 
     /// What a recovery finds at `place` in a medium at rest; it takes no time.
@@ -253,7 +253,7 @@ impl Plan {
             return line; // a recovery reads millions of lines
         }
         self.past_guard(At::past(line), |guard, got, plan| {
-            guard.read(place, got, plan)
+            guard.read(place, got, Step::PAST, plan)
         })
         .value
     }
@@ -395,7 +395,7 @@ impl Plan {
     ) -> Stored {
         let stored = self.put_bare(place, data, words, sideband, gate, queue);
         self.past_guard(stored, |guard, stored, plan| Stored {
-            done: guard.write(place, data.value, sideband, stored, plan),
+            done: guard.write(place, data, sideband, stored, plan),
             ..stored
         })
     }

@@ -1,9 +1,14 @@
 //! What stands between all layers and the medium, and refuses lines that are not what was last written.
 //! Left out: everything above it, which needs not know of it ([`crate::plan::guard`]).
 
+mod macs;
+#[cfg(test)]
+mod tests;
+mod tree;
+
 use super::layers::{Integrity, files};
 
 /// The integrity of a stack that names none.
 pub const DEFAULT: &str = none::NAME;
 
-files! { Integrity: none }
+files! { Integrity: none mac merkle }

@@ -1,6 +1,6 @@
 //! No integrity: whatever the medium returns is believed.
 
-use crate::controller::layers::{About, File, Integrity};
+use crate::controller::layers::{About, File, Integrity, Refuses};
 
 /// Its name.
 pub const NAME: &str = "none";
@@ -18,6 +18,8 @@ pub static FILE: File<Integrity> = File {
             limits: &[],
         },
         build: |_, _| None,
+        promises: Refuses::NOTHING,
+        power_fail: None,
     }],
     designs: &[],
 };

@@ -1,0 +1,186 @@
+//! A MAC of each line of the medium: of data, counters, tables and logs. In one group with its line, so that no cut
+//! comes between the two. Source: none in particular, it is what every scheme begins with (SipHash-2-4 of 64 bits
+//! here, where papers truncate to as much). No freshness: what was true once is believed for ever.
+//! Left out: counters in MACs; a tree.
+
+use super::macs::{CACHE, VERIFY, Verify, Where, mac, word};
+use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
+use crate::controller::metadata_cache::{Lookup, MetadataCache, SETS};
+use crate::figures::{Figures, figures};
+use crate::line::{Line, Place, ZERO_LINE};
+use crate::medium::image::Image;
+use crate::medium::layout::Region;
+use crate::medium::params::Unit;
+use crate::plan::guard::Guard;
+use crate::plan::storey::Storey;
+use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::settings::{AnyKey, Settings};
+use crate::stats::Cause;
+
+figures! { "Integrity";
+    INTEGRITY_CACHE_HIT_RATE: Ratio More "integrity_cache_hit_rate", "share of look-ups in the cache of MACs and nodes that hit";
+}
+
+/// The keys of schemes with MACs.
+pub const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS];
+/// The units of schemes with MACs.
+pub const UNITS: &[Unit] = &[Unit::Mac, Unit::Metadata];
+
+/// What this file has.
+pub static FILE: File<Integrity> = File {
+    layers: &[Integrity {
+        about: About {
+            name: "mac",
+            keys: KEYS,
+            units: UNITS,
+            figures: &[FIGURES],
+            cut: "each MAC is atomic with its line; what was once true is believed",
+            tries: &[],
+            limits: &[],
+        },
+        build: |settings, layout| Some(Box::new(Mac::new(Where::reserve(layout), settings))),
+        promises: Refuses {
+            tamper: true,
+            splice: true,
+            ..Refuses::NOTHING
+        },
+        power_fail: Some(|layout| Box::new(Where::of(layout))),
+    }],
+    designs: &[],
+};
+
+/// MACs, and a cache of the lines that hold them, which never differ from the medium's.
+pub struct Mac {
+    /// Where they lie.
+    pub at: Where,
+    verify: Verify,
+    /// Of their lines.
+    pub cache: MetadataCache,
+}
+
+impl Mac {
+    /// None written yet.
+    pub fn new(at: Where, settings: &Settings) -> Mac {
+        Mac {
+            at,
+            verify: settings.get(&VERIFY),
+            cache: MetadataCache::new(&CACHE, Unit::Metadata, Queue::Data, settings),
+        }
+    }
+
+    /// The line read from `place`, verified against `kept`, what holds its MAC as word `number`; and whether it is
+    /// believed.
+    pub fn verified(
+        &self,
+        place: Place,
+        got: At<Option<Line>>,
+        kept: At<u64>,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        let both = plan.both(got.at, kept.at);
+        let checked = plan.unit(Unit::Mac, both);
+        let right = match &got.value {
+            None => 0,
+            Some(line) => mac(place, line, plan.peek_sideband(place)),
+        };
+        let at = match self.verify {
+            Verify::Wait => checked,
+            Verify::Speculate => got.at,
+        };
+        if right != kept.value {
+            plan.refuse(place);
+            return At::new(None, at);
+        }
+        At::new(got.value, at)
+    }
+
+    /// Puts the MAC of a line that is written into the line of MACs that `cached` is, and writes it, in one group
+    /// with the line. Gives when both are in the array.
+    pub fn put(
+        &mut self,
+        cached: Lookup,
+        (place, line, sideband): (Place, At<&Line>, Option<[u8; 8]>),
+        stored: Stored,
+        plan: &mut Plan,
+    ) -> Step {
+        let (at, number) = self.at.of_line(place).expect("it is protected");
+        let sideband = sideband.or_else(|| plan.peek_sideband(place));
+        let computed = plan.unit(Unit::Mac, line.at);
+        let right = mac(place, line.value, sideband).to_le_bytes();
+        self.cache
+            .set_bytes(cached, number * 8, &right, stored.accepted, plan);
+        let lines = At::new(self.cache.line(cached), plan.both(computed, cached.at));
+        let kept = plan.write_words(at, lines, 1 << number, None, Step::PAST, Queue::Data);
+        self.cache.clean(cached, 1 << number);
+        plan.group(&[stored, kept]);
+        plan.both(stored.done, kept.done)
+    }
+}
+
+impl Storey for Mac {
+    fn forget_figures(&mut self) {
+        self.cache.forget_figures();
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        out.put(&INTEGRITY_CACHE_HIT_RATE, self.cache.hit_rate());
+    }
+}
+
+impl Guard for Mac {
+    fn read(
+        &mut self,
+        place: Place,
+        got: At<Option<Line>>,
+        after: Step,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        let plan = &mut plan.because(Cause::Integrity);
+        let Some((at, number)) = self.at.of_line(place) else {
+            return got;
+        };
+        let cached = self.cache.get(at, after, plan);
+        let kept = At::new(word(self.cache.line(cached), number), cached.at);
+        self.verified(place, got, kept, plan)
+    }
+
+    fn write(
+        &mut self,
+        place: Place,
+        line: At<&Line>,
+        sideband: Option<[u8; 8]>,
+        stored: Stored,
+        plan: &mut Plan,
+    ) -> Step {
+        let plan = &mut plan.because(Cause::Integrity);
+        let Some((at, _)) = self.at.of_line(place) else {
+            return stored.done;
+        };
+        let cached = self.cache.get(at, Step::PAST, plan);
+        self.put(cached, (place, line, sideband), stored, plan)
+    }
+}
+
+impl PowerFail for Where {
+    fn begin(&mut self, _image: &mut Image) {}
+
+    fn accepted(&mut self, _place: Place, _image: &mut Image) {}
+
+    fn dumped(&mut self, place: Place, image: &mut Image) {
+        let (Some((at, number)), Some(line)) = (self.of_line(place), image.read(place)) else {
+            return;
+        };
+        let mut kept = ZERO_LINE;
+        let right = mac(place, &line, image.sideband(place));
+        kept[number * 8..][..8].copy_from_slice(&right.to_le_bytes());
+        image.write(at, &kept, 1 << number, None);
+    }
+
+    fn on_chip(&self) -> Option<&Region> {
+        None
+    }
+
+    fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
+        self.of_line(place)
+    }
+}

@@ -1,0 +1,112 @@
+//! What the schemes share: a keyed MAC of 8 bytes of each line of the medium, eight to a line of the region
+//! `macs`. It covers the place, the line and the eight bytes beside it. Which word of the region is a line's
+//! follows from the place alone.
+//! Left out: that a line is the newest ([`super::tree`]).
+
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher;
+
+use crate::line::{Line, Place};
+use crate::medium::layout::{Layout, Region};
+use crate::settings::{keys, words};
+
+/// The region of MACs.
+pub const REGION: &str = "macs";
+/// MACs of a line.
+pub const PER_LINE: u64 = 8;
+/// Public, as the encryption's key is: a simulator keeps no secrets, and its attacker does not look.
+const KEY: [u8; 16] = *b"sardonyx: a MAC!";
+
+/// When what has been read may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// When it has been verified.
+    Wait,
+    /// At once; it is verified beside that.
+    Speculate,
+}
+
+words!(Verify { "wait" => Wait, "speculate" => Speculate });
+
+keys! {
+    VERIFY: Verify = word("integrity.verify", "wait"),
+        Assumed("the sound reading: nothing is used before it is verified; papers mostly speculate, which hides the \
+                 latency and lets a core act on what an attacker wrote until it is stopped"),
+        "When a line that was read may be used: after it is verified, or at once";
+}
+
+keys! {
+    CACHE = cache("integrity.cache.", crate::line::LINE_BYTES, 65_536),
+        Assumed("no source; a quarter to once of what papers give counters"), "Cache of MACs and nodes", "Its ways"
+        in Between("16384", "524288", "a quarter and eight times");
+}
+
+/// The MAC of `line` at `place` with what lies beside it; never 0, which says that nothing was written.
+pub fn mac(place: Place, line: &Line, sideband: Option<[u8; 8]>) -> u64 {
+    let mut hasher = SipHasher24::new_with_key(&KEY);
+    hasher.write(&place.0.to_le_bytes());
+    hasher.write(line);
+    hasher.write(&[u8::from(sideband.is_some())]);
+    hasher.write(&sideband.unwrap_or_default());
+    hasher.finish().max(1)
+}
+
+/// Where the MACs lie.
+#[derive(Clone, Debug)]
+pub struct Where {
+    /// Each region that is protected, with the number of its first MAC.
+    regions: Vec<(Region, u64)>,
+    /// The lines of MACs.
+    pub region: Region,
+}
+
+impl Where {
+    /// Reserves room for a MAC of each line that `layout` has so far.
+    pub fn reserve(layout: &mut Layout) -> Where {
+        let (regions, count) = protected(layout, layout.regions());
+        let region = layout.reserve_sparse(REGION, count.div_ceil(PER_LINE));
+        Where { regions, region }
+    }
+
+    /// The same in a layout in which it is reserved.
+    pub fn of(layout: &Layout) -> Where {
+        let all = layout.regions();
+        let own = all.iter().position(|region| region.name == REGION);
+        let own = own.expect("it has been reserved");
+        Where {
+            regions: protected(layout, &all[..own]).0,
+            region: all[own].clone(),
+        }
+    }
+
+    /// The line that has the MAC of the line at `place`, and which of its words that is; none of MACs and nodes.
+    pub fn of_line(&self, place: Place) -> Option<(Place, usize)> {
+        let (region, first) = self.regions.iter().find(|(r, _)| r.contains(place))?;
+        let number = first + place.0 - region.first.0;
+        let word = (number % PER_LINE) as usize;
+        Some((self.region.line(number / PER_LINE), word))
+    }
+}
+
+/// Data and `regions`, each with the number of its first MAC, and how many there are. Each begins a line of MACs:
+/// of two lines that are written as one, such as one of data and its counter's, each has a line of MACs of its own.
+fn protected(layout: &Layout, regions: &[Region]) -> (Vec<(Region, u64)>, u64) {
+    let data = Region {
+        name: "data",
+        first: Place(0),
+        lines: layout.data_lines(),
+    };
+    let mut count = 0;
+    let all = std::iter::once(&data).chain(regions);
+    let numbered = all.map(|region| {
+        let first = count;
+        count += region.lines.next_multiple_of(PER_LINE);
+        (region.clone(), first)
+    });
+    (numbered.collect(), count)
+}
+
+/// Word `number` of `line`.
+pub fn word(line: &Line, number: usize) -> u64 {
+    u64::from_le_bytes(line.as_chunks().0[number])
+}

@@ -1,0 +1,150 @@
+//! Every MAC, every node and the root against a model of its own: a plain recursive tree over the bytes that a run
+//! has left, in which nothing of the schemes' code is used but where regions lie and the keys.
+
+use std::hash::Hasher;
+
+use proptest::prelude::*;
+use siphasher::sip::SipHasher24;
+
+use super::super::harness::Rig;
+use crate::controller::designs;
+use crate::line::{Line, Place};
+use crate::medium::layout::Region;
+use crate::settings::{CacheParams, Settings};
+
+/// SipHash-2-4 of `parts` one after the other; 0 is taken by "nothing".
+fn hash(key: &[u8; 16], parts: &[&[u8]]) -> u64 {
+    let mut hasher = SipHasher24::new_with_key(key);
+    hasher.write(&parts.concat());
+    match hasher.finish() {
+        0 => 1,
+        hash => hash,
+    }
+}
+
+fn bytes(rig: &Rig, place: u64) -> Option<Line> {
+    rig.plan.peek(Place(place))
+}
+
+/// The MACs as they should be, in the order of the region: of each line of data and of each region before it.
+fn macs(rig: &Rig, before: &[Region]) -> Vec<u64> {
+    let mut macs = Vec::new();
+    let data = std::iter::once((0, rig.layout.data_lines()));
+    for (first, lines) in data.chain(before.iter().map(|r| (r.first.0, r.lines))) {
+        for place in first..first + lines {
+            let beside = rig.plan.peek_sideband(Place(place));
+            let (flag, beside) = (u8::from(beside.is_some()), beside.unwrap_or_default());
+            macs.push(bytes(rig, place).map_or(0, |line| {
+                hash(
+                    b"sardonyx: a MAC!",
+                    &[&place.to_le_bytes(), &line, &[flag], &beside],
+                )
+            }));
+        }
+        macs.resize(macs.len().next_multiple_of(8), 0);
+    }
+    macs
+}
+
+/// The eight hashes in line `index` of `level`, from the MACs up, by recursion.
+fn node(macs: &[u64], level: u64, index: usize) -> [u64; 8] {
+    std::array::from_fn(|slot| {
+        let below = index * 8 + slot;
+        if level == 0 {
+            return macs.get(below).copied().unwrap_or(0);
+        }
+        if below * 8usize.pow(level as u32) >= macs.len() {
+            return 0;
+        }
+        let line = node(macs, level - 1, below);
+        let line: Vec<u8> = line.iter().flat_map(|word| word.to_le_bytes()).collect();
+        match line.iter().all(|byte| *byte == 0) {
+            true => 0,
+            false => hash(
+                b"sardonyx: nodes!",
+                &[
+                    &(level - 1).to_le_bytes(),
+                    &(below as u64).to_le_bytes(),
+                    &line,
+                ],
+            ),
+        }
+    })
+}
+
+fn words(line: Option<Line>) -> [u64; 8] {
+    let line = line.unwrap_or([0; 64]);
+    std::array::from_fn(|word| u64::from_le_bytes(line[word * 8..][..8].try_into().unwrap()))
+}
+
+/// How many lines were compared.
+fn compare(rig: &Rig, trees: bool) -> usize {
+    let all = rig.layout.regions();
+    let own = all.iter().position(|region| region.name == "macs").unwrap();
+    let macs = macs(rig, &all[..own]);
+    let mut compared = 0;
+    let levels = all[own..]
+        .iter()
+        .filter(|region| region.name != "integrity-root");
+    let mut top = 0;
+    for (level, region) in levels.enumerate() {
+        for index in 0..region.lines {
+            let kept = words(bytes(rig, region.first.0 + index));
+            assert_eq!(
+                kept,
+                node(&macs, level as u64, index as usize),
+                "{} {index}",
+                region.name
+            );
+            compared += 1;
+        }
+        top = level as u64 + 1;
+    }
+    if trees {
+        let register = all
+            .iter()
+            .find(|region| region.name == "integrity-root")
+            .unwrap();
+        assert_eq!(
+            words(bytes(rig, register.first.0)),
+            node(&macs, top, 0),
+            "the root"
+        );
+        assert!(top >= 3, "{top} levels");
+    }
+    compared
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn macs_nodes_and_root_are_those_of_a_plain_recursive_tree(
+        requests in prop::collection::vec((0..400u64, any::<u8>(), any::<bool>()), 1..300),
+        small in any::<bool>(),
+    ) {
+        for design in [
+            "sca@mac", "sca@merkle", "esd-sound+fca@merkle", "co-located@merkle", "identity+no-encryption@merkle",
+        ] {
+            let mut settings = Settings::default();
+            if small {
+                for key in designs::caches() {
+                    let (bytes, ways) = (key.entry_bytes * 2, 2);
+                    settings.set_cache(key, CacheParams { bytes, ways });
+                }
+            }
+            let mut rig = Rig::new(design, &settings, 640);
+            for (line, content, write) in &requests {
+                match write {
+                    true => rig.write(*line, &[*content; 64]),
+                    false => drop(rig.read(*line)),
+                }
+            }
+            rig.controller.flush(&mut rig.plan);
+            prop_assert!(rig.plan.refused.is_empty(), "{design}: {:?}", rig.plan.refused);
+            prop_assert!(compare(&rig, design.ends_with("merkle")) > 80);
+            rig.restart();
+            prop_assert!(rig.plan.refused.is_empty(), "{design}, again: {:?}", rig.plan.refused);
+            compare(&rig, design.ends_with("merkle"));
+        }
+    }
+}
