@@ -6,11 +6,14 @@ import json
 import shlex
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from sardonyx import _core
+from sardonyx.cli.crash import _folded
 
 pytestmark = pytest.mark.native
 QUICK = ("--transactions", "30")
@@ -261,18 +264,16 @@ def test_an_option_that_takes_a_need_away_narrows_the_verdict(
 
 
 def test_lines_that_cores_share_are_in_every_plan(tmp_path: Path) -> None:
-    ended = crash(
-        "queue", "-d", "sca", "--mutant", "unlock-before-data", "-o", "r", where=tmp_path, status=1
-    )
-    assert "shared-" in ended.stdout
+    mutant = ("queue", "-d", "sca", "--mutant", "unlock-before-data", "-o", "r")
+    crash(*mutant, "--json", "a.json", where=tmp_path, status=1)
+    (run,) = runs((tmp_path / "a.json").read_text())
+    assert {"shared-accounts", "shared-queue"} <= {each["program"] for each in run["passes"]}
     (file, *_) = sorted((tmp_path / "r").iterdir())
     again = crash("--replay", str(file), where=tmp_path, status=1)
     assert "broken" in again.stdout
 
 
 def test_many_pairs_of_program_and_design_fold_to_a_line_an_amount() -> None:
-    from sardonyx.cli.crash import _folded
-
     def run(program: str, design: str, merged: int) -> dict[str, Any]:
         return {
             "program": program,

@@ -196,7 +196,8 @@ fn after(
             store(state, vcpu, a[3], length);
             store(state, vcpu, a[4], 4);
         }
-        SYS_msync => {
+        // MS_ASYNC starts nothing, and nobody can wait for it.
+        SYS_msync if a[2] & MS_SYNC as u64 != 0 => {
             let end = page_up(a[0].saturating_add(a[1]));
             let synced = state.out.maps.clone().remove(a[0], end);
             state.synced(vcpu, |line| {

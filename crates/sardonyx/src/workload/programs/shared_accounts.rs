@@ -98,7 +98,10 @@ impl Program for Accounts {
         }
         match all == FIRST.wrapping_mul(self.accounts) {
             true => Ok(()),
-            false => fault(self.heap.start & !(LINE - 1), format!("the accounts hold {all} together")),
+            false => fault(
+                self.heap.start & !(LINE - 1),
+                format!("the accounts hold {all} together"),
+            ),
         }
     }
 }
