@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_crash_real import sardonyx
+from test_cli_native import sardonyx
 
 pytestmark = pytest.mark.native
 SOURCE = """
