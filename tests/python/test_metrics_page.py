@@ -25,6 +25,8 @@ def test_the_metrics_page_names_what_runs_have() -> None:
     ladder = sardonyx.synth("rung-60", records=2000, seed=1)
     designs = [design["name"] for design in sardonyx.designs()]
     runs = list(sardonyx.compare([ladder], designs=designs).runs)
-    runs += sardonyx.compare(["btree"], designs=["sca", "esd+sca", "hw-log"], machine="sca").runs
+    runs += sardonyx.compare(
+        ["btree"], designs=["sca", "esd+sca", "hw-log", "sca@mac"], machine="sca"
+    ).runs
     assert set(NAMES) == {name for run in runs for name in run.metrics}
     assert {cause for run in runs for cause in run.causes} <= set(CAUSES)
