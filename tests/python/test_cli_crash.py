@@ -6,11 +6,14 @@ import json
 import shlex
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from sardonyx import _core
+from sardonyx.cli.crash import _folded
 
 pytestmark = pytest.mark.native
 QUICK = ("--transactions", "30")
@@ -271,8 +274,6 @@ def test_lines_that_cores_share_are_in_every_plan(tmp_path: Path) -> None:
 
 
 def test_many_pairs_of_program_and_design_fold_to_a_line_an_amount() -> None:
-    from sardonyx.cli.crash import _folded
-
     def run(program: str, design: str, merged: int) -> dict[str, Any]:
         return {
             "program": program,
