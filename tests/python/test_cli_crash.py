@@ -269,6 +269,7 @@ def test_lines_that_cores_share_are_in_every_plan(tmp_path: Path) -> None:
     (run,) = runs((tmp_path / "a.json").read_text())
     assert {"shared-accounts", "shared-queue"} <= {each["program"] for each in run["passes"]}
     (file, *_) = sorted((tmp_path / "r").iterdir())
+    assert json.loads(file.read_text())["replay"]["program"]["name"].startswith("shared-")
     again = crash("--replay", str(file), where=tmp_path, status=1)
     assert "broken" in again.stdout
 

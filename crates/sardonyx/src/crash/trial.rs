@@ -274,7 +274,7 @@ impl Trial {
             };
             passes.extend([
                 together(Pass {
-                    transactions: 60,
+                    transactions: 80,
                     ..Pass::of(ACCOUNTS)
                 }),
                 together(Pass {
