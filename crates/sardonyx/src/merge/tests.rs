@@ -490,7 +490,7 @@ proptest! {
                     let of = process * EACH..(process + 1) * EACH;
                     ksm.contents.own[of.clone()].fill([0; PAGE_BYTES]);
                     ksm.contents.frames[of.clone()].fill(Mapped::Nothing);
-                    ksm.exit(&[of.start as Page..of.end as Page]);
+                    ksm.exit(std::slice::from_ref(&(of.start as Page..of.end as Page)));
                 }
                 Event::Pass => {
                     ksm.pass(&mut |_| true);
