@@ -171,6 +171,9 @@ def store_estimate(question_json: str, scratch: str, progress: Progress | None) 
     bytes.
     """
 
+def curve_point(question_json: str) -> str:
+    """What a steady load on a memory (``CurveQuestion``) comes to: bandwidth and latencies."""
+
 def store_check(folder: str, progress: Progress | None) -> str:
     """``live_blocks``, ``stored_blocks`` and ``faults`` of a device's folder. Progress counts
     distinct contents.

@@ -145,6 +145,25 @@ class CrashTestQuestion(Value):
     time_limit: float | None = None
 
 
+class CurveQuestion(Value):
+    """A load on a design of a machine with some of its keys set. Of 1,000 requests
+    ``reads_per_mille`` are reads; they come at ``bytes_per_second``, or as fast as they are
+    answered if that is null, with ``outstanding`` of them at most. ``streams`` of 0 draws any
+    line; else so many streams of lines follow one another. ``bytes`` are touched, at most.
+    """
+
+    bytes: int
+    design: str
+    machine: str
+    outstanding: int
+    reads_per_mille: int
+    requests: int
+    seed: int
+    streams: int
+    bytes_per_second: float | None = None
+    overrides: tuple[tuple[str, str], ...] = ()
+
+
 #: Whose layout a trace has.
 Format: TypeAlias = Literal["fiu", "destor"]
 

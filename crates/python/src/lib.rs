@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 mod crash;
+mod curve;
 mod device;
 mod estimate;
 mod machines;
@@ -51,6 +52,8 @@ mod _core {
         crash, crash_exhaustive, crash_memory, crash_stages, crash_trial, crash_trial_memory,
         guarantee, programs,
     };
+    #[pymodule_export]
+    use super::curve::curve_point;
     #[pymodule_export]
     use super::device::store_check;
     #[pymodule_export]

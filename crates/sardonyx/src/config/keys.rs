@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use crate::controller::designs;
 use crate::medium::layout::REGIONS_SKEW;
+use crate::medium::link::{FIRST, LinkParams};
 use crate::medium::mapping::MAPPING;
 use crate::medium::params::{
     AccessEnergy, COPIES_SKEW, CRASH_FIRST, CRASH_SPARE, CachesParams, CoreParams, EngineParams,
@@ -34,6 +35,8 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&REMERGING.row),
         AccessEnergy::ROWS,
         UnitParams::ROWS,
+        LinkParams::ROWS,
+        std::slice::from_ref(&FIRST.row),
         std::slice::from_ref(&FRAMES.row),
         std::slice::from_ref(&COPIES_SKEW.row),
         std::slice::from_ref(&PROGRAMS_FIRST.row),

@@ -4,6 +4,7 @@
 //! Timing is in memory-clock cycles, as the parts' own files give it; `config` turns nanoseconds into
 //! cycles (rounding up) and validates. Sources are given with each preset.
 
+use super::link::LinkParams;
 use super::mapping::{MAPPING, Mapping};
 use crate::line::LINE_BYTES;
 use crate::settings::{
@@ -414,6 +415,8 @@ pub struct EngineParams {
     pub ingress: usize,
     /// The on-chip units, indexed by [`Unit`].
     pub units: [UnitParams; Unit::ALL.len()],
+    /// What lies between the processor and all of these, if anything does.
+    pub link: Option<LinkParams>,
 }
 
 impl EngineParams {
@@ -428,6 +431,7 @@ impl EngineParams {
             medium: MediumParams::of(settings),
             ingress: settings.named("engine.ingress"),
             units: Unit::ALL.map(|unit| UnitParams::of(unit, settings)),
+            link: LinkParams::of(settings),
         }
     }
 }
