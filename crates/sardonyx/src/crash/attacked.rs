@@ -14,7 +14,7 @@ use crate::controller::layers::Refuses;
 crate::names::named! {
     /// What the attacker does.
     Attack {
-        /// He inverts one bit of a line, or of what lies beside it.
+        /// He inverts one bit of a line or of what lies beside it, or the same bit of two words.
         Tamper = "tamper",
         /// He lets two lines change places, each with its MAC.
         Splice = "splice",

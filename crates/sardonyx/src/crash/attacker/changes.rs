@@ -62,7 +62,13 @@ impl Attacker<'_> {
         let (mut line, mut beside) = now[&place];
         let bits = 8 * LINE_BYTES as u64 + 64 * u64::from(beside.is_some());
         let bit = (dice.next_u64() % bits) as usize;
+        // Of two words the same bit, one time in four: what adds words up does not notice that.
+        let twin = dice.next_u64() % 4 == 0;
         match (bit / 8).checked_sub(LINE_BYTES) {
+            None if twin => {
+                line[bit / 8] ^= 1 << (bit % 8);
+                line[(bit / 8 + 8) % LINE_BYTES] ^= 1 << (bit % 8);
+            }
             None => line[bit / 8] ^= 1 << (bit % 8),
             Some(byte) => beside.as_mut()?[byte] ^= 1 << (bit % 8),
         }
@@ -70,7 +76,13 @@ impl Attacker<'_> {
             lines: vec![(place, line, beside)],
             region,
             look: 0,
-            what: format!("bit {bit} of {} is inverted", self.name(place)),
+            what: match twin && bit / 8 < LINE_BYTES {
+                true => format!(
+                    "bit {bit} of {} and that of the next word are inverted",
+                    self.name(place)
+                ),
+                false => format!("bit {bit} of {} is inverted", self.name(place)),
+            },
         })
     }
 
