@@ -116,9 +116,9 @@ def designs() -> str:
 def integrities() -> str:
     """The schemes of integrity: of each ``name``, ``line`` and which attacks it ``refuses``."""
 
-def integrity_room(design: str, machine: str, overrides: Sequence[tuple[str, str]]) -> str:
-    """Bytes that a design's integrity takes: ``regions``, ``register_bytes``, ``cache_bytes``, beside
-    ``data_bytes``.
+def integrity_room(design: str, machine: str, overrides: list[tuple[str, str]]) -> str:
+    """Bytes that a design's integrity takes: ``regions``, ``register_bytes``, ``cache_bytes``,
+    beside ``data_bytes``.
     """
 
 def crash(question_json: str, progress: Progress | None) -> str:

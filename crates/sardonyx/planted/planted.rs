@@ -76,20 +76,14 @@ faults! {
     MacNotGrouped = "mac-not-grouped",
     /// The MAC is of zeros beside the line, whatever is written there.
     MacOldBeside = "mac-old-beside",
-    /// With a MAC its neighbours in the cache are written, whose lines are not accepted yet.
-    MacNeighboursWritten = "mac-neighbours-written",
     /// Reserve power makes no MAC of what it dumps.
     MacDumpForgotten = "mac-dump-forgotten",
     /// The register does not follow what reserve power dumps.
     RootIgnoresDumps = "root-ignores-dumps",
     /// The register follows one acceptance late.
     RootOneBehind = "root-one-behind",
-    /// Nodes are not verified when they come into the cache.
-    NodeUnverified = "node-unverified",
     /// Lines of MACs are not verified when they come into the cache.
     LeafUnverified = "leaf-unverified",
-    /// The highest level is not compared with the register.
-    TopUnverified = "top-unverified",
     /// A node's hash is of the first half of the line below.
     HashHalfLine = "hash-half-line",
     /// A node's hash is of the number alone of every other line of MACs.

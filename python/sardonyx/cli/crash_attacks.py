@@ -28,6 +28,7 @@ def show_attacks(people: Console, runs: list[dict[str, Any]]) -> None:
         title_justify="left",
         box=None,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
         header_style="dim",
     )
     rows = attacked[0]["attacks"]["rows"]
