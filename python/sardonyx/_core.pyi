@@ -113,6 +113,14 @@ def causes() -> str:
 def designs() -> str:
     """``name``, ``source`` and ``line`` of every design."""
 
+def integrities() -> str:
+    """The schemes of integrity: of each ``name``, ``line`` and which attacks it ``refuses``."""
+
+def integrity_room(design: str, machine: str, overrides: list[tuple[str, str]]) -> str:
+    """Bytes that a design's integrity takes: ``regions``, ``register_bytes``, ``cache_bytes``,
+    beside ``data_bytes``.
+    """
+
 def crash(question_json: str, progress: Progress | None) -> str:
     """What the power cuts of a ``runs.crashes.CrashQuestion`` show: counts, ``fails`` and
     ``violations``. Progress counts cuts.

@@ -16,6 +16,19 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class AttackAsked(Value):
+    """One attack of those that a run is attacked with: at cut number ``look`` of ``looks``, of the
+    ``each`` of its ``kind`` there that with this ``number``; ``when`` is off or running.
+    """
+
+    each: int
+    kind: str
+    look: int
+    looks: int
+    number: int
+    when: str
+
+
 class Conversion(Value):
     """A conversion between two formats. ``data`` fills writes without bytes: zero, random or
     unique, made of ``seed``; ``clock_mhz`` is the clock of a trace that counts cycles,
@@ -77,17 +90,21 @@ class CrashQuestion(Value):
     """One run of a program on each core under a design, its power cut at every position, at
     ``cuts`` of them, or at the one that is ``cut``. ``sharing`` says who shares lines of
     counters. One recovery in ``recovery_cuts`` is cut as well; one cut in ``full_one_in`` is
-    looked at in full. ``threads`` of 0 is one a processor.
+    looked at in full. ``threads`` of 0 is one a processor. With ``attack`` an attacker changes
+    the medium as well; if it is null, where the design has integrity. ``one_attack`` is that
+    attack alone.
     """
 
     design: str
     machine: str
     program: Source
+    attack: bool | None = None
     cores: int = 1
     cut: int | None = None
     cuts: int | None = None
     full_one_in: int = 509
     mutant: str | None = None
+    one_attack: AttackAsked | None = None
     overrides: tuple[tuple[str, str], ...] = ()
     platform: str = "adr"
     recovery_cuts: int = 64
@@ -332,12 +349,14 @@ class TrialQuestion(Value):
     """A design under a program, tried by the explorer's plan of passes. Sizes that are null are
     each pass's own. Without ``software_log`` the program keeps no undo log, even where the
     hardware keeps none. With ``thorough_seconds`` the plan goes on with further seeds for so
-    long.
+    long. With ``attack`` an attacker changes the medium as well; if it is null, where the design
+    has integrity.
     """
 
     design: str
     machine: str
     program: str
+    attack: bool | None = None
     cores: int | None = None
     cuts: int | None = None
     footprint: int | None = None

@@ -7,6 +7,7 @@ mod crash;
 mod curve;
 mod device;
 mod estimate;
+mod integrity;
 mod machines;
 mod merging;
 mod persist;
@@ -65,6 +66,8 @@ mod _core {
         check_merge_timed, merge, merge_algorithms, merge_available, merge_mixes, merge_snapshot,
         merge_timed, merge_timed_keys, merge_validate,
     };
+    #[pymodule_export]
+    use super::integrity::{integrities, integrity_room};
     #[pymodule_export]
     use super::persist::{crash_designs, crash_lint, crash_real};
     #[pymodule_export]

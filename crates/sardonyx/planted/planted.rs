@@ -57,6 +57,42 @@ faults! {
     /// The numbers of all cores' last transactions stand in one word.
     NumberShared = "number-shared",
 
+    // Integrity.
+    /// The MAC does not depend on the place.
+    MacWithoutPlace = "mac-without-place",
+    /// The MAC is of the first half of the line.
+    MacHalfLine = "mac-half-line",
+    /// The MAC is not of what lies beside the line.
+    MacWithoutBeside = "mac-without-beside",
+    /// The MAC has one byte.
+    MacOneByte = "mac-one-byte",
+    /// The MAC is of the exclusive or of the line's words.
+    MacXorWords = "mac-xor-words",
+    /// Lines of tables, counters and logs are not verified.
+    MacTablesUnverified = "mac-tables-unverified",
+    /// Lines of data are not verified, others are.
+    MacDataUnverified = "mac-data-unverified",
+    /// The MAC is not in one group with its line.
+    MacNotGrouped = "mac-not-grouped",
+    /// The MAC is of zeros beside the line, whatever is written there.
+    MacOldBeside = "mac-old-beside",
+    /// Reserve power makes no MAC of what it dumps.
+    MacDumpForgotten = "mac-dump-forgotten",
+    /// The register does not follow what reserve power dumps.
+    RootIgnoresDumps = "root-ignores-dumps",
+    /// The register follows one acceptance late.
+    RootOneBehind = "root-one-behind",
+    /// Lines of MACs are not verified when they come into the cache.
+    LeafUnverified = "leaf-unverified",
+    /// A node's hash is of the first half of the line below.
+    HashHalfLine = "hash-half-line",
+    /// A node's hash is of the number alone of every other line of MACs.
+    OddLeavesUnhashed = "odd-leaves-unhashed",
+    /// A recovery does not compare with the register.
+    RebuildUnchecked = "rebuild-unchecked",
+    /// A recovery leaves the nodes in the medium as they are.
+    RebuildKeepsNodes = "rebuild-keeps-nodes",
+
     // Pads.
     /// One pad for all.
     PadConstant = "pad-constant",

@@ -41,6 +41,10 @@ amounts! {
         Merge = "merges in queues", least 30;
         /// A read was answered from a queued write.
         Forward = "forwarded reads", least 30;
+        /// A line that was read was verified against what is kept of it.
+        Verified = "verified lines", least 30;
+        /// A line of MACs or of nodes came into its cache, and was verified against the one above it.
+        VerifiedNode = "verified nodes", least 30;
         /// A dirty line left a metadata cache by itself.
         MetadataEviction = "metadata evictions", least 30;
         /// A line of a metadata cache was written back because the program asked for it.
@@ -103,6 +107,8 @@ amounts! {
         LogBuckets = "log buckets in use", least 2;
         /// The greatest encryption counter.
         Counter = "greatest counter", least 0;
+        /// Attacks of each kind, with the power off and in a run: of the one that was tried least.
+        Attacks = "attacks of each kind", least 20;
         /// Per cent of the medium's places that were ever written, in the fullest run.
         Places = "per cent of places", least 0;
     }
@@ -111,7 +117,10 @@ amounts! {
 impl Value {
     /// Whether runs add to it; if not, the greatest counts.
     const fn adds_up(self) -> bool {
-        matches!(self, Value::Runs | Value::States | Value::Transactions)
+        matches!(
+            self,
+            Value::Runs | Value::States | Value::Transactions | Value::Attacks
+        )
     }
 }
 

@@ -111,6 +111,7 @@ impl Bounds<'_> {
         if used.contains(&Mechanism::NextBucket) {
             reached.push(Value::LogBuckets);
         }
+        reached.extend(self.options.attacks.map(|_| Value::Attacks));
         if self.options.recovery_cuts == 0 {
             used.retain(|mechanism| *mechanism != Mechanism::NextLife);
             reached.retain(|value| *value != Value::Lives);

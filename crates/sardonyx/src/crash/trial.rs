@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::asked::Options;
+use super::attacked::Attacked;
+use super::attacker::attack;
 use super::found::{Covered, Explored};
 use super::history::{History, HistoryError};
 use super::report::{OneRun, Run, Told, Verdict};
@@ -202,6 +204,8 @@ struct Found {
     passes: Vec<Shown>,
     kinds: BTreeMap<Kind, (u64, usize, Told)>,
     error: Option<(usize, HistoryError)>,
+    /// What came of attacks, by the run's number.
+    attacked: BTreeMap<usize, Attacked>,
 }
 
 impl Trial {
@@ -397,8 +401,15 @@ impl Trial {
         }
         let mut tried = self.describe(&stack, &passes, &found, started);
         let all = found.all();
-        let lacks = bounds.lacks(&needs, &all.exercised, &all.reached());
+        let lacks = bounds.lacks(&needs, &all.exercised, &found.reached(&all));
         tried.verdict = Verdict::of(all.is_broken(), stack.guarantee(), lacks.is_empty());
+        if let Some(attacks) = self.options.attacks {
+            let (attacked, promises) = (found.all_attacked(), stack.integrity.promises);
+            let verdict = tried.verdict;
+            tried.verdict = verdict.under_attack(&attacked, promises, Some(attacks));
+            tried.violations.extend(attacked.violations(promises));
+            tried.attacks = Some(attacked.report(promises));
+        }
         tried.fails = tried.verdict.fails();
         tried.narrowed = bounds.narrowed();
         tried.required = needs.into_iter().map(Need::name).collect();
@@ -449,6 +460,7 @@ impl Trial {
                     .map(|question| CacheSizes::of(stack, &question.machine));
                 let sizes = sizes.unwrap_or_default();
                 let answer = question.and_then(|question| question.look(&going));
+                let attacked = self.attacked(answer.as_ref(), index);
                 let mut found = found.lock().expect("no thread panics");
                 match answer {
                     Err(HistoryError::Broken(what)) => found.ended(number, index, run, &what),
@@ -458,6 +470,7 @@ impl Trial {
                     }
                     Ok(Some((history, explored))) => {
                         found.add(number, index, &history, &explored, sizes);
+                        found.attacked.extend(attacked.map(|came| (number, came)));
                     }
                     Ok(None) => cancelled.store(true, Ordering::Relaxed),
                     Err(error) => {
@@ -492,6 +505,18 @@ impl Trial {
             return Ok(None);
         }
         Ok(Some(found))
+    }
+
+    /// What came of attacks on a run of pass `index`, if it is attacked and has been run.
+    fn attacked(
+        &self,
+        answer: Result<&Option<(History, Explored)>, &HistoryError>,
+        index: usize,
+    ) -> Option<Attacked> {
+        let (history, _) = answer.ok()?.as_ref()?;
+        let mut attacked = attack(history, &self.options, self.options.attacks?);
+        attacked.was_in(&Run::recorded(history), index);
+        Some(attacked)
     }
 
     /// What bounds its runs.
@@ -534,7 +559,7 @@ impl Trial {
             lost_cuts: all.lost_cuts,
             secret_cuts: all.secret_cuts,
             exercised: all.exercised,
-            reached: all.reached(),
+            reached: found.reached(&all),
             required: Vec::new(),
             not_exercised: Vec::new(),
             lacks: Vec::new(),
@@ -543,6 +568,7 @@ impl Trial {
             fails: true,
             not_reached: limits_of(stack).filter_map(Limit::never).collect(),
             shows: stack.mapping.shows,
+            attacks: None,
             violations: violations.collect(),
             passes: rows.collect(),
             seconds: started.elapsed().as_secs_f64(),
@@ -613,11 +639,25 @@ impl Found {
         all
     }
 
+    /// What came of all attacks, those of the earliest runs first.
+    fn all_attacked(&self) -> Attacked {
+        let mut all = Attacked::default();
+        self.attacked.values().for_each(|came| all.append(came));
+        all
+    }
+
+    /// How far all passes have come.
+    fn reached(&self, all: &Shown) -> Reached {
+        let mut reached = all.reached();
+        reached.reach(Value::Attacks, self.all_attacked().fewest());
+        reached
+    }
+
     /// Whether a further round may bring something that lacks: nothing is broken, and no option keeps the runs
     /// from it.
     fn goes_on(&self, bounds: &Bounds, needs: &[Need]) -> bool {
         let all = self.all();
-        let lacks = bounds.lacks(needs, &all.exercised, &all.reached());
+        let lacks = bounds.lacks(needs, &all.exercised, &self.reached(&all));
         !all.is_broken() && lacks.iter().any(|lack| lack.kept_by.is_empty())
     }
 
