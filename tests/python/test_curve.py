@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
 from sardonyx._core import SardonyxError
 from sardonyx.cli import app
 from sardonyx.runs.curves import agreement, read_measured, shipped
+from typer.testing import CliRunner
 
 HEAD = "reads_percent,gb_per_s,read_ns\n"
 
@@ -45,10 +44,12 @@ def test_the_same_whatever_the_number_of_threads(tmp_path: Path) -> None:
 
 def test_latency_is_the_shorter_the_less_is_asked_for(tmp_path: Path) -> None:
     target = tmp_path / "curve.json"
-    said = run("--machine", "ddr4-2400", "--reads", "100", "--json", str(target))
+    said = run(
+        *("--machine", "ddr4-2400", "--reads", "100", "--outstanding", "24", "--json", str(target))
+    )
     points = json.loads(target.read_text())["points"]
-    assert points[0]["read_ns"] < points[-1]["read_ns"] / 2
-    assert points[-1]["outstanding"] == pytest.approx(256, rel=0.02)  # as many as may wait
+    assert points[0]["read_ns"] < points[-1]["read_ns"] * 0.7
+    assert points[-1]["outstanding"] == pytest.approx(24, rel=0.02)  # as many as may wait
     assert "--measured FILE" in said
 
 
@@ -60,7 +61,7 @@ def test_latency_is_the_shorter_the_less_is_asked_for(tmp_path: Path) -> None:
         (("--machine", "cxxl"), "cxxl"),
         (("--designs", "esdd"), "esd"),
         (("--designs", " , "), "none given"),
-        (("--bytes", "1T"), "it holds"),
+        (("--bytes", "900G"), "it holds"),
         (("--measured", "no/such.csv"), "no/such.csv"),
         (("--set", "link.first=writes"), "link.first"),
         (("--plot", "no/such/page.html"), "no/such"),
