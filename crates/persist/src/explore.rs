@@ -42,8 +42,9 @@ fn check(recording: &Recording, platform: Platform) -> Result<(), PersistError> 
     }
     if platform.is_disk() && recording.sure.syncs == 0 {
         return Err(PersistError::new(format!(
-            "{pool}: the program never syncs it (msync with MS_SYNC, fsync, fdatasync, sync), so that on a disk nothing it stored is ever sure              to be there: sync what must last; or, if it flushes lines of persistent memory, --platform adr (recordings made before Sardonyx \
-             told a sync from a flush have none; record again)"
+            "{pool}: the program never syncs it (msync with MS_SYNC, fsync, fdatasync, sync), so that on a disk nothing it stored is ever \
+             sure to be there: sync what must last; or, if it flushes lines of persistent memory, --platform adr (recordings made \
+             before Sardonyx told a sync from a flush have none; record again)"
         )));
     }
     let flushed = any(|act| matches!(act, Act::Flush { .. } | Act::Store { past: true, .. }));
@@ -170,13 +171,15 @@ fn on_platform(question: &Question) -> Result<Recording, PersistError> {
     let times = if syncs == 1 { "once" } else { "several times" };
     match (named, flushes, syncs) {
         (None, 0, 1..) => {
-            recording = open(Platform::Sectors)?;
+            recording = open(Platform::Pages)?;
             recording.notes.push(format!(
-                "the program flushes no line and syncs {times} (msync, fsync), so it is tested as on a file on a disk, which may keep each                  sector of 512 bytes as it was at any moment since it was synced: --platform sectors; pages is a disk that writes 4096                  bytes whole, adr is persistent memory"
+                "the program flushes no line and syncs {times} (msync, fsync), so it is tested as on a file on a disk, where each page of \
+                 4096 bytes may be as it was at any moment since it was synced: --platform pages; sectors is a disk that may tear a page \
+                 between its sectors of 512 bytes, adr is persistent memory"
             ));
         }
         (None | Some(Platform::Adr), _, 1..) => recording.notes.push(format!(
-            "the program also syncs {times} (msync, fsync); were the file on a disk, only that would make sure of anything: --platform sectors \
+            "the program also syncs {times} (msync, fsync); were the file on a disk, only that would make sure of anything: --platform pages \
              tests that"
         )),
         (Some(Platform::Pages | Platform::Sectors), 1.., _) => recording.notes.push(

@@ -24,7 +24,7 @@ pub struct Question {
     /// Bytes of memory for one recovery.
     #[serde(default = "defaults::four_gigabytes")]
     pub memory_limit: u64,
-    /// `adr`, `eadr`, `pages`, `sectors`, or `auto`: `sectors` if the program flushes no line and syncs, else `adr`.
+    /// `adr`, `eadr`, `pages`, `sectors`, or `auto`: `pages` if the program flushes no line and syncs, else `adr`.
     #[serde(default = "defaults::auto")]
     pub platform: String,
     /// Lines tear at words.

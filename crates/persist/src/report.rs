@@ -168,8 +168,11 @@ fn timeline(
     let on_disk = recording.platform.is_disk();
     let at = course.cuts[reduced.image.cut as usize].event as usize;
     let decides = |overs: &[Over]| -> Vec<u32> {
-        let event =
-            |over: &Over| recording.lines[over.slot as usize].versions.event(over.version);
+        let event = |over: &Over| {
+            recording.lines[over.slot as usize]
+                .versions
+                .event(over.version)
+        };
         overs.iter().map(event).collect()
     };
     let (early, late) = (decides(&reduced.early), decides(&reduced.late));

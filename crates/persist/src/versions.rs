@@ -213,7 +213,10 @@ impl Versions {
             true => (1..=version).rev().any(&mut changed),
             false => {
                 let before = versions.partition_point(|&number| number <= version);
-                versions[..before].iter().rev().any(|&number| changed(number))
+                versions[..before]
+                    .iter()
+                    .rev()
+                    .any(|&number| changed(number))
             }
         };
         if !found {

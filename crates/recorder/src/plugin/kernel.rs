@@ -200,7 +200,9 @@ fn after(
         SYS_msync if a[2] & MS_SYNC as u64 != 0 => {
             let end = page_up(a[0].saturating_add(a[1]));
             let synced = state.out.maps.clone().remove(a[0], end);
-            let lines = synced.iter().map(|(_, length, first)| (*first, length / 64));
+            let lines = synced
+                .iter()
+                .map(|(_, length, first)| (*first, length / 64));
             state.synced(vcpu, lines);
         }
         SYS_fsync | SYS_fdatasync => {
