@@ -63,7 +63,7 @@ impl Attacker<'_> {
         let bits = 8 * LINE_BYTES as u64 + 64 * u64::from(beside.is_some());
         let bit = (dice.next_u64() % bits) as usize;
         // Of two words the same bit, one time in four: what adds words up does not notice that.
-        let twin = dice.next_u64() % 4 == 0;
+        let twin = dice.next_u64().is_multiple_of(4);
         match (bit / 8).checked_sub(LINE_BYTES) {
             None if twin => {
                 line[bit / 8] ^= 1 << (bit % 8);
