@@ -144,8 +144,8 @@ class CrashTestQuestion(Value):
     #: The operations of the recorded run, one a line: what the recovery prints must be what a
     #: beginning of them leaves.
     operations: str | None = None
-    #: ``adr`` or ``eadr`` (persistent memory), ``pages`` or ``sectors`` (a file on a disk), or
-    #: ``auto``: ``pages`` for a program that flushes no line and syncs, else ``adr``.
+    #: ``adr``, ``eadr``, ``pages``, ``sectors``, or ``auto``: ``pages`` if the program flushes no
+    #: line and syncs, else ``adr``.
     platform: str = "auto"
     #: The name of the one image to run the recovery on, instead of exploring.
     replay: str | None = None

@@ -195,12 +195,11 @@ impl Versions {
         let mut data = [0; WORDS * 8];
         let mut wanted = u8::MAX;
         let mut take = |kept: u8, at: u32| {
-            let mut at = at as usize;
-            for i in (0..WORDS).filter(|i| kept & 1 << i != 0) {
+            let words = (0..WORDS).filter(|i| kept & 1 << i != 0);
+            for (i, word) in words.zip(&self.words[at as usize..]) {
                 if wanted & 1 << i != 0 {
-                    data[i * 8..i * 8 + 8].copy_from_slice(&self.words[at].to_le_bytes());
+                    data[i * 8..i * 8 + 8].copy_from_slice(&word.to_le_bytes());
                 }
-                at += 1;
             }
             wanted &= !kept;
             wanted == 0

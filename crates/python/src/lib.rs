@@ -60,14 +60,14 @@ mod _core {
     #[pymodule_export]
     use super::estimate::{store_estimate, store_plan};
     #[pymodule_export]
+    use super::integrity::{integrities, integrity_room};
+    #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]
     use super::merging::{
         check_merge_timed, merge, merge_algorithms, merge_available, merge_mixes, merge_snapshot,
         merge_timed, merge_timed_keys, merge_validate,
     };
-    #[pymodule_export]
-    use super::integrity::{integrities, integrity_room};
     #[pymodule_export]
     use super::persist::{crash_designs, crash_lint, crash_real};
     #[pymodule_export]
