@@ -152,18 +152,27 @@ pub struct Again {
 
 impl Again {
     fn of(untimed: &Untimed, layout: Layout) -> Again {
-        let held = Held::of(&layout);
-        let covered = secrecy::written(untimed, 0, &held);
-        let mut beside: Vec<MediumWrite> = untimed.writes(0).collect();
-        let sidebands = beside.iter();
-        let sidebands = sidebands.filter_map(|write| Some((write.place, write.sideband?)));
-        let sidebands = sidebands.collect();
-        beside.retain(|write| Encrypted::of(write, untimed.asked(), &held).is_none());
-        Again {
-            covered,
-            beside,
-            sidebands,
+        let mut again = Again {
+            covered: secrecy::written(untimed, 0, &Held::of(&layout)),
+            beside: Vec::new(),
+            sidebands: Vec::new(),
             layout,
+        };
+        again.and_beside(untimed);
+        again
+    }
+
+    /// What `untimed` has written under no pad as well, as recovery does from what was left.
+    fn and_beside(&mut self, untimed: &Untimed) {
+        let held = Held::of(&self.layout);
+        for write in untimed.writes(0) {
+            let beside = write.sideband.map(|beside| (write.place, beside));
+            self.sidebands.extend(beside);
+            let is_clear = untimed.asked().handled.is_empty() && !held.covers(write.place)
+                || Encrypted::of(&write, untimed.asked(), &held).is_none();
+            if is_clear {
+                self.beside.push(write);
+            }
         }
     }
 }
@@ -626,7 +635,16 @@ impl History {
             write_untimed(&mut controller, &mut untimed, write);
         }
         untimed.plan(|plan| controller.flush(plan));
-        Some(Again::of(&untimed, layout))
+        let mut again = Again::of(&untimed, layout);
+        untimed.settle();
+        let mut recovered = self.stack.build(&settings, &mut Layout::new(lines));
+        untimed.plan(|plan| {
+            recovered.recover(plan);
+            recovered.undo(plan);
+            recovered.flush(plan);
+        });
+        again.and_beside(&untimed);
+        Some(again)
     }
 
     /// Whether a run or a recovery may end because something is full.
