@@ -35,6 +35,20 @@ macro_rules! faults {
 }
 
 faults! {
+    // What is full.
+    /// In a full medium a line's place is free although others share it.
+    FullGivesShared = "full-gives-shared",
+    /// If no place is free a line goes to its own, whoever is there.
+    FullWritesOver = "full-writes-over",
+    /// A transaction that finds the log full takes its first bucket again.
+    LogFullBegunAgain = "log-full-begun-again",
+    /// A line that leaves the caches for want of room forgets that it was stored to by a marked store.
+    CapacityMarkLost = "capacity-mark-lost",
+    /// A line that leaves the caches for want of room loses its last word.
+    CapacityLastWord = "capacity-last-word",
+    /// Recovery fills the free map with digests of contents.
+    RebuildShowsDigest = "rebuild-shows-digest",
+
     // Cores that share lines.
     /// A store to a line that another core has too does not make it dirty.
     SharedStoreClean = "shared-store-clean",

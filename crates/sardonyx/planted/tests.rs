@@ -495,6 +495,18 @@ fn the_processors_caches() {
     all_caught(&[(&all, SCA, LOST)]);
 }
 
+/// Media and logs that are full, caches that have no room.
+#[test]
+fn what_is_full() {
+    all_caught(&[
+        (&[FullWritesOver], ESD, LOST),
+        (&[FullGivesShared, FullWritesOver], CRC, LOST),
+        (&[LogFullBegunAgain], CHAINED, TOGETHER),
+        (&[CapacityMarkLost, CapacityLastWord], SCA, LOST),
+        (&[RebuildShowsDigest], CRC, SECRETS),
+    ]);
+}
+
 #[test]
 fn the_programs_recovery() {
     let all = [

@@ -32,7 +32,7 @@ amounts! {
         /// One of them held a counter-atomic variable.
         MarkedEviction = "marked evictions", least 30;
         /// A dirty line left them because another needed its place.
-        CapacityEviction = "evictions by capacity", least 0;
+        CapacityEviction = "evictions by capacity", least 30;
         /// One of those held a counter-atomic variable.
         MarkedCapacityEviction = "marked evictions by capacity", least 0;
         /// A `clwb` met an eviction of its line that was still in flight.
@@ -67,6 +67,12 @@ amounts! {
         Freed = "freed places", least 30;
         /// A place that had become free was written again.
         Reused = "reused places", least 30;
+        /// No place was free for a line, which gave its own up first.
+        FullMedium = "writes to a full medium", least 30;
+        /// A run ended because a medium or a log was full.
+        EndedFull = "runs ended by what is full", least 1;
+        /// A recovery found no place for a line that it puts back, and says so.
+        NoRoom = "recoveries without a place", least 0;
         /// A record of the hardware log was filled.
         FullRecord = "full log records", least 30;
         /// A record got its header because a line whose entry it held was written.
@@ -105,6 +111,8 @@ amounts! {
         Waiting = "write requests waiting", least 2;
         /// Buckets of the hardware log in use at one time, at most.
         LogBuckets = "log buckets in use", least 2;
+        /// Places of a mapping in use at one time, at most.
+        PlacesInUse = "places in use", least 0;
         /// The greatest encryption counter.
         Counter = "greatest counter", least 0;
         /// Attacks of each kind, with the power off and in a run: of the one that was tried least.

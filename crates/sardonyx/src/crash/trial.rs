@@ -14,6 +14,7 @@ use super::attacked::Attacked;
 use super::attacker::attack;
 use super::found::{Covered, Explored};
 use super::history::{History, HistoryError};
+use super::pass::{LONG_ITEM, MEETING, Pass, limits_of, most_limits, passes};
 use super::report::{OneRun, Run, Told, Verdict};
 use super::rests::{Bounds, CacheSizes, Need, exercised, reached};
 use super::tried::{Row, Tried};
@@ -24,23 +25,10 @@ use crate::controller::layers::{Limit, Placement};
 use crate::machine::RunError;
 use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
 use crate::medium::layout::Layout;
-use crate::medium::params::{Geometry, Queues};
-use crate::settings::Pressure;
 use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
-
-/// The workload of duplicates and collisions, which the plan of every mapping includes.
-const DUPLICATES: &str = "duplicates";
-/// Those whose lines all cores have together, which every plan of several cores includes.
-const ACCOUNTS: &str = "shared-accounts";
-const QUEUE: &str = "shared-queue";
-/// Items of theirs: so few that cores meet.
-const MEETING: u64 = 6;
 
 /// Rounds of passes that a plan goes on for, the first included, until nothing lacks that a verdict rests on.
 const MOST_ROUNDS: usize = 4;
-/// Bytes of an item of a pass with long transactions.
-const LONG_ITEM: u64 = 4096;
-
 /// One design under one program, to be tried by a plan.
 #[derive(Clone, Debug)]
 pub struct Trial {
@@ -70,121 +58,6 @@ pub struct Trial {
     pub thorough: Option<Duration>,
 }
 
-/// One pass: what it sets, and no more.
-struct Pass {
-    program: String,
-    several_cores: bool,
-    packed: bool,
-    pressure: Pressure,
-    item_bytes: u64,
-    footprint: u64,
-    transactions: u64,
-    /// Comes to the layers' limits: to that of each one's list.
-    limits: Option<usize>,
-    /// The medium is full.
-    full: bool,
-    /// The structure has a few items, of which each core takes any.
-    meeting: bool,
-}
-
-impl Pass {
-    /// One in which everything is small.
-    fn of(program: &str) -> Pass {
-        Pass {
-            program: program.to_owned(),
-            several_cores: false,
-            packed: true,
-            pressure: Pressure {
-                cache_lines: Some(2),
-                short: true,
-                stride: Some(2),
-                collisions: program == DUPLICATES,
-                long_transactions: program == DUPLICATES,
-                limits: false,
-            },
-            item_bytes: 64,
-            footprint: 4096,
-            transactions: 40,
-            limits: None,
-            full: false,
-            meeting: false,
-        }
-    }
-
-    /// As the machine says but for what the program itself asks for.
-    fn relaxed(program: &str) -> Pass {
-        let mut pass = Pass::of(program);
-        pass.pressure.cache_lines = None;
-        pass.pressure.short = false;
-        pass.pressure.stride = None;
-        pass
-    }
-
-    fn cache_lines(mut self, lines: u64) -> Pass {
-        self.pressure.cache_lines = Some(lines);
-        self
-    }
-
-    fn stride(mut self, writes: u64) -> Pass {
-        self.pressure.stride = Some(writes);
-        self
-    }
-
-    /// At the limits numbered `number` of the layers' lists.
-    fn at_limits(mut self, number: usize) -> Pass {
-        self.limits = Some(number);
-        self.pressure.limits = true;
-        self
-    }
-
-    /// Items of so many lines that more writes are outstanding than queues have entries, and transactions of
-    /// so many that a hardware log takes most of the buckets that it can name.
-    fn long(self) -> Pass {
-        Pass {
-            item_bytes: LONG_ITEM,
-            footprint: 4 * LONG_ITEM,
-            transactions: 6,
-            ..self
-        }
-    }
-
-    /// In a medium that has a place for each line of the programs, and no more.
-    fn full(mut self) -> Pass {
-        self.full = true;
-        self
-    }
-
-    /// The settings that make it over `stack`, as `--set` takes them: each layer's keys answer for themselves.
-    fn settings(&self, stack: &Stack) -> Vec<(String, String)> {
-        let keys = stack
-            .layers()
-            .into_iter()
-            .flat_map(|layer| layer.about().keys);
-        let queues = Queues::SHORT.into_iter().filter(|_| self.pressure.short);
-        let pressed = keys.flat_map(|key| key.pressed(&self.pressure));
-        let limits = self.limits.into_iter();
-        let limits = limits.flat_map(|number| limits_of(stack).flat_map(move |l| l.at(number)));
-        let full = Geometry::FULL.into_iter().filter(|_| self.full);
-        let settings = pressed.chain(queues).chain(limits).chain(full);
-        let settings: BTreeMap<&str, u64> = settings.collect();
-        let settings = settings.into_iter();
-        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
-        settings.collect()
-    }
-}
-
-/// The limits of the layers of `stack`.
-fn limits_of(stack: &Stack) -> impl Iterator<Item = &'static Limit> {
-    let layers = stack.layers().into_iter();
-    layers.flat_map(|layer| layer.about().limits)
-}
-
-/// How many passes it takes to come to them all.
-fn most_limits(stack: &Stack) -> usize {
-    let passes = limits_of(stack).map(|limit| limit.passes());
-    passes.max().unwrap_or(0)
-}
-
 /// What the runs of one pass have shown, whatever their seeds.
 #[derive(Clone, Default)]
 struct Shown {
@@ -209,85 +82,9 @@ struct Found {
 }
 
 impl Trial {
-    /// The passes of the plan. A mapping's has the workload of duplicates as well.
     fn passes(&self, shares_places: bool, limits: usize) -> Vec<Pass> {
-        let program = &self.program;
-        let several = |pass: Pass| Pass {
-            several_cores: true,
-            ..pass
-        };
-        // Items of more lines of counters than the cache has room for.
-        let large = |pass: Pass| Pass {
-            item_bytes: 256,
-            footprint: 8192,
-            ..pass
-        };
-        let mut passes = vec![
-            Pass {
-                packed: false,
-                footprint: 16_384,
-                transactions: 120,
-                ..Pass::relaxed(program)
-            },
-            large(Pass::of(program).stride(8)),
-            several(Pass::of(program)),
-            Pass {
-                transactions: 24,
-                ..several(large(Pass::relaxed(program).cache_lines(8).stride(8)))
-            },
-            Pass {
-                packed: false,
-                ..several(Pass::of(program).cache_lines(8))
-            },
-        ];
-        if shares_places {
-            passes.extend([
-                Pass {
-                    footprint: 32_768, // so that counts of eight bits saturate
-                    transactions: 60,
-                    ..Pass::relaxed(DUPLICATES).stride(8)
-                },
-                Pass {
-                    transactions: 60,
-                    ..Pass::of(DUPLICATES).cache_lines(8)
-                },
-                several(Pass::of(DUPLICATES)),
-            ]);
-        }
-        // The tightest once more: some faults show in them alone.
-        passes.extend([
-            Pass::of(program).stride(8),
-            several(Pass::of(program).stride(8)),
-        ]);
-        let at_limits = |number| match number {
-            0 => Pass::of(program).long(),
-            1 => several(Pass {
-                transactions: 24,
-                ..Pass::of(program)
-            }),
-            _ => Pass::relaxed(program).long(),
-        };
-        passes.extend((0..limits).map(|number| at_limits(number).at_limits(number)));
-        if shares_places {
-            passes.push(Pass::of(program).stride(8).full());
-        }
-        if self.cores != Some(1) {
-            let together = |pass: Pass| Pass {
-                meeting: true,
-                ..several(pass)
-            };
-            passes.extend([
-                together(Pass {
-                    transactions: 80,
-                    ..Pass::of(ACCOUNTS)
-                }),
-                together(Pass {
-                    transactions: 24,
-                    ..Pass::relaxed(QUEUE).cache_lines(8).stride(8)
-                }),
-            ]);
-        }
-        passes
+        let logged = self.durability == DurabilityKind::Hardware;
+        passes(&self.program, logged, self.cores, shares_places, limits)
     }
 
     /// Bytes of an item of `pass`.

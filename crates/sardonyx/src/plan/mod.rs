@@ -716,6 +716,7 @@ impl Plan {
     #[cold]
     pub fn fail(&mut self, why: Exhausted) {
         self.failure.get_or_insert(why);
+        self.observers.tell(|observer| observer.failed());
     }
 }
 
