@@ -73,6 +73,19 @@ Source: TypeAlias = Annotated[
 ]
 
 
+class ScriptQuestion(Value):
+    """What the machine does of its own accord in a run, in place of what the seed draws: three
+    numbers each. Evictions: core, number of its operation, line that goes after it. Delays:
+    place, number of the write of it, nanoseconds for which it is held back. Pauses: core, number
+    of its operation, instructions before it.
+    """
+
+    cached_lines: int
+    delays: tuple[tuple[int, int, int], ...]
+    evictions: tuple[tuple[int, int, int], ...]
+    pauses: tuple[tuple[int, int, int], ...]
+
+
 class CrashQuestion(Value):
     """One run of a program on each core under a design, its power cut at every position, at
     ``cuts`` of them, or at the one that is ``cut``. ``sharing`` says who shares lines of
@@ -91,6 +104,7 @@ class CrashQuestion(Value):
     overrides: tuple[tuple[str, str], ...] = ()
     platform: str = "adr"
     recovery_cuts: int = 64
+    script: ScriptQuestion | None = None
     sharing: str = "apart"
     tear: str = "lines"
     threads: int = 0
@@ -313,7 +327,7 @@ class TrialQuestion(Value):
     """A design under a program, tried by the explorer's plan of passes. Sizes that are null are
     each pass's own. Without ``software_log`` the program keeps no undo log, even where the
     hardware keeps none. With ``thorough_seconds`` the plan goes on with further seeds for so
-    long.
+    long. After the passes come ``guided`` runs with changed schedules.
     """
 
     design: str
@@ -323,6 +337,7 @@ class TrialQuestion(Value):
     cuts: int | None = None
     footprint: int | None = None
     full_one_in: int = 509
+    guided: int = 32
     item_bytes: int | None = None
     mutant: str | None = None
     overrides: tuple[tuple[str, str], ...] = ()
