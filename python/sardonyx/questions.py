@@ -86,6 +86,19 @@ Source: TypeAlias = Annotated[
 ]
 
 
+class ScriptQuestion(Value):
+    """What the machine does of its own accord in a run, in place of what the seed draws: three
+    numbers each. Evictions: core, number of its operation, line that goes after it. Delays:
+    place, number of the write of it, nanoseconds for which it is held back. Pauses: core, number
+    of its operation, instructions before it.
+    """
+
+    cached_lines: int
+    delays: tuple[tuple[int, int, int], ...]
+    evictions: tuple[tuple[int, int, int], ...]
+    pauses: tuple[tuple[int, int, int], ...]
+
+
 class CrashQuestion(Value):
     """One run of a program on each core under a design, its power cut at every position, at
     ``cuts`` of them, or at the one that is ``cut``. ``sharing`` says who shares lines of
@@ -108,6 +121,7 @@ class CrashQuestion(Value):
     overrides: tuple[tuple[str, str], ...] = ()
     platform: str = "adr"
     recovery_cuts: int = 64
+    script: ScriptQuestion | None = None
     sharing: str = "apart"
     tear: str = "lines"
     threads: int = 0
@@ -352,6 +366,7 @@ class TrialQuestion(Value):
     hardware keeps none. With ``thorough_seconds`` the plan goes on with further seeds for so
     long. With ``attack`` an attacker changes the medium as well; if it is null, where the design
     has integrity.
+    long. After the passes come ``guided`` runs with changed schedules.
     """
 
     design: str
@@ -362,6 +377,7 @@ class TrialQuestion(Value):
     cuts: int | None = None
     footprint: int | None = None
     full_one_in: int = 509
+    guided: int = 32
     item_bytes: int | None = None
     mutant: str | None = None
     overrides: tuple[tuple[str, str], ...] = ()

@@ -5,9 +5,11 @@ use sardonyx::controller::designs::{self, Stack};
 use std::time::Duration;
 
 use sardonyx::crash::{
-    Attack, Attacks, Cuts, Exhaustive, OneAttack, OneRun, Options, Platform, Tear, Trial, When,
+    Attack, Attacks, Cuts, Exhaustive, GUIDED, OneAttack, OneRun, Options, Platform, Tear, Trial,
+    When,
 };
 use sardonyx::mechanisms::{self, Mechanism};
+use sardonyx::plan::script::Script;
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +37,10 @@ fn lines() -> String {
 
 fn sixty_four() -> u64 {
     64
+}
+
+fn guided() -> u64 {
+    GUIDED
 }
 
 fn full_one_in() -> u64 {
@@ -72,6 +78,7 @@ pub struct CrashQuestion {
     threads: usize,
     attack: Option<bool>,
     one_attack: Option<AttackAsked>,
+    script: Option<ScriptQuestion>,
 }
 
 /// One attack of those that a run is attacked with: at cut number `look` of `looks`, of the `each` of its `kind` there
@@ -131,6 +138,33 @@ fn attacks(design: &str, wanted: Option<bool>) -> PyResult<Option<Attacks>> {
     })
 }
 
+/// What the machine does of its own accord in a run, in place of what the seed draws: three numbers each. Evictions: core,
+/// number of its operation, line that goes after it. Delays: place, number of the write of it, nanoseconds for which it is
+/// held back. Pauses: core, number of its operation, instructions before it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptQuestion {
+    cached_lines: u64,
+    evictions: Vec<(u64, u64, u64)>,
+    delays: Vec<(u64, u64, u64)>,
+    pauses: Vec<(u64, u64, u64)>,
+}
+
+impl ScriptQuestion {
+    fn script(self) -> PyResult<Script> {
+        if !(1..=1 << 20).contains(&self.cached_lines) {
+            return Err(bad("cached_lines of a script: give 1 to 1048576"));
+        }
+        let of = |each: Vec<(u64, u64, u64)>| each.into_iter().map(|(a, b, c)| [a, b, c]).collect();
+        Ok(Script {
+            cached_lines: self.cached_lines,
+            evictions: of(self.evictions),
+            delays: of(self.delays),
+            pauses: of(self.pauses),
+        })
+    }
+}
+
 impl CrashQuestion {
     fn question(self) -> PyResult<OneRun> {
         let Source::Program(program) = self.program else {
@@ -170,6 +204,7 @@ impl CrashQuestion {
                 attacks,
                 threads: self.threads,
             },
+            script: self.script.map(ScriptQuestion::script).transpose()?,
         })
     }
 }
@@ -193,8 +228,8 @@ fn million() -> u64 {
 
 /// A design under a program, tried by the explorer's plan of passes. Sizes that are null are each pass's own. Without
 /// `software_log` the program keeps no undo log, even where the hardware keeps none. With `thorough_seconds` the plan
-/// goes on with further seeds for so long. With `attack` an attacker changes the medium as well; if it is null, where
-/// the design has integrity.
+/// goes on with further seeds for so long. After the passes come `guided` runs with changed schedules. With `attack` an
+/// attacker changes the medium as well; if it is null, where the design has integrity.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialQuestion {
@@ -222,6 +257,8 @@ pub struct TrialQuestion {
     #[serde(default)]
     threads: usize,
     thorough_seconds: Option<f64>,
+    #[serde(default = "guided")]
+    guided: u64,
     #[serde(default = "yes")]
     software_log: bool,
     attack: Option<bool>,
@@ -251,6 +288,7 @@ impl TrialQuestion {
                 threads: self.threads,
             },
             thorough: self.thorough_seconds.map(Duration::from_secs_f64),
+            guided: self.guided,
         })
     }
 }

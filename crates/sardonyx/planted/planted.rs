@@ -35,6 +35,22 @@ macro_rules! faults {
 }
 
 faults! {
+    // Only a rare schedule shows them.
+    /// A write-back of a clean line does not wait where several writes of it are in flight.
+    CrowdNotAwaited = "crowd-not-awaited",
+    /// A line that leaves the caches while several wait to be taken is dropped.
+    CrowdDropped = "crowd-dropped",
+    /// A marked line that leaves the caches while several wait to be taken forgets that.
+    CrowdMarkLost = "crowd-mark-lost",
+    /// A dirty line of counters that is evicted while it is on its way already is dropped.
+    CounterOnItsWayDropped = "counter-on-its-way-dropped",
+    /// A counter waits for the mark before its own while both are on their way.
+    TwoMarksUnderWay = "two-marks-under-way",
+    /// A read of a line in flight has the array's bytes, if another read of it is on its way.
+    ForwardBesideRead = "forward-beside-read",
+    /// A write may reach the array before an older one of its line, if a read of it is on its way.
+    ArrayBesideRead = "array-beside-read",
+
     // What is full.
     /// In a full medium a line's place is free although others share it.
     FullGivesShared = "full-gives-shared",
@@ -393,4 +409,11 @@ macro_rules! planted {
     ($fault:ident) => {
         $crate::planted::is_planted($crate::planted::Fault::$fault)
     };
+}
+
+/// So many at least, where a fault shows with a crowd: what the environment says, for trying out.
+pub fn crowd(usual: usize) -> usize {
+    static SAID: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
+    let said = SAID.get_or_init(|| std::env::var("CROWD").ok()?.parse().ok());
+    said.unwrap_or(usual)
 }

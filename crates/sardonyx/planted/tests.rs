@@ -124,6 +124,7 @@ fn trial(tried: Tried, mutant: Option<Mutant>, seed: u64) -> Trial {
             ..Options::default()
         },
         thorough: None,
+        guided: 0,
     }
 }
 
@@ -493,6 +494,72 @@ fn the_processors_caches() {
         FenceOneShort,
     ];
     all_caught(&[(&all, SCA, LOST)]);
+}
+
+/// Faults that show with a rare schedule alone.
+const RARE: &[Fault] = &[
+    CrowdNotAwaited,
+    CrowdDropped,
+    CrowdMarkLost,
+    CounterOnItsWayDropped,
+    TwoMarksUnderWay,
+    ForwardBesideRead,
+    ArrayBesideRead,
+];
+
+/// Cuts until `fault` is found from `seed` on, by plans one after the other that draw, or by one that is guided;
+/// `None` if it is not.
+fn cuts_until(fault: Fault, seed: u64, guided: bool) -> (u64, bool) {
+    let (plans, runs) = if guided { (1, GUIDED) } else { (BLIND, 0) };
+    let mut cuts = 0;
+    for number in 0..plans {
+        let mut trial = trial(on("sca", "btree"), None, seed + 1000 * number);
+        trial.guided = runs;
+        plant(Some(fault));
+        let answer = trial.answer(&|_, _| true).expect("a plan");
+        plant(None);
+        let answer = serde_json::to_value(answer.expect("nobody ends it")).expect("JSON");
+        let count = |key: &str| answer[key].as_u64().expect("a number");
+        cuts += count("cuts") + count("recovery_cuts");
+        if !found(&answer).0.is_empty() {
+            return (cuts, true);
+        }
+    }
+    (cuts, false)
+}
+
+/// Guided runs of a plan, and plans that draw, until one gives up.
+const GUIDED: u64 = 600;
+const BLIND: u64 = 4;
+
+/// Prints the table of docs/crash.md: cuts until a fault is found, by drawing and guided.
+#[test]
+fn guided_schedules_and_drawn_ones_on_what_is_rare() {
+    let _turn = turn();
+    let shown = |(cuts, found): (u64, bool)| match found {
+        true => format!("{cuts}"),
+        false => format!("not in {cuts}"),
+    };
+    let mut caught = 0;
+    for fault in RARE {
+        let mut cells = Vec::new();
+        for seed in 1..=3 {
+            let (guided, blind) = (
+                cuts_until(*fault, seed, true),
+                cuts_until(*fault, seed, false),
+            );
+            caught += u64::from(guided.1 && blind.1);
+            cells.push(format!("{} / {}", shown(blind), shown(guided)));
+        }
+        println!(
+            "| `{}` | {} | {} |",
+            fault.name(),
+            fault.meaning(),
+            cells.join(" | ")
+        );
+    }
+    // The crowds and the two marks come neither way: docs/crash.md says so.
+    assert_eq!(caught, 9, "three faults, three seeds");
 }
 
 /// Media and logs that are full, caches that have no room.

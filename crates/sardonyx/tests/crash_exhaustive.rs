@@ -32,6 +32,7 @@ fn swaps(design: &str, cores: usize, transactions: u64, sharing: Sharing) -> Exh
                 threads: 1,
                 ..Options::default()
             },
+            script: None,
         },
         most_states: 200_000,
         order: None,

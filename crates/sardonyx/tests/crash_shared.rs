@@ -30,6 +30,7 @@ fn run(program: &str, design: &str, cores: u64, seed: u64, mutant: Option<Mutant
             recovery_cuts: 16,
             ..Options::default()
         },
+        script: None,
     }
 }
 

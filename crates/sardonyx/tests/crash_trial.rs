@@ -3,7 +3,8 @@
 
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
-use sardonyx::crash::{Cuts, OneRun, Options, Platform, Trial};
+use sardonyx::crash::{Cuts, History, OneRun, Options, Platform, Trial};
+use sardonyx::plan::script::Scripting;
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
 use serde_json::Value;
 
@@ -35,6 +36,7 @@ fn trial(program: &str, design: &str, seed: u64) -> Trial {
         footprint: None,
         options: Options::default(),
         thorough: None,
+        guided: 8,
     }
 }
 
@@ -234,6 +236,7 @@ fn one_run_and_one_cut_are_not_enough() {
                 cuts,
                 ..Options::default()
             },
+            script: None,
         };
         let told = run.answer(&|_, _| true).expect("a design and a program");
         let told = serde_json::to_value(told.expect("nobody cancels")).expect("JSON");
@@ -367,4 +370,95 @@ fn a_thorough_trial_goes_on_with_other_seeds() {
         "more than the plan's own"
     );
     assert_eq!(told["verdict"], "holds", "{told:#}");
+}
+
+/// Guided runs come after the passes, and say how many they were and to how many pairs they came.
+#[test]
+fn guided_runs_come_to_what_no_pass_has_come_to() {
+    let with = |guided, threads| {
+        let mut trial = Trial {
+            guided,
+            ..trial("btree", "sca", 3)
+        };
+        trial.options.threads = threads;
+        let mut told = answer(&trial);
+        told["seconds"] = Value::Null;
+        told
+    };
+    let (none, few, more) = (with(0, 2), with(1, 2), with(24, 2));
+    let reached = |told: &Value, what: &str| told["reached"][what].as_u64().expect("a number");
+    assert_eq!(reached(&none, "guided runs"), 0);
+    assert_eq!(reached(&more, "guided runs"), 24);
+    assert!(reached(&more, "pairs in flight") > reached(&few, "pairs in flight"));
+    let cuts = |told: &Value| told["cuts"].as_u64().expect("a number");
+    assert!(cuts(&more) > cuts(&none));
+    assert_eq!(more["verdict"], "holds");
+    assert_eq!(more, with(24, 1), "any number of threads");
+}
+
+/// A find is made short, says how short, and is a run that can be made again.
+#[test]
+fn a_find_is_made_short_and_replays() {
+    let mutant = workload::Mutant::named("no-fence-after-log");
+    let told = answer(&Trial {
+        durability: DurabilityKind::SoftwareUndo { mutant },
+        ..trial("btree", "sca", 1)
+    });
+    assert_eq!(told["verdict"], "broken");
+    for violation in told["violations"].as_array().expect("a list") {
+        let [from, to] = [0, 1].map(|of| violation["shortened"][of].clone());
+        let of = |size: &Value, what: &str| size[what].as_u64().expect("a number");
+        assert!(
+            of(&to, "transactions") < of(&from, "transactions"),
+            "{violation:#}"
+        );
+        for what in ["evictions", "delays", "pauses", "cores"] {
+            assert!(of(&to, what) <= of(&from, what), "{what}: {violation:#}");
+        }
+        let story = violation["history"].to_string();
+        assert!(story.contains("shortened: cores 1 of "), "{story}");
+        let run = &violation["run"];
+        assert_eq!(run["transactions"], to["transactions"]);
+        let script = &violation["script"];
+        assert_eq!(
+            script["evictions"].as_array().map(Vec::len),
+            Some(of(&to, "evictions") as usize)
+        );
+    }
+}
+
+/// What a run has written down is that run, event by event.
+#[test]
+fn a_run_by_its_script_is_that_run() {
+    let spec = |core: u64| ProgramSpec {
+        name: "btree".into(),
+        item_bytes: 64,
+        footprint: 4096,
+        transactions: 20,
+        seed: 7 + core,
+        durability: DurabilityKind::default(),
+        sharing: Sharing::Interleaved { cores: 2 },
+    };
+    let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
+    let specs: Vec<ProgramSpec> = (0..2).map(spec).collect();
+    let run = |scripting| {
+        let run = History::scripted(&machine, "sca", &specs, 5, scripting);
+        run.expect("it runs")
+    };
+    let drawn = History::record(&machine, "sca", &specs, 5).expect("it runs");
+    let (scripting, written) = Scripting::default().recorded();
+    let recorded = run(scripting);
+    let script = written.lock().expect("one thread").clone();
+    assert!(script.evictions.len() > 10 && script.delays.len() > 10 && script.pauses.len() > 10);
+    assert_eq!(recorded.journal.events, drawn.journal.events);
+    assert_eq!(
+        run(Scripting::of(script.clone())).journal.events,
+        drawn.journal.events
+    );
+    let mut less = script;
+    less.delays.clear();
+    assert_ne!(
+        run(Scripting::of(less)).journal.events,
+        drawn.journal.events
+    );
 }

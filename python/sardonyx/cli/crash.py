@@ -118,6 +118,15 @@ class Crash(Options):
             metavar="TIME", help="Go on with further seeds for so long a design: 90s, 10m or 2h."
         ),
     ] = None
+    guided: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MOST,
+            help="After a plan's passes, so many runs with changed schedules, cut where they come "
+            "to something new.",
+        ),
+    ] = questions.TrialQuestion.model_fields["guided"].default
     once: Annotated[
         bool, typer.Option("--once", help="One run with the settings given, not the plan.")
     ] = False
@@ -427,6 +436,7 @@ def _plan(asked: Crash) -> list[TrialQuestion]:
             item_bytes=_item(asked),
             footprint=_region(asked),
             thorough_seconds=None if thorough is None else seconds_in("--thorough", thorough),
+            guided=asked.guided,
             software_log=_keeps(asked),
             **_below(asked),
             **_every(asked),

@@ -23,7 +23,7 @@ from sardonyx.runs.crashes import RECOVERY_CUTS, CrashQuestion
 #: Where replay files go if neither ``--out`` nor ``--json`` names a place.
 FOLDER = Path("results") / "crash"
 #: A file that holds more than this is none of ours.
-MOST_BYTES = 2**20
+MOST_BYTES = 2**22
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Replays:
         }
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_text(str(target), json.dumps(document, indent=1) + "\n")
+            write_text(str(target), _text(document) + "\n")
         except OSError as error:
             return f"none: {target} cannot be written ({error.strerror}); give --out DIR"
         return shlex.join(["sardonyx", "crash", "--replay", str(target)])
@@ -82,7 +82,14 @@ class Replays:
             recovery_cuts=RECOVERY_CUTS if violation["recovery_cut"] is None else 1,
             cut=violation["cut"],
             one_attack=AttackAsked(**attack) if (attack := violation.get("attack")) else None,
+            script=violation.get("script"),
         )
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    """The document, a line a member, and the three numbers of a script's entries on one."""
+    text = json.dumps(document, indent=1)
+    return re.sub(r"\[\s+(\d+),\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2, \3]", text)
 
 
 def read(path: Path, threads: int) -> CrashQuestion:

@@ -253,6 +253,8 @@ impl First {
                 kind: kind.name(),
                 number,
             }),
+            script: None,
+            shortened: None,
         }
     }
 }

@@ -159,6 +159,7 @@ impl Exhaustive {
             specs,
             seed,
             options,
+            ..
         } = &self.run;
         self.run.memory()?;
         let set_up = SetUp::new(machine, design, specs, *seed)?;
@@ -431,6 +432,7 @@ mod tests {
     use crate::config::Machine;
     use crate::controller::designs::Stack;
     use crate::crash::Platform;
+    use crate::plan::script::Scripting;
     use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
 
     /// What cuts leave at all positions of a run.
@@ -475,7 +477,9 @@ mod tests {
             }
             let mut drawn = FxHashSet::default();
             for seed in 0..100 {
-                let (history, made) = set_up.run(Holding::Drawn(seed)).expect("a run");
+                let (history, made) = set_up
+                    .run(Holding::Drawn(seed, Scripting::default()))
+                    .expect("a run");
                 assert!(made.is_empty());
                 states(&history, &mut drawn);
             }

@@ -25,6 +25,7 @@ use crate::medium::params::{CRASH_CACHED, CRASH_FIRST, CRASH_SPARE, CacheLevel};
 use crate::memory::Memory;
 use crate::plan::journal::{Event, Journal, Mark, MediumWrite};
 use crate::plan::orders::Choice;
+use crate::plan::script::Scripting;
 use crate::plan::untimed::Untimed;
 use crate::plan::{At, Holding};
 use crate::settings::{Settings, Value};
@@ -191,6 +192,8 @@ pub struct Life {
     pub seed: u64,
     /// The pads of the life before.
     pub before: Option<Before>,
+    /// By what evictions, delays and pauses go, if not by the seed; and who writes them down.
+    pub scripting: Scripting,
 }
 
 impl Life {
@@ -203,6 +206,7 @@ impl Life {
             programs,
             seed,
             before: None,
+            scripting: Scripting::default(),
         }
     }
 }
@@ -307,6 +311,20 @@ impl History {
         specs: &[ProgramSpec],
         seed: u64,
     ) -> Result<History, HistoryError> {
+        History::scripted(machine, design, specs, seed, Scripting::default())
+    }
+
+    /// The same, by `scripting`.
+    ///
+    /// # Errors
+    /// As [`History::record`].
+    pub fn scripted(
+        machine: &Machine,
+        design: &str,
+        specs: &[ProgramSpec],
+        seed: u64,
+        scripting: Scripting,
+    ) -> Result<History, HistoryError> {
         let SetUp {
             nothing,
             image,
@@ -314,7 +332,10 @@ impl History {
             programs,
             ..
         } = SetUp::new(machine, design, specs, seed)?;
-        let life = Life::first(image, encrypted, programs, seed);
+        let life = Life {
+            scripting,
+            ..Life::first(image, encrypted, programs, seed)
+        };
         let life = caught(|| nothing.live(life, nothing.first_controller(), None));
         Ok(life.map_err(HistoryError::Broken)??.0)
     }
@@ -356,7 +377,10 @@ impl History {
         let (copy, sources) = (life.image.copy(), sources.collect());
         let named = (&*self.design, controller, Layout::clone(&self.layout));
         let (journal, choices) = match held {
-            None => adverse(&self.machine, named, copy, sources, life.seed)?,
+            None => {
+                let drawn = (life.seed, &life.scripting);
+                adverse(&self.machine, named, copy, sources, drawn)?
+            }
             Some(held) => obliging(&self.machine, named, copy, sources, held)?,
         };
         let mut requests: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
@@ -671,9 +695,9 @@ pub(super) fn adverse<'s>(
     (design, controller, layout): (&str, Controller, Layout),
     image: Image,
     sources: Vec<Box<dyn OpSource + 's>>,
-    seed: u64,
+    (seed, scripting): (u64, &Scripting),
 ) -> Result<(Box<Journal>, Vec<Choice>), RunError> {
-    let mut adversity = Adversity::new(seed);
+    let mut adversity = Adversity::new(seed, scripting);
     let delays = adversity.seed();
     let mut machine = machine.clone();
     let level = |lines: usize, ways: usize| CacheLevel {
@@ -689,7 +713,7 @@ pub(super) fn adverse<'s>(
     machine.caches.l1 = level((lines / 4).max(1), ways[0]);
     machine.caches.l2 = CacheLevel::default();
     machine.caches.llc = level((lines * sources.len()).next_power_of_two(), ways[1]);
-    let holding = Holding::Drawn(delays);
+    let holding = Holding::Drawn(delays, scripting.clone());
     let memory = Memory::recovering(&machine, design, controller, layout, image, holding);
     let sources = sources.into_iter();
     let sources = sources.map(|source| adversity.pausing(source)).collect();

@@ -12,6 +12,7 @@ use crate::mechanisms::Value;
 use crate::medium::layout::Layout;
 use crate::medium::params::CRASH_SHORT;
 use crate::plan::journal::Journal;
+use crate::plan::script::Scripting;
 use crate::settings::Settings;
 use crate::workload::ProgramSpec;
 
@@ -32,7 +33,7 @@ pub(super) fn narrow(
     (specs, first): (&[ProgramSpec], u64),
     seed: u64,
 ) -> Result<(), HistoryError> {
-    let stack = Stack::named(design)?;
+    let (stack, drawn) = (Stack::named(design)?, Scripting::default());
     let run = |machine: &Machine| -> Result<Box<Journal>, HistoryError> {
         let (programs, _) = Golden::all(specs, first)?;
         let (image, _) = set_up(machine, &stack, &programs)?;
@@ -42,7 +43,7 @@ pub(super) fn narrow(
         let sources = again.iter_mut();
         let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
         let (named, sources) = ((design, controller, layout), sources.collect());
-        let run = caught(|| adverse(machine, named, image, sources, seed));
+        let run = caught(|| adverse(machine, named, image, sources, (seed, &drawn)));
         Ok(run.map_err(HistoryError::Broken)??.0)
     };
     let enough = run(machine)?;

@@ -17,6 +17,7 @@ use super::whole::whole_run;
 use crate::controller::layers::Guarantee;
 use crate::machine::{RunError, UntimedMemory, read_untimed};
 use crate::medium::image::Image;
+use crate::plan::script::Scripting;
 use crate::plan::untimed::Untimed;
 use crate::workload::{Fault, Recovered, Workload};
 
@@ -106,6 +107,7 @@ pub(super) fn next(
         programs,
         seed,
         before: Some((history.pads.clone(), position)),
+        scripting: Scripting::default(),
     })
 }
 

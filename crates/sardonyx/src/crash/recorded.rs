@@ -15,6 +15,7 @@ use crate::machine::{OpSource, read_untimed, write_untimed};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::plan::At;
+use crate::plan::script::Scripting;
 use crate::plan::untimed::Untimed;
 
 /// Lines and their bytes, in the order of their numbers.
@@ -72,7 +73,7 @@ pub fn readable(
             (design, controller, layout),
             image.copy(),
             vec![source],
-            seed,
+            (seed, &Scripting::default()),
         )?;
         let mut found = Readable {
             lines: initial.len() as u64,

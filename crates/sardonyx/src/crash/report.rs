@@ -10,6 +10,7 @@ use super::explain::explain;
 use super::explore::explore;
 use super::found::Explored;
 use super::history::{History, HistoryError};
+use super::reduce::{Reduced, Size};
 use super::rests::{Bounds, CacheSizes, Lack, Need, exercised, reached};
 use super::stages::{Shown, Stage, stages};
 use super::violation::{Kind, Violation};
@@ -17,6 +18,7 @@ use crate::config::Machine;
 use crate::controller::designs::Stack;
 use crate::controller::layers::{Guarantee, Refuses};
 use crate::mechanisms::{Exercised, Reached, Value};
+use crate::plan::script::{Script, Scripting};
 use crate::workload::ProgramSpec;
 
 /// A run and how to cut it.
@@ -32,12 +34,25 @@ pub struct OneRun {
     pub seed: u64,
     /// How to explore.
     pub options: Options,
+    /// What the machine does of its own accord, if the seed does not draw it.
+    pub script: Option<Script>,
 }
 
 impl OneRun {
     /// What is to be run.
     pub fn run(&self) -> Run {
         Run::of(&self.design, &self.specs[0], self.specs.len(), self.seed)
+    }
+
+    /// The run, by `scripting`.
+    pub(super) fn recorded(&self, scripting: Scripting) -> Result<History, HistoryError> {
+        History::scripted(
+            &self.machine,
+            &self.design,
+            &self.specs,
+            self.seed,
+            scripting,
+        )
     }
 
     /// Runs the programs and cuts the power; `None` if `progress`, told the cuts done and in all, has
@@ -50,7 +65,8 @@ impl OneRun {
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<Option<(History, Explored)>, HistoryError> {
         self.memory()?;
-        let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
+        let script = self.script.clone().map(Scripting::of);
+        let history = self.recorded(script.unwrap_or_default())?;
         self.options.cuts.check(&history)?;
         let cuts = self.options.cuts.count(&history);
         let tell = |done| progress(done, cuts);
@@ -381,9 +397,29 @@ pub struct Told {
     /// The attack, of one that nobody noticed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attack: Option<Again>,
+    /// What the machine does of its own accord in that run, if the seed does not draw it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
+    /// How large the history was that was found, and is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shortened: Option<[Size; 2]>,
 }
 
 impl Told {
+    /// The same, told of the shorter history.
+    pub(super) fn shortened(self, reduced: &Reduced) -> Told {
+        let (history, violation) = (&reduced.history, &reduced.violation);
+        let mut told = Told {
+            run: Some(Run::recorded(history)),
+            pass: self.pass,
+            script: reduced.question.script.clone(),
+            shortened: Some([reduced.from, reduced.to]),
+            ..Told::of(history, self.count, violation)
+        };
+        told.history.splice(1..1, reduced.story());
+        told
+    }
+
     /// `run` has ended early, because of `what`.
     pub fn ended(run: Run, what: &str) -> Told {
         Told {
@@ -401,6 +437,8 @@ impl Told {
             run: Some(run),
             pass: None,
             attack: None,
+            script: None,
+            shortened: None,
         }
     }
 
@@ -421,6 +459,8 @@ impl Told {
             run: None,
             pass: None,
             attack: None,
+            script: None,
+            shortened: None,
         }
     }
 }

@@ -13,15 +13,17 @@ use super::asked::Options;
 use super::attacked::Attacked;
 use super::attacker::attack;
 use super::found::{Covered, Explored};
+use super::guided::{Changed, Guide};
 use super::history::{History, HistoryError};
 use super::pass::{LONG_ITEM, MEETING, Pass, limits_of, most_limits, passes};
+use super::reduce::{Reduced, reduce};
 use super::report::{OneRun, Run, Told, Verdict};
 use super::rests::{Bounds, CacheSizes, Need, exercised, reached};
 use super::tried::{Row, Tried};
 use super::violation::Kind;
 use crate::config::Machine;
 use crate::controller::designs::Stack;
-use crate::controller::layers::{Limit, Placement};
+use crate::controller::layers::{Guarantee, Limit, Placement};
 use crate::machine::RunError;
 use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
 use crate::medium::layout::Layout;
@@ -56,7 +58,12 @@ pub struct Trial {
     pub options: Options,
     /// Goes on with further seeds for so long.
     pub thorough: Option<Duration>,
+    /// Runs with changed schedules, after those of the passes.
+    pub guided: u64,
 }
+
+/// Guided runs of a plan, unless said otherwise: about as long as two passes take.
+pub const GUIDED: u64 = 32;
 
 /// What the runs of one pass have shown, whatever their seeds.
 #[derive(Clone, Default)]
@@ -79,6 +86,8 @@ struct Found {
     error: Option<(usize, HistoryError)>,
     /// What came of attacks, by the run's number.
     attacked: BTreeMap<usize, Attacked>,
+    /// Of each kind the run of the first.
+    runs: BTreeMap<Kind, OneRun>,
 }
 
 impl Trial {
@@ -140,6 +149,7 @@ impl Trial {
                 threads: 1,
                 ..self.options
             },
+            script: None,
         })
     }
 
@@ -196,6 +206,19 @@ impl Trial {
                 None => rounds + 1,
             };
         }
+        if self.guided > 0 && !found.all().is_broken() {
+            let first = rounds.max(1) * passes.len();
+            let going = || match self.thorough {
+                Some(time) => progress(time.as_secs(), time.as_secs()),
+                None => progress(first as u64, first as u64),
+            };
+            if !self.guide(&passes, first, &mut found, &going)? {
+                return Ok(None);
+            }
+        }
+        if found.all().is_broken() && stack.guarantee() != Guarantee::Nothing {
+            found.shorten(self.threads());
+        }
         let mut tried = self.describe(&stack, &passes, &found, started);
         let all = found.all();
         let lacks = bounds.lacks(&needs, &all.exercised, &found.reached(&all));
@@ -251,6 +274,7 @@ impl Trial {
                 let (round, index) = (number / passes.len(), number % passes.len());
                 let question = self.question(&passes[index], index, round as u64);
                 let going = |_, _| told();
+                let asked = question.as_ref().ok().cloned();
                 let run = question.as_ref().map(OneRun::run).unwrap_or_default();
                 let sizes = question
                     .as_ref()
@@ -266,7 +290,9 @@ impl Trial {
                         found.ended(number, index, run, &why.to_string());
                     }
                     Ok(Some((history, explored))) => {
-                        found.add(number, index, &history, &explored, sizes);
+                        let asked = asked.expect("it was asked");
+                        found.add(index, &history, &explored, sizes);
+                        found.tell((number, index), &history, &explored, &asked);
                         found.attacked.extend(attacked.map(|came| (number, came)));
                     }
                     Ok(None) => cancelled.store(true, Ordering::Relaxed),
@@ -284,10 +310,7 @@ impl Trial {
                 done.fetch_add(1, Ordering::Relaxed);
             }
         };
-        let threads = match self.options.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
-        };
+        let threads = self.threads();
         std::thread::scope(|scope| {
             for _ in 1..threads {
                 scope.spawn(work);
@@ -314,6 +337,43 @@ impl Trial {
         let mut attacked = attack(history, &self.options, self.options.attacks?);
         attacked.was_in(&Run::recorded(history), index);
         Some(attacked)
+    }
+
+    fn threads(&self) -> usize {
+        match self.options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
+    }
+
+    /// Makes runs with changed schedules until one finds something, and takes in what they show; `first` is the number
+    /// of the first of them. Whether nobody has ended it.
+    fn guide(
+        &self,
+        passes: &[Pass],
+        first: usize,
+        found: &mut Found,
+        going: &(dyn Fn() -> bool + Sync),
+    ) -> Result<bool, HistoryError> {
+        let mut guide = Guide::new(self.seed, self.threads());
+        let questions = passes.iter().enumerate();
+        let questions = questions.map(|(index, pass)| Ok((index, self.question(pass, index, 0)?)));
+        let questions = questions.collect::<Result<Vec<_>, HistoryError>>()?;
+        if !guide.begin(questions, going) {
+            return Ok(false);
+        }
+        while guide.runs < self.guided && !found.all().is_broken() {
+            let before = guide.runs;
+            let Some(changed) = guide.generation(self.guided - before, going) else {
+                return Ok(false);
+            };
+            for (index, changed) in changed.into_iter().enumerate() {
+                found.changed(first + before as usize + index, changed)?;
+            }
+        }
+        found.passes[0].reached.reach(Value::Guided, guide.runs);
+        found.passes[0].reached.reach(Value::Pairs, guide.pairs());
+        Ok(true)
     }
 
     /// What bounds its runs.
@@ -483,15 +543,8 @@ impl Found {
         }
     }
 
-    /// Takes in what run `number`, of pass `index`, has shown.
-    fn add(
-        &mut self,
-        number: usize,
-        index: usize,
-        history: &History,
-        explored: &Explored,
-        sizes: CacheSizes,
-    ) {
+    /// Takes in how far a run of pass `index` has come.
+    fn add(&mut self, index: usize, history: &History, explored: &Explored, sizes: CacheSizes) {
         let shown = Shown {
             runs: 1,
             positions: history.positions(),
@@ -503,12 +556,81 @@ impl Found {
             secret_cuts: explored.tally.secret.count,
         };
         self.passes[index].append(&shown);
+    }
+
+    /// Takes in what was found in run `number`, of pass `index`, which is that of `question`.
+    fn tell(
+        &mut self,
+        (number, index): (usize, usize),
+        history: &History,
+        explored: &Explored,
+        question: &OneRun,
+    ) {
         for (kind, (count, first)) in &explored.tally.kinds {
-            self.count(*kind, *count, number, || Told {
+            let told = || Told {
                 run: Some(Run::recorded(history)),
                 pass: Some(index),
+                script: question.script.clone(),
                 ..Told::of(history, *count, first)
-            });
+            };
+            if self.kinds.get(kind).is_none_or(|known| number < known.1) {
+                self.runs.insert(*kind, question.clone());
+            }
+            self.count(*kind, *count, number, told);
+        }
+    }
+
+    /// Takes in what run `number`, with a changed schedule, has shown where it was cut.
+    fn changed(&mut self, number: usize, changed: Changed) -> Result<(), HistoryError> {
+        let index = changed.pass;
+        let (history, explored) = match changed.answer {
+            Ok(answer) => answer,
+            Err(HistoryError::Broken(what)) => {
+                self.ended(number, index, changed.question.run(), &what);
+                return Ok(());
+            }
+            Err(HistoryError::Run(why @ RunError::Exhausted { .. })) => {
+                self.ended(number, index, changed.question.run(), &why.to_string());
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        self.passes[index].append(&Shown {
+            covered: explored.covered,
+            lost_cuts: explored.tally.lost.count,
+            secret_cuts: explored.tally.secret.count,
+            ..Shown::default()
+        });
+        self.tell((number, index), &history, &explored, &changed.question);
+        Ok(())
+    }
+
+    /// Makes the first history of each kind as short as it gets, on so many `threads`.
+    fn shorten(&mut self, threads: usize) {
+        let found: Vec<(Kind, &OneRun)> =
+            self.runs.iter().map(|(kind, run)| (*kind, run)).collect();
+        let next = AtomicUsize::new(0);
+        let shorter: Mutex<Vec<(Kind, Reduced)>> = Mutex::default();
+        let work = || {
+            while let Some((kind, run)) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Some(reduced) = reduce(run, *kind) {
+                    shorter
+                        .lock()
+                        .expect("no thread panics")
+                        .push((*kind, reduced));
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        for (kind, reduced) in shorter.into_inner().expect("no thread panics") {
+            if let Some((_, _, told)) = self.kinds.get_mut(&kind) {
+                *told = told.clone().shortened(&reduced);
+            }
         }
     }
 }

@@ -6,7 +6,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Batch, OpSource, RunError};
-use crate::line::Lines;
+use crate::line::{Lines, Logical};
+use crate::plan::script::{Index, Scripting};
 use crate::units::Time;
 
 /// Operations between two evictions, in the mean.
@@ -25,18 +26,58 @@ pub struct Adversity {
     longest_pause: u32,
     /// Lines that the caches hold for each core.
     pub cached_lines: usize,
+    scripting: Scripting,
+    /// Which line goes when, as the script says, if it does.
+    told: Option<Index>,
+    /// Operations of each core, where that counts.
+    operations: Vec<u64>,
+    /// Sources that pause.
+    pausing: u64,
 }
 
 impl Adversity {
-    /// By `seed`.
-    pub fn new(seed: u64) -> Adversity {
+    /// By `seed`, or as a script says.
+    pub fn new(seed: u64, scripting: &Scripting) -> Adversity {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut one_of_three = || random.next_u32() as usize % 3;
+        let (evict_one_in, longest_pause) =
+            (EVICT_ONE_IN[one_of_three()], LONGEST_PAUSE[one_of_three()]);
+        let cached_lines = CACHED_LINES[one_of_three()];
+        let cached_lines = match &scripting.told {
+            Some(script) => script.cached_lines as usize,
+            None => cached_lines,
+        };
+        scripting.note(|script| script.cached_lines = cached_lines as u64);
         Adversity {
-            evict_one_in: EVICT_ONE_IN[one_of_three()],
-            longest_pause: LONGEST_PAUSE[one_of_three()],
-            cached_lines: CACHED_LINES[one_of_three()],
+            evict_one_in,
+            longest_pause,
+            cached_lines,
             random,
+            scripting: scripting.clone(),
+            told: scripting.index(|script| &script.evictions),
+            operations: Vec::new(),
+            pausing: 0,
+        }
+    }
+
+    /// `core` has done an operation: what the script says of it; `None` if there is none and a seed draws.
+    pub(super) fn scripted(&mut self, core: usize) -> Option<Option<Logical>> {
+        if self.scripting.is_idle() {
+            return None;
+        }
+        let most = self.operations.len().max(core + 1);
+        self.operations.resize(most, 0);
+        let at = (core as u64, self.operations[core]);
+        self.operations[core] += 1;
+        let told = self.told.as_ref()?;
+        Some(told.get(&at).map(|line| Logical(*line)))
+    }
+
+    /// `line` is evicted after the last operation of `core`.
+    pub(super) fn evicted(&self, core: usize, line: Logical) {
+        if !self.scripting.is_idle() {
+            let note = [core as u64, self.operations[core] - 1, line.0];
+            self.scripting.note(|script| script.evictions.push(note));
         }
     }
 
@@ -61,10 +102,15 @@ impl Adversity {
 
     /// `source`, with irregular pauses between its operations.
     pub fn pausing<'s>(&mut self, source: Box<dyn OpSource + 's>) -> Box<dyn OpSource + 's> {
+        self.pausing += 1;
         Box::new(Pausing {
             source,
             random: ChaCha8Rng::seed_from_u64(self.seed()),
             longest: self.longest_pause,
+            core: self.pausing - 1,
+            operations: 0,
+            told: self.scripting.index(|script| &script.pauses),
+            scripting: self.scripting.clone(),
         })
     }
 }
@@ -73,6 +119,11 @@ struct Pausing<'s> {
     source: Box<dyn OpSource + 's>,
     random: ChaCha8Rng,
     longest: u32,
+    core: u64,
+    operations: u64,
+    /// How long before which operation, as the script says, if it does.
+    told: Option<Index>,
+    scripting: Scripting,
 }
 
 impl OpSource for Pausing<'_> {
@@ -83,7 +134,17 @@ impl OpSource for Pausing<'_> {
     fn refill(&mut self, now: Time, batch: &mut Batch) -> Result<bool, RunError> {
         let more = self.source.refill(now, batch)?;
         for op in batch.ops_mut() {
-            op.gap += self.random.next_u32() % self.longest;
+            let at = (self.core, self.operations);
+            let pause = match &self.told {
+                Some(told) => told.get(&at).map_or(0, |pause| *pause as u32),
+                None => self.random.next_u32() % self.longest,
+            };
+            self.operations += 1;
+            op.gap += pause;
+            if pause > 0 {
+                let note = [at.0, at.1, u64::from(pause)];
+                self.scripting.note(|script| script.pauses.push(note));
+            }
         }
         Ok(more)
     }

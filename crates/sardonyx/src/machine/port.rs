@@ -379,10 +379,15 @@ impl Port {
             return false;
         };
         let marked = std::mem::take(&mut self.marked_store);
-        if !adversity.evicts(marked) {
+        let gone = match adversity.scripted(core) {
+            Some(line) => line.map(|line| (line, self.caches.evict(line))),
+            None if adversity.evicts(marked) => self.caches.evict_drawn(|end| adversity.below(end)),
+            None => None,
+        };
+        let Some((line, written)) = gone else {
             return false;
-        }
-        let written = self.caches.evict_drawn(|end| adversity.below(end));
+        };
+        adversity.evicted(core, line);
         if let Some(written) = &written {
             self.evict(core, *written, at);
         }

@@ -7,7 +7,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 
+use super::script::{Index, Scripting};
 use super::{Promise, Timer};
+use crate::line::Place;
 use crate::units::Time;
 
 /// One write in so many is held, by the seed.
@@ -21,24 +23,49 @@ pub(crate) struct Delays {
     one_in: u32,
     longest_ns: u32,
     held: FxHashMap<Timer, Promise>,
+    scripting: Scripting,
+    /// What the script says, if it does.
+    told: Option<Index>,
+    /// Writes of each place, where that counts.
+    writes: FxHashMap<u64, u64>,
 }
 
 impl Delays {
-    /// By `seed`.
-    pub fn new(seed: u64) -> Delays {
+    /// By `seed`, or as a script says.
+    pub fn new(seed: u64, scripting: Scripting) -> Delays {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         Delays {
             one_in: ONE_IN[random.next_u32() as usize % ONE_IN.len()],
             longest_ns: LONGEST_NS[random.next_u32() as usize % LONGEST_NS.len()],
             random,
             held: FxHashMap::default(),
+            told: scripting.index(|script| &script.delays),
+            scripting,
+            writes: FxHashMap::default(),
         }
     }
 
-    /// How long the next write is held, if it is.
-    pub fn draw(&mut self) -> Option<Time> {
+    /// How long the next write, of `place`, is held, if it is.
+    pub fn draw(&mut self, place: Place) -> Option<Time> {
+        if self.scripting.is_idle() {
+            let nanoseconds = self.drawn()?;
+            return Some(Time::from_ns(f64::from(nanoseconds)));
+        }
+        let number = self.writes.entry(place.0).or_default();
+        let at = (place.0, *number);
+        *number += 1;
+        let nanoseconds = match &self.told {
+            Some(told) => told.get(&at).copied()? as u32,
+            None => self.drawn()?,
+        };
+        let note = [at.0, at.1, u64::from(nanoseconds)];
+        self.scripting.note(|script| script.delays.push(note));
+        Some(Time::from_ns(f64::from(nanoseconds)))
+    }
+
+    fn drawn(&mut self) -> Option<u32> {
         let held = self.random.next_u32().is_multiple_of(self.one_in);
-        held.then(|| Time::from_ns(f64::from(self.random.next_u32() % self.longest_ns + 1)))
+        held.then(|| self.random.next_u32() % self.longest_ns + 1)
     }
 
     /// A write waits for `promise`, which is kept when `timer` runs out.

@@ -14,6 +14,7 @@ pub mod observe;
 pub mod orders;
 pub(crate) mod overlay;
 pub mod request;
+pub mod script;
 pub mod steps;
 pub mod storey;
 pub mod untimed;
@@ -38,6 +39,7 @@ use journal::{Domain, Handled, Logged, MediumWrite, OnChip, Sealed};
 use observe::Observers;
 use orders::{Choice, Orders};
 use overlay::Payload;
+use script::Scripting;
 pub use steps::Step;
 use steps::{Action, Steps};
 
@@ -115,10 +117,10 @@ impl Promise {
 pub struct Timer(u64);
 
 /// How writes are held back, for the crash explorer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Holding {
-    /// Some of them for a while, drawn from this seed.
-    Drawn(u64),
+    /// Some of them for a while, drawn from this seed, or as a script says.
+    Drawn(u64, Scripting),
     /// All of them, until nothing else can happen: then one goes, of those that can, the one with the number
     /// that is next here; when there is none, the first. See [`orders::Choice`].
     Chosen(Vec<u16>),
@@ -434,7 +436,7 @@ impl Plan {
             image.write(place, data.value, words, sideband);
             return Stored::at(Step::PAST);
         }
-        let (own, held) = (gate, self.hold_back());
+        let (own, held) = (gate, self.hold_back(place));
         let gate = held.map_or(gate, |promise| self.both(gate, promise.step()));
         self.contents.image.touch_page_ahead(place);
         let flight = self.contents.overlay.enter(place);
@@ -486,18 +488,20 @@ impl Plan {
     /// Holds writes back from now on.
     pub(crate) fn hold(&mut self, holding: Holding) {
         self.schedule = match holding {
-            Holding::Drawn(seed) => Schedule::Drawn(Box::new(Delays::new(seed))),
+            Holding::Drawn(seed, scripting) => {
+                Schedule::Drawn(Box::new(Delays::new(seed, scripting)))
+            }
             Holding::Chosen(chosen) => Schedule::Chosen(Box::new(Orders::new(chosen))),
         };
     }
 
     /// What the next write has to wait for besides, if it is held back.
-    fn hold_back(&mut self) -> Option<Promise> {
+    fn hold_back(&mut self, place: Place) -> Option<Promise> {
         match &mut self.schedule {
             Schedule::Prompt => None,
             Schedule::Chosen(_) => Some(self.promise()),
             Schedule::Drawn(delays) => {
-                let wait = delays.draw()?;
+                let wait = delays.draw(place)?;
                 let (timer, promise) = (self.wake_at(self.now + wait), self.promise());
                 if let Schedule::Drawn(delays) = &mut self.schedule {
                     delays.hold(timer, promise);

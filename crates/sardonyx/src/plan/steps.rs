@@ -199,11 +199,21 @@ impl Steps {
         after: [Step; DEPENDENCIES],
         held: bool,
     ) -> Step {
-        let after = match self.arrived {
-            Step::PAST => after,
-            _ if held => after,
-            arrived => self.not_before(arrived, after, purpose),
-        };
+        // The dependencies go on as they are where there is no link: a copy of what was just stored stalls.
+        if self.arrived == Step::PAST || held {
+            return self.add(action, purpose, &after, held);
+        }
+        let after = self.not_before(self.arrived, after, purpose);
+        self.add(action, purpose, &after, held)
+    }
+
+    fn add(
+        &mut self,
+        action: Action,
+        purpose: Purpose,
+        after: &[Step; DEPENDENCIES],
+        held: bool,
+    ) -> Step {
         if self.next - self.base == self.ring.len() as u64 {
             self.make_room();
         }
@@ -211,7 +221,7 @@ impl Steps {
         self.next += 1;
         *self.get_mut(step) = Record::new(action, purpose);
         let mut pending = u8::from(held);
-        for (slot, on) in after.into_iter().enumerate() {
+        for (slot, &on) in after.iter().enumerate() {
             pending += u8::from(self.depend(step, on, slot));
         }
         self.get_mut(step).pending = pending;

@@ -272,7 +272,10 @@ impl Caches {
     /// Evicts a line that `draw` chooses: three times in four one of the most urgent, which are counter-atomic
     /// ones if there are any, else dirty ones; gives its bytes if it was dirty. A line that is still on its
     /// way stays.
-    pub fn evict_drawn(&mut self, mut draw: impl FnMut(usize) -> usize) -> Option<WriteBack> {
+    pub fn evict_drawn(
+        &mut self,
+        mut draw: impl FnMut(usize) -> usize,
+    ) -> Option<(Logical, Option<WriteBack>)> {
         let here = self.llc.occupied();
         let mut lines: Vec<(u32, u64)> = here
             .filter(|(slot, _)| self.llc.state(*slot).filling == 0)
@@ -289,7 +292,16 @@ impl Caches {
             return None;
         }
         let (_, line) = lines[draw(lines.len())];
-        self.flush(Logical(line))
+        Some((Logical(line), self.flush(Logical(line))))
+    }
+
+    /// Evicts `line`, if it is here; gives it if it was dirty.
+    pub fn evict(&mut self, line: Logical) -> Option<WriteBack> {
+        let slot = self.llc.peek(line.0)?;
+        match self.llc.state(slot).filling {
+            0 => self.flush(line),
+            _ => None,
+        }
     }
 
     /// Whether `line` holds a counter-atomic variable stored since it was last written back.

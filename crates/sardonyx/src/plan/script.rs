@@ -1,0 +1,70 @@
+//! What a disobliging machine does of its own accord in a run of the crash explorer, written down: which line it
+//! evicts after which operation, which write it holds back for how long, before which operation a core pauses.
+//! A run under what another run has written down is that run again; a line less, and it is the same run but
+//! for that. So a schedule can be changed a little, and made shorter.
+
+use std::sync::{Arc, Mutex};
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// What happened, in the order of happening. Operations and writes are counted from 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Script {
+    /// Lines that the processor's caches hold for each core.
+    pub cached_lines: u64,
+    /// Core, number of its operation, line that goes after it.
+    pub evictions: Vec<[u64; 3]>,
+    /// Place, number of the write of it, nanoseconds for which that is held back.
+    pub delays: Vec<[u64; 3]>,
+    /// Core, number of its operation, instructions before it.
+    pub pauses: Vec<[u64; 3]>,
+}
+
+/// By what a run goes, and who writes down what it does.
+#[derive(Clone, Debug, Default)]
+pub struct Scripting {
+    /// This and nothing else; `None` if a seed draws.
+    pub told: Option<Arc<Script>>,
+    /// Whoever writes down what happens.
+    pub written: Option<Arc<Mutex<Script>>>,
+}
+
+impl Scripting {
+    /// By `script`.
+    pub fn of(script: Script) -> Scripting {
+        Scripting {
+            told: Some(Arc::new(script)),
+            written: None,
+        }
+    }
+
+    /// The same, written down; and where.
+    pub fn recorded(mut self) -> (Scripting, Arc<Mutex<Script>>) {
+        let written = Arc::<Mutex<Script>>::default();
+        self.written = Some(written.clone());
+        (self, written)
+    }
+
+    /// Whether a seed draws and nobody writes down what.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.told.is_none() && self.written.is_none()
+    }
+
+    /// Notes one thing, if somebody writes down.
+    pub(crate) fn note(&self, note: impl FnOnce(&mut Script)) {
+        if let Some(written) = &self.written {
+            note(&mut written.lock().expect("no thread panics"));
+        }
+    }
+
+    /// What it says by the first two numbers of each, of one sort.
+    pub(crate) fn index(&self, sort: impl Fn(&Script) -> &Vec<[u64; 3]>) -> Option<Index> {
+        let told = self.told.as_ref()?;
+        let each = sort(told).iter();
+        Some(each.map(|[a, b, what]| ((*a, *b), *what)).collect())
+    }
+}
+
+/// What happens at which operation, or to which write.
+pub(crate) type Index = FxHashMap<(u64, u64), u64>;
