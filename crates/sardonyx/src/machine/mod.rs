@@ -10,6 +10,7 @@ mod bytes;
 mod caches;
 mod cores;
 mod error;
+pub mod hosted;
 mod locks;
 mod ops;
 pub mod outcome;
@@ -18,6 +19,7 @@ mod port;
 pub mod recordings;
 mod streams;
 mod system;
+mod told;
 mod untimed;
 
 pub use adversity::Adversity;

@@ -1,0 +1,202 @@
+//! Programs in C that use the library: one that plays traces gives the figures of a run of our own, and one that
+//! does everything wrong gets errors.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use sardonyx::config::Machine;
+use sardonyx::machine::recordings::{self, Options};
+use sardonyx_trace::{GapUnit, Op, Source, Spec, Synth};
+use serde_json::Value;
+
+/// Where the library lies: cargo has built it beside this test.
+fn library() -> PathBuf {
+    let this = std::env::current_exe().unwrap();
+    let beside = this.parent().unwrap();
+    assert!(beside.join("libsardonyx_c.so").exists(), "{beside:?}");
+    beside.to_owned()
+}
+
+/// Compiles one of the hosts with `flags` besides.
+fn compiled(folder: &Path, name: &str, flags: &[&str]) -> Result<PathBuf, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (program, library) = (folder.join(name), library());
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let output = Command::new(compiler)
+        .args([
+            "-std=c11",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-D_GNU_SOURCE",
+        ])
+        .args(flags)
+        .arg("-I")
+        .arg(root.join("include"))
+        .arg(root.join("tests/host").join(format!("{name}.c")))
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(&library)
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .args(["-lsardonyx_c", "-lpthread"])
+        .output()
+        .expect("a C compiler; on Debian: apt-get install gcc");
+    match output.status.success() {
+        true => Ok(program),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+fn said(output: &Output) -> String {
+    let both = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+/// The trace as the host reads it.
+fn flat(mut source: Source, machine: &Machine) -> Vec<u8> {
+    let provenance = source.provenance();
+    let clock = provenance.clock_khz().unwrap();
+    let core = &machine.core;
+    let width = core.width.max(1);
+    let (slots, of) = match (provenance.gap_unit, clock) {
+        (GapUnit::Instructions, _) => (1, 1),
+        (GapUnit::Cycles, None) => (width, 1),
+        (GapUnit::Cycles, Some(khz)) => (1_000_000_000 * width, khz * core.clock.ps()),
+    };
+    let (mut records, mut batch) = (Vec::new(), Vec::new());
+    let (mut gap, mut skipped, mut count) = (0, 0, 0u64);
+    while source.next_batch(&mut batch).unwrap() {
+        for record in &batch {
+            gap += u64::from(record.gap);
+            let write = record.op.is_write();
+            if !write && record.op != Op::ReadMiss {
+                skipped += 1;
+                continue;
+            }
+            for word in [std::mem::take(&mut gap), record.line.0, write.into()] {
+                records.extend(word.to_le_bytes());
+            }
+            records.extend(record.data.filter(|_| write).unwrap_or([0; 64]));
+            count += 1;
+        }
+    }
+    let head = [
+        width,
+        core.window,
+        core.mshrs.max(1) as u64,
+        core.clock.ps(),
+        core.cache_latency.ps(),
+        slots,
+        of,
+        count,
+        gap,
+        skipped,
+        (provenance.gap_unit == GapUnit::Cycles).into(),
+    ];
+    let head = head.iter().flat_map(|word: &u64| word.to_le_bytes());
+    head.chain(records).collect()
+}
+
+/// The recorded traces of the repository and a generated one, so many records of each.
+fn sources(limit: u64) -> Vec<(String, Box<dyn Fn() -> Source>)> {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
+    let names = ["cc1", "redis", "sqlite3", "stockfish", "x264"];
+    let mut all: Vec<(String, Box<dyn Fn() -> Source>)> = Vec::new();
+    for name in names {
+        let path = traces.join(format!("{name}.parquet"));
+        let open = move || Source::open(&path).unwrap().limit(limit);
+        all.push((name.to_owned(), Box::new(open)));
+    }
+    let spec = Spec {
+        records: limit,
+        footprint_lines: 1 << 10,
+        mean_gap: 40,
+        ..Spec::default()
+    };
+    let open = move || Source::from(Synth::new(spec.clone(), 7).unwrap());
+    all.push(("generated".to_owned(), Box::new(open)));
+    all
+}
+
+const DESIGNS: [&str; 4] = ["baseline", "esd", "dewrite-sound", "fca@merkle"];
+
+/// What both have to say, which is everything but the host's own speed.
+fn told(text: &str) -> Value {
+    let mut told: Value = serde_json::from_str(text).expect("JSON");
+    let all = told.as_object_mut().unwrap();
+    all.retain(|key, _| key != "host");
+    all["metrics"]
+        .as_object_mut()
+        .unwrap()
+        .remove("requests_per_second");
+    told
+}
+
+#[test]
+fn a_trace_played_through_c_gives_the_same_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let replay = compiled(folder.path(), "replay", &[]).unwrap_or_else(|said| panic!("{said}"));
+    let machine = Machine::load::<&str, &str>("esd", &[]).unwrap();
+    let mut compared = 0;
+    for (name, open) in sources(6_000) {
+        let trace = folder.path().join(&name);
+        std::fs::write(&trace, flat(open(), &machine)).unwrap();
+        for design in DESIGNS {
+            let options = Options::default();
+            let sources = vec![open()];
+            let run = recordings::run(&machine, design, sources, options, &mut |_| true).unwrap();
+            let output = Command::new(&replay)
+                .arg(&trace)
+                .args(["esd", design, "host.addresses=first-touch"])
+                .output()
+                .unwrap();
+            assert!(
+                output.status.success(),
+                "{name} {design}: {}",
+                said(&output)
+            );
+            let text = String::from_utf8(output.stdout).unwrap();
+            let hosted = told(&text);
+            let own = serde_json::json!({
+                "metrics": run.metrics(),
+                "causes": run.costs(),
+                "write_latency_cdf": run.write_latency_cdf,
+                "read_latency_cdf": run.read_latency_cdf,
+            });
+            let own = told(&own.to_string());
+            for key in ["metrics", "causes", "write_latency_cdf", "read_latency_cdf"] {
+                assert_eq!(hosted[key], own[key], "{name} {design}: {key}");
+            }
+            let all: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(all["host"]["reads_that_differ"], 0, "{name} {design}");
+            compared += own["metrics"].as_object().unwrap().len();
+        }
+    }
+    assert!(compared > 24 * 30, "{compared} figures");
+}
+
+#[test]
+fn whatever_a_host_asks_it_gets_a_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let sanitize = [
+        "-g",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+    ];
+    let abuse = match compiled(folder.path(), "abuse", &sanitize) {
+        Ok(program) => program,
+        Err(_) => compiled(folder.path(), "abuse", &[]).unwrap_or_else(|said| panic!("{said}")),
+    };
+    let output = Command::new(abuse).args(["10000", "1"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let said = said(&output);
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let number = |word: &str| word.parse::<u64>().unwrap_or(0);
+    assert!(!said.contains("a bug"), "{said}");
+    assert!(
+        number(words[0]) > 10_000 && number(words[2]) > 10_000,
+        "{said}"
+    );
+}
