@@ -200,3 +200,58 @@ fn whatever_a_host_asks_it_gets_a_value() {
         "{said}"
     );
 }
+
+/// DRAMsim3's library, as `make c-library` builds it, and a program for it.
+#[test]
+fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, library) = (Path::new(env!("CARGO_MANIFEST_DIR")), library());
+    let program = folder.path().join("program");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    let compiled = Command::new(compiler)
+        .args(["-std=c++14", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(root.join("include"))
+        .arg("-I")
+        .arg(root.join("dramsim3"))
+        .arg(root.join("dramsim3/memory_system.cc"))
+        .arg(root.join("tests/host/dramsim3_program.cc"))
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(&library)
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .args(["-lsardonyx_c", "-lpthread"])
+        .output()
+        .expect("a C++ compiler; on Debian: apt-get install g++");
+    assert!(compiled.status.success(), "{}", said(&compiled));
+    let config = folder.path().join("esd.ini");
+    let text = "[sardonyx]\nmachine = esd\ndesign = esd\nhost.contents = drawn:50 ; few\n";
+    std::fs::write(&config, text).unwrap();
+    let run = |config: &Path| {
+        let mut command = Command::new(&program);
+        command.arg(config).arg(folder.path()).arg("20000");
+        command.output().unwrap()
+    };
+    let output = run(&config);
+    assert!(output.status.success(), "{}", said(&output));
+    let stats = std::fs::read_to_string(folder.path().join("dramsim3.json")).unwrap();
+    let stats: Value = serde_json::from_str(&stats).unwrap();
+    assert_eq!(stats["design"], "esd");
+    assert!(
+        stats["metrics"]["duplicate_writes"].as_f64().unwrap() > 0.0,
+        "{stats}"
+    );
+    let output = run(Path::new("ddr4-2400"));
+    assert!(output.status.success(), "{}", said(&output));
+    std::fs::write(&config, "[dram_structure]\nprotocol = DDR4\n").unwrap();
+    let output = run(&config);
+    assert!(output.status.success() && said(&output).contains("stands in for it"));
+    for bad in ["machine = nothing\n", "design = esd\n", "machine\n"] {
+        std::fs::write(&config, bad).unwrap();
+        let output = run(&config);
+        assert!(
+            !output.status.success() && said(&output).contains("sardonyx: "),
+            "{bad}"
+        );
+    }
+}

@@ -1,0 +1,220 @@
+// DRAMsim3's MemorySystem over Sardonyx's library. The class has no members, so that it has one size whichever of
+// DRAMsim3's two headers a program was compiled with; its state is found by its address.
+#include "dramsim3.h"
+
+#include <atomic>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <unordered_map>
+#include <vector>
+
+#include "sardonyx.h"
+
+namespace dramsim3 {
+namespace {
+
+using Callback = std::function<void(uint64_t)>;
+
+struct State {
+    sardonyx_memory memory = 0;
+    std::string output_dir;
+    Callback read, write;
+
+    ~State() { sardonyx_destroy(memory); }
+};
+
+std::mutex table_mutex;
+std::unordered_map<const MemorySystem *, std::unique_ptr<State>> table;
+// Grows when an object is made or ends: what a thread remembers is of no use then.
+std::atomic<uint64_t> changes{1};
+
+[[noreturn]] void Fail(const std::string &where) {
+    throw std::runtime_error("sardonyx: " + where + ": " + sardonyx_error());
+}
+
+State &Of(const MemorySystem *system) {
+    thread_local const MemorySystem *last = nullptr;
+    thread_local State *state = nullptr;
+    thread_local uint64_t seen = 0;
+    const uint64_t now = changes.load(std::memory_order_acquire);
+    if (last != system || seen != now) {
+        std::lock_guard<std::mutex> lock(table_mutex);
+        auto found = table.find(system);
+        if (found == table.end()) {
+            throw std::runtime_error("sardonyx: this MemorySystem was copied; use a pointer to it");
+        }
+        last = system;
+        state = found->second.get();
+        seen = now;
+    }
+    return *state;
+}
+
+std::string Trimmed(const std::string &text) {
+    size_t from = 0, to = text.size();
+    while (from < to && std::isspace(static_cast<unsigned char>(text[from]))) from++;
+    while (to > from && std::isspace(static_cast<unsigned char>(text[to - 1]))) to--;
+    return text.substr(from, to - from);
+}
+
+std::string FromEnvironment(const char *name, const std::string &otherwise) {
+    const char *value = std::getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+struct Config {
+    std::string machine, design;
+    std::vector<std::string> settings;
+};
+
+// A file of KEY=VALUE lines with `machine` and `design` among them is ours; one of DRAMsim3's own (with sections in
+// brackets) is stood in for by $SARDONYX_MACHINE, which says so; anything else is a machine.
+Config Read(const std::string &config_file) {
+    Config config{"", FromEnvironment("SARDONYX_DESIGN", "baseline"), {"host.addresses=wrap"}};
+    const bool is_ini = config_file.size() > 4 && config_file.substr(config_file.size() - 4) == ".ini";
+    std::ifstream file(is_ini ? config_file : "");
+    if (!is_ini) {
+        config.machine = config_file;
+        return config;
+    }
+    if (!file) throw std::runtime_error("sardonyx: " + config_file + ": cannot be read");
+    bool theirs = false;
+    std::vector<std::string> settings;
+    for (std::string line; std::getline(file, line);) {
+        line = Trimmed(line.substr(0, line.find_first_of(";#")));
+        if (line.empty()) continue;
+        if (line[0] == '[') {
+            theirs = theirs || line != "[sardonyx]";
+            continue;
+        }
+        const size_t equals = line.find('=');
+        if (equals == std::string::npos) {
+            throw std::runtime_error("sardonyx: " + config_file + ": \"" + line + "\": give KEY=VALUE");
+        }
+        const std::string key = Trimmed(line.substr(0, equals)), value = Trimmed(line.substr(equals + 1));
+        if (key == "machine") {
+            config.machine = value;
+        } else if (key == "design") {
+            config.design = value;
+        } else {
+            settings.push_back(key + "=" + value);
+        }
+    }
+    if (theirs) {
+        config.machine = FromEnvironment("SARDONYX_MACHINE", "ddr4-2400");
+        std::cerr << "sardonyx: " << config_file << " is DRAMsim3's; the machine " << config.machine
+                  << " stands in for it, with timings of its own (SARDONYX_MACHINE names another)\n";
+        return config;
+    }
+    if (config.machine.empty()) {
+        throw std::runtime_error("sardonyx: " + config_file + ": no machine; give machine=NAME");
+    }
+    config.settings.insert(config.settings.end(), settings.begin(), settings.end());
+    return config;
+}
+
+void Told(State &state) {
+    sardonyx_answer answers[8];
+    int64_t count;
+    do {
+        count = sardonyx_answers(state.memory, answers, 8);
+        if (count < 0) Fail("answers");
+        for (int64_t i = 0; i < count; i++) {
+            const Callback &callback = answers[i].what == SARDONYX_READ ? state.read : state.write;
+            if (callback) callback(answers[i].tag);
+        }
+    } while (count == 8);
+}
+
+}  // namespace
+
+MemorySystem::MemorySystem(const std::string &config_file, const std::string &output_dir,
+                           Callback read_callback, Callback write_callback) {
+    const Config config = Read(config_file);
+    std::vector<const char *> settings;
+    for (const std::string &setting : config.settings) settings.push_back(setting.c_str());
+    auto state = std::make_unique<State>();
+    state->memory = sardonyx_create(config.machine.c_str(), config.design.c_str(), settings.data(), settings.size());
+    if (!state->memory) Fail(config_file);
+    state->output_dir = output_dir;
+    state->read = std::move(read_callback);
+    state->write = std::move(write_callback);
+    std::lock_guard<std::mutex> lock(table_mutex);
+    table[this] = std::move(state);
+    changes++;
+}
+
+MemorySystem::~MemorySystem() {
+    std::lock_guard<std::mutex> lock(table_mutex);
+    table.erase(this);
+    changes++;
+}
+
+void MemorySystem::ClockTick() {
+    State &state = Of(this);
+    const int64_t waiting = sardonyx_tick(state.memory);
+    if (waiting < 0) Fail("ClockTick");
+    if (waiting > 0) Told(state);
+}
+
+void MemorySystem::RegisterCallbacks(Callback read_callback, Callback write_callback) {
+    State &state = Of(this);
+    state.read = std::move(read_callback);
+    state.write = std::move(write_callback);
+}
+
+double MemorySystem::GetTCK() const { return static_cast<double>(sardonyx_cycle(Of(this).memory)) / 1000.0; }
+
+// A transaction is a line of 64 bytes, whatever the medium's bus: eight bursts of 64 bits.
+int MemorySystem::GetBusBits() const { return 64; }
+
+int MemorySystem::GetBurstLength() const { return 8; }
+
+int MemorySystem::GetQueueSize() const { return static_cast<int>(sardonyx_ingress(Of(this).memory)); }
+
+void MemorySystem::PrintStats() const {
+    const State &state = Of(this);
+    const char *figures = sardonyx_figures(state.memory);
+    if (!figures) Fail("PrintStats");
+    const std::string path = (state.output_dir.empty() ? "." : state.output_dir) + "/dramsim3.json";
+    std::ofstream file(path);
+    file << figures << "\n";
+    if (!file.flush()) throw std::runtime_error("sardonyx: " + path + ": cannot be written");
+}
+
+void MemorySystem::ResetStats() {
+    if (sardonyx_forget_figures(Of(this).memory) < 0) Fail("ResetStats");
+}
+
+bool MemorySystem::WillAcceptTransaction(uint64_t, bool) const {
+    const int64_t accepts = sardonyx_accepts(Of(this).memory);
+    if (accepts < 0) Fail("WillAcceptTransaction");
+    return accepts == 1;
+}
+
+bool MemorySystem::AddTransaction(uint64_t hex_addr, bool is_write) {
+    sardonyx_request request{};
+    request.address = hex_addr & ~uint64_t{63};
+    request.tag = hex_addr;
+    request.presented_ps = SARDONYX_NOW;
+    request.size = 64;
+    request.kind = is_write ? SARDONYX_WRITE : SARDONYX_READ;
+    const int64_t sent = sardonyx_send(Of(this).memory, &request);
+    if (sent < 0) Fail("AddTransaction");
+    return sent == 1;
+}
+
+MemorySystem *GetMemorySystem(const std::string &config_file, const std::string &output_dir, Callback read_callback,
+                              Callback write_callback) {
+    return new MemorySystem(config_file, output_dir, std::move(read_callback), std::move(write_callback));
+}
+
+}  // namespace dramsim3
+
+// Configure scripts look for it.
+extern "C" void libdramsim3_is_present(void) {}
