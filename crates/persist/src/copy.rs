@@ -16,7 +16,7 @@ use sardonyx::line::Line;
 use tempfile::TempDir;
 
 use crate::PersistError;
-use crate::images::{Floors, Image, bytes};
+use crate::images::{Floors, Image, WHOLE, bytes};
 use crate::recording::{LINE, Recording};
 use crate::state::Course;
 use crate::touched::{self, PAGE, Seen};
@@ -103,7 +103,7 @@ impl<'a> Copy<'a> {
         let stored = recording
             .lines
             .iter()
-            .map(|slot| slot.line as usize * LINE / BLOCK);
+            .map(|slot| slot.line as usize * LINE / BLOCK); // no unit lies in two
         let data: FxHashSet<usize> = stored.chain(copy.live.iter().copied()).collect();
         if data.len() >= LARGE && touched::can_follow(&copy.file) {
             copy.ground = Some(ground.try_clone().map_err(failed())?);
@@ -151,8 +151,16 @@ impl<'a> Copy<'a> {
         self.ground.as_ref().and_then(|_| self.file.metadata().ok())
     }
 
-    fn put(&mut self, slot: u32, data: &Line) {
-        let at = self.recording.lines[slot as usize].line as usize * LINE;
+    /// Puts a content of a unit there.
+    fn put_version(&mut self, slot: u32, version: u32) {
+        let recording = self.recording;
+        for (line, data) in recording.lines[slot as usize].versions.lines(version) {
+            self.put(line, &data);
+        }
+    }
+
+    fn put(&mut self, line: u32, data: &Line) {
+        let at = line as usize * LINE;
         let end = (at + LINE).min(self.length);
         self.mirror[at..end].copy_from_slice(&data[..end - at]);
         self.map[at..end].copy_from_slice(&data[..end - at]);
@@ -168,13 +176,16 @@ impl<'a> Copy<'a> {
         self.floors
             .go(image.cut, |slot, version| changed.push((slot, version)));
         for (slot, version) in changed {
-            let data = self.recording.lines[slot as usize].versions[version as usize].data;
-            self.put(slot, &data);
+            self.put_version(slot, version);
         }
         for &over in &image.over {
+            if over.words == WHOLE {
+                self.put_version(over.slot, over.version);
+                continue;
+            }
             let floor = self.floors.floor[over.slot as usize];
             let data = bytes(self.recording, floor, over);
-            self.put(over.slot, &data);
+            self.put(self.recording.lines[over.slot as usize].line, &data);
         }
     }
 
@@ -187,8 +198,7 @@ impl<'a> Copy<'a> {
             .map_err(PersistError::io(self.path.display()))?;
         for &over in &image.over {
             let floor = self.floors.floor[over.slot as usize];
-            let data = self.recording.lines[over.slot as usize].versions[floor as usize].data;
-            self.put(over.slot, &data);
+            self.put_version(over.slot, floor);
         }
         Ok(())
     }

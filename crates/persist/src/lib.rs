@@ -37,6 +37,7 @@ mod suspects;
 mod tests_rules;
 pub mod touched;
 mod undisturbed;
+pub mod versions;
 
 /// What cannot be done: the place and the remedy.
 #[derive(Debug, thiserror::Error)]

@@ -24,8 +24,8 @@ pub struct Question {
     /// Bytes of memory for one recovery.
     #[serde(default = "defaults::four_gigabytes")]
     pub memory_limit: u64,
-    /// `adr` or `eadr`.
-    #[serde(default = "defaults::adr")]
+    /// `adr`, `eadr`, `pages`, `sectors`, or `auto`: `pages` if the program flushes no line and syncs, else `adr`.
+    #[serde(default = "defaults::auto")]
     pub platform: String,
     /// Lines tear at words.
     #[serde(default)]
@@ -75,8 +75,8 @@ mod defaults {
         4 << 30
     }
 
-    pub(super) fn adr() -> String {
-        "adr".to_owned()
+    pub(super) fn auto() -> String {
+        "auto".to_owned()
     }
 
     pub(super) fn status() -> String {

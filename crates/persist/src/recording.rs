@@ -1,7 +1,6 @@
 //! What a recording says of one mapped file: every store, flush and fence, in order.
 
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,8 @@ use sardonyx::trace::{Level, Op, Provenance, TraceReader};
 use serde::Deserialize;
 
 use crate::PersistError;
+use crate::state::Platform;
+use crate::versions::{Versions, words_of};
 
 /// Bytes of a line.
 pub const LINE: usize = 64;
@@ -57,24 +58,13 @@ pub struct Event {
     pub act: Act,
 }
 
-/// One content of a line.
-#[derive(Clone, Copy, Debug)]
-pub struct Version {
-    /// The bytes.
-    pub data: Line,
-    /// A hash of them and the line.
-    pub hash: u64,
-    /// The event that made it; meaningless for the ground.
-    pub event: u32,
-}
-
-/// A line of the file that was stored to.
+/// A unit of persistence that was stored to: a line of the file, or a sector or a page of a file on a disk.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// Its number in the file.
+    /// The number of its first line in the file.
     pub line: u32,
     /// Its contents, the ground's first.
-    pub versions: Vec<Version>,
+    pub versions: Versions,
 }
 
 /// A place in the program.
@@ -154,17 +144,19 @@ pub struct Recording {
     pub mapped: Vec<(u64, u64)>,
     /// The file holds other contents than its stores make.
     pub elsewhere: bool,
+    /// Whose units these are.
+    pub platform: Platform,
+    /// What the program does so that its stores are sure to be there.
+    pub sure: Sure,
 }
 
-fn hash(line: u32, data: &Line) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (line, data).hash(&mut hasher);
-    hasher.finish()
-}
-
-/// The hash of some bytes in a line's place.
-pub fn hash_of(line: u32, data: &Line) -> u64 {
-    hash(line, data)
+/// How a program makes sure of what it stored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sure {
+    /// Flushes of the file's lines, and stores past the caches.
+    pub flushes: u64,
+    /// System calls that wait until the file is on the disk: msync with MS_SYNC, fsync and their like.
+    pub syncs: u64,
 }
 
 #[derive(Deserialize)]
@@ -203,6 +195,19 @@ impl Recording {
     /// # Errors
     /// It is none of level `cpu`, does not hold the file, or not from its beginning.
     pub fn open(path: &Path, pool: &Path) -> Result<Recording, PersistError> {
+        Recording::open_on(path, pool, Platform::Adr)
+    }
+
+    /// Reads it in the units that persist on a platform, and leaves out what does nothing there: where a file lies on a disk, flushes and
+    /// fences of the processor.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open_on(
+        path: &Path,
+        pool: &Path,
+        platform: Platform,
+    ) -> Result<Recording, PersistError> {
         let mut reader = TraceReader::open(path)?;
         let provenance = reader.provenance().clone();
         let refuse = |problem: String| {
@@ -273,8 +278,11 @@ impl Recording {
             assumed: FxHashSet::default(),
             mapped: bases(file),
             elsewhere: false,
+            platform,
+            sure: Sure::default(),
         };
-        recording.read(&mut reader, file.first_line)?;
+        let syncs: Vec<(u64, u64)> = entry(&provenance, "syncs");
+        recording.read(&mut reader, file.first_line, &syncs)?;
         if provenance.more.get("complete").and_then(|c| c.as_bool()) == Some(false) {
             let note = "the program was ended while it was recorded; what follows is not tested";
             recording.notes.push(note.to_owned());
@@ -305,14 +313,8 @@ impl Recording {
     /// no word is.
     pub fn addresses(&self) -> Option<(u64, usize)> {
         let count = |&(address, bytes): &(u64, u64)| {
-            let words = (self.lines.iter()).flat_map(|slot| {
-                slot.versions
-                    .last()
-                    .expect("the ground is a version")
-                    .data
-                    .chunks_exact(8)
-            });
-            let word = words.map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+            let words = (self.lines.iter()).flat_map(|slot| slot.versions.at_end());
+            let word = words.flat_map(|(_, data)| words_of(&data));
             (
                 address,
                 word.filter(|word| (address..address + bytes).contains(word))
@@ -327,7 +329,14 @@ impl Recording {
         most.filter(|(_, count)| *count > 0)
     }
 
-    fn read(&mut self, reader: &mut TraceReader, first: u64) -> Result<(), PersistError> {
+    fn read(
+        &mut self,
+        reader: &mut TraceReader,
+        first: u64,
+        syncs: &[(u64, u64)],
+    ) -> Result<(), PersistError> {
+        let mut syncs = syncs.iter().copied().peekable();
+        let (on_disk, unit) = (self.platform.is_disk(), self.platform.unit() / LINE as u32);
         let ground = self.ground_file()?;
         let ground = match &ground {
             // SAFETY: the file is beside the recording or our own; whoever shortens it meanwhile ends us, as with any map.
@@ -347,26 +356,33 @@ impl Recording {
         };
         let mut slots: FxHashMap<u32, u32> = FxHashMap::default();
         let (mut batch, mut at) = (Vec::new(), Vec::new());
-        let mut row = 0;
+        let (mut row, mut synced) = (0, false);
         while reader.next_batch_at(&mut batch, Some(&mut at))? {
             for (record, site) in batch.iter().zip(&at) {
+                while syncs.next_if(|&(_, end)| end <= row).is_some() {}
+                let by_sync = syncs.peek().is_some_and(|&(from, _)| from <= row);
                 row += 1;
                 let inside = (first..first + FILE_LINES).contains(&record.line.0);
                 let line = record.line.0.wrapping_sub(first) as u32;
                 let act = match record.op {
-                    Op::Fence => Act::Fence,
+                    // On a disk nothing is sure but what a system call waited for.
+                    Op::Fence | Op::Clwb | Op::ClflushOpt | Op::Clflush if on_disk && !by_sync => {
+                        self.sure.flushes += u64::from(record.op != Op::Fence && inside);
+                        continue;
+                    }
+                    Op::Fence => {
+                        self.sure.syncs += u64::from(by_sync && synced);
+                        synced = false;
+                        Act::Fence
+                    }
                     Op::Store | Op::NonTemporalWrite if inside => {
+                        let past = record.op == Op::NonTemporalWrite;
+                        self.sure.flushes += u64::from(past);
                         let lines = &mut self.lines;
-                        let slot = *slots.entry(line).or_insert_with(|| {
-                            let data = ground_line(line);
-                            let ground = Version {
-                                data,
-                                hash: hash(line, &data),
-                                event: 0,
-                            };
+                        let slot = *slots.entry(line / unit).or_insert_with(|| {
                             lines.push(Slot {
-                                line,
-                                versions: vec![ground],
+                                line: line / unit * unit,
+                                versions: Versions::new(unit == 1),
                             });
                             lines.len() as u32 - 1
                         });
@@ -374,26 +390,24 @@ impl Recording {
                         let data = record
                             .data
                             .expect("the reader checks that a store has data");
-                        if versions.last().is_some_and(|last| last.data != data) {
-                            versions.push(Version {
-                                data,
-                                hash: hash(line, &data),
-                                event: self.events.len() as u32,
-                            });
-                        }
+                        let event = self.events.len() as u32;
                         Act::Store {
                             slot,
-                            version: versions.len() as u32 - 1,
-                            past: record.op == Op::NonTemporalWrite,
+                            version: versions.push(line, &data, event, || ground_line(line)),
+                            past: past && !on_disk,
                         }
                     }
-                    Op::Clwb | Op::ClflushOpt | Op::Clflush if inside => match slots.get(&line) {
-                        Some(&slot) => Act::Flush {
-                            slot,
-                            ordered: record.op == Op::Clflush,
-                        },
-                        None => Act::FlushClean,
-                    },
+                    Op::Clwb | Op::ClflushOpt | Op::Clflush if inside => {
+                        self.sure.flushes += u64::from(!by_sync);
+                        synced |= by_sync;
+                        match slots.get(&(line / unit)) {
+                            Some(&slot) => Act::Flush {
+                                slot,
+                                ordered: record.op == Op::Clflush,
+                            },
+                            None => Act::FlushClean,
+                        }
+                    }
                     Op::Clwb | Op::ClflushOpt | Op::NonTemporalWrite => Act::Foreign,
                     _ => continue,
                 };
@@ -406,10 +420,11 @@ impl Recording {
             }
         }
         self.rows = row;
-        let last = self
-            .lines
-            .iter()
-            .map(|slot| (u64::from(slot.line) + 1) * LINE as u64);
+        for slot in &mut self.lines {
+            slot.versions.shrink();
+        }
+        let lines = self.lines.iter().flat_map(|slot| slot.versions.lines(0));
+        let last = lines.map(|(line, _)| (u64::from(line) + 1) * LINE as u64);
         self.bytes = self.bytes.max(last.max().unwrap_or(0));
         Ok(())
     }
@@ -448,10 +463,12 @@ impl Recording {
             while let Some(slot) =
                 slots.next_if(|slot| slot.line as usize * LINE < begin + part.len())
             {
-                let at = slot.line as usize * LINE - begin;
-                let end = (at + LINE).min(part.len());
-                let last = slot.versions.last().expect("the ground is a version");
-                part[at..end].copy_from_slice(&last.data[..end - at]);
+                // No unit lies in two parts.
+                for (line, data) in slot.versions.at_end() {
+                    let at = line as usize * LINE - begin;
+                    let end = (at + LINE).min(part.len());
+                    part[at..end].copy_from_slice(&data[..end - at]);
+                }
             }
             hasher.update(part);
         }

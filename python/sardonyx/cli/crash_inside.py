@@ -106,7 +106,7 @@ def _one(
         return crash_real(within) | {"recording": str(trace), "pool": str(pool)}
     except _core.SardonyxError as error:
         # It repaired the pool by stores that nobody makes sure of, or through a descriptor.
-        if any(part in str(error) for part in ("stored nothing", "never flushes")):
+        if any(part in str(error) for part in ("stored nothing", "never flushes", "never syncs")):
             return None
         raise
 
@@ -115,6 +115,7 @@ def replays(one: dict[str, Any], recover: str) -> None:
     """Give each cause of a recovery that was cut the command that shows it."""
     for cause in one["causes"]:
         command = ["sardonyx", "crash-test", one["recording"], "--pool", one["pool"]]
+        command += ["--platform", one["platform"]]
         assumed = [part for place in cause["assumed"] for part in ("--assume-persisted", place)]
         cause["replay"] = shlex.join(
             [*command, "--recover", recover, *assumed, "--replay", cause["image"]]
