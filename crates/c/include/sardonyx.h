@@ -1,4 +1,4 @@
-// Sardonyx as a memory behind another simulator: docs/c-interface.md is the page about it.
+// Sardonyx as a memory behind another simulator: docs/hosts.md is the page about it.
 // Made of crates/c/src/lib.rs; do not edit.
 
 #ifndef SARDONYX_H
@@ -109,7 +109,7 @@ uint32_t sardonyx_abi(void);
 const char *sardonyx_error(void);
 
 // A memory of a design (`esd`, or `LOGGING/MAPPING+POLICY@INTEGRITY`) on a machine (a preset's name, or a
-// file), with `count` settings of the form KEY=VALUE: the machine's keys, and host.* (docs/c-interface.md). 0 if
+// file), with `count` settings of the form KEY=VALUE: the machine's keys, and host.* (docs/hosts.md). 0 if
 // it cannot be had.
 //
 // # Safety

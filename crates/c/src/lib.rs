@@ -1,5 +1,5 @@
 //! Sardonyx as a memory behind other simulators: the border to C. `include/sardonyx.h` is made of this file and
-//! checked against it; `docs/c-interface.md` is for whoever uses it. Thin: what a host may ask is
+//! checked against it; `docs/hosts.md` is for whoever uses it. Thin: what a host may ask is
 //! `sardonyx::machine::hosted`. Every call that can fail returns a value that says so, and keeps the words for
 //! `sardonyx_error`.
 //!
@@ -117,7 +117,7 @@ pub extern "C" fn sardonyx_error() -> *const c_char {
 }
 
 /// A memory of a design (`esd`, or `LOGGING/MAPPING+POLICY@INTEGRITY`) on a machine (a preset's name, or a
-/// file), with `count` settings of the form KEY=VALUE: the machine's keys, and host.* (docs/c-interface.md). 0 if
+/// file), with `count` settings of the form KEY=VALUE: the machine's keys, and host.* (docs/hosts.md). 0 if
 /// it cannot be had.
 ///
 /// # Safety

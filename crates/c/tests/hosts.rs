@@ -19,8 +19,13 @@ fn library() -> PathBuf {
 
 /// Compiles one of the hosts with `flags` besides.
 fn compiled(folder: &Path, name: &str, flags: &[&str]) -> Result<PathBuf, String> {
+    let hosts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host");
+    compile(folder, &hosts.join(format!("{name}.c")), flags)
+}
+
+fn compile(folder: &Path, source: &Path, flags: &[&str]) -> Result<PathBuf, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (program, library) = (folder.join(name), library());
+    let (program, library) = (folder.join(source.file_stem().unwrap()), library());
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let output = Command::new(compiler)
         .args([
@@ -34,7 +39,7 @@ fn compiled(folder: &Path, name: &str, flags: &[&str]) -> Result<PathBuf, String
         .args(flags)
         .arg("-I")
         .arg(root.join("include"))
-        .arg(root.join("tests/host").join(format!("{name}.c")))
+        .arg(source)
         .arg("-o")
         .arg(&program)
         .arg("-L")
@@ -47,6 +52,13 @@ fn compiled(folder: &Path, name: &str, flags: &[&str]) -> Result<PathBuf, String
         true => Ok(program),
         false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
     }
+}
+
+/// A program that has the library beside this test, not one that cargo's own search path finds before it.
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", library());
+    command
 }
 
 fn said(output: &Output) -> String {
@@ -138,43 +150,56 @@ fn told(text: &str) -> Value {
 fn a_trace_played_through_c_gives_the_same_figures() {
     let folder = tempfile::tempdir().unwrap();
     let replay = compiled(folder.path(), "replay", &[]).unwrap_or_else(|said| panic!("{said}"));
-    let machine = Machine::load::<&str, &str>("esd", &[]).unwrap();
     let mut compared = 0;
     for (name, open) in sources(6_000) {
-        let trace = folder.path().join(&name);
-        std::fs::write(&trace, flat(open(), &machine)).unwrap();
         for design in DESIGNS {
-            let options = Options::default();
-            let sources = vec![open()];
-            let run = recordings::run(&machine, design, sources, options, &mut |_| true).unwrap();
-            let output = Command::new(&replay)
-                .arg(&trace)
-                .args(["esd", design, "host.addresses=first-touch"])
-                .output()
-                .unwrap();
-            assert!(
-                output.status.success(),
-                "{name} {design}: {}",
-                said(&output)
-            );
-            let text = String::from_utf8(output.stdout).unwrap();
-            let hosted = told(&text);
-            let own = serde_json::json!({
-                "metrics": run.metrics(),
-                "causes": run.costs(),
-                "write_latency_cdf": run.write_latency_cdf,
-                "read_latency_cdf": run.read_latency_cdf,
-            });
-            let own = told(&own.to_string());
-            for key in ["metrics", "causes", "write_latency_cdf", "read_latency_cdf"] {
-                assert_eq!(hosted[key], own[key], "{name} {design}: {key}");
-            }
-            let all: Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(all["host"]["reads_that_differ"], 0, "{name} {design}");
-            compared += own["metrics"].as_object().unwrap().len();
+            compared += same_figures(folder.path(), &replay, "esd", design, (&name, &*open));
         }
     }
-    assert!(compared > 24 * 30, "{compared} figures");
+    // A machine of several channels behind a link, which requests cross.
+    let (name, open) = sources(6_000).pop().unwrap();
+    for design in ["baseline", "esd"] {
+        compared += same_figures(folder.path(), &replay, "cxl", design, (&name, &*open));
+    }
+    assert!(compared > 26 * 30, "{compared} figures");
+}
+
+/// Plays the trace through C and by ourselves; how many figures were held against each other.
+fn same_figures(
+    folder: &Path,
+    replay: &Path,
+    preset: &str,
+    design: &str,
+    (name, open): (&str, &dyn Fn() -> Source),
+) -> usize {
+    let machine = Machine::load::<&str, &str>(preset, &[]).unwrap();
+    let trace = folder.join(name);
+    std::fs::write(&trace, flat(open(), &machine)).unwrap();
+    let options = Options::default();
+    let sources = vec![open()];
+    let run = recordings::run(&machine, design, sources, options, &mut |_| true).unwrap();
+    let output = command(replay)
+        .arg(&trace)
+        .args([preset, design, "host.addresses=first-touch"])
+        .output()
+        .unwrap();
+    let what = format!("{name}, {design} on {preset}");
+    assert!(output.status.success(), "{what}: {}", said(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let hosted = told(&text);
+    let own = serde_json::json!({
+        "metrics": run.metrics(),
+        "causes": run.costs(),
+        "write_latency_cdf": run.write_latency_cdf,
+        "read_latency_cdf": run.read_latency_cdf,
+    });
+    let own = told(&own.to_string());
+    for key in ["metrics", "causes", "write_latency_cdf", "read_latency_cdf"] {
+        assert_eq!(hosted[key], own[key], "{what}: {key}");
+    }
+    let all: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(all["host"]["reads_that_differ"], 0, "{what}");
+    own["metrics"].as_object().unwrap().len()
 }
 
 #[test]
@@ -189,7 +214,7 @@ fn whatever_a_host_asks_it_gets_a_value() {
         Ok(program) => program,
         Err(_) => compiled(folder.path(), "abuse", &[]).unwrap_or_else(|said| panic!("{said}")),
     };
-    let output = Command::new(abuse).args(["10000", "1"]).output().unwrap();
+    let output = command(&abuse).args(["10000", "1"]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let said = said(&output);
     let words: Vec<&str> = said.split_whitespace().collect();
@@ -199,6 +224,21 @@ fn whatever_a_host_asks_it_gets_a_value() {
         number(words[0]) > 10_000 && number(words[2]) > 10_000,
         "{said}"
     );
+}
+
+/// The page's first program is compiled as it stands there, and prints what the page says.
+#[test]
+fn the_first_program_of_the_page_prints_what_the_page_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hosts.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let block = |begin: &str| page.split(begin).nth(1)?.split("```").next();
+    let source = folder.path().join("first.c");
+    std::fs::write(&source, block("```c\n").unwrap()).unwrap();
+    let program = compile(folder.path(), &source, &[]).unwrap_or_else(|said| panic!("{said}"));
+    let output = command(&program).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(Some(&*said(&output)), block("```text\n"));
 }
 
 /// DRAMsim3's library, as `make c-library` builds it, and a program for it.
@@ -228,7 +268,7 @@ fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
     let text = "[sardonyx]\nmachine = esd\ndesign = esd\nhost.contents = drawn:50 ; few\n";
     std::fs::write(&config, text).unwrap();
     let run = |config: &Path| {
-        let mut command = Command::new(&program);
+        let mut command = command(&program);
         command.arg(config).arg(folder.path()).arg("20000");
         command.output().unwrap()
     };
