@@ -3,16 +3,14 @@
 #include "dramsim3.h"
 
 #include <atomic>
-#include <cctype>
-#include <cstdlib>
 #include <fstream>
-#include <iostream>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
 
+#include "config.h"
 #include "sardonyx.h"
 
 namespace dramsim3 {
@@ -23,6 +21,7 @@ using Callback = std::function<void(uint64_t)>;
 struct State {
     sardonyx_memory memory = 0;
     std::string output_dir;
+    int queue = 0;
     Callback read, write;
 
     ~State() { sardonyx_destroy(memory); }
@@ -55,69 +54,6 @@ State &Of(const MemorySystem *system) {
     return *state;
 }
 
-std::string Trimmed(const std::string &text) {
-    size_t from = 0, to = text.size();
-    while (from < to && std::isspace(static_cast<unsigned char>(text[from]))) from++;
-    while (to > from && std::isspace(static_cast<unsigned char>(text[to - 1]))) to--;
-    return text.substr(from, to - from);
-}
-
-std::string FromEnvironment(const char *name, const std::string &otherwise) {
-    const char *value = std::getenv(name);
-    return value && *value ? value : otherwise;
-}
-
-struct Config {
-    std::string machine, design;
-    std::vector<std::string> settings;
-};
-
-// A file of KEY=VALUE lines with `machine` and `design` among them is ours; one of DRAMsim3's own (with sections in
-// brackets) is stood in for by $SARDONYX_MACHINE, which says so; anything else is a machine.
-Config Read(const std::string &config_file) {
-    Config config{"", FromEnvironment("SARDONYX_DESIGN", "baseline"), {"host.addresses=wrap"}};
-    const bool is_ini = config_file.size() > 4 && config_file.substr(config_file.size() - 4) == ".ini";
-    std::ifstream file(is_ini ? config_file : "");
-    if (!is_ini) {
-        config.machine = config_file;
-        return config;
-    }
-    if (!file) throw std::runtime_error("sardonyx: " + config_file + ": cannot be read");
-    bool theirs = false;
-    std::vector<std::string> settings;
-    for (std::string line; std::getline(file, line);) {
-        line = Trimmed(line.substr(0, line.find_first_of(";#")));
-        if (line.empty()) continue;
-        if (line[0] == '[') {
-            theirs = theirs || line != "[sardonyx]";
-            continue;
-        }
-        const size_t equals = line.find('=');
-        if (equals == std::string::npos) {
-            throw std::runtime_error("sardonyx: " + config_file + ": \"" + line + "\": give KEY=VALUE");
-        }
-        const std::string key = Trimmed(line.substr(0, equals)), value = Trimmed(line.substr(equals + 1));
-        if (key == "machine") {
-            config.machine = value;
-        } else if (key == "design") {
-            config.design = value;
-        } else {
-            settings.push_back(key + "=" + value);
-        }
-    }
-    if (theirs) {
-        config.machine = FromEnvironment("SARDONYX_MACHINE", "ddr4-2400");
-        std::cerr << "sardonyx: " << config_file << " is DRAMsim3's; the machine " << config.machine
-                  << " stands in for it, with timings of its own (SARDONYX_MACHINE names another)\n";
-        return config;
-    }
-    if (config.machine.empty()) {
-        throw std::runtime_error("sardonyx: " + config_file + ": no machine; give machine=NAME");
-    }
-    config.settings.insert(config.settings.end(), settings.begin(), settings.end());
-    return config;
-}
-
 void Told(State &state) {
     sardonyx_answer answers[8];
     int64_t count;
@@ -135,13 +71,14 @@ void Told(State &state) {
 
 MemorySystem::MemorySystem(const std::string &config_file, const std::string &output_dir,
                            Callback read_callback, Callback write_callback) {
-    const Config config = Read(config_file);
+    const sardonyx_face::Config config = sardonyx_face::Read(config_file);
     std::vector<const char *> settings;
     for (const std::string &setting : config.settings) settings.push_back(setting.c_str());
-    auto state = std::make_unique<State>();
+    auto state = std::unique_ptr<State>(new State);
     state->memory = sardonyx_create(config.machine.c_str(), config.design.c_str(), settings.data(), settings.size());
     if (!state->memory) Fail(config_file);
     state->output_dir = output_dir;
+    state->queue = config.queue ? config.queue : static_cast<int>(sardonyx_ingress(state->memory));
     state->read = std::move(read_callback);
     state->write = std::move(write_callback);
     std::lock_guard<std::mutex> lock(table_mutex);
@@ -175,7 +112,7 @@ int MemorySystem::GetBusBits() const { return 64; }
 
 int MemorySystem::GetBurstLength() const { return 8; }
 
-int MemorySystem::GetQueueSize() const { return static_cast<int>(sardonyx_ingress(Of(this).memory)); }
+int MemorySystem::GetQueueSize() const { return Of(this).queue; }
 
 void MemorySystem::PrintStats() const {
     const State &state = Of(this);

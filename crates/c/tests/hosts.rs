@@ -241,18 +241,17 @@ fn the_first_program_of_the_page_prints_what_the_page_says() {
     assert_eq!(Some(&*said(&output)), block("```text\n"));
 }
 
-/// DRAMsim3's library, as `make c-library` builds it, and a program for it.
-#[test]
-fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
-    let folder = tempfile::tempdir().unwrap();
+/// The program for DRAMsim3, with DRAMsim3's library as `make c-library` builds it.
+fn dramsim3_program(folder: &Path) -> PathBuf {
     let (root, library) = (Path::new(env!("CARGO_MANIFEST_DIR")), library());
-    let program = folder.path().join("program");
+    let program = folder.join("program");
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let compiled = Command::new(compiler)
-        .args(["-std=c++14", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
+        .args(["-std=c++11", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(root.join("include"))
         .arg("-I")
         .arg(root.join("dramsim3"))
+        .arg(root.join("dramsim3/config.cc"))
         .arg(root.join("dramsim3/memory_system.cc"))
         .arg(root.join("tests/host/dramsim3_program.cc"))
         .arg("-o")
@@ -264,34 +263,77 @@ fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
         .output()
         .expect("a C++ compiler; on Debian: apt-get install g++");
     assert!(compiled.status.success(), "{}", said(&compiled));
-    let config = folder.path().join("esd.ini");
-    let text = "[sardonyx]\nmachine = esd\ndesign = esd\nhost.contents = drawn:50 ; few\n";
-    std::fs::write(&config, text).unwrap();
-    let run = |config: &Path| {
+    program
+}
+
+#[test]
+fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = dramsim3_program(folder.path());
+    let config = folder.path().join("memory.ini");
+    let run = |config: &Path, machine: &str| {
         let mut command = command(&program);
+        command.env("SARDONYX_MACHINE", machine);
         command.arg(config).arg(folder.path()).arg("20000");
         command.output().unwrap()
     };
-    let output = run(&config);
+    let run_text = |text: &str, machine: &str| {
+        std::fs::write(&config, text).unwrap();
+        run(&config, machine)
+    };
+    let stats = || -> Value {
+        let stats = std::fs::read_to_string(folder.path().join("dramsim3.json")).unwrap();
+        serde_json::from_str(&stats).unwrap()
+    };
+    let text = "[sardonyx]\nmachine = esd\ndesign = esd\nhost.contents = drawn:50 ; few\n";
+    let output = run_text(text, "");
     assert!(output.status.success(), "{}", said(&output));
-    let stats = std::fs::read_to_string(folder.path().join("dramsim3.json")).unwrap();
-    let stats: Value = serde_json::from_str(&stats).unwrap();
-    assert_eq!(stats["design"], "esd");
+    assert_eq!(stats()["design"], "esd");
+    assert!(stats()["metrics"]["duplicate_writes"].as_f64().unwrap() > 0.0);
+    let output = run(Path::new("ddr4-2400"), "");
+    assert!(output.status.success(), "{}", said(&output));
+
+    // A file of DRAMsim3's own: its timings, its queue, and a section of ours beside.
+    let theirs = "[dram_structure]\nprotocol = DDR4\nbankgroups = 4\nbanks_per_group = 4\n\
+        [timing]\ntCK = 0.75\nCL = 19\n[system]\nchannel_size = 16384\ntrans_queue_size = 16\n\
+        address_mapping = rochrababgco\n[other]\nepoch_period = 1\n";
+    let output = run_text(theirs, "");
+    assert!(output.status.success(), "{}", said(&output));
     assert!(
-        stats["metrics"]["duplicate_writes"].as_f64().unwrap() > 0.0,
-        "{stats}"
+        said(&output).contains("tCK 0.75 queue 16"),
+        "{}",
+        said(&output)
     );
-    let output = run(Path::new("ddr4-2400"));
-    assert!(output.status.success(), "{}", said(&output));
-    std::fs::write(&config, "[dram_structure]\nprotocol = DDR4\n").unwrap();
-    let output = run(&config);
-    assert!(output.status.success() && said(&output).contains("stands in for it"));
-    for bad in ["machine = nothing\n", "design = esd\n", "machine\n"] {
-        std::fs::write(&config, bad).unwrap();
-        let output = run(&config);
+    let latency = |stats: Value| stats["metrics"]["mean_read_latency_ns"].as_f64().unwrap();
+    let fast = latency(stats());
+    assert_eq!(stats()["design"], "no-encryption");
+    let slower = format!(
+        "{}[sardonyx]\ndesign = esd\n",
+        theirs.replace("CL = 19", "CL = 190")
+    );
+    assert!(run_text(&slower, "").status.success());
+    assert_eq!(stats()["design"], "esd");
+    assert!(latency(stats()) > fast + 100.0, "{fast} {}", stats());
+    let output = run_text(theirs, "esd");
+    assert!(output.status.success() && said(&output).contains("stands in for"));
+
+    for bad in [
+        "machine = nothing\n",
+        "design = esd\n",
+        "machine\n",
+        "[dram_structure]\nprotocol = HBM\n",
+        "[timing]\ntCK = fast\n",
+        "[timing]\nCL = 1.5\n",
+        "[system]\naddress_mapping = rochra\n",
+        "[system]\naddress_mapping = rororababgco\n",
+        "[sardonyx]\nmachine = esd\nhost.nothing = 1\n",
+    ] {
+        let output = run_text(bad, "");
+        let said = said(&output);
         assert!(
-            !output.status.success() && said(&output).contains("sardonyx: "),
-            "{bad}"
+            !output.status.success() && said.contains("sardonyx: "),
+            "{bad}: {said}"
         );
     }
+    assert!(!run(&folder.path().join("none.ini"), "").status.success());
 }

@@ -59,8 +59,10 @@ int main(int count, char **words) {
     memory->PrintStats();
     const bool sane = memory->GetTCK() > 0 && memory->GetQueueSize() > 0 &&
                       memory->GetBusBits() * memory->GetBurstLength() == 512;
+    const double memory_tck = memory->GetTCK();
+    const int memory_queue = memory->GetQueueSize();
     delete memory;
     std::cout << added << " added, " << refused << " refused, " << host.answered << " answered, " << host.strange
-              << " strange\n";
+              << " strange; tCK " << memory_tck << " queue " << memory_queue << "\n";
     return sane && added > 0 && host.answered == added && host.strange == 0 ? 0 : 1;
 }
