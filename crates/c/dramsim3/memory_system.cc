@@ -18,11 +18,23 @@ namespace {
 
 using Callback = std::function<void(uint64_t)>;
 
+// More than any controller has at a time.
+constexpr uint32_t kSlots = 1u << 24;
+
 struct State {
     sardonyx_memory memory = 0;
     std::string output_dir;
     int queue = 0;
     Callback read, write;
+    // What was added and has no answer: addresses by slot, which is the low part of the tag.
+    std::vector<uint64_t> addresses;
+    std::vector<uint32_t> free_slots;
+    uint64_t added = 0, ticks = 0, cycle_ps = 0;
+
+    // The port's view of a request, for host.log; time as a program that counts ticks has it.
+    int64_t Note(uint32_t event, uint64_t tag) const {
+        return sardonyx_note(memory, SARDONYX_PORT, event, tag, ticks * cycle_ps, 64);
+    }
 
     ~State() { sardonyx_destroy(memory); }
 };
@@ -62,7 +74,11 @@ void Told(State &state) {
         if (count < 0) Fail("answers");
         for (int64_t i = 0; i < count; i++) {
             const Callback &callback = answers[i].what == SARDONYX_READ ? state.read : state.write;
-            if (callback) callback(answers[i].tag);
+            const uint32_t slot = static_cast<uint32_t>(answers[i].tag) & (kSlots - 1);
+            const uint64_t address = state.addresses[slot];
+            state.free_slots.push_back(slot);
+            if (state.Note(SARDONYX_DONE, answers[i].tag) < 0) Fail("log");
+            if (callback) callback(address);
         }
     } while (count == 8);
 }
@@ -78,6 +94,7 @@ MemorySystem::MemorySystem(const std::string &config_file, const std::string &ou
     state->memory = sardonyx_create(config.machine.c_str(), config.design.c_str(), settings.data(), settings.size());
     if (!state->memory) Fail(config_file);
     state->output_dir = output_dir;
+    state->cycle_ps = sardonyx_cycle(state->memory);
     state->queue = config.queue ? config.queue : static_cast<int>(sardonyx_ingress(state->memory));
     state->read = std::move(read_callback);
     state->write = std::move(write_callback);
@@ -94,6 +111,7 @@ MemorySystem::~MemorySystem() {
 
 void MemorySystem::ClockTick() {
     State &state = Of(this);
+    state.ticks++;
     const int64_t waiting = sardonyx_tick(state.memory);
     if (waiting < 0) Fail("ClockTick");
     if (waiting > 0) Told(state);
@@ -135,15 +153,27 @@ bool MemorySystem::WillAcceptTransaction(uint64_t, bool) const {
 }
 
 bool MemorySystem::AddTransaction(uint64_t hex_addr, bool is_write) {
+    State &state = Of(this);
+    if (state.free_slots.empty()) {
+        if (state.addresses.size() == kSlots) throw std::runtime_error("sardonyx: too many transactions wait");
+        state.free_slots.push_back(static_cast<uint32_t>(state.addresses.size()));
+        state.addresses.push_back(0);
+    }
+    const uint32_t slot = state.free_slots.back();
     sardonyx_request request{};
     request.address = hex_addr & ~uint64_t{63};
-    request.tag = hex_addr;
+    request.tag = state.added * kSlots + slot;
     request.presented_ps = SARDONYX_NOW;
     request.size = 64;
     request.kind = is_write ? SARDONYX_WRITE : SARDONYX_READ;
-    const int64_t sent = sardonyx_send(Of(this).memory, &request);
+    const int64_t sent = sardonyx_send(state.memory, &request);
     if (sent < 0) Fail("AddTransaction");
-    return sent == 1;
+    if (sent == 0) return false;
+    if (state.Note(SARDONYX_ASKED, request.tag) < 0) Fail("log");
+    state.free_slots.pop_back();
+    state.addresses[slot] = hex_addr;
+    state.added++;
+    return true;
 }
 
 MemorySystem *GetMemorySystem(const std::string &config_file, const std::string &output_dir, Callback read_callback,

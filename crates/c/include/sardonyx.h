@@ -49,6 +49,18 @@
 // Flag of a write: SARDONYX_IN_ARRAY follows when it is, with all three times.
 #define SARDONYX_TELL_ARRAY 4
 
+// As a view of sardonyx_note: where the host's requests come to the adapter, and its answers leave it.
+#define SARDONYX_PORT 1
+
+// As a view of sardonyx_note: whoever in the host waits for the answer.
+#define SARDONYX_APPLICATION 2
+
+// As an event of sardonyx_note: the request was sent there.
+#define SARDONYX_ASKED 0
+
+// As an event of sardonyx_note: its answer has come there.
+#define SARDONYX_DONE 1
+
 // A memory: a number that no other memory of the process has or had; 0 is none.
 typedef uint64_t sardonyx_memory;
 
@@ -250,6 +262,16 @@ int64_t sardonyx_core_has(sardonyx_memory memory,
                           uint64_t instructions,
                           uint64_t retired_ps,
                           uint64_t skipped);
+
+// Has host.log say that a request of `bytes` bytes and this tag was sent, or its answer has come (`event`), at the
+// port or at the application (`view`), at `ps` of the host's clock: for `sardonyx check-host`. Without host.log
+// nothing is written. 0, or SARDONYX_FAILED.
+int64_t sardonyx_note(sardonyx_memory memory,
+                      uint32_t view,
+                      uint32_t event,
+                      uint64_t tag,
+                      uint64_t ps,
+                      uint32_t bytes);
 
 // Counts from zero again; state stays. 0, or SARDONYX_FAILED.
 int64_t sardonyx_forget_figures(sardonyx_memory memory);

@@ -9,6 +9,7 @@
 
 mod contents;
 mod handles;
+mod log;
 mod memory;
 mod settings;
 
@@ -53,6 +54,15 @@ pub const SARDONYX_PERSIST: u32 = 1;
 pub const SARDONYX_COUNTER_ATOMIC: u32 = 2;
 /// Flag of a write: SARDONYX_IN_ARRAY follows when it is, with all three times.
 pub const SARDONYX_TELL_ARRAY: u32 = 4;
+
+/// As a view of sardonyx_note: where the host's requests come to the adapter, and its answers leave it.
+pub const SARDONYX_PORT: u32 = 1;
+/// As a view of sardonyx_note: whoever in the host waits for the answer.
+pub const SARDONYX_APPLICATION: u32 = 2;
+/// As an event of sardonyx_note: the request was sent there.
+pub const SARDONYX_ASKED: u32 = 0;
+/// As an event of sardonyx_note: its answer has come there.
+pub const SARDONYX_DONE: u32 = 1;
 
 /// A request.
 #[repr(C)]
@@ -148,7 +158,7 @@ pub unsafe extern "C" fn sardonyx_create(
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_destroy(memory: sardonyx_memory) -> i64 {
     guarded(SARDONYX_FAILED, || {
-        handles::leave(memory)?;
+        handles::leave(memory)?.flush_log()?;
         Ok(0)
     })
 }
@@ -271,6 +281,7 @@ pub extern "C" fn sardonyx_idle(memory: sardonyx_memory, last: i32) -> i64 {
 pub extern "C" fn sardonyx_finish(memory: sardonyx_memory) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
         hosting.host.finish()?;
+        hosting.flush_log()?;
         Ok(hosting.host.answers() as i64)
     })
 }
@@ -293,6 +304,7 @@ pub unsafe extern "C" fn sardonyx_answers(
         while count < room
             && let Some(told) = hosting.host.answer()
         {
+            hosting.log_told(&told)?;
             // SAFETY: the caller's promise, `count` being below `room`.
             unsafe { ptr::write(answers.add(count), told.into()) };
             count += 1;
@@ -452,6 +464,26 @@ pub extern "C" fn sardonyx_core_has(
             executed: None,
         };
         hosting.host.core_has(source, figures)?;
+        Ok(0)
+    })
+}
+
+/// Has host.log say that a request of `bytes` bytes and this tag was sent, or its answer has come (`event`), at the
+/// port or at the application (`view`), at `ps` of the host's clock: for `sardonyx check-host`. Without host.log
+/// nothing is written. 0, or SARDONYX_FAILED.
+#[unsafe(no_mangle)]
+pub extern "C" fn sardonyx_note(
+    memory: sardonyx_memory,
+    view: u32,
+    event: u32,
+    tag: u64,
+    ps: u64,
+    bytes: u32,
+) -> i64 {
+    with(memory, SARDONYX_FAILED, |hosting| {
+        if let Some(log) = &mut hosting.log {
+            log.noted(view, event, tag, ps, bytes)?;
+        }
         Ok(0)
     })
 }

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::contents::Drawn;
 use crate::handles::{Problem, problem};
+use crate::log::Log;
 use crate::settings;
 use crate::{
     SARDONYX_COUNTER_ATOMIC, SARDONYX_COUNTERS, SARDONYX_FENCED, SARDONYX_FLUSHED,
@@ -32,6 +33,8 @@ pub struct Hosting {
     pub broken: bool,
     /// What a power cut left.
     left: Option<Image>,
+    /// What is asked and answered is written down.
+    pub log: Option<Log>,
     /// The text that the host was given last.
     pub text: CString,
 }
@@ -42,11 +45,13 @@ impl Hosting {
         let settings = settings::read(pairs)?;
         let machine = Machine::load(machine, &settings.machine)?;
         let host = Hosted::new(&machine, design, settings.options)?;
+        let log = settings.log.map(Log::new).transpose()?;
         Ok(Hosting {
             host,
             contents: settings.contents,
             broken: false,
             left: None,
+            log,
             text: CString::default(),
         })
     }
@@ -89,7 +94,10 @@ impl Hosting {
                     Some(bytes) => bytes,
                     None => {
                         if !self.host.accepts()? {
-                            return Ok(false); // what is drawn is drawn once
+                            let now = self.host.now().ps(); // what is drawn is drawn once
+                            let log = self.log.as_mut();
+                            log.map_or(Ok(()), |log| log.asked(request, now, false))?;
+                            return Ok(false);
                         }
                         drawn = self.drawn(source, address)?;
                         let from = (address % LINE as u64) as usize;
@@ -110,7 +118,25 @@ impl Hosting {
             tag,
             presented: (presented_ps != SARDONYX_NOW).then(|| Time::from_ps(presented_ps)),
         };
-        Ok(self.host.send(&asked)?)
+        let taken = self.host.send(&asked)?;
+        if let Some(log) = &mut self.log {
+            let ps = match presented_ps {
+                SARDONYX_NOW => self.host.now().ps(),
+                given => given,
+            };
+            log.asked(request, ps, taken)?;
+        }
+        Ok(taken)
+    }
+
+    /// An answer is about to be given.
+    pub fn log_told(&mut self, told: &Told) -> Result<(), Problem> {
+        self.log.as_mut().map_or(Ok(()), |log| log.told(told))
+    }
+
+    /// What was written down is in the file.
+    pub fn flush_log(&mut self) -> Result<(), Problem> {
+        self.log.as_mut().map_or(Ok(()), Log::flush)
     }
 
     fn drawn(&mut self, source: u32, address: u64) -> Result<[u8; LINE], Problem> {

@@ -6,17 +6,19 @@ use crate::contents::Drawn;
 use crate::handles::{Problem, problem};
 
 /// What the host's own keys say.
-pub struct Settings {
+pub struct Settings<'p> {
     /// How memory is to be.
     pub options: Options,
     /// What is written where the host gives no bytes.
     pub contents: Drawn,
+    /// Where to write down what is asked and answered.
+    pub log: Option<&'p str>,
     /// The machine's keys.
     pub machine: Vec<(String, String)>,
 }
 
 /// The keys and what they take.
-pub const KEYS: [(&str, &str); 8] = [
+pub const KEYS: [(&str, &str); 9] = [
     ("host.sources", "a number: who sends requests, from 0 on"),
     ("host.addresses", "identity, first-touch or wrap"),
     ("host.writes_answered", "accepted or array"),
@@ -24,14 +26,16 @@ pub const KEYS: [(&str, &str); 8] = [
     ("host.power_cut", "no or yes"),
     ("host.warmup", "a number of requests"),
     ("host.contents", "last, drawn:NUMBER or trace:FILE"),
+    ("host.log", "a file to write requests and answers to"),
     ("host.seed", "a number, for what is drawn"),
 ];
 
 /// Reads `key=value` pairs.
-pub fn read(pairs: &[&str]) -> Result<Settings, Problem> {
+pub fn read<'p>(pairs: &[&'p str]) -> Result<Settings<'p>, Problem> {
     let mut settings = Settings {
         options: Options::default(),
         contents: Drawn::default(),
+        log: None,
         machine: Vec::new(),
     };
     let (mut contents, mut seed) = ("last", None);
@@ -56,6 +60,7 @@ pub fn read(pairs: &[&str]) -> Result<Settings, Problem> {
             }
             "host.warmup" => options.warmup = number(key, value)?,
             "host.contents" => contents = value,
+            "host.log" => settings.log = Some(value),
             "host.seed" => seed = Some(number(key, value)?),
             _ if key.starts_with("host.") => {
                 let known = KEYS.map(|(key, takes)| format!("{key} ({takes})"));

@@ -304,6 +304,19 @@ fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
         "{}",
         said(&output)
     );
+    let log = folder.path().join("log.csv");
+    let logged = format!("{theirs}[sardonyx]\nhost.log = {}\n", log.display());
+    assert!(run_text(&logged, "").status.success());
+    let text = std::fs::read_to_string(&log).unwrap();
+    let count = |what: &str| text.lines().filter(|line| line.starts_with(what)).count();
+    let asked = count("controller,asked,");
+    assert!(asked > 1000, "{asked}");
+    // The program has a second memory, which is idle: its log is a file of its own.
+    let second = std::fs::read_to_string(folder.path().join("log.csv.2")).unwrap();
+    assert_eq!(second, "view,event,tag,ps,bytes\n");
+    for what in ["controller,done,", "port,asked,", "port,done,"] {
+        assert_eq!(count(what), asked, "{what}");
+    }
     let latency = |stats: Value| stats["metrics"]["mean_read_latency_ns"].as_f64().unwrap();
     let fast = latency(stats());
     assert_eq!(stats()["design"], "no-encryption");
