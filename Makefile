@@ -13,7 +13,7 @@ PYTHON_CODE := python tests/python tools
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build run test test-rust test-planted test-checked test-python golden figures lint fmt bench browser qemu store-tools corpus clean
+.PHONY: build run test test-rust test-planted test-checked test-python golden figures lint fmt bench c-library browser qemu store-tools corpus clean
 
 build: $(BUILT)
 
@@ -78,6 +78,17 @@ fmt: $(INSTALLED)
 
 bench:
 	cargo bench --quiet --package sardonyx --locked --bench requests --bench programs
+
+# The library for other simulators, its header, and DRAMsim3's face of it (docs/hosts.md).
+PREFIX ?= target/c
+CXX ?= c++
+c-library:
+	cargo build --release --locked --package sardonyx-c
+	mkdir -p $(PREFIX)/include $(PREFIX)/lib
+	cp crates/c/include/sardonyx.h crates/c/dramsim3/dramsim3.h $(PREFIX)/include
+	cp "$${CARGO_TARGET_DIR:-target}/release/libsardonyx_c.so" "$${CARGO_TARGET_DIR:-target}/release/libsardonyx_c.a" $(PREFIX)/lib
+	$(CXX) -std=c++14 -O2 -fPIC -shared -I $(PREFIX)/include crates/c/dramsim3/config.cc crates/c/dramsim3/memory_system.cc -o $(PREFIX)/lib/libdramsim3.so \
+	  -L $(PREFIX)/lib -lsardonyx_c -Wl,-rpath,'$$ORIGIN'
 
 # The reports are looked at in a real browser.
 browser:

@@ -6,15 +6,15 @@ use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
 use sardonyx::figures::Figure;
-use sardonyx::machine::outcome::{self, Outcome};
+use sardonyx::machine::outcome;
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::merge::timed::figures as timed_merging;
-use sardonyx::stats::{Account, Cause, Ledger};
+use sardonyx::stats::Cause;
 use sardonyx::trace::Level;
 use sardonyx::workload::timed;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::progress::Progress;
 use crate::sources::{Source, durability};
@@ -102,48 +102,14 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             "design": design,
             "machine": machine.name,
             "copies": job.copies,
-            "metrics": metrics(&outcome),
-            "causes": costs(&outcome.ledger),
+            "metrics": outcome.metrics(),
+            "causes": outcome.costs(),
             "write_latency_cdf": outcome.write_latency_cdf,
             "read_latency_cdf": outcome.read_latency_cdf,
             "assumed": outcome::assumed(&machine, design, &outcome),
         })
         .to_string())
     })
-}
-
-/// The figures of a run by name; null where one does not apply.
-fn metrics(outcome: &Outcome) -> Map<String, Value> {
-    let figures = outcome.figures.iter();
-    let figures = figures.map(|(figure, amount)| (figure.name, json!(amount)));
-    let speed = (outcome::HOST_SPEED.name, json!(outcome.host_speed.0));
-    let all = figures.chain([speed]);
-    all.map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// What each cause has cost, if anything.
-fn costs(ledger: &Ledger) -> Map<String, Value> {
-    let all = Cause::ALL
-        .into_iter()
-        .map(|cause| (cause, ledger.total(cause)));
-    let costly = all.filter(|(_, account)| *account != Account::default());
-    let told = costly.map(|(cause, a)| {
-        let served = ledger.served(cause);
-        let served = served.map(|(whom, latency)| (whom.name().to_owned(), json!(latency.ns())));
-        let told = json!({
-            "latency_ns": (a.read_latency + a.write_latency).ns(),
-            "write_latency_ns": a.write_latency.ns(),
-            "read_latency_ns": a.read_latency.ns(),
-            "wait_ns": a.wait.ns(),
-            "energy_nj": a.energy.nj(),
-            "medium_reads": a.medium_reads,
-            "medium_writes": a.medium_writes,
-            "unit_uses": a.unit_uses,
-            "latency_ns_for": served.collect::<Map<_, _>>(),
-        });
-        (cause.name().to_owned(), told)
-    });
-    told.collect()
 }
 
 /// Every figure that a run can have, in the order of the page of metrics: `name`, `about`, `unit`, `better`

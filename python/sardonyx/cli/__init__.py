@@ -39,6 +39,7 @@ COMMANDS = {
     "reproduce": "reproduce",
     "sweep": "sweep",
     "curve": "curve",
+    "check-host": "check_host",
     "report": "report",
     "designs": "lists",
     "programs": "lists",

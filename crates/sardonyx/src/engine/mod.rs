@@ -445,6 +445,11 @@ impl Engine {
         timers
     }
 
+    /// Whether no line of the medium is on its way to or from the array.
+    pub fn is_at_rest(&self) -> bool {
+        self.plan.contents.overlay.is_empty()
+    }
+
     /// Checks that every step is finished.
     ///
     /// # Panics

@@ -11,6 +11,7 @@ mod caches;
 mod cores;
 pub mod curve;
 mod error;
+pub mod hosted;
 mod locks;
 mod ops;
 pub mod outcome;
@@ -19,6 +20,7 @@ mod port;
 pub mod recordings;
 mod streams;
 mod system;
+mod told;
 mod untimed;
 
 pub use adversity::Adversity;

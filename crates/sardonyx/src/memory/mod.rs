@@ -226,6 +226,11 @@ impl Memory {
         Some(self.layout.name_of(place))
     }
 
+    /// Whether no write is on its way to the array and no read on its way back.
+    pub fn is_at_rest(&self) -> bool {
+        self.engine.is_at_rest()
+    }
+
     /// Checks that nothing is left undone.
     ///
     /// # Panics
@@ -276,6 +281,21 @@ impl Memory {
             layout,
             ended: false,
         }
+    }
+
+    /// What a power cut left, as `image`, under a fresh controller that recovers from it in time.
+    ///
+    /// # Errors
+    /// There is no such design.
+    pub fn over(machine: &Machine, design: &str, image: Image) -> Result<Memory, UnknownDesign> {
+        let mut memory = Memory::new(machine, design)?;
+        memory.engine = Engine::with_image(&machine.engine, image);
+        let controller = &mut memory.controller;
+        memory.engine.background(|plan| {
+            controller.recover(plan);
+            controller.undo(plan);
+        });
+        Ok(memory)
     }
 
     /// The design's name.

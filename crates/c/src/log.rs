@@ -1,0 +1,115 @@
+//! The log of a coupling (`host.log`): what the controller was asked and has answered, and beside it what the
+//! adapter and the application say of the same requests. `sardonyx check-host` holds them against each other.
+//! Left out: judging.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::sync::{LazyLock, Mutex};
+
+use sardonyx::machine::hosted::{Told, What};
+
+use crate::handles::{Problem, problem};
+use crate::{SARDONYX_APPLICATION, SARDONYX_ASKED, SARDONYX_DONE, SARDONYX_PORT, sardonyx_request};
+
+/// What the first line says.
+pub const HEAD: &str = "view,event,tag,ps,bytes";
+
+/// The files that memories of this process write: one each.
+static OPEN: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
+
+/// A log that is being written.
+pub struct Log {
+    path: String,
+    file: BufWriter<File>,
+}
+
+impl Log {
+    /// A new file; while another memory writes it, `PATH.2` and so on.
+    pub fn new(path: &str) -> Result<Log, Problem> {
+        let mut open = OPEN.lock().unwrap_or_else(|poison| poison.into_inner());
+        let more = (2..).map(|number: u32| format!("{path}.{number}"));
+        let mut names = std::iter::once(path.to_owned()).chain(more);
+        let path = names.find(|name| !open.contains(name));
+        let path = path.expect("there are names without end");
+        let file = File::create(&path);
+        let file = file.map_err(|why| Problem(format!("host.log={path}: {why}")))?;
+        open.insert(path.clone());
+        drop(open);
+        let mut log = Log {
+            path,
+            file: BufWriter::with_capacity(1 << 18, file),
+        };
+        log.line(HEAD)?;
+        Ok(log)
+    }
+
+    /// The controller was asked at `ps`, and has taken it or not.
+    pub fn asked(
+        &mut self,
+        request: &sardonyx_request,
+        ps: u64,
+        taken: bool,
+    ) -> Result<(), Problem> {
+        let event = if taken { "asked" } else { "refused" };
+        let (tag, size) = (request.tag, request.size);
+        self.line(&format!("controller,{event},{tag},{ps},{size}"))
+    }
+
+    /// The controller has answered.
+    pub fn told(&mut self, told: &Told) -> Result<(), Problem> {
+        if !matches!(told.what, What::Read | What::Written) {
+            return Ok(());
+        }
+        let (tag, ps, size) = (told.tag, told.answered.ps(), told.part.1);
+        self.line(&format!("controller,done,{tag},{ps},{size}"))
+    }
+
+    /// What the adapter says.
+    pub fn noted(
+        &mut self,
+        view: u32,
+        event: u32,
+        tag: u64,
+        ps: u64,
+        bytes: u32,
+    ) -> Result<(), Problem> {
+        let view = match view {
+            SARDONYX_PORT => "port",
+            SARDONYX_APPLICATION => "application",
+            _ => {
+                return problem(format!(
+                    "view {view}: give SARDONYX_PORT or SARDONYX_APPLICATION"
+                ));
+            }
+        };
+        let event = match event {
+            SARDONYX_ASKED => "asked",
+            SARDONYX_DONE => "done",
+            _ => {
+                return problem(format!(
+                    "event {event}: give SARDONYX_ASKED or SARDONYX_DONE"
+                ));
+            }
+        };
+        self.line(&format!("{view},{event},{tag},{ps},{bytes}"))
+    }
+
+    /// All of it is in the file.
+    pub fn flush(&mut self) -> Result<(), Problem> {
+        let done = self.file.flush();
+        done.map_err(|why| Problem(format!("host.log={}: {why}", self.path)))
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), Problem> {
+        let done = writeln!(self.file, "{line}");
+        done.map_err(|why| Problem(format!("host.log={}: {why}", self.path)))
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let mut open = OPEN.lock().unwrap_or_else(|poison| poison.into_inner());
+        open.remove(&self.path);
+    }
+}

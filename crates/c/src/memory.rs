@@ -1,0 +1,235 @@
+//! One memory behind a handle: the hosted machine, and what only the border has.
+
+use std::ffi::CString;
+
+use sardonyx::config::Machine;
+use sardonyx::crash::{self, Platform};
+use sardonyx::machine::hosted::{Asked, Hosted, Kind, Told, What};
+use sardonyx::machine::outcome;
+use sardonyx::medium::image::Image;
+use sardonyx::units::Time;
+use serde_json::json;
+
+use crate::contents::Drawn;
+use crate::handles::{Problem, problem};
+use crate::log::Log;
+use crate::settings;
+use crate::{
+    SARDONYX_COUNTER_ATOMIC, SARDONYX_COUNTERS, SARDONYX_FENCED, SARDONYX_FLUSHED,
+    SARDONYX_IN_ARRAY, SARDONYX_NEVER, SARDONYX_NOW, SARDONYX_PERSIST, SARDONYX_READ,
+    SARDONYX_TELL_ARRAY, SARDONYX_WRITE, SARDONYX_WRITE_COUNTERS, sardonyx_answer,
+    sardonyx_request,
+};
+
+/// Bytes of a line.
+const LINE: usize = 64;
+
+/// A memory that a host uses.
+pub struct Hosting {
+    /// The machine.
+    pub host: Hosted,
+    contents: Drawn,
+    /// A call has panicked: what it left undone nobody knows.
+    pub broken: bool,
+    /// What a power cut left.
+    left: Option<Image>,
+    /// What is asked and answered is written down.
+    pub log: Option<Log>,
+    /// The text that the host was given last.
+    pub text: CString,
+}
+
+impl Hosting {
+    /// A memory of `design` on `machine`, with `pairs` of keys and values.
+    pub fn new(machine: &str, design: &str, pairs: &[&str]) -> Result<Hosting, Problem> {
+        let settings = settings::read(pairs)?;
+        let machine = Machine::load(machine, &settings.machine)?;
+        let host = Hosted::new(&machine, design, settings.options)?;
+        let log = settings.log.map(Log::new).transpose()?;
+        Ok(Hosting {
+            host,
+            contents: settings.contents,
+            broken: false,
+            left: None,
+            log,
+            text: CString::default(),
+        })
+    }
+
+    /// Sends a request that has these bytes, if it has any.
+    pub fn send(
+        &mut self,
+        request: &sardonyx_request,
+        bytes: Option<&[u8]>,
+    ) -> Result<bool, Problem> {
+        let &sardonyx_request {
+            address,
+            tag,
+            presented_ps,
+            size,
+            source,
+            kind,
+            flags,
+            ..
+        } = request;
+        let known = match kind {
+            SARDONYX_WRITE => SARDONYX_PERSIST | SARDONYX_COUNTER_ATOMIC | SARDONYX_TELL_ARRAY,
+            SARDONYX_READ | SARDONYX_WRITE_COUNTERS => 0,
+            _ => {
+                return problem(format!(
+                    "kind {kind}: give a read, a write, or a write of counters"
+                ));
+            }
+        };
+        if flags & !known != 0 {
+            return problem(format!(
+                "flags {flags:#x}: a request of kind {kind} has not all of them"
+            ));
+        }
+        let drawn;
+        let kind = match (kind, bytes) {
+            (SARDONYX_READ, _) => Kind::Read(size as usize),
+            (SARDONYX_WRITE, bytes) => Kind::Write {
+                bytes: match bytes {
+                    Some(bytes) => bytes,
+                    None => {
+                        if !self.host.accepts()? {
+                            let now = self.host.now().ps(); // what is drawn is drawn once
+                            let log = self.log.as_mut();
+                            log.map_or(Ok(()), |log| log.asked(request, now, false))?;
+                            return Ok(false);
+                        }
+                        drawn = self.drawn(source, address)?;
+                        let from = (address % LINE as u64) as usize;
+                        let size = (size as usize).min(LINE + 1); // an error soon
+                        drawn.get(from..from + size).unwrap_or_default()
+                    }
+                },
+                persist: flags & SARDONYX_PERSIST != 0,
+                counter_atomic: flags & SARDONYX_COUNTER_ATOMIC != 0,
+                tell_array: flags & SARDONYX_TELL_ARRAY != 0,
+            },
+            _ => Kind::WriteCounters,
+        };
+        let asked = Asked {
+            kind,
+            address,
+            source,
+            tag,
+            presented: (presented_ps != SARDONYX_NOW).then(|| Time::from_ps(presented_ps)),
+        };
+        let taken = self.host.send(&asked)?;
+        if let Some(log) = &mut self.log {
+            let ps = match presented_ps {
+                SARDONYX_NOW => self.host.now().ps(),
+                given => given,
+            };
+            log.asked(request, ps, taken)?;
+        }
+        Ok(taken)
+    }
+
+    /// An answer is about to be given.
+    pub fn log_told(&mut self, told: &Told) -> Result<(), Problem> {
+        self.log.as_mut().map_or(Ok(()), |log| log.told(told))
+    }
+
+    /// What was written down is in the file.
+    pub fn flush_log(&mut self) -> Result<(), Problem> {
+        self.log.as_mut().map_or(Ok(()), Log::flush)
+    }
+
+    fn drawn(&mut self, source: u32, address: u64) -> Result<[u8; LINE], Problem> {
+        let (line, mut last) = (address / LINE as u64, [0; LINE]);
+        self.host.peek(source, line * LINE as u64, &mut last)?;
+        Ok(self.contents.line(line, &last))
+    }
+
+    /// Moves the clock to the begin of the memory's next cycle.
+    pub fn tick(&mut self) -> Result<(), Problem> {
+        let cycle = self.host.cycle().ps();
+        let next = self.host.now().ps() / cycle + 1;
+        Ok(self.host.advance_to(Time::from_ps(next * cycle))?)
+    }
+
+    /// Cuts the power.
+    pub fn cut(&mut self, platform: &str, seed: u64) -> Result<(), Problem> {
+        let known = Platform::ALL.into_iter().find(|one| one.name() == platform);
+        let Some(platform) = known else {
+            let all = Platform::ALL.map(Platform::name).join(", ");
+            return problem(format!("platform \"{platform}\": give one of {all}"));
+        };
+        let (image, journal) = self.host.cut()?;
+        let (machine, design) = (self.host.machine(), self.host.design());
+        let left = crash::survivors(machine, design, (image, &journal), platform, seed)?;
+        self.left = Some(left);
+        Ok(())
+    }
+
+    /// Recovers: lines kept and lost.
+    pub fn recover(&mut self) -> Result<(u64, u64), Problem> {
+        match self.left.take() {
+            Some(left) => Ok(self.host.recover(left)?),
+            None => problem("the power is not off; cut it first"),
+        }
+    }
+
+    /// The figures so far, as JSON.
+    pub fn figures(&mut self) -> Result<String, Problem> {
+        let outcome = self.host.outcome()?;
+        let (host, checked) = (&self.host, self.host.checked());
+        let options = host.options();
+        Ok(json!({
+            "design": host.design(),
+            "machine": host.machine().name,
+            "copies": options.sources,
+            "metrics": outcome.metrics(),
+            "causes": outcome.costs(),
+            "write_latency_cdf": outcome.write_latency_cdf,
+            "read_latency_cdf": outcome.read_latency_cdf,
+            "assumed": outcome::assumed(host.machine(), host.design(), &outcome),
+            "host": {
+                "addresses": options.addresses.name(),
+                "writes_answered": options.posted.name(),
+                "unwritten": options.unwritten.name(),
+                "now_ns": host.now().ns(),
+                "in_flight": host.in_flight(),
+                "reads_checked": checked.reads,
+                "reads_that_differ": checked.differ,
+            },
+        })
+        .to_string())
+    }
+}
+
+fn ps(time: Option<Time>) -> u64 {
+    time.map_or(SARDONYX_NEVER, Time::ps)
+}
+
+impl From<Told> for sardonyx_answer {
+    fn from(told: Told) -> sardonyx_answer {
+        let (from, size) = (usize::from(told.part.0), usize::from(told.part.1));
+        let mut bytes = [0; LINE];
+        bytes[..size].copy_from_slice(&told.line[from..from + size]);
+        sardonyx_answer {
+            tag: told.tag,
+            presented_ps: told.presented.ps(),
+            admitted_ps: told.admitted.ps(),
+            accepted_ps: ps(told.accepted),
+            array_ps: ps(told.array),
+            answered_ps: told.answered.ps(),
+            source: told.source,
+            what: match told.what {
+                What::Read => SARDONYX_READ,
+                What::Written => SARDONYX_WRITE,
+                What::Counters => SARDONYX_COUNTERS,
+                What::InArray => SARDONYX_IN_ARRAY,
+                What::Flushed => SARDONYX_FLUSHED,
+                What::Fenced => SARDONYX_FENCED,
+            },
+            size: size as u32,
+            written: told.written.into(),
+            bytes,
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Programs in C that use the library: one that plays traces gives the figures of a run of our own, and one that
+//! does everything wrong gets errors.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use sardonyx::config::Machine;
+use sardonyx::machine::recordings::{self, Options};
+use sardonyx_trace::{GapUnit, Op, Source, Spec, Synth};
+use serde_json::Value;
+
+/// Where the library lies: cargo has built it beside this test.
+fn library() -> PathBuf {
+    let this = std::env::current_exe().unwrap();
+    let beside = this.parent().unwrap();
+    assert!(beside.join("libsardonyx_c.so").exists(), "{beside:?}");
+    beside.to_owned()
+}
+
+/// Compiles one of the hosts with `flags` besides.
+fn compiled(folder: &Path, name: &str, flags: &[&str]) -> Result<PathBuf, String> {
+    let hosts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host");
+    compile(folder, &hosts.join(format!("{name}.c")), flags)
+}
+
+fn compile(folder: &Path, source: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (program, library) = (folder.join(source.file_stem().unwrap()), library());
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let output = Command::new(compiler)
+        .args([
+            "-std=c11",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-D_GNU_SOURCE",
+        ])
+        .args(flags)
+        .arg("-I")
+        .arg(root.join("include"))
+        .arg(source)
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(&library)
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .args(["-lsardonyx_c", "-lpthread"])
+        .output()
+        .expect("a C compiler; on Debian: apt-get install gcc");
+    match output.status.success() {
+        true => Ok(program),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+/// A program that has the library beside this test, not one that cargo's own search path finds before it.
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", library());
+    command
+}
+
+fn said(output: &Output) -> String {
+    let both = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+/// The trace as the host reads it.
+fn flat(mut source: Source, machine: &Machine) -> Vec<u8> {
+    let provenance = source.provenance();
+    let clock = provenance.clock_khz().unwrap();
+    let core = &machine.core;
+    let width = core.width.max(1);
+    let (slots, of) = match (provenance.gap_unit, clock) {
+        (GapUnit::Instructions, _) => (1, 1),
+        (GapUnit::Cycles, None) => (width, 1),
+        (GapUnit::Cycles, Some(khz)) => (1_000_000_000 * width, khz * core.clock.ps()),
+    };
+    let (mut records, mut batch) = (Vec::new(), Vec::new());
+    let (mut gap, mut skipped, mut count) = (0, 0, 0u64);
+    while source.next_batch(&mut batch).unwrap() {
+        for record in &batch {
+            gap += u64::from(record.gap);
+            let write = record.op.is_write();
+            if !write && record.op != Op::ReadMiss {
+                skipped += 1;
+                continue;
+            }
+            for word in [std::mem::take(&mut gap), record.line.0, write.into()] {
+                records.extend(word.to_le_bytes());
+            }
+            records.extend(record.data.filter(|_| write).unwrap_or([0; 64]));
+            count += 1;
+        }
+    }
+    let head = [
+        width,
+        core.window,
+        core.mshrs.max(1) as u64,
+        core.clock.ps(),
+        core.cache_latency.ps(),
+        slots,
+        of,
+        count,
+        gap,
+        skipped,
+        (provenance.gap_unit == GapUnit::Cycles).into(),
+    ];
+    let head = head.iter().flat_map(|word: &u64| word.to_le_bytes());
+    head.chain(records).collect()
+}
+
+/// The recorded traces of the repository and a generated one, so many records of each.
+fn sources(limit: u64) -> Vec<(String, Box<dyn Fn() -> Source>)> {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
+    let names = ["cc1", "redis", "sqlite3", "stockfish", "x264"];
+    let mut all: Vec<(String, Box<dyn Fn() -> Source>)> = Vec::new();
+    for name in names {
+        let path = traces.join(format!("{name}.parquet"));
+        let open = move || Source::open(&path).unwrap().limit(limit);
+        all.push((name.to_owned(), Box::new(open)));
+    }
+    let spec = Spec {
+        records: limit,
+        footprint_lines: 1 << 10,
+        mean_gap: 40,
+        ..Spec::default()
+    };
+    let open = move || Source::from(Synth::new(spec.clone(), 7).unwrap());
+    all.push(("generated".to_owned(), Box::new(open)));
+    all
+}
+
+const DESIGNS: [&str; 4] = ["baseline", "esd", "dewrite-sound", "fca@merkle"];
+
+/// What both have to say, which is everything but the host's own speed.
+fn told(text: &str) -> Value {
+    let mut told: Value = serde_json::from_str(text).expect("JSON");
+    let all = told.as_object_mut().unwrap();
+    all.retain(|key, _| key != "host");
+    all["metrics"]
+        .as_object_mut()
+        .unwrap()
+        .remove("requests_per_second");
+    told
+}
+
+#[test]
+fn a_trace_played_through_c_gives_the_same_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let replay = compiled(folder.path(), "replay", &[]).unwrap_or_else(|said| panic!("{said}"));
+    let mut compared = 0;
+    for (name, open) in sources(6_000) {
+        for design in DESIGNS {
+            compared += same_figures(folder.path(), &replay, "esd", design, (&name, &*open));
+        }
+    }
+    // A machine of several channels behind a link, which requests cross.
+    let (name, open) = sources(6_000).pop().unwrap();
+    for design in ["baseline", "esd"] {
+        compared += same_figures(folder.path(), &replay, "cxl", design, (&name, &*open));
+    }
+    assert!(compared > 26 * 30, "{compared} figures");
+}
+
+/// Plays the trace through C and by ourselves; how many figures were held against each other.
+fn same_figures(
+    folder: &Path,
+    replay: &Path,
+    preset: &str,
+    design: &str,
+    (name, open): (&str, &dyn Fn() -> Source),
+) -> usize {
+    let machine = Machine::load::<&str, &str>(preset, &[]).unwrap();
+    let trace = folder.join(name);
+    std::fs::write(&trace, flat(open(), &machine)).unwrap();
+    let options = Options::default();
+    let sources = vec![open()];
+    let run = recordings::run(&machine, design, sources, options, &mut |_| true).unwrap();
+    let output = command(replay)
+        .arg(&trace)
+        .args([preset, design, "host.addresses=first-touch"])
+        .output()
+        .unwrap();
+    let what = format!("{name}, {design} on {preset}");
+    assert!(output.status.success(), "{what}: {}", said(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let hosted = told(&text);
+    let own = serde_json::json!({
+        "metrics": run.metrics(),
+        "causes": run.costs(),
+        "write_latency_cdf": run.write_latency_cdf,
+        "read_latency_cdf": run.read_latency_cdf,
+    });
+    let own = told(&own.to_string());
+    for key in ["metrics", "causes", "write_latency_cdf", "read_latency_cdf"] {
+        assert_eq!(hosted[key], own[key], "{what}: {key}");
+    }
+    let all: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(all["host"]["reads_that_differ"], 0, "{what}");
+    own["metrics"].as_object().unwrap().len()
+}
+
+#[test]
+fn whatever_a_host_asks_it_gets_a_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let sanitize = [
+        "-g",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+    ];
+    let abuse = match compiled(folder.path(), "abuse", &sanitize) {
+        Ok(program) => program,
+        Err(_) => compiled(folder.path(), "abuse", &[]).unwrap_or_else(|said| panic!("{said}")),
+    };
+    let output = command(&abuse).args(["10000", "1"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let said = said(&output);
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let number = |word: &str| word.parse::<u64>().unwrap_or(0);
+    assert!(!said.contains("a bug"), "{said}");
+    assert!(
+        number(words[0]) > 10_000 && number(words[2]) > 10_000,
+        "{said}"
+    );
+}
+
+/// The page's first program is compiled as it stands there, and prints what the page says.
+#[test]
+fn the_first_program_of_the_page_prints_what_the_page_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hosts.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let block = |begin: &str| page.split(begin).nth(1)?.split("```").next();
+    let source = folder.path().join("first.c");
+    std::fs::write(&source, block("```c\n").unwrap()).unwrap();
+    let program = compile(folder.path(), &source, &[]).unwrap_or_else(|said| panic!("{said}"));
+    let output = command(&program).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(Some(&*said(&output)), block("```text\n"));
+}
+
+/// The program for DRAMsim3, with DRAMsim3's library as `make c-library` builds it.
+fn dramsim3_program(folder: &Path) -> PathBuf {
+    let (root, library) = (Path::new(env!("CARGO_MANIFEST_DIR")), library());
+    let program = folder.join("program");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    let compiled = Command::new(compiler)
+        .args(["-std=c++11", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(root.join("include"))
+        .arg("-I")
+        .arg(root.join("dramsim3"))
+        .arg(root.join("dramsim3/config.cc"))
+        .arg(root.join("dramsim3/memory_system.cc"))
+        .arg(root.join("tests/host/dramsim3_program.cc"))
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(&library)
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .args(["-lsardonyx_c", "-lpthread"])
+        .output()
+        .expect("a C++ compiler; on Debian: apt-get install g++");
+    assert!(compiled.status.success(), "{}", said(&compiled));
+    program
+}
+
+#[test]
+fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = dramsim3_program(folder.path());
+    let config = folder.path().join("memory.ini");
+    let run = |config: &Path, machine: &str| {
+        let mut command = command(&program);
+        command.env("SARDONYX_MACHINE", machine);
+        command.arg(config).arg(folder.path()).arg("20000");
+        command.output().unwrap()
+    };
+    let run_text = |text: &str, machine: &str| {
+        std::fs::write(&config, text).unwrap();
+        run(&config, machine)
+    };
+    let stats = || -> Value {
+        let stats = std::fs::read_to_string(folder.path().join("dramsim3.json")).unwrap();
+        serde_json::from_str(&stats).unwrap()
+    };
+    let text = "[sardonyx]\nmachine = esd\ndesign = esd\nhost.contents = drawn:50 ; few\n";
+    let output = run_text(text, "");
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(stats()["design"], "esd");
+    assert!(stats()["metrics"]["duplicate_writes"].as_f64().unwrap() > 0.0);
+    let output = run(Path::new("ddr4-2400"), "");
+    assert!(output.status.success(), "{}", said(&output));
+
+    // A file of DRAMsim3's own: its timings, its queue, and a section of ours beside.
+    let theirs = "[dram_structure]\nprotocol = DDR4\nbankgroups = 4\nbanks_per_group = 4\n\
+        [timing]\ntCK = 0.75\nCL = 19\n[system]\nchannel_size = 16384\ntrans_queue_size = 16\n\
+        address_mapping = rochrababgco\n[other]\nepoch_period = 1\n";
+    let output = run_text(theirs, "");
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(
+        said(&output).contains("tCK 0.75 queue 16"),
+        "{}",
+        said(&output)
+    );
+    let log = folder.path().join("log.csv");
+    let logged = format!("{theirs}[sardonyx]\nhost.log = {}\n", log.display());
+    assert!(run_text(&logged, "").status.success());
+    let text = std::fs::read_to_string(&log).unwrap();
+    let count = |what: &str| text.lines().filter(|line| line.starts_with(what)).count();
+    let asked = count("controller,asked,");
+    assert!(asked > 1000, "{asked}");
+    // The program has a second memory, which is idle: its log is a file of its own.
+    let second = std::fs::read_to_string(folder.path().join("log.csv.2")).unwrap();
+    assert_eq!(second, "view,event,tag,ps,bytes\n");
+    for what in ["controller,done,", "port,asked,", "port,done,"] {
+        assert_eq!(count(what), asked, "{what}");
+    }
+    let latency = |stats: Value| stats["metrics"]["mean_read_latency_ns"].as_f64().unwrap();
+    let fast = latency(stats());
+    assert_eq!(stats()["design"], "no-encryption");
+    let slower = format!(
+        "{}[sardonyx]\ndesign = esd\n",
+        theirs.replace("CL = 19", "CL = 190")
+    );
+    assert!(run_text(&slower, "").status.success());
+    assert_eq!(stats()["design"], "esd");
+    assert!(latency(stats()) > fast + 100.0, "{fast} {}", stats());
+    let output = run_text(theirs, "esd");
+    assert!(output.status.success() && said(&output).contains("stands in for"));
+
+    for bad in [
+        "machine = nothing\n",
+        "design = esd\n",
+        "machine\n",
+        "[dram_structure]\nprotocol = HBM\n",
+        "[timing]\ntCK = fast\n",
+        "[timing]\nCL = 1.5\n",
+        "[system]\naddress_mapping = rochra\n",
+        "[system]\naddress_mapping = rororababgco\n",
+        "[sardonyx]\nmachine = esd\nhost.nothing = 1\n",
+    ] {
+        let output = run_text(bad, "");
+        let said = said(&output);
+        assert!(
+            !output.status.success() && said.contains("sardonyx: "),
+            "{bad}: {said}"
+        );
+    }
+    assert!(!run(&folder.path().join("none.ini"), "").status.success());
+}

@@ -1,0 +1,36 @@
+//! One power cut of a run that is under way: what of its journal survives. The explorer of all cuts is
+//! elsewhere (`explore`); here the cut is the present, and whoever drives the run goes on with what is left.
+
+use super::platform::{Platform, Survivors};
+use crate::config::Machine;
+use crate::controller::designs::{Stack, UnknownDesign};
+use crate::medium::image::Image;
+use crate::medium::layout::Layout;
+use crate::plan::journal::Journal;
+
+/// What a cut at the end of `journal`, which began with `image`, leaves in the medium of `design` on a
+/// platform that drains what `platform` says; `seed` tears lines where lines are torn. Lines of a host's own
+/// caches are the host's.
+///
+/// # Errors
+/// There is no such design.
+pub fn survivors(
+    machine: &Machine,
+    design: &str,
+    (image, journal): (Image, &Journal),
+    platform: Platform,
+    seed: u64,
+) -> Result<Image, UnknownDesign> {
+    let stack = Stack::named(design)?;
+    let mut layout = Layout::new(machine.engine.medium.geometry.lines());
+    stack.build(&machine.settings, &mut layout);
+    let power_fail = stack.integrity.power_fail.map(|make| make(&layout));
+    let mut survivors = Survivors::new(journal, image, platform, seed).guarded(power_fail);
+    let mut changed = Vec::new();
+    while survivors.position() < journal.events.len() as u64 {
+        survivors.advance(&mut changed);
+        changed.clear();
+    }
+    survivors.tear();
+    Ok(survivors.untimed.into_image())
+}

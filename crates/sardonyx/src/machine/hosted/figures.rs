@@ -1,0 +1,80 @@
+//! What a host may ask to have counted.
+
+use std::time::Duration;
+
+use super::{Addresses, Checked, Hosted, HostedError};
+use crate::latency::Latencies;
+use crate::line::LINE_BYTES;
+use crate::machine::outcome::{self, Finished, Outcome};
+use crate::machine::system::Before;
+use crate::machine::{AddressSpace, CoreFigures, PAGE_LINES, PageTable};
+use crate::units::Time;
+
+/// Figures.
+impl Hosted {
+    /// What the host's core `source` has done so far: for the figures about instructions.
+    ///
+    /// # Errors
+    /// There is no such source.
+    pub fn core_has(&mut self, source: u32, figures: CoreFigures) -> Result<(), HostedError> {
+        self.check_source(source)?;
+        self.cores[source as usize] = figures;
+        Ok(())
+    }
+
+    /// Counts from zero again; state stays. Requests in flight are counted.
+    pub fn forget_figures(&mut self) {
+        (self.port.reads, self.port.writes) = (Latencies::new(), Latencies::new());
+        self.checked = Checked::default();
+        self.begin_counting(self.now());
+    }
+
+    pub(super) fn begin_counting(&mut self, time: Time) {
+        self.before = Some(Before {
+            time,
+            committed: 0,
+            figures: self.cores.clone(),
+        });
+        self.port.counted = true;
+        self.port.fences = 0;
+        self.port.memory.forget_figures();
+    }
+
+    /// The figures so far.
+    ///
+    /// # Errors
+    /// Nothing was counted yet.
+    pub fn outcome(&mut self) -> Result<Outcome, HostedError> {
+        let Some(before) = &self.before else {
+            let remedy = "nothing was counted yet; host.warmup is longer than the run";
+            return Err(HostedError::NotNow(remedy));
+        };
+        if self.options.addresses != Addresses::FirstTouch {
+            let pages = |source| match source {
+                0 => self.contents.pages(),
+                _ => 0,
+            };
+            let spaces = (0..self.options.sources).map(pages);
+            let spaces = spaces.map(|pages| AddressSpace::Identity { pages });
+            self.port.pages = PageTable::new(spaces.collect());
+        }
+        let took: Duration = self.started.elapsed();
+        let finished = Finished {
+            machine: &self.machine,
+            port: &self.port,
+            figures: self.cores.clone(),
+            before,
+        };
+        Ok(outcome::of(&finished, took))
+    }
+
+    /// Reads held against what the host wrote.
+    pub fn checked(&self) -> Checked {
+        self.checked
+    }
+
+    /// Bytes that addresses may be below.
+    pub fn capacity(&self) -> u64 {
+        self.capacity / (PAGE_LINES * LINE_BYTES as u64) * (PAGE_LINES * LINE_BYTES as u64)
+    }
+}

@@ -1,0 +1,78 @@
+//! Looks and changes that take no time: a debugger's, a loader's.
+
+use super::{Hosted, HostedError};
+use crate::line::{LINE_BYTES, Logical};
+
+/// Looks and changes that take no time: a debugger's, a loader's.
+impl Hosted {
+    /// What the host has written last at `address`, across lines.
+    ///
+    /// # Errors
+    /// The address lies nowhere.
+    pub fn peek(&mut self, source: u32, address: u64, bytes: &mut [u8]) -> Result<(), HostedError> {
+        self.powered()?;
+        self.each_line(source, address, bytes.len(), |this, line, from, part| {
+            let part = &mut bytes[part];
+            let unwritten = this.options.unwritten;
+            let known = this.contents.get(line).copied();
+            let known = known.unwrap_or_else(|| unwritten.line(line));
+            part.copy_from_slice(&known[from..from + part.len()]);
+        })
+    }
+
+    /// Makes the bytes at `address` these, across lines. Memory gets them at once if it is at rest, else when
+    /// it next is.
+    ///
+    /// # Errors
+    /// The address lies nowhere.
+    pub fn poke(&mut self, source: u32, address: u64, bytes: &[u8]) -> Result<(), HostedError> {
+        self.powered()?;
+        self.each_line(source, address, bytes.len(), |this, line, from, part| {
+            let unwritten = this.options.unwritten;
+            let (part, before) = (&bytes[part], || unwritten.line(line));
+            this.contents.put(line, from, part, before, true);
+        })?;
+        // With a journal memory has to be what the journal says, from the first request on.
+        if self.began_with.is_none() && self.in_flight == 0 {
+            self.write_ahead();
+        }
+        self.goes_on()
+    }
+
+    fn each_line(
+        &mut self,
+        source: u32,
+        address: u64,
+        size: usize,
+        mut act: impl FnMut(&mut Hosted, Logical, usize, std::ops::Range<usize>),
+    ) -> Result<(), HostedError> {
+        self.check_source(source)?;
+        let end = address.checked_add(size as u64);
+        let last = end.ok_or(HostedError::Size { address, size })?;
+        if size > 0 {
+            self.check_address(last - 1)?;
+        }
+        let mut done = 0;
+        while done < size {
+            let at = address + done as u64;
+            let from = (at % LINE_BYTES as u64) as usize;
+            let count = (LINE_BYTES - from).min(size - done);
+            let line = self.translate(source, at)?;
+            act(self, line, from, done..done + count);
+            done += count;
+        }
+        Ok(())
+    }
+
+    /// Memory gets what was changed behind its back, if it is at rest.
+    pub(super) fn write_ahead(&mut self) {
+        if !self.port.memory.is_at_rest() || self.began_with.is_some() {
+            return;
+        }
+        for line in self.contents.take_ahead() {
+            let data = *self.contents.get(line).expect("it was written");
+            self.port.memory.write_at_once(line, &data);
+            self.loaded |= self.port.admitted == 0;
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! A machine whose cores are somebody else's program: another simulator that asks this memory for lines and
+//! is told when they came. It has the clock; here is what `System` does for agents of our own, turned round.
+//! Requests that come at the same times take the same time as in a run of our own, exactly.
+//! Left out: cores and caches, which the host has; the border to C (`crates/c`).
+
+mod asked;
+mod contents;
+mod figures;
+mod looks;
+mod power;
+mod requests;
+mod time;
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+pub use asked::{
+    Addresses, Asked, HostedError, Kind, MAX_SOURCES, Options, Posted, Told, Unwritten, What,
+};
+use contents::Contents;
+use smallvec::SmallVec;
+
+use super::port::Port;
+use super::system::Before;
+use super::{AddressSpace, Caches, Copies, CoreFigures, PageTable, noise};
+use crate::config::Machine;
+use crate::line::{Line, Logical, ZERO_LINE};
+use crate::medium::image::Image;
+use crate::medium::params::{COPIES_SKEW, CachesParams, FRAMES};
+use crate::memory::Memory;
+use crate::plan::journal::Journal;
+use crate::units::Time;
+
+/// The last time that a host may speak of: five hours.
+const END: Time = Time::from_ps(18_000_000_000_000_000);
+
+/// A request in flight.
+#[derive(Clone)]
+struct Flight {
+    what: What,
+    tag: u64,
+    source: u32,
+    line: Logical,
+    presented: Time,
+    admitted: Time,
+    accepted: Option<Time>,
+    /// The source's next fence waits for it.
+    persist: bool,
+    tell_array: bool,
+    /// Free for another request.
+    free: bool,
+    read: Line,
+    part: (u8, u8),
+    written: bool,
+    /// Flushes and fences that wait for its acceptance.
+    waiters: SmallVec<[u32; 2]>,
+}
+
+/// A flush or a fence that waits for acceptances.
+#[derive(Clone, Copy)]
+struct Waiter {
+    what: What,
+    tag: u64,
+    source: u32,
+    presented: Time,
+    left: usize,
+}
+
+/// What was held against what the host wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Reads of lines that the host had written.
+    pub reads: u64,
+    /// Of them, those that brought other bytes.
+    pub differ: u64,
+}
+
+/// A machine under a host.
+pub struct Hosted {
+    machine: Machine,
+    design: String,
+    options: Options,
+    port: Port,
+    capacity: u64,
+    contents: Contents,
+    flights: Vec<Flight>,
+    free: Vec<u32>,
+    in_flight: usize,
+    waiters: Vec<Waiter>,
+    free_waiters: Vec<u32>,
+    told: VecDeque<Told>,
+    /// How far the host's clock has come, as far as it has said.
+    clock: Time,
+    /// What the host says of its cores.
+    cores: Vec<CoreFigures>,
+    before: Option<Before>,
+    checked: Checked,
+    /// Where the journal began; once the first request has come.
+    began_with: Option<Image>,
+    off: bool,
+    /// A loader has written, and no request has come.
+    loaded: bool,
+    started: Instant,
+}
+/// Before a run.
+impl Hosted {
+    /// A memory of `design`, at rest and never written.
+    ///
+    /// # Errors
+    /// There is no such design; no sources.
+    pub fn new(machine: &Machine, design: &str, options: Options) -> Result<Hosted, HostedError> {
+        if !(1..=MAX_SOURCES).contains(&options.sources) {
+            return Err(HostedError::Sources(options.sources));
+        }
+        let machine = machine.with_cores(options.sources);
+        let memory = Memory::new(&machine, design)?;
+        let capacity = machine.capacity_bytes();
+        let spaces = (0..options.sources).map(|source| space(&machine, &options, source));
+        let caches = Caches::new(&CachesParams::default(), 1);
+        let mut port = Port::new(
+            memory,
+            caches,
+            PageTable::new(spaces.collect()),
+            options.sources,
+        );
+        if options.journal {
+            port.memory.observe(Journal::default());
+        }
+        port.counted = options.warmup == 0;
+        let cores = vec![CoreFigures::default(); options.sources];
+        Ok(Hosted {
+            before: port.counted.then(|| Before {
+                time: Time::ZERO,
+                committed: 0,
+                figures: cores.clone(),
+            }),
+            machine,
+            design: design.to_owned(),
+            options,
+            port,
+            capacity,
+            contents: Contents::new(),
+            flights: Vec::new(),
+            free: Vec::new(),
+            in_flight: 0,
+            waiters: Vec::new(),
+            free_waiters: Vec::new(),
+            told: VecDeque::new(),
+            clock: Time::ZERO,
+            cores,
+            checked: Checked::default(),
+            began_with: None,
+            off: false,
+            loaded: false,
+            started: Instant::now(),
+        })
+    }
+
+    /// The machine, as many sources as were asked for.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The design's name.
+    pub fn design(&self) -> &str {
+        &self.design
+    }
+
+    /// How it is.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+}
+
+fn space(machine: &Machine, options: &Options, source: usize) -> AddressSpace {
+    match options.addresses {
+        Addresses::Identity | Addresses::Wrap => AddressSpace::Identity { pages: 0 },
+        Addresses::FirstTouch => {
+            let copies = Copies {
+                copy: source as u32,
+                of: options.sources as u32,
+                distinct: false,
+            };
+            let order = machine.settings.get(&FRAMES);
+            let skew = machine.settings.get(&COPIES_SKEW);
+            let lines = machine.engine.medium.geometry.lines();
+            copies.space(lines, order, skew)
+        }
+    }
+}
+
+impl Unwritten {
+    fn line(self, line: Logical) -> Line {
+        match self {
+            Unwritten::Zeros => ZERO_LINE,
+            Unwritten::Noise => noise(line.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

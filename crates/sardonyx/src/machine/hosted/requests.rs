@@ -1,0 +1,300 @@
+//! What a host sends: reads, writes, flushes, fences; and what waits for what.
+
+use smallvec::SmallVec;
+
+use super::{Addresses, Asked, END, Flight, Hosted, HostedError, Kind, Told, Waiter, What};
+use crate::controller::{Class, Persist, Write};
+use crate::engine::Request;
+use crate::exhausted::Exhausted;
+use crate::line::{LINE_BYTES, Line, Logical, Virtual, ZERO_LINE};
+use crate::plan::At;
+use crate::stats::Direction;
+use crate::units::Time;
+
+/// Requests.
+impl Hosted {
+    /// Whether a request is taken now.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub fn accepts(&mut self) -> Result<bool, HostedError> {
+        self.powered()?;
+        self.settle(self.clock)?;
+        Ok(self.port.memory.accepts())
+    }
+
+    /// Whether memory has taken the request; if not, nothing has changed but the time: ask again later.
+    ///
+    /// # Errors
+    /// The request is none that can be, or the run cannot go on.
+    pub fn send(&mut self, asked: &Asked) -> Result<bool, HostedError> {
+        self.powered()?;
+        let presented = asked.presented.unwrap_or(self.clock);
+        if presented > END {
+            return Err(Exhausted::FIVE_HOURS.into());
+        }
+        let (size, is_line) = match asked.kind {
+            Kind::Read(size) => (size, false),
+            Kind::Write { bytes, .. } => (bytes.len(), false),
+            Kind::WriteCounters => (1, true),
+        };
+        let from = (asked.address % LINE_BYTES as u64) as usize;
+        if size == 0 || size > LINE_BYTES - from {
+            let address = asked.address;
+            return Err(HostedError::Size { address, size });
+        }
+        self.check_source(asked.source)?;
+        self.check_address(asked.address)?;
+        let now = presented.max(self.clock);
+        self.settle(now)?;
+        if !self.port.memory.accepts() {
+            return Ok(false);
+        }
+        let line = self.translate(asked.source, asked.address)?;
+        if self.before.is_none() && self.port.admitted >= self.options.warmup {
+            self.begin_counting(now.max(self.port.memory.now()));
+        }
+        if std::mem::take(&mut self.loaded) {
+            self.port.memory.settle(); // a loader's bytes are all in the medium
+        }
+        if self.options.journal && self.began_with.is_none() {
+            self.began_with = Some(self.port.memory.image().copy());
+        }
+        self.clock = now;
+        let part = if is_line {
+            (0, 0)
+        } else {
+            (from as u8, size as u8)
+        };
+        self.admit(asked, line, presented, part);
+        Ok(true)
+    }
+
+    fn admit(&mut self, asked: &Asked, line: Logical, presented: Time, part: (u8, u8)) {
+        let mut flight = Flight {
+            what: What::Read,
+            tag: asked.tag,
+            source: asked.source,
+            line,
+            presented,
+            admitted: presented.max(self.port.memory.now()),
+            accepted: None,
+            persist: false,
+            tell_array: false,
+            free: false,
+            read: ZERO_LINE,
+            part,
+            written: false,
+            waiters: SmallVec::new(),
+        };
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.flights.push(Flight {
+                free: true,
+                ..flight.clone()
+            });
+            self.flights.len() as u32 - 1
+        });
+        let now = flight.admitted;
+        self.port.admitted += 1;
+        let mut request = Request {
+            arrival: presented,
+            core: asked.source,
+            tag: u64::from(index),
+            kind: Direction::Read,
+            counted: self.port.counted,
+        };
+        match asked.kind {
+            Kind::Read(_) => {
+                let got = self.port.memory.read(request, now, line, Class::Data).value;
+                flight.written = got.is_some();
+                flight.read = self.check_read(line, got);
+            }
+            Kind::Write {
+                bytes,
+                persist,
+                counter_atomic,
+                tell_array,
+            } => {
+                flight.what = What::Written;
+                (flight.persist, flight.tell_array) = (persist || counter_atomic, tell_array);
+                let unwritten = self.options.unwritten;
+                let before = || unwritten.line(line);
+                let from = part.0.into();
+                let data = self.contents.put(line, from, bytes, before, false);
+                request.kind = Direction::Write;
+                let write = Write {
+                    order: match counter_atomic {
+                        true => Persist::CounterAtomic,
+                        false => Persist::Relaxed,
+                    },
+                    core: asked.source,
+                    ..Write::new(line, At::past(&data))
+                };
+                self.port.memory.write_announced(request, now, write);
+            }
+            Kind::WriteCounters => {
+                (flight.what, flight.persist) = (What::Counters, true);
+                (request.kind, request.counted) = (Direction::Write, false);
+                self.port.memory.persist_metadata(request, now, line);
+            }
+        }
+        self.in_flight += 1;
+        self.flights[index as usize] = flight;
+        self.take();
+    }
+
+    /// What the host gets for what memory has read, held against what the host wrote last.
+    fn check_read(&mut self, line: Logical, got: Option<Line>) -> Line {
+        let ahead = self.contents.is_ahead(line);
+        match self.contents.get(line) {
+            Some(known) if ahead => *known,
+            Some(known) => {
+                self.checked.reads += 1;
+                self.checked.differ += u64::from(got.as_ref() != Some(known));
+                got.unwrap_or_else(|| self.options.unwritten.line(line))
+            }
+            None => got.unwrap_or_else(|| self.options.unwritten.line(line)),
+        }
+    }
+
+    /// A request for `address` will come: what this computer needs for it is fetched ahead. No effect on
+    /// results; an address that is none has no effect at all.
+    pub fn hint(&mut self, source: u32, address: u64) {
+        if (source as usize) < self.options.sources {
+            let line = Virtual(self.wrapped(address) / LINE_BYTES as u64);
+            if line.0 < self.capacity / LINE_BYTES as u64
+                || self.options.addresses == Addresses::FirstTouch
+            {
+                self.port.touch_memory_ahead(source as usize, line);
+            }
+        }
+    }
+
+    /// Answers when all writes of the line sent before are in the persistence domain; the next fence of the
+    /// source waits for it.
+    ///
+    /// # Errors
+    /// There is no such line or source.
+    pub fn flush(&mut self, address: u64, source: u32, tag: u64) -> Result<(), HostedError> {
+        self.powered()?;
+        self.check_source(source)?;
+        self.check_address(address)?;
+        self.settle(self.clock)?;
+        let line = self.translate(source, address)?;
+        self.wait(What::Flushed, source, tag, |flight, _| flight.line == line);
+        Ok(())
+    }
+
+    /// Answers when all that the source has sent to persist, and flushed, is in the persistence domain.
+    ///
+    /// # Errors
+    /// There is no such source.
+    pub fn fence(&mut self, source: u32, tag: u64) -> Result<(), HostedError> {
+        self.powered()?;
+        self.check_source(source)?;
+        self.settle(self.clock)?;
+        self.wait(What::Fenced, source, tag, |flight, waiters| {
+            let flushed = |waiter: &u32| {
+                let waiter = &waiters[*waiter as usize];
+                waiter.what == What::Flushed && waiter.source == source
+            };
+            flight.persist && flight.source == source || flight.waiters.iter().any(flushed)
+        });
+        Ok(())
+    }
+
+    /// Waits for the acceptance of writes in flight that are not accepted.
+    fn wait(
+        &mut self,
+        what: What,
+        source: u32,
+        tag: u64,
+        for_it: impl Fn(&Flight, &[Waiter]) -> bool,
+    ) {
+        let waiter = Waiter {
+            what,
+            tag,
+            source,
+            presented: self.clock,
+            left: 0,
+        };
+        let index = self.free_waiters.pop().unwrap_or_else(|| {
+            self.waiters.push(waiter);
+            self.waiters.len() as u32 - 1
+        });
+        self.waiters[index as usize] = waiter;
+        let waiters = &self.waiters;
+        let mut left = 0;
+        for flight in &mut self.flights {
+            let waits = !flight.free && flight.what != What::Read && flight.accepted.is_none();
+            if waits && for_it(flight, waiters) {
+                flight.waiters.push(index);
+                left += 1;
+            }
+        }
+        self.waiters[index as usize].left = left;
+        if left == 0 {
+            self.waited(index, self.clock);
+        }
+    }
+
+    pub(super) fn waited(&mut self, index: u32, at: Time) {
+        let waiter = self.waiters[index as usize];
+        self.free_waiters.push(index);
+        if waiter.what == What::Fenced {
+            self.port.fenced(waiter.source as usize, at);
+        }
+        self.told.push_back(Told {
+            what: waiter.what,
+            tag: waiter.tag,
+            source: waiter.source,
+            presented: waiter.presented,
+            admitted: waiter.presented,
+            accepted: Some(at),
+            array: None,
+            answered: at,
+            line: ZERO_LINE,
+            part: (0, 0),
+            written: false,
+        });
+    }
+
+    fn wrapped(&self, address: u64) -> u64 {
+        match self.options.addresses {
+            Addresses::Wrap => address % self.capacity,
+            Addresses::Identity | Addresses::FirstTouch => address,
+        }
+    }
+
+    pub(super) fn translate(&mut self, source: u32, address: u64) -> Result<Logical, HostedError> {
+        let line = Virtual(self.wrapped(address) / LINE_BYTES as u64);
+        Ok(self.port.translate(source as usize, line)?)
+    }
+
+    pub(super) fn check_source(&self, source: u32) -> Result<(), HostedError> {
+        match (source as usize) < self.options.sources {
+            true => Ok(()),
+            false => Err(HostedError::Source {
+                source_number: source,
+                sources: self.options.sources,
+            }),
+        }
+    }
+
+    pub(super) fn check_address(&self, address: u64) -> Result<(), HostedError> {
+        match self.options.addresses == Addresses::Identity && address >= self.capacity {
+            false => Ok(()),
+            true => Err(HostedError::Beyond {
+                address,
+                capacity: self.capacity,
+            }),
+        }
+    }
+
+    pub(super) fn powered(&self) -> Result<(), HostedError> {
+        match self.off {
+            false => Ok(()),
+            true => Err(HostedError::NotNow("the power is off; recover first")),
+        }
+    }
+}

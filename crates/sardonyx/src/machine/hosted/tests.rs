@@ -1,0 +1,164 @@
+//! A host that asks for a few lines: what it is told, and when.
+
+use super::*;
+
+fn hosted(design: &str, options: Options) -> Hosted {
+    let none: [(&str, &str); 0] = [];
+    let machine = Machine::load("esd", &none).expect("a preset");
+    Hosted::new(&machine, design, options).expect("a design")
+}
+
+fn write(address: u64, bytes: &[u8], tag: u64) -> Asked<'_> {
+    let kind = Kind::Write {
+        bytes,
+        persist: true,
+        counter_atomic: false,
+        tell_array: true,
+    };
+    asked(kind, address, tag)
+}
+
+fn asked(kind: Kind, address: u64, tag: u64) -> Asked {
+    Asked {
+        kind,
+        address,
+        source: 0,
+        tag,
+        presented: None,
+    }
+}
+
+fn all(host: &mut Hosted) -> Vec<Told> {
+    std::iter::from_fn(|| host.answer()).collect()
+}
+
+#[test]
+fn a_write_is_told_twice_and_a_fence_when_it_is_accepted() {
+    for design in ["baseline", "esd", "fca"] {
+        let mut host = hosted(design, Options::default());
+        assert!(host.send(&write(128, &[7; 64], 1)).unwrap());
+        host.flush(128, 0, 2).unwrap();
+        host.fence(0, 3).unwrap();
+        assert_eq!(
+            host.answers(),
+            0,
+            "{design}: nothing is accepted at no time"
+        );
+        host.finish().unwrap();
+        let told = all(&mut host);
+        let whats: Vec<_> = told.iter().map(|told| (told.what, told.tag)).collect();
+        let [written, flushed, fenced, array] = &told[..] else {
+            panic!("{design}: {whats:?}");
+        };
+        let expected = [What::Written, What::Flushed, What::Fenced, What::InArray];
+        assert_eq!(told.iter().map(|t| t.what).collect::<Vec<_>>(), expected);
+        assert!(written.accepted == Some(fenced.answered) && flushed.answered == fenced.answered);
+        assert!(array.array > array.accepted, "{design}");
+        assert_eq!(array.answered, written.answered);
+    }
+}
+
+#[test]
+fn a_fence_waits_for_its_own_source_alone() {
+    let options = Options {
+        sources: 2,
+        ..Options::default()
+    };
+    let mut host = hosted("baseline", options);
+    host.send(&write(0, &[1; 64], 1)).unwrap();
+    host.fence(1, 2).unwrap();
+    assert_eq!(host.answer().map(|told| told.tag), Some(2));
+    host.flush(0, 1, 3).unwrap();
+    host.fence(1, 4).unwrap();
+    assert_eq!(host.answers(), 0, "a flush joins the other's write");
+    host.finish().unwrap();
+    assert_eq!(all(&mut host).len(), 4);
+}
+
+#[test]
+fn parts_of_lines_and_looks_see_what_was_written_last() {
+    let mut host = hosted("esd", Options::default());
+    host.poke(0, 60, &[1, 2, 3, 4, 5, 6]).unwrap();
+    host.send(&write(64, &[9], 1)).unwrap();
+    let mut bytes = [0; 6];
+    host.peek(0, 60, &mut bytes).unwrap();
+    assert_eq!(bytes, [1, 2, 3, 4, 9, 6]);
+    host.poke(0, 65, &[8]).unwrap(); // while the write is on its way
+    assert!(host.send(&asked(Kind::Read(64), 64, 2)).unwrap());
+    host.finish().unwrap();
+    let read = all(&mut host).into_iter().find(|told| told.tag == 2);
+    assert_eq!(read.unwrap().line[..3], [9, 8, 0]);
+    assert!(host.send(&asked(Kind::Read(64), 64, 3)).unwrap());
+    host.finish().unwrap();
+    let told = all(&mut host);
+    let last = told.last().unwrap();
+    assert_eq!(last.line[..2], [9, 8], "memory has it when it is at rest");
+    assert!(last.written && host.checked().reads == 1 && host.checked().differ == 0);
+}
+
+#[test]
+fn requests_that_cannot_be_are_errors() {
+    let mut host = hosted("baseline", Options::default());
+    let end = host.capacity();
+    for (kind, address, source) in [
+        (Kind::Read(0), 0, 0),
+        (Kind::Read(65), 0, 0),
+        (Kind::Read(2), 63, 0),
+        (Kind::Read(64), end, 0),
+        (Kind::Read(64), u64::MAX - 63, 0),
+        (Kind::Read(64), 0, 1),
+    ] {
+        let asked = Asked {
+            source,
+            ..asked(kind, address, 0)
+        };
+        assert!(host.send(&asked).is_err(), "{asked:?}");
+    }
+    let late = Asked {
+        presented: Some(Time::NEVER),
+        ..asked(Kind::Read(1), 0, 0)
+    };
+    assert!(host.send(&late).is_err() && host.advance_to(Time::NEVER).is_err());
+    assert!(host.peek(0, end, &mut [0]).is_err());
+    assert!(host.peek(0, u64::MAX, &mut [0; 2]).is_err());
+    assert!(host.cut().is_err() && host.recover(Image::new()).is_err());
+}
+
+/// What is accepted survives a cut where the queues are drained, unless its counter is on chip alone; what a
+/// loader wrote survives anyhow.
+#[test]
+fn what_was_accepted_is_there_after_a_cut() {
+    for (design, expected) in [
+        ("no-encryption", (9, 0)),
+        ("esd-sound", (9, 0)),
+        ("fca", (9, 0)),
+        ("baseline", (1, 8)),
+    ] {
+        let options = Options {
+            journal: true,
+            ..Options::default()
+        };
+        let mut host = hosted(design, options);
+        host.poke(0, 4096, &[5; 64]).unwrap();
+        for line in 0..8 {
+            assert!(
+                host.send(&write(line * 64, &[line as u8 + 1; 64], line))
+                    .unwrap()
+            );
+        }
+        host.fence(0, 99).unwrap();
+        while !all(&mut host).iter().any(|told| told.tag == 99) {
+            host.advance_until(Time::NEVER).unwrap();
+        }
+        let (image, journal) = host.cut().unwrap();
+        assert!(host.accepts().is_err(), "the power is off");
+        let platform = crate::crash::Platform::Adr;
+        let what = (image, &*journal);
+        let left = crate::crash::survivors(host.machine(), design, what, platform, 1).unwrap();
+        assert_eq!(host.recover(left).unwrap(), expected, "{design}");
+        assert!(host.send(&asked(Kind::Read(64), 64, 1)).unwrap());
+        host.finish().unwrap();
+        let read = all(&mut host)[0].line;
+        assert_eq!(read == [2; 64], expected.1 == 0, "{design}");
+    }
+}
