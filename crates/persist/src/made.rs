@@ -1,6 +1,5 @@
 //! For tests: recordings made by hand, and all that an exploration of one needs.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -11,8 +10,9 @@ use rustc_hash::FxHashSet;
 use crate::bench::{Bench, Refusal, Shared};
 use crate::clock::Clock;
 use crate::copy;
+use crate::pools::Pool;
 use crate::question::Question;
-use crate::recording::{Act, Event, Ground, NOWHERE, Recording, Slot, Version, hash_of};
+use crate::recording::{Act, Event, NOWHERE, Recording, Slot, Version, hash_of};
 use crate::recovery::Recovery;
 use crate::state::{Course, Platform};
 
@@ -30,9 +30,7 @@ pub(crate) enum Do {
 pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
     let mut made = Recording {
         path: PathBuf::new(),
-        pool: PathBuf::from("pool"),
-        bytes: 4096,
-        ground: Ground::Zeros,
+        pools: vec![Pool::zeros("pool", 4096)],
         events: Vec::new(),
         lines: Vec::new(),
         sites: Vec::new(),
@@ -44,12 +42,11 @@ pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
         rows: program.len() as u64,
         notes: Vec::new(),
         assumed: FxHashSet::default(),
-        mapped: Vec::new(),
-        elsewhere: false,
+        unnamed: Vec::new(),
     };
     let version = |value: u8, line: u32, event: usize| Version {
         data: [value; 64],
-        hash: hash_of(line, &[value; 64]),
+        hash: hash_of(0, line, &[value; 64]),
         event: event as u32,
     };
     for (row, &(thread, what)) in program.iter().enumerate() {
@@ -57,6 +54,7 @@ pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
             let slot = made.lines.iter().position(|slot| slot.line == line);
             let slot = slot.unwrap_or_else(|| {
                 made.lines.push(Slot {
+                    file: 0,
                     line,
                     versions: vec![version(0, line, 0)],
                 });
@@ -127,8 +125,8 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
 /// Gives a bench over it to a test.
 pub(crate) fn on_a_bench<T>(shared: &Shared, test: impl FnOnce(&mut Bench<'_>) -> T) -> T {
     let folder = copy::scratch().expect("a folder");
-    let ground: File = copy::ground(&shared.recording, folder.path()).expect("a ground");
-    let bench = Bench::new(shared, &ground, &folder.path().join("bench"));
+    let grounds = copy::grounds(&shared.recording, folder.path()).expect("grounds");
+    let bench = Bench::new(shared, &grounds, &folder.path().join("bench"));
     test(&mut bench.expect("a bench"))
 }
 
@@ -137,6 +135,7 @@ pub(crate) fn question() -> Question {
     Question {
         recording: PathBuf::from("recording"),
         pool: PathBuf::from("pool"),
+        more_pools: Vec::new(),
         recover: Vec::new(),
         ok: vec![0],
         time_limit: None,
