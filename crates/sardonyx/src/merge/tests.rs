@@ -1,13 +1,13 @@
 //! What must be true of every merging algorithm, on pages that others write at any time.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use proptest::prelude::*;
 
 use super::images::checksum;
 use super::ksm::settings::{self, Knobs, Preset};
-use super::ksm::{Ksm, Search, Software};
+use super::ksm::{Ksm, Maps, Search, Software};
 use super::pageforge::{GraphNode, OTHER_PAGES, PageForge};
 use super::{Bytes, Checksum, Contents, Frame, PAGE_BYTES, Page};
 use crate::line::{LINE_BYTES, Line};
@@ -30,6 +30,18 @@ struct Shared {
     written: VecDeque<Page>,
     /// All checksums are the same.
     colliding: bool,
+    /// The frame that each page maps, as whoever merges has said when it froze and mapped frames.
+    frames: Vec<Mapped>,
+}
+
+/// A frame that a page maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Mapped {
+    Nothing,
+    /// One that is not merged, by a label.
+    Own(usize),
+    Merged(u32),
+    Zero,
 }
 
 /// Contents that differ in one byte: in lines that ECC keys see, and in others.
@@ -50,6 +62,7 @@ impl Shared {
             looks: 0,
             written: VecDeque::new(),
             colliding,
+            frames: (0..contents.len()).map(Mapped::Own).collect(),
         }
     }
 
@@ -121,7 +134,18 @@ impl Contents for Shared {
     fn freeze(&mut self, page: Page) -> u32 {
         self.next += 1;
         self.frozen.insert(self.next, self.own[page as usize]);
+        let frame = self.frames[page as usize];
+        let same = self.frames.iter_mut().filter(|other| **other == frame);
+        same.for_each(|other| *other = Mapped::Merged(self.next));
         self.next
+    }
+
+    fn merged(&mut self, page: Page, frozen: u32) {
+        self.frames[page as usize] = Mapped::Merged(frozen);
+    }
+
+    fn zeroed(&mut self, page: Page) {
+        self.frames[page as usize] = Mapped::Zero;
     }
 
     fn release(&mut self, frozen: u32) {
@@ -390,4 +414,102 @@ fn what_a_process_held_that_has_exited_makes_room_before_the_others_are_scanned(
         counted(true),
         "the two differ, so the order counts"
     );
+}
+
+/// What happens to a few processes between two passes. All have the same number of pages.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Fork {
+        parent: usize,
+    },
+    Write {
+        process: usize,
+        page: usize,
+        content: u8,
+    },
+    Exit {
+        process: usize,
+    },
+    Pass,
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        1 => (0..6usize).prop_map(|parent| Event::Fork { parent }),
+        6 => (0..6usize, 0..5usize, 0..4u8)
+            .prop_map(|(process, page, content)| Event::Write { process, page, content }),
+        1 => (0..6usize).prop_map(|process| Event::Exit { process }),
+        4 => Just(Event::Pass),
+    ];
+    prop::collection::vec(event, 1..60)
+}
+
+proptest! {
+    /// Every page maps the frame that it maps if each frame is one thing with a name of its own: a fork copies names,
+    /// a write takes a new one, and what becomes a merged frame does so for all that map it.
+    #[test]
+    fn pages_that_a_fork_shares_are_one_frame(
+        history in events(),
+        sharing in 2..5u8,
+        zeros in any::<bool>(),
+    ) {
+        const EACH: usize = 5;
+        const MOST: usize = 6;
+        let sets = [("ksm.max_page_sharing", sharing.to_string()), ("ksm.use_zero_pages", u8::from(zeros).to_string())];
+        let knobs = knobs(Preset::Linux6, &sets.each_ref().map(|(key, value)| (*key, &**value)));
+        let start = Shared::new(&[0; MOST * EACH], false);
+        let mut ksm = Ksm::new(start, Software::new(knobs.checksum), knobs, MOST * EACH);
+        ksm.contents.frames.fill(Mapped::Nothing);
+        let mut lives = vec![true];
+        for page in 0..EACH {
+            ksm.map(page as Page);
+            ksm.contents.own[page] = content(page as u8 % 3);
+            ksm.contents.frames[page] = Mapped::Own(page);
+        }
+        let mut fresh = EACH;
+        for event in history {
+            match event {
+                Event::Fork { parent } if lives.get(parent) == Some(&true) && lives.len() < MOST => {
+                    for page in 0..EACH {
+                        let (from, to) = (parent * EACH + page, lives.len() * EACH + page);
+                        ksm.fork(from as Page, to as Page);
+                        ksm.contents.own[to] = ksm.contents.own[from];
+                        ksm.contents.frames[to] = ksm.contents.frames[from];
+                    }
+                    lives.push(true);
+                }
+                Event::Write { process, page, content: number } if lives.get(process) == Some(&true) => {
+                    let page = process * EACH + page;
+                    ksm.write(page as Page);
+                    ksm.contents.own[page] = content(number);
+                    ksm.contents.frames[page] = Mapped::Own(fresh);
+                    fresh += 1;
+                }
+                Event::Exit { process } if lives.get(process) == Some(&true) => {
+                    lives[process] = false;
+                    let of = process * EACH..(process + 1) * EACH;
+                    ksm.contents.own[of.clone()].fill([0; PAGE_BYTES]);
+                    ksm.contents.frames[of.clone()].fill(Mapped::Nothing);
+                    ksm.exit(std::slice::from_ref(&(of.start as Page..of.end as Page)));
+                }
+                Event::Pass => {
+                    ksm.pass(&mut |_| true);
+                }
+                _ => {}
+            }
+            check(&ksm);
+            for (page, mapped) in ksm.contents.frames.iter().enumerate() {
+                match (*mapped, ksm.maps(page as Page), ksm.frame(page as Page)) {
+                    (Mapped::Nothing, Maps::Nothing, None)
+                    | (Mapped::Zero, Maps::Zero, None)
+                    | (Mapped::Own(_), Maps::Own, Some(Frame::Own(_))) => {}
+                    (Mapped::Merged(a), Maps::Merged, Some(Frame::Merged(b))) if a == b => {}
+                    other => prop_assert!(false, "page {page}: {other:?}"),
+                }
+            }
+            let frames = ksm.contents.frames.iter().filter(|frame| **frame != Mapped::Nothing);
+            let frames: HashSet<Mapped> = frames.copied().collect();
+            prop_assert_eq!(ksm.frames(), frames.len() as u64);
+        }
+    }
 }

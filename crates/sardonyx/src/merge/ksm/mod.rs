@@ -5,6 +5,7 @@
 //! mapping at once, but the item notices when it is scanned next, and so do the counters.
 
 mod advisor;
+mod forks;
 mod search;
 pub mod settings;
 mod stable;
@@ -15,6 +16,7 @@ use super::images::checksum;
 use super::rb::{Links, Node, Side, Tree};
 use super::{Contents, Frame, PAGE_BYTES, Page};
 use advisor::ScanTime;
+use forks::Forks;
 pub use search::{Search, Software, Visit, Walk, Walkable, Work};
 use settings::{Advisor, Knobs, Order};
 use stable::Stable;
@@ -73,7 +75,10 @@ impl Node for Item {
 /// The unstable tree during a walk.
 struct UnstableWalk<'i> {
     items: &'i [Item],
+    forks: &'i Forks,
+    stable: &'i Stable,
     root: u32,
+    candidate: Page,
 }
 
 impl Walkable for UnstableWalk<'_> {
@@ -86,13 +91,23 @@ impl Walkable for UnstableWalk<'_> {
     }
 
     fn visit(&mut self, at: u32) -> Visit {
-        match self.items[at as usize].maps {
-            Maps::Own => Visit::Here {
-                node: at,
-                holder: at,
-                frame: Frame::Own(at),
-            },
-            _ => Visit::Lost,
+        let frame = match self.items[at as usize].maps {
+            // A page is not merged with itself, seen in another process.
+            Maps::Own if self.forks.share(self.candidate, at) => return Visit::Lost,
+            Maps::Own => Frame::Own(at),
+            Maps::Merged => {
+                let node = self
+                    .forks
+                    .unlisted(at)
+                    .expect("in the tree, so on no frame");
+                Frame::Merged(self.stable.frozen(node))
+            }
+            Maps::Nothing | Maps::Zero => return Visit::Lost,
+        };
+        Visit::Here {
+            node: at,
+            holder: at,
+            frame,
         }
     }
 }
@@ -146,6 +161,7 @@ pub struct Ksm<C, S> {
     items: Vec<Item>,
     unstable: Tree,
     stable: Stable,
+    forks: Forks,
     parity: bool,
     zero_key: u32,
     zero_pages: u64,
@@ -185,6 +201,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
             knobs,
             items: vec![item; pages],
             unstable: Tree::default(),
+            forks: Forks::default(),
             parity: false,
             zero_pages: 0,
             unshared: 0,
@@ -210,21 +227,26 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.items[page as usize].maps
     }
 
-    /// The frame behind a page; none if it maps the zero page or nothing.
+    /// The stable node whose frame the page maps, while it maps a merged one.
+    fn node_of(&self, page: Page) -> u32 {
+        let unlisted = self.forks.unlisted(page);
+        unlisted.unwrap_or(self.items[page as usize].on)
+    }
+
+    /// The frame behind a page; none if it maps the zero page or nothing. Its own may be that of others too,
+    /// since a fork.
     pub fn frame(&self, page: Page) -> Option<Frame> {
-        let item = &self.items[page as usize];
-        match item.maps {
+        match self.maps(page) {
             Maps::Own => Some(Frame::Own(page)),
-            Maps::Merged => Some(Frame::Merged(self.stable.frozen(item.on))),
+            Maps::Merged => Some(Frame::Merged(self.stable.frozen(self.node_of(page)))),
             Maps::Nothing | Maps::Zero => None,
         }
     }
 
     /// The merged frame that the page maps, and how many pages do.
     pub fn sharers(&self, page: Page) -> Option<(u32, u32)> {
-        let item = &self.items[page as usize];
-        let merged = item.maps == Maps::Merged;
-        merged.then(|| (item.on, self.stable.mapped(item.on)))
+        let merged = self.maps(page) == Maps::Merged;
+        merged.then(|| (self.node_of(page), self.stable.mapped(self.node_of(page))))
     }
 
     /// Whether the kernel keeps an item for the page.
@@ -244,7 +266,8 @@ impl<C: Contents, S: Search> Ksm<C, S> {
 
     /// Page frames in use: own ones, merged ones, and the zero page if it is mapped.
     pub fn frames(&self) -> u64 {
-        let own = self.items.iter().filter(|item| item.maps == Maps::Own);
+        let own = (0..self.items.len() as Page)
+            .filter(|&page| self.maps(page) == Maps::Own && self.forks.is_first(page));
         let zero = u64::from(self.zero_pages > 0);
         own.count() as u64 + self.stable.live().count() as u64 + zero
     }
@@ -252,6 +275,23 @@ impl<C: Contents, S: Search> Ksm<C, S> {
     /// The page is there from now on.
     pub fn map(&mut self, page: Page) {
         self.item(page).maps = Maps::Own;
+    }
+
+    /// A process has forked: what `parent` maps, `child` maps too, which mapped nothing so far. The bytes of both
+    /// are the same until one of them is written.
+    pub fn fork(&mut self, parent: Page, child: Page) {
+        let maps = self.maps(parent);
+        match maps {
+            Maps::Nothing => return,
+            Maps::Own => self.forks.join(parent, child),
+            Maps::Merged => {
+                let node = self.node_of(parent);
+                self.stable.mapped_too(node);
+                self.forks.map(child, node);
+            }
+            Maps::Zero => self.zero_pages += 1,
+        }
+        self.item(child).maps = maps;
     }
 
     /// The page is written: it maps its own frame from now on.
@@ -294,15 +334,16 @@ impl<C: Contents, S: Search> Ksm<C, S> {
     }
 
     fn leave_frame(&mut self, page: Page) {
-        let Item { maps, on, .. } = *self.item(page);
-        match maps {
+        match self.maps(page) {
             Maps::Merged => {
-                if let Some(frozen) = self.stable.unmapped(on) {
+                if let Some(frozen) = self.stable.unmapped(self.node_of(page)) {
                     self.contents.release(frozen);
                 }
+                self.forks.listed(page);
             }
             Maps::Zero => self.zero_pages -= 1,
-            Maps::Own | Maps::Nothing => {}
+            Maps::Own => self.forks.leave(page),
+            Maps::Nothing => {}
         }
     }
 
@@ -417,6 +458,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
     /// Tries to merge the page.
     fn consider(&mut self, page: Page) {
         if self.maps(page) == Maps::Merged {
+            self.list(page);
             return;
         }
         self.search.begin(page);
@@ -439,7 +481,10 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         }
         let mut unstable = UnstableWalk {
             items: &self.items,
+            forks: &self.forks,
+            stable: &self.stable,
             root: self.unstable.root,
+            candidate: page,
         };
         let walk = self
             .search
@@ -478,6 +523,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
             && self.items[page as usize].checksum == self.zero_key
             && self.contents.is_zero(page);
         if zero {
+            self.forks.leave(page);
             self.item(page).maps = Maps::Zero;
             self.contents.zeroed(page);
             self.zero_pages += 1;
@@ -508,7 +554,22 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         }
     }
 
+    /// A page that has come to a merged frame by a fork hangs on it from now on, `max_page_sharing` or not.
+    fn list(&mut self, page: Page) {
+        let Some(node) = self.forks.unlisted(page) else {
+            return;
+        };
+        self.leave_tree(page);
+        self.forks.listed(page);
+        self.stable.append(node);
+        let item = self.item(page);
+        (item.hangs, item.on) = (Hangs::Stable, node);
+    }
+
+    /// The page, which maps a frame of its own, maps that of the node and hangs on it.
     fn hang(&mut self, page: Page, node: u32) {
+        self.forks.leave(page);
+        self.stable.mapped_too(node);
         self.stable.append(node);
         let frozen = self.stable.frozen(node);
         self.contents.merged(page, frozen);
@@ -518,12 +579,14 @@ impl<C: Contents, S: Search> Ksm<C, S> {
 
     /// Merges the page with the page of an item in the unstable tree: a new node of the stable tree.
     fn merge_two(&mut self, page: Page, other: Page) {
-        if self.maps(other) != Maps::Own
-            || !self.contents.identical(Frame::Own(page), Frame::Own(other))
-        {
+        let Some(of_other) = self.frame(other) else {
+            return;
+        };
+        if !self.contents.identical(Frame::Own(page), of_other) {
             return;
         }
         self.leave_tree(other);
+        self.leave_frame(other);
         let frozen = self.contents.freeze(page);
         let now_ms = self.now_ms();
         let mut tree = self.stable.walk(false, now_ms);
@@ -537,6 +600,14 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         };
         let node = self.stable.insert(frozen, place, beside, now_ms);
         self.hang(other, node);
+        // The candidate's frame is the merged one now, also where others map it since a fork.
+        for sharer in self.forks.others(page) {
+            self.forks.leave(sharer);
+            self.forks.map(sharer, node);
+            self.stable.mapped_too(node);
+            self.contents.merged(sharer, frozen);
+            self.item(sharer).maps = Maps::Merged;
+        }
         self.hang(page, node);
         self.merges += 1;
     }

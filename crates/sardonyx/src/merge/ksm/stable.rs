@@ -120,7 +120,7 @@ impl Stable {
     /// The frames that somebody maps, with how many do.
     pub fn live(&self) -> impl Iterator<Item = (u32, u32)> {
         let frames = self.nodes.iter().filter(|node| node.chain != IS_CHAIN);
-        let live = frames.filter(|node| node.chain != DEAD && node.mapped > 0 && node.len > 0);
+        let live = frames.filter(|node| node.chain != DEAD && node.mapped > 0);
         live.map(|node| (node.frozen, node.mapped))
     }
 
@@ -157,11 +157,15 @@ impl Stable {
         }
     }
 
-    /// Another item hangs on the frame, and maps it.
+    /// Another page maps the frame.
+    pub fn mapped_too(&mut self, node: u32) {
+        self.at_mut(node).mapped += 1;
+    }
+
+    /// The item of a page that maps the frame hangs on it.
     pub fn append(&mut self, node: u32) {
         let at = self.at_mut(node);
         at.len += 1;
-        at.mapped += 1;
         if at.len > 1 {
             self.sharing += 1;
         } else {

@@ -1,0 +1,260 @@
+//! The KSM of the kernel that is running, driven over seeded random mixes and compared with the model pass by
+//! pass: eleven counters and the page frames. The pages belong to a few processes, some of which exit between two
+//! passes; some fork, and the children go on by themselves; others lose pages, which come back when they are written.
+//! Needs root, and that nobody else uses KSM meanwhile. The knobs are restored however it ends, short of
+//! SIGKILL, which `sardonyx merge validate` has a guard against.
+
+mod holder;
+mod kernel;
+mod mix;
+
+use std::collections::HashSet;
+use std::fs;
+use std::ops::Range;
+
+use serde_json::{Value, json};
+
+use super::images::{ImageError, Memory};
+use super::ksm::settings::{self, Knobs, Preset};
+use super::ksm::{Counters, Ksm, Maps, Software};
+use super::{Bytes, Page};
+use holder::Holder;
+pub use kernel::{KSM, available};
+use kernel::{LONG_MS, Restore, Result, number, one_pass, stop, thread_ns, write};
+use mix::{Life, RandomMix};
+
+/// The kernel's counters that stand in sysfs; those that only grow are counted from `start`.
+fn counters(start: &Counters, holders: &[Holder]) -> Result<Counters> {
+    let count = |name| number(name).map(|value| value as u64);
+    let [shared, sharing, unshared, volatile] = [
+        count("pages_shared")?,
+        count("pages_sharing")?,
+        count("pages_unshared")?,
+        count("pages_volatile")?,
+    ];
+    Ok(Counters {
+        pages_shared: shared,
+        pages_sharing: sharing,
+        pages_unshared: unshared,
+        pages_volatile: volatile,
+        pages_skipped: count("pages_skipped")? - start.pages_skipped,
+        pages_scanned: count("pages_scanned")? - start.pages_scanned,
+        ksm_zero_pages: count("ksm_zero_pages")?,
+        stable_node_chains: count("stable_node_chains")?,
+        stable_node_dups: count("stable_node_dups")?,
+        general_profit: number("general_profit")?,
+        rmap_items: holders.iter().map(Holder::items).sum::<Result<u64>>()?,
+    })
+}
+
+/// Frames behind the pages of all processes.
+fn frames(holders: &[Holder]) -> Result<u64> {
+    let mut all = HashSet::new();
+    for holder in holders {
+        all.extend(holder.frames()?);
+    }
+    all.remove(&0);
+    Ok(all.len() as u64)
+}
+
+/// What the kernel and the model have said of a mix.
+struct Compared {
+    row: Value,
+    values: u64,
+    wrong: Vec<Value>,
+}
+
+/// The processes fork, write, lose pages and exit as the mix says, and the model hears of it.
+fn change(
+    mix: &mut RandomMix,
+    pass: usize,
+    mut holders: Vec<Holder>,
+    model: &mut Ksm<Memory, Software>,
+) -> Result<Vec<Holder>> {
+    if pass > 1 {
+        forks(mix, pass, &mut holders, model)?;
+        lose(mix.losses(), &mut holders, model)?;
+        let writes = mix.writes(&model.contents.own);
+        write_pages(writes, &mut holders, model)?;
+    }
+    holders.iter_mut().try_for_each(Holder::flush)?;
+    let exits = |holder: &Holder| {
+        let mut processes = mix.processes.iter();
+        processes.any(|life| life.exits == Some(pass) && life.pages == holder.pages)
+    };
+    let (gone, left): (Vec<Holder>, Vec<Holder>) = holders.into_iter().partition(exits);
+    let pages: Vec<Range<Page>> = gone.iter().map(|holder| holder.pages.clone()).collect();
+    // In that order: the kernel's list of those that it will forget is in the order of their exits.
+    gone.into_iter().for_each(drop);
+    model.exit(&pages);
+    Ok(left)
+}
+
+/// The processes that fork before the pass do so.
+fn forks(
+    mix: &RandomMix,
+    pass: usize,
+    holders: &mut Vec<Holder>,
+    model: &mut Ksm<Memory, Software>,
+) -> Result<()> {
+    for life in &mix.processes {
+        let Some((parent, _)) = life.forked.filter(|(_, before)| *before == pass) else {
+            continue;
+        };
+        let from = mix.processes[parent].pages.clone();
+        let mut living = holders.iter_mut();
+        if let Some(parent) = living.find(|holder| holder.pages == from) {
+            let child = parent.fork(life.pages.clone())?;
+            holders.push(child);
+            for (parent, child) in from.zip(life.pages.clone()) {
+                model.contents.own[child as usize] = model.contents.own[parent as usize];
+                model.fork(parent, child);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Living processes lose pages.
+fn lose(
+    losses: Vec<(u32, Range<Page>)>,
+    holders: &mut [Holder],
+    model: &mut Ksm<Memory, Software>,
+) -> Result<()> {
+    for (how, pages) in losses {
+        let mut living = holders.iter_mut();
+        if let Some(holder) = living.find(|holder| holder.pages.contains(&pages.start)) {
+            holder.lose(how, pages.clone())?;
+            pages.for_each(|page| model.unmap(page));
+        }
+    }
+    Ok(())
+}
+
+/// Living processes write pages.
+fn write_pages(
+    writes: Vec<(Page, Bytes)>,
+    holders: &mut [Holder],
+    model: &mut Ksm<Memory, Software>,
+) -> Result<()> {
+    for (page, bytes) in writes {
+        let mut living = holders.iter_mut();
+        if let Some(holder) = living.find(|holder| holder.pages.contains(&page)) {
+            holder.write(page, &bytes)?;
+            if model.maps(page) == Maps::Nothing {
+                model.map(page);
+            }
+            model.write(page);
+            model.contents.own[page as usize] = bytes;
+        }
+    }
+    Ok(())
+}
+
+/// Drives the kernel and the model over mix number `index`. `None` if `tell` ended it.
+fn compare(
+    seed: u64,
+    index: u64,
+    tell: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Option<Compared>> {
+    let mut mix = RandomMix::new(seed, index);
+    stop()?;
+    // A thread that sleeps is woken by a value that it has not seen, and finds that it shall not run.
+    let sleep_ms = LONG_MS + 2 * index;
+    write("sleep_millisecs", sleep_ms + 1)?;
+    let mut settings = Preset::Linux6.settings();
+    for (knob, key, value) in &mix.sets {
+        write(knob, value)?;
+        settings::set(&mut settings, &settings::rows(), key, value).map_err(ImageError)?;
+    }
+    let start = Counters {
+        pages_skipped: number("pages_skipped")? as u64,
+        pages_scanned: number("pages_scanned")? as u64,
+        ..Counters::default()
+    };
+    let first = mix.start();
+    let born = |life: &&Life| life.forked.is_none();
+    let ranges = mix.processes.iter().filter(born);
+    let ranges: Vec<Range<Page>> = ranges.map(|life| life.pages.clone()).collect();
+    let mapped = ranges.iter().cloned().flatten();
+    let mapped: Vec<Page> = mapped.collect();
+    let holders = ranges.into_iter().map(|pages| Holder::new(pages, &first));
+    let mut holders = holders.collect::<Result<Vec<Holder>>>()?;
+    let knobs = Knobs::of(&settings);
+    let search = Software::new(knobs.checksum);
+    let mut model = Ksm::new(Memory::new(first), search, knobs, mix.pages);
+    mapped.into_iter().for_each(|page| model.map(page));
+    let cpu = thread_ns();
+    let (mut values, mut wrong) = (0, Vec::new());
+    for pass in 1..=mix.passes {
+        holders = change(&mut mix, pass, holders, &mut model)?;
+        if !one_pass(pass, sleep_ms, tell)? {
+            return Ok(None);
+        }
+        model.pass(&mut |_| true);
+        let of_kernel = json!({
+            "counters": counters(&start, &holders)?,
+            "frames": frames(&holders)?,
+        });
+        let of_model = json!({"counters": model.counters(), "frames": model.frames()});
+        values += 12;
+        if of_kernel != of_model {
+            wrong.push(json!({
+                "mix": index, "pass": pass, "kernel": of_kernel, "model": of_model,
+            }));
+        }
+    }
+    let cpu = thread_ns().zip(cpu);
+    let cpu = cpu.map(|(after, before)| after.saturating_sub(before));
+    let scanned = model.counters().pages_scanned;
+    let a_page = |ns: u64| ns as f64 / scanned.max(1) as f64;
+    let row = json!({
+        "mix": index,
+        "pages": mix.pages,
+        "passes": mix.passes,
+        "processes": mix.processes.len(),
+        "loses_pages": mix.loses,
+        "forked_before_pass": mix.processes.iter().map(|life| life.forked.map(|(_, before)| before)).collect::<Vec<_>>(),
+        "exit_before_pass": mix.processes.iter().map(|life| life.exits).collect::<Vec<_>>(),
+        "set": mix.sets.iter().map(|(_, key, value)| [*key, value]).collect::<Vec<_>>(),
+        "pages_scanned": scanned,
+        "ksmd_ns_a_page": cpu.map(a_page),
+        "model_ns_a_page": a_page(model.cpu_ns()),
+    });
+    stop()?;
+    Ok(Some(Compared { row, values, wrong }))
+}
+
+/// Drives the kernel and the model over `count` mixes. `None` if `tell` ended it.
+///
+/// # Errors
+/// If KSM is not there, is in use, or may not be driven.
+pub fn validate(
+    seed: u64,
+    count: u64,
+    tell: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Option<Value>> {
+    available()?;
+    let _restore = Restore::new()?;
+    if fs::exists(format!("{KSM}/advisor_mode")).unwrap_or(false) {
+        write("advisor_mode", "none")?;
+    }
+    write("pages_to_scan", 4_000_000_000u64)?;
+    write("stable_node_chains_prune_millisecs", 0)?;
+    let (mut rows, mut values, mut wrong) = (Vec::new(), 0, Vec::new());
+    for index in 0..count {
+        let Some(compared) = compare(seed, index, &mut |_, _| tell(index, count))? else {
+            return Ok(None);
+        };
+        rows.push(compared.row);
+        values += compared.values;
+        wrong.extend(compared.wrong);
+    }
+    Ok(Some(json!({
+        "kernel": fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim(),
+        "seed": seed,
+        "values": values,
+        "mismatches": wrong,
+        "mixes": rows,
+    })))
+}
