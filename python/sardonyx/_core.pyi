@@ -113,6 +113,14 @@ def causes() -> str:
 def designs() -> str:
     """``name``, ``source`` and ``line`` of every design."""
 
+def integrities() -> str:
+    """The schemes of integrity: of each ``name``, ``line`` and which attacks it ``refuses``."""
+
+def integrity_room(design: str, machine: str, overrides: list[tuple[str, str]]) -> str:
+    """Bytes that a design's integrity takes: ``regions``, ``register_bytes``, ``cache_bytes``,
+    beside ``data_bytes``.
+    """
+
 def crash(question_json: str, progress: Progress | None) -> str:
     """What the power cuts of a ``runs.crashes.CrashQuestion`` show: counts, ``fails`` and
     ``violations``. Progress counts cuts.
@@ -170,6 +178,9 @@ def store_estimate(question_json: str, scratch: str, progress: Progress | None) 
     what each would take. In ``scratch``, an empty folder, the rival is measured. Progress counts
     bytes.
     """
+
+def curve_point(question_json: str) -> str:
+    """What a steady load on a memory (``CurveQuestion``) comes to: bandwidth and latencies."""
 
 def store_check(folder: str, progress: Progress | None) -> str:
     """``live_blocks``, ``stored_blocks`` and ``faults`` of a device's folder. Progress counts

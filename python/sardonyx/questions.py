@@ -16,6 +16,19 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class AttackAsked(Value):
+    """One attack of those that a run is attacked with: at cut number ``look`` of ``looks``, of the
+    ``each`` of its ``kind`` there that with this ``number``; ``when`` is off or running.
+    """
+
+    each: int
+    kind: str
+    look: int
+    looks: int
+    number: int
+    when: str
+
+
 class Conversion(Value):
     """A conversion between two formats. ``data`` fills writes without bytes: zero, random or
     unique, made of ``seed``; ``clock_mhz`` is the clock of a trace that counts cycles,
@@ -77,17 +90,21 @@ class CrashQuestion(Value):
     """One run of a program on each core under a design, its power cut at every position, at
     ``cuts`` of them, or at the one that is ``cut``. ``sharing`` says who shares lines of
     counters. One recovery in ``recovery_cuts`` is cut as well; one cut in ``full_one_in`` is
-    looked at in full. ``threads`` of 0 is one a processor.
+    looked at in full. ``threads`` of 0 is one a processor. With ``attack`` an attacker changes
+    the medium as well; if it is null, where the design has integrity. ``one_attack`` is that
+    attack alone.
     """
 
     design: str
     machine: str
     program: Source
+    attack: bool | None = None
     cores: int = 1
     cut: int | None = None
     cuts: int | None = None
     full_one_in: int = 509
     mutant: str | None = None
+    one_attack: AttackAsked | None = None
     overrides: tuple[tuple[str, str], ...] = ()
     platform: str = "adr"
     recovery_cuts: int = 64
@@ -130,8 +147,9 @@ class CrashTestQuestion(Value):
     #: The operations of the recorded run, one a line: what the recovery prints must be what a
     #: beginning of them leaves.
     operations: str | None = None
-    #: ``adr`` or ``eadr``.
-    platform: str = "adr"
+    #: ``adr``, ``eadr``, ``pages``, ``sectors``, or ``auto``: ``pages`` if the program flushes no
+    #: line and syncs, else ``adr``.
+    platform: str = "auto"
     #: The name of the one image to run the recovery on, instead of exploring.
     replay: str | None = None
     #: The seed that subsets of pending lines are drawn from.
@@ -146,6 +164,25 @@ class CrashTestQuestion(Value):
     threads: int = 0
     #: Seconds for one recovery; by default what the undisturbed one suggests.
     time_limit: float | None = None
+
+
+class CurveQuestion(Value):
+    """A load on a design of a machine with some of its keys set. Of 1,000 requests
+    ``reads_per_mille`` are reads; they come at ``bytes_per_second``, or as fast as they are
+    answered if that is null, with ``outstanding`` of them at most. ``streams`` of 0 draws any
+    line; else so many streams of lines follow one another. ``bytes`` are touched, at most.
+    """
+
+    bytes: int
+    design: str
+    machine: str
+    outstanding: int
+    reads_per_mille: int
+    requests: int
+    seed: int
+    streams: int
+    bytes_per_second: float | None = None
+    overrides: tuple[tuple[str, str], ...] = ()
 
 
 #: Whose layout a trace has.
@@ -316,12 +353,14 @@ class TrialQuestion(Value):
     """A design under a program, tried by the explorer's plan of passes. Sizes that are null are
     each pass's own. Without ``software_log`` the program keeps no undo log, even where the
     hardware keeps none. With ``thorough_seconds`` the plan goes on with further seeds for so
-    long.
+    long. With ``attack`` an attacker changes the medium as well; if it is null, where the design
+    has integrity.
     """
 
     design: str
     machine: str
     program: str
+    attack: bool | None = None
     cores: int | None = None
     cuts: int | None = None
     footprint: int | None = None

@@ -292,3 +292,32 @@ def test_many_pairs_of_program_and_design_fold_to_a_line_an_amount() -> None:
     (row,) = [line for line in lines if line.startswith("merges")]
     assert row.split()[-5:] == ["24", "20", "program-0", "dedup-sha1-sound", "43"]
     assert len(lines) == 3
+
+
+def test_what_an_attacker_does_unnoticed_is_shown_and_can_be_done_again(tmp_path: Path) -> None:
+    designs = "sca,sca@mac,sca@merkle"
+    ended = crash("btree", "-d", designs, "--attack", "--json", "a.json", "-o", "r", where=tmp_path)
+    found = {run["design"]: run for run in runs((tmp_path / "a.json").read_text())}
+    assert [run["verdict"] for run in found.values()] == ["holds"] * 3
+    for design, unnoticed in [
+        ("sca", {"tamper", "splice", "replay", "region", "rollback"}),
+        ("sca@mac", {"replay", "region", "rollback"}),
+        ("sca@merkle", set()),
+    ]:
+        attacks = found[design]["attacks"]
+        off = {row["kind"]: row for row in attacks["rows"] if row["when"] == "off"}
+        assert {kind for kind, row in off.items() if row["undetected"]} == unnoticed
+        assert all(row["tried"] > 100 for row in off.values())
+        assert attacks["unkept"] == attacks["honest_refused"] == 0 < attacks["cuts"]
+    assert "undetected of tried" in ended.stdout
+    file = tmp_path / "r" / "btree-sca-mac-off-replay.json"
+    again = crash("--replay", str(file), where=tmp_path)
+    assert "undetected-attack: replay after the cut" in again.stdout
+
+
+def test_without_attacks_a_design_with_integrity_has_none(tmp_path: Path) -> None:
+    few = ("btree", "-d", "sca@mac", "--transactions", "40")
+    for option, attacked in [("--no-attack", False), ("--attack", True)]:
+        ended = crash(*few, option, "--json", "-", where=tmp_path)
+        (run,) = runs(ended.stdout)
+        assert (run.get("attacks") is not None) == attacked

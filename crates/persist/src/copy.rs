@@ -6,12 +6,11 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use sardonyx::line::Line;
 use tempfile::TempDir;
 
 use crate::PersistError;
 use crate::file_copy::{BLOCK, FileCopy, LARGE, fill};
-use crate::images::{Floors, Image, bytes};
+use crate::images::{Floors, Image, WHOLE, bytes};
 use crate::pools;
 use crate::recording::{LINE, Recording};
 use crate::state::Course;
@@ -75,9 +74,13 @@ impl<'a> Copy<'a> {
         self.files.iter().map(FileCopy::followed).collect()
     }
 
-    fn put(&mut self, slot: u32, data: &Line) {
+    /// Puts a content of a unit there.
+    fn put_version(&mut self, slot: u32, version: u32) {
         let slot = &self.recording.lines[slot as usize];
-        self.files[usize::from(slot.file)].put(slot.line, data);
+        let file = &mut self.files[usize::from(slot.file)];
+        for (line, data) in slot.versions.lines(version) {
+            file.put(line, &data);
+        }
     }
 
     /// Makes the files hold the image.
@@ -86,13 +89,17 @@ impl<'a> Copy<'a> {
         self.floors
             .go(image.cut, |slot, version| changed.push((slot, version)));
         for (slot, version) in changed {
-            let data = self.recording.lines[slot as usize].versions[version as usize].data;
-            self.put(slot, &data);
+            self.put_version(slot, version);
         }
         for &over in &image.over {
+            if over.words == WHOLE {
+                self.put_version(over.slot, over.version);
+                continue;
+            }
             let floor = self.floors.floor[over.slot as usize];
             let data = bytes(self.recording, floor, over);
-            self.put(over.slot, &data);
+            let slot = &self.recording.lines[over.slot as usize];
+            self.files[usize::from(slot.file)].put(slot.line, &data);
         }
     }
 
@@ -107,8 +114,7 @@ impl<'a> Copy<'a> {
         }
         for &over in &image.over {
             let floor = self.floors.floor[over.slot as usize];
-            let data = self.recording.lines[over.slot as usize].versions[floor as usize].data;
-            self.put(over.slot, &data);
+            self.put_version(over.slot, floor);
         }
         Ok(())
     }

@@ -67,8 +67,8 @@ impl OpSource for Pool<'_> {
                     version,
                     past,
                 } => {
-                    let data = &self.recording.lines[slot as usize].versions[version as usize].data;
-                    let bytes = batch.keep(data);
+                    let data = self.recording.lines[slot as usize].versions.data(version);
+                    let bytes = batch.keep(&data);
                     let atomic = self.marked.is_some_and(|marked| marked.contains(&number));
                     let kind = match (past, atomic) {
                         (true, _) => OpKind::NonTemporal { bytes },
@@ -115,15 +115,12 @@ fn commits(recording: &Recording, course: &Course) -> FxHashSet<u32> {
         let rises = &course.rises[pair[0].rises as usize..pair[1].rises as usize];
         if let [rise] = rises {
             let versions = &recording.lines[rise.slot as usize].versions;
-            let (old, new) = (
-                &versions[rise.from as usize].data,
-                &versions[rise.to as usize],
-            );
-            let differ = |i: &usize| old[*i] != new.data[*i];
+            let (old, new) = (versions.data(rise.from), versions.data(rise.to));
+            let differ = |i: &usize| old[*i] != new[*i];
             let first = (0..LINE_BYTES).find(differ).unwrap_or(0);
             let last = (0..LINE_BYTES).rev().find(differ).unwrap_or(0);
             if last - first < 8 {
-                marked.insert(new.event);
+                marked.insert(versions.event(rise.to));
             }
         }
     }
@@ -260,10 +257,8 @@ pub fn below(
     let pages = recording.pages();
     let mut initial: Vec<(u64, Line)> = (recording.lines.iter().zip(&first))
         .map(|(slot, &version)| {
-            (
-                recording.line_of_all(slot, &pages),
-                slot.versions[version as usize].data,
-            )
+            let line = recording.line_of_all(slot, &pages);
+            (line, slot.versions.data(version))
         })
         .collect();
     initial.sort_unstable_by_key(|(line, _)| *line);
@@ -272,7 +267,7 @@ pub fn below(
         .collect();
     let stored = |(line, data): &(u64, Line)| {
         let versions = &recording.lines[slots[line] as usize].versions;
-        versions.iter().any(|version| version.data == *data)
+        (0..versions.count()).any(|version| versions.data(version) == *data)
     };
     let run = |marked: Option<&FxHashSet<u32>>| {
         let source = Pool {

@@ -16,7 +16,7 @@ use crate::found::{Found, NoStart};
 use crate::images::Image;
 use crate::oracle::Oracle;
 use crate::question::Question;
-use crate::recording::{Act, Recording};
+use crate::recording::{Act, Recording, Sure};
 use crate::recovery::{Ended, Recovery, unknown_pool};
 use crate::rounds;
 use crate::search::Search;
@@ -38,6 +38,13 @@ fn check(recording: &Recording, platform: Platform) -> Result<(), PersistError> 
     if recording.lines.is_empty() {
         return Err(PersistError::new(format!(
             "{pool}: the program mapped it and stored nothing to it, so that there is nothing to cut"
+        )));
+    }
+    if platform.is_disk() && recording.sure.syncs == 0 {
+        return Err(PersistError::new(format!(
+            "{pool}: the program never syncs it (msync with MS_SYNC, fsync, fdatasync, sync), so that on a disk nothing it stored is ever \
+             sure to be there: sync what must last; or, if it flushes lines of persistent memory, --platform adr (recordings made \
+             before Sardonyx told a sync from a flush have none; record again)"
         )));
     }
     let flushed = any(|act| matches!(act, Act::Flush { .. } | Act::Store { past: true, .. }));
@@ -78,9 +85,8 @@ pub fn explore(
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Explored, PersistError> {
     let loading = Instant::now();
-    let platform = Platform::named(&question.platform)
-        .ok_or_else(|| PersistError::new("--platform: give adr or eadr"))?;
-    let mut recording = opened(question, platform)?;
+    let mut recording = opened(question)?;
+    let platform = recording.platform;
     let assumed = rounds::assumed(question, &mut recording)?;
     let mut shared = Shared {
         recovery: Recovery {
@@ -155,9 +161,50 @@ pub fn explore(
     })
 }
 
+/// The recording in the units of the question's platform; of a program that flushes no line and syncs, in those of a disk, unless the question
+/// says otherwise.
+fn on_platform(question: &Question) -> Result<Recording, PersistError> {
+    let named = match question.platform.as_str() {
+        "auto" => None,
+        name => Some(Platform::named(name).ok_or_else(|| {
+            PersistError::new("--platform: give auto, adr, eadr, pages or sectors")
+        })?),
+    };
+    let mut recording = question.opened(named.unwrap_or(Platform::Adr))?;
+    let Sure { flushes, syncs } = recording.sure;
+    let times = if syncs == 1 { "once" } else { "several times" };
+    match (named, flushes, syncs) {
+        (None, 0, 1..) => {
+            recording = question.opened(Platform::Pages)?;
+            recording.notes.push(format!(
+                "the program flushes no line and syncs {times} (msync, fsync), so it is tested as on a file on a disk, where each page of \
+                 4096 bytes may be as it was at any moment since it was synced: --platform pages; sectors is a disk that may tear a page \
+                 between its sectors of 512 bytes, adr is persistent memory"
+            ));
+        }
+        (None | Some(Platform::Adr), _, 1..) => recording.notes.push(format!(
+            "the program also syncs {times} (msync, fsync); were the file on a disk, only that would make sure of anything: --platform pages \
+             tests that"
+        )),
+        (Some(Platform::Pages | Platform::Sectors), 1.., _) => recording.notes.push(
+            "the program flushes lines, which makes sure of nothing on a file on a disk; --platform adr is persistent memory".to_owned(),
+        ),
+        _ => {}
+    }
+    Ok(recording)
+}
+
 /// The recording of a question, which must be worth a cut and have what the question asks for.
-fn opened(question: &Question, platform: Platform) -> Result<Recording, PersistError> {
-    let mut recording = question.opened()?;
+fn opened(question: &Question) -> Result<Recording, PersistError> {
+    let mut recording = on_platform(question)?;
+    let platform = recording.platform;
+    if question.tear && platform.is_disk() {
+        return Err(PersistError::new(format!(
+            "--tear words: is for lines of persistent memory; on --platform {} a {} is written whole or not at all, as its name says",
+            platform.name(),
+            platform.of_unit(),
+        )));
+    }
     check(&recording, platform)?;
     if question.source {
         Sources::new(&recording).check()?;

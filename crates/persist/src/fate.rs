@@ -55,8 +55,18 @@ pub fn fate(recording: &Recording, store: u32, cut: u32) -> Fate {
 }
 
 impl Fate {
-    /// For people; `place` says where an event is.
-    pub fn words(self, mut place: impl FnMut(u32) -> String) -> Option<String> {
+    /// For people, of a file on a disk or in persistent memory; `place` says where an event is.
+    pub fn words(self, on_disk: bool, mut place: impl FnMut(u32) -> String) -> Option<String> {
+        if on_disk {
+            // A system call that waits is flushes and their fence.
+            return Some(match self {
+                Fate::NeverFlushed | Fate::NeverFenced(_) => "never synced".to_owned(),
+                Fate::FlushedTooLate(sync) | Fate::FencedTooLate(_, sync) => {
+                    format!("synced too late, at {}", place(sync))
+                }
+                Fate::InTime => return None,
+            });
+        }
         let mut flushed = |flush: Option<u32>| match flush {
             Some(flush) => format!("flushed at {}", place(flush)),
             None => "stored past the caches".to_owned(),
@@ -101,7 +111,7 @@ mod tests {
     #[test]
     fn its_words_name_the_places() {
         let place = |event: u32| format!("a.c:{event}");
-        let words = |fate: Fate| fate.words(place).unwrap();
+        let words = |fate: Fate| fate.words(false, place).unwrap();
         assert_eq!(
             words(Fate::NeverFenced(Some(22))),
             "flushed at a.c:22, never fenced"
@@ -110,6 +120,12 @@ mod tests {
             words(Fate::FencedTooLate(Some(2), 9)),
             "flushed at a.c:2, fenced too late, at a.c:9"
         );
-        assert_eq!(Fate::InTime.words(place), None);
+        assert_eq!(Fate::InTime.words(false, place), None);
+        let on_disk = |fate: Fate| fate.words(true, place).unwrap();
+        assert_eq!(on_disk(Fate::NeverFlushed), "never synced");
+        assert_eq!(
+            on_disk(Fate::FlushedTooLate(9)),
+            "synced too late, at a.c:9"
+        );
     }
 }

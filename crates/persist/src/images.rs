@@ -10,8 +10,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx::line::Line;
 
 use crate::PersistError;
-use crate::recording::{LINE, Recording, hash_of};
+use crate::recording::{LINE, Recording};
 use crate::state::{Course, Cut, Platform, State, Visit, recent, replay};
+use crate::versions::hash_of;
 
 /// All eight words of a line.
 pub const WHOLE: u8 = 0xFF;
@@ -90,8 +91,8 @@ impl Kind {
 /// The bytes of a line under an overlay.
 pub fn bytes(recording: &Recording, floor: u32, over: Over) -> Line {
     let versions = &recording.lines[over.slot as usize].versions;
-    let mut data = versions[floor as usize].data;
-    let from = &versions[over.version as usize].data;
+    let mut data = versions.data(floor);
+    let from = versions.data(over.version);
     for word in (0..8).filter(|word| over.words & 1 << word != 0) {
         data[word * 8..word * 8 + 8].copy_from_slice(&from[word * 8..word * 8 + 8]);
     }
@@ -122,7 +123,7 @@ impl<'a> Floors<'a> {
     }
 
     fn version_hash(&self, slot: u32, version: u32) -> u64 {
-        self.recording.lines[slot as usize].versions[version as usize].hash
+        self.recording.lines[slot as usize].versions.hash(version)
     }
 
     /// Goes to a cut; `changed` gets each line whose floor is another than before, and its version.
@@ -444,24 +445,17 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         let mut events: Vec<u32> = Vec::new();
         for &slot in &moment.recent {
             let from = moment.state.floor[slot as usize] + 1;
-            let range = from as usize..=moment.state.current[slot as usize] as usize;
-            events.extend(
-                versions(slot)
-                    .get(range)
-                    .into_iter()
-                    .flatten()
-                    .map(|v| v.event),
-            );
+            let made = from..=moment.state.current[slot as usize];
+            events.extend(made.map(|version| versions(slot).event(version)));
         }
         events.sort_unstable();
         for at in between(0, events.len() as u32, UP_TO) {
             let event = events[at as usize];
             let there = moment.all.iter().filter_map(|over| {
                 let floor = moment.state.floor[over.slot as usize];
-                let range = floor as usize + 1..=over.version as usize;
-                let before = versions(over.slot)[range].partition_point(|v| v.event <= event);
+                let before = versions(over.slot).made_by(floor + 1, over.version, event);
                 (before > 0).then_some(Over {
-                    version: floor + before as u32,
+                    version: floor + before,
                     ..*over
                 })
             });
@@ -554,10 +548,7 @@ fn between(from: u32, to: u32, most: u32) -> Vec<u32> {
 /// Ways to tear a line: each changed word early and late.
 fn torn(recording: &Recording, floor: u32, over: Over) -> Vec<u8> {
     let versions = &recording.lines[over.slot as usize].versions;
-    let (old, new) = (
-        &versions[floor as usize].data,
-        &versions[over.version as usize].data,
-    );
+    let (old, new) = (versions.data(floor), versions.data(over.version));
     let differs = |word: &usize| old[word * 8..word * 8 + 8] != new[word * 8..word * 8 + 8];
     let changed: Vec<u8> = (0..LINE / 8)
         .filter(differs)
@@ -667,8 +658,8 @@ impl Image {
             };
             let slot = *slots.get(&(file, u32::from_str_radix(line, 16).ok()?))?;
             let version: u32 = version.parse().ok()?;
-            let versions = recording.lines[slot as usize].versions.len();
-            ((version as usize) < versions).then_some(Over {
+            let versions = recording.lines[slot as usize].versions.count();
+            (version < versions).then_some(Over {
                 slot,
                 version,
                 words,

@@ -58,8 +58,8 @@ impl Places {
     /// The lines of code whose stores some lines of an image are, and their sites.
     pub fn sites(&self, recording: &Recording, overs: &[Over]) -> FxHashSet<u32> {
         let site = |over: &Over| {
-            let version = &recording.lines[over.slot as usize].versions[over.version as usize];
-            recording.events[version.event as usize].site
+            let versions = &recording.lines[over.slot as usize].versions;
+            recording.events[versions.event(over.version) as usize].site
         };
         let named = overs.iter().filter_map(|over| self.of.get(&site(over)));
         named
@@ -71,8 +71,8 @@ impl Places {
     /// The lines of code whose stores some lines of an image are.
     pub fn names(&self, recording: &Recording, overs: &[Over]) -> Vec<String> {
         let site = |over: &Over| {
-            let version = &recording.lines[over.slot as usize].versions[over.version as usize];
-            recording.events[version.event as usize].site
+            let versions = &recording.lines[over.slot as usize].versions;
+            recording.events[versions.event(over.version) as usize].site
         };
         let named = overs.iter().filter_map(|over| self.of.get(&site(over)));
         named.cloned().collect()

@@ -4,7 +4,8 @@
 //! images a cut could leave; [`copy`] makes them; [`recovery`] runs the program's recovery on one; [`explore`] does so at all cuts, as a
 //! [`question`] asks; [`search`] says in which order, from the cut on that `start` finds, and `rounds` leave out what causes that are [`known`] explain;
 //! [`found`] is what comes of it, on the [`bench`] of each worker and by the [`clock`] of the budget; [`reduce`] finds the stores that matter; [`source`]
-//! their lines of code; [`lint`] what needs no run, and [`oracle`] what needs no check. `docs/crash-real.md` tells the whole. [`pools`] are the files that are cut together. Left out: bit errors, reserve power that fails.
+//! their lines of code; [`lint`] what needs no run, and [`oracle`] what needs no check. `docs/crash-real.md` tells the whole.
+//! [`pools`] are the files that are cut together. Left out: bit errors, reserve power that fails.
 
 pub mod bench;
 pub mod clock;
@@ -24,6 +25,7 @@ mod made;
 pub mod oracle;
 pub mod pools;
 pub mod question;
+mod reading;
 pub mod recording;
 pub mod recovery;
 pub mod reduce;
@@ -38,6 +40,7 @@ mod suspects;
 mod tests_rules;
 pub mod touched;
 mod undisturbed;
+pub mod versions;
 
 /// What cannot be done: the place and the remedy.
 #[derive(Debug, thiserror::Error)]

@@ -12,9 +12,10 @@ use crate::clock::Clock;
 use crate::copy;
 use crate::pools::Pool;
 use crate::question::Question;
-use crate::recording::{Act, Event, NOWHERE, Recording, Slot, Version, hash_of};
+use crate::recording::{Act, Event, LINE, NOWHERE, Recording, Slot, Sure};
 use crate::recovery::Recovery;
 use crate::state::{Course, Platform};
+use crate::versions::Versions;
 
 /// What a test's program does: thread, and what.
 #[derive(Clone, Copy)]
@@ -28,9 +29,15 @@ pub(crate) enum Do {
 
 /// Line numbers and the value of all bytes of a line after a store; each record is a row.
 pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
+    recording_on(Platform::Adr, program)
+}
+
+/// The same in the units of a platform.
+pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recording {
+    let unit = platform.unit() / LINE as u32;
     let mut made = Recording {
         path: PathBuf::new(),
-        pools: vec![Pool::zeros("pool", 4096)],
+        pools: vec![Pool::zeros("pool", 16384)],
         events: Vec::new(),
         lines: Vec::new(),
         sites: Vec::new(),
@@ -43,30 +50,24 @@ pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
         notes: Vec::new(),
         assumed: FxHashSet::default(),
         unnamed: Vec::new(),
-    };
-    let version = |value: u8, line: u32, event: usize| Version {
-        data: [value; 64],
-        hash: hash_of(0, line, &[value; 64]),
-        event: event as u32,
+        platform,
+        sure: Sure::default(),
     };
     for (row, &(thread, what)) in program.iter().enumerate() {
         let mut store = |line: u32, value: u8, past: bool| {
-            let slot = made.lines.iter().position(|slot| slot.line == line);
+            let slot = (made.lines.iter()).position(|slot| slot.line == line / unit * unit);
             let slot = slot.unwrap_or_else(|| {
                 made.lines.push(Slot {
                     file: 0,
-                    line,
-                    versions: vec![version(0, line, 0)],
+                    line: line / unit * unit,
+                    versions: Versions::new(0, unit == 1),
                 });
                 made.lines.len() - 1
             });
             let versions = &mut made.lines[slot].versions;
-            if versions.last().unwrap().data[0] != value {
-                versions.push(version(value, line, row));
-            }
             Act::Store {
                 slot: slot as u32,
-                version: versions.len() as u32 - 1,
+                version: versions.push(line, &[value; 64], row as u32, || [0; 64]),
                 past,
             }
         };
@@ -74,7 +75,7 @@ pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
             Do::Store(line, value) => store(line, value, false),
             Do::Past(line, value) => store(line, value, true),
             Do::Clwb(line) | Do::Clflush(line) => {
-                match made.lines.iter().position(|slot| slot.line == line) {
+                match (made.lines.iter()).position(|slot| slot.line == line / unit * unit) {
                     None => Act::FlushClean,
                     Some(slot) => Act::Flush {
                         slot: slot as u32,
@@ -140,7 +141,7 @@ pub(crate) fn question() -> Question {
         ok: vec![0],
         time_limit: None,
         memory_limit: 1 << 32,
-        platform: "adr".to_owned(),
+        platform: "auto".to_owned(),
         tear: false,
         start: None,
         creation: "status".to_owned(),

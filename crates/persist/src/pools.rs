@@ -212,10 +212,12 @@ impl Pool {
             while let Some(slot) =
                 slots.next_if(|slot| slot.line as usize * LINE < begin + part.len())
             {
-                let at = slot.line as usize * LINE - begin;
-                let end = (at + LINE).min(part.len());
-                let last = slot.versions.last().expect("the ground is a version");
-                part[at..end].copy_from_slice(&last.data[..end - at]);
+                // No unit lies in two parts.
+                for (line, data) in slot.versions.at_end() {
+                    let at = line as usize * LINE - begin;
+                    let end = (at + LINE).min(part.len());
+                    part[at..end].copy_from_slice(&data[..end - at]);
+                }
             }
             hasher.update(part);
         }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::PersistError;
 use crate::recording::Recording;
+use crate::state::Platform;
 
 /// A recording, one of its mapped files, and the command that recovers from an image of it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -30,8 +31,8 @@ pub struct Question {
     /// Bytes of memory for one recovery.
     #[serde(default = "defaults::four_gigabytes")]
     pub memory_limit: u64,
-    /// `adr` or `eadr`.
-    #[serde(default = "defaults::adr")]
+    /// `adr`, `eadr`, `pages`, `sectors`, or `auto`: `pages` if the program flushes no line and syncs, else `adr`.
+    #[serde(default = "defaults::auto")]
     pub platform: String,
     /// Lines tear at words.
     #[serde(default)]
@@ -72,17 +73,17 @@ pub struct Question {
 }
 
 impl Question {
-    /// Its recording, as far as it is about its pools.
+    /// Its recording, as far as it is about its pools, in the units of a platform.
     ///
     /// # Errors
     /// See [`Recording::open`].
-    pub fn opened(&self) -> Result<Recording, PersistError> {
+    pub fn opened(&self, platform: Platform) -> Result<Recording, PersistError> {
         let pools: Vec<PathBuf> = [&self.pool]
             .into_iter()
             .chain(&self.more_pools)
             .cloned()
             .collect();
-        Recording::open(&self.recording, &pools)
+        Recording::open_on(&self.recording, &pools, platform)
     }
 }
 
@@ -96,8 +97,8 @@ mod defaults {
         4 << 30
     }
 
-    pub(super) fn adr() -> String {
-        "adr".to_owned()
+    pub(super) fn auto() -> String {
+        "auto".to_owned()
     }
 
     pub(super) fn status() -> String {

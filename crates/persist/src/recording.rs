@@ -1,15 +1,16 @@
 //! What a recording says of the mapped files that are cut: every store, flush and fence, in one order.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use sardonyx::line::Line;
-use sardonyx::trace::{Level, Op, Provenance, Record, TraceReader};
+use rustc_hash::FxHashSet;
+use sardonyx::trace::{Level, Provenance, TraceReader};
 use serde::Deserialize;
 
 use crate::PersistError;
-use crate::pools::{FileEntry, Pool, chosen, entry, number, places, within};
+use crate::pools::{FileEntry, Pool, chosen, entry, places};
+use crate::reading::Reading;
+use crate::state::Platform;
+use crate::versions::{Versions, words_of};
 
 /// Bytes of a line.
 pub const LINE: usize = 64;
@@ -56,26 +57,15 @@ pub struct Event {
     pub act: Act,
 }
 
-/// One content of a line.
-#[derive(Clone, Copy, Debug)]
-pub struct Version {
-    /// The bytes.
-    pub data: Line,
-    /// A hash of them, the line and the file.
-    pub hash: u64,
-    /// The event that made it; meaningless for the ground.
-    pub event: u32,
-}
-
-/// A line of a file that was stored to.
+/// A unit of persistence that was stored to: a line of a file, or a sector or a page of a file on a disk.
 #[derive(Clone, Debug)]
 pub struct Slot {
     /// Which file, as an index of [`Recording::pools`].
     pub file: u16,
-    /// Its number in the file.
+    /// The number of its first line in the file.
     pub line: u32,
     /// Its contents, the ground's first.
-    pub versions: Vec<Version>,
+    pub versions: Versions,
 }
 
 /// A place in the program.
@@ -140,24 +130,19 @@ pub struct Recording {
     pub assumed: FxHashSet<u32>,
     /// Files that the program stored to as well and that nobody named, and how many stores.
     pub unnamed: Vec<(PathBuf, u64)>,
+    /// Whose units these are.
+    pub platform: Platform,
+    /// What the program does so that its stores are sure to be there.
+    pub sure: Sure,
 }
 
-/// The hash of some bytes in the place of a line of a file.
-pub fn hash_of(file: u16, line: u32, data: &Line) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (file, line, data).hash(&mut hasher);
-    hasher.finish()
-}
-
-/// What is known while the records of a recording come.
-struct Reading<G> {
-    /// The file of each number in lines of files.
-    files: FxHashMap<u64, u16>,
-    /// The lines of each file before the program.
-    grounds: Vec<G>,
-    slots: FxHashMap<(u16, u32), u32>,
-    /// Stores to files that nobody named, by their numbers.
-    unnamed: FxHashMap<u64, u64>,
+/// How a program makes sure of what it stored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sure {
+    /// Flushes of the files' lines, and stores past the caches.
+    pub flushes: u64,
+    /// System calls that wait until a file is on the disk: msync with MS_SYNC, fsync and their like.
+    pub syncs: u64,
 }
 
 impl Recording {
@@ -166,6 +151,19 @@ impl Recording {
     /// # Errors
     /// It is none of level `cpu`, does not hold one of the files, or not from its beginning.
     pub fn open(path: &Path, pools: &[PathBuf]) -> Result<Recording, PersistError> {
+        Recording::open_on(path, pools, Platform::Adr)
+    }
+
+    /// Reads it in the units that persist on a platform, and leaves out what does nothing there: where a file lies on a disk, flushes and
+    /// fences of the processor.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open_on(
+        path: &Path,
+        pools: &[PathBuf],
+        platform: Platform,
+    ) -> Result<Recording, PersistError> {
         let mut reader = TraceReader::open(path)?;
         let provenance = reader.provenance().clone();
         let refuse = |problem: String| {
@@ -224,8 +222,10 @@ impl Recording {
             notes: Vec::new(),
             assumed: FxHashSet::default(),
             unnamed: Vec::new(),
+            platform,
+            sure: Sure::default(),
         };
-        recording.read(&mut reader, &files, &named)?;
+        Reading::of(&recording, &files, &named, &provenance)?.read(&mut recording, &mut reader)?;
         recording.look_back(&provenance)?;
         Ok(recording)
     }
@@ -244,7 +244,9 @@ impl Recording {
         }
         for (path, stores) in &self.unnamed {
             self.notes.push(format!(
-                "the program also stored to {} ({stores} stores), which no --pool names: nothing of it is cut, and the recovery gets no                  copy of it; if it is persistent, name it with another --pool, so that both have one order",
+                "the program also stored to {} ({stores} stores), which no --pool names: nothing of it is cut, and the recovery gets no \
+                 copy of it; if it is \
+                 persistent, name it with another --pool, so that both have one order",
                 path.display()
             ));
         }
@@ -269,12 +271,9 @@ impl Recording {
 
     fn addresses_of(&self, pool: &Pool) -> Option<(u64, usize)> {
         let count = |&(address, bytes): &(u64, u64)| {
-            let words = (self.lines.iter()).flat_map(|slot| {
-                let last = slot.versions.last().expect("the ground is a version");
-                last.data.chunks_exact(8)
-            });
-            let word = words.map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
-            let own = word.filter(|word| (address..address + bytes).contains(word));
+            let lines = (self.lines.iter()).flat_map(|slot| slot.versions.at_end());
+            let words = lines.flat_map(|(_, data)| words_of(&data));
+            let own = words.filter(|word| (address..address + bytes).contains(word));
             (address, own.count())
         };
         let most = pool.mapped.iter().map(count);
@@ -326,110 +325,6 @@ impl Recording {
     /// Its number among the lines of all files, where these lie one after the other.
     pub fn line_of_all(&self, slot: &Slot, pages: &[u64]) -> u64 {
         pages[usize::from(slot.file)] * (4096 / LINE as u64) + u64::from(slot.line)
-    }
-
-    fn read(
-        &mut self,
-        reader: &mut TraceReader,
-        files: &[FileEntry],
-        named: &[&FileEntry],
-    ) -> Result<(), PersistError> {
-        let numbers = named.iter().enumerate();
-        let grounds = self.pools.iter().map(Pool::lines);
-        let mut reading = Reading {
-            files: (numbers.filter_map(|(at, file)| Some((file.number()?, at as u16)))).collect(),
-            grounds: grounds.collect::<Result<Vec<_>, _>>()?,
-            slots: FxHashMap::default(),
-            unnamed: FxHashMap::default(),
-        };
-        let (mut batch, mut at) = (Vec::new(), Vec::new());
-        while reader.next_batch_at(&mut batch, Some(&mut at))? {
-            for (record, site) in batch.iter().zip(&at) {
-                let row = self.rows;
-                self.rows += 1;
-                if let Some(act) = self.act(&mut reading, record) {
-                    self.events.push(Event {
-                        row,
-                        thread: record.thread,
-                        site: site.unwrap_or(NOWHERE),
-                        act,
-                    });
-                }
-            }
-        }
-        for slot in &self.lines {
-            let pool = &mut self.pools[usize::from(slot.file)];
-            pool.bytes = pool.bytes.max((u64::from(slot.line) + 1) * LINE as u64);
-        }
-        let known = files.iter().filter_map(|file| {
-            let stores = *reading.unnamed.get(&file.number()?)?;
-            file.lasts().then(|| (file.path.clone(), stores))
-        });
-        self.unnamed = known.collect();
-        Ok(())
-    }
-
-    /// What a record did, if it matters.
-    fn act<G: Fn(u32) -> Line>(
-        &mut self,
-        reading: &mut Reading<G>,
-        record: &Record,
-    ) -> Option<Act> {
-        let number = number(record.line.0);
-        let file = number.and_then(|number| reading.files.get(&number).copied());
-        let line = within(record.line.0);
-        Some(match (record.op, file) {
-            (Op::Fence, _) => Act::Fence,
-            (Op::Store | Op::NonTemporalWrite, Some(file)) => {
-                let lines = &mut self.lines;
-                let slot = *reading.slots.entry((file, line)).or_insert_with(|| {
-                    let data = reading.grounds[usize::from(file)](line);
-                    lines.push(Slot {
-                        file,
-                        line,
-                        versions: vec![Version {
-                            data,
-                            hash: hash_of(file, line, &data),
-                            event: 0,
-                        }],
-                    });
-                    lines.len() as u32 - 1
-                });
-                let versions = &mut lines[slot as usize].versions;
-                let data = (record.data).expect("the reader checks that a store has data");
-                if versions.last().is_some_and(|last| last.data != data) {
-                    versions.push(Version {
-                        data,
-                        hash: hash_of(file, line, &data),
-                        event: self.events.len() as u32,
-                    });
-                }
-                Act::Store {
-                    slot,
-                    version: versions.len() as u32 - 1,
-                    past: record.op == Op::NonTemporalWrite,
-                }
-            }
-            (Op::Clwb | Op::ClflushOpt | Op::Clflush, Some(file)) => {
-                match reading.slots.get(&(file, line)) {
-                    Some(&slot) => Act::Flush {
-                        slot,
-                        ordered: record.op == Op::Clflush,
-                    },
-                    None => Act::FlushClean,
-                }
-            }
-            (Op::Store | Op::NonTemporalWrite | Op::Clwb | Op::ClflushOpt, None) => {
-                if let (Op::Store | Op::NonTemporalWrite, Some(number)) = (record.op, number) {
-                    *reading.unnamed.entry(number).or_default() += 1;
-                }
-                if record.op == Op::Store {
-                    return None;
-                }
-                Act::Foreign
-            }
-            _ => return None,
-        })
     }
 
     /// How many bytes had been printed before a row.

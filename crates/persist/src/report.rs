@@ -52,10 +52,10 @@ pub(crate) fn store(
     late: Option<u32>,
 ) -> Store {
     let slot = &recording.lines[over.slot as usize];
-    let version = &slot.versions[over.version as usize];
-    let before = &slot.versions[over.version.saturating_sub(1) as usize];
-    let event = recording.events[version.event as usize];
-    let differ = |i: &usize| version.data[*i] != before.data[*i];
+    let (line, before, data) = slot.versions.change(over.version);
+    let made = slot.versions.event(over.version);
+    let event = recording.events[made as usize];
+    let differ = |i: &usize| data[*i] != before[*i];
     let first = (0..LINE).find(differ).unwrap_or(0);
     let last = (0..LINE).rev().find(differ).unwrap_or(0);
     let stack = match (&mut *sources, event.site) {
@@ -72,7 +72,7 @@ pub(crate) fn store(
                 .find_map(|f| f.function.clone())
         })
         .flatten();
-    let offset = u64::from(slot.line) * LINE as u64 + first as u64;
+    let offset = u64::from(line) * LINE as u64 + first as u64;
     let pool = recording.pool_of(over.slot);
     Store {
         place: match &frame {
@@ -91,8 +91,10 @@ pub(crate) fn store(
         row: event.row,
         thread: event.thread,
         fate: late.and_then(|cut| {
-            let fate = fate(recording, version.event, cut);
-            fate.words(|number| own_place(recording, sources, number))
+            let fate = fate(recording, made, cut);
+            fate.words(recording.platform.is_disk(), |number| {
+                own_place(recording, sources, number)
+            })
         }),
     }
 }
@@ -169,10 +171,14 @@ fn timeline(
     reduced: &Reduced,
 ) -> Vec<Value> {
     let recording = &explored.shared.recording;
+    let on_disk = recording.platform.is_disk();
     let at = course.cuts[reduced.image.cut as usize].event as usize;
     let decides = |overs: &[Over]| -> Vec<u32> {
-        let event =
-            |over: &Over| recording.lines[over.slot as usize].versions[over.version as usize].event;
+        let event = |over: &Over| {
+            recording.lines[over.slot as usize]
+                .versions
+                .event(over.version)
+        };
         overs.iter().map(event).collect()
     };
     let (early, late) = (decides(&reduced.early), decides(&reduced.late));
@@ -209,10 +215,11 @@ fn timeline(
             Act::Flush {
                 slot,
                 ordered: false,
-            } => ("flush", Some(slot)),
+            } => (if on_disk { "sync" } else { "flush" }, Some(slot)),
             Act::Flush { slot, .. } => ("clflush", Some(slot)),
             Act::FlushClean => ("flush", None),
             Act::Foreign => continue,
+            Act::Fence if on_disk => continue, // a sync that has been told
             Act::Fence => ("fence", None),
         };
         let stack = match sources {
@@ -256,7 +263,7 @@ fn told(explored: &Explored, sources: &mut Option<Sources<'_>>, cause: &Cause) -
         "early": cause.early, "late": cause.late,
         "violations": cause.count, "round": cause.round, "kept": cause.kept,
         "found_after_s": cause.first,
-        "kind": violation.image.kind.name(),
+        "kind": in_units(recording, violation.image.kind.name()),
         "image": cause.reduced.image.name(recording),
         "passes": cause.reduced.passes.as_ref().map(|image| image.name(recording)),
         "found_image": violation.image.name(recording),
@@ -296,7 +303,12 @@ fn counts(course: &Course, found: &Found) -> Counts {
 }
 
 /// Why nothing can be said, if nothing can: what was tried before the budget ended, and what to do.
-fn unsaid(question: &Question, counts: &Counts, found: &Found) -> Option<String> {
+fn unsaid(
+    question: &Question,
+    recording: &Recording,
+    counts: &Counts,
+    found: &Found,
+) -> Option<String> {
     if found.verdict() != Verdict::Unsaid {
         return None;
     }
@@ -317,7 +329,7 @@ fn unsaid(question: &Question, counts: &Counts, found: &Found) -> Option<String>
             counts.tried,
             counts.moments_tried,
             counts.moments,
-            names(&PASSES[..FIRST]).join(" and with "),
+            names(recording, &PASSES[..FIRST]).join(" and with "),
         ),
     })
 }
@@ -354,8 +366,11 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         .collect();
     let mut report = json!({
         "recording": question.recording, "pool": recording.pools[0].path, "pools": pools(recording), "program": recording.program,
-        "recover": question.recover, "platform": question.platform,
-        "tear": if question.tear { "words" } else { "lines" },
+        "recover": question.recover, "platform": recording.platform.name(), "unit_bytes": recording.platform.unit(),
+        "tear": match recording.platform.is_disk() {
+            true => format!("{}s", recording.platform.of_unit()),
+            false => (if question.tear { "words" } else { "lines" }).to_owned(),
+        },
         "has_places": !recording.sites.is_empty(),
         "oracle": explored.shared.recovery.oracle.as_ref().map(|oracle| oracle.told()),
         "pool_bytes": recording.bytes(), "lines_stored_to": recording.lines.len(),
@@ -405,16 +420,17 @@ fn tried(question: &Question, explored: &Explored) -> Value {
     let kinds: Vec<Value> = found
         .kinds
         .iter()
-        .map(|(kind, count)| json!({"kind": kind.name(), "images": count}))
+        .map(|(kind, count)| json!({"kind": in_units(recording, kind.name()), "images": count}))
         .collect();
     json!({
-        "verdict": found.verdict().name(), "unsaid": unsaid(question, &counts, found),
+        "verdict": found.verdict().name(), "unsaid": unsaid(question, recording, &counts, found),
         "cuts": counts.cuts, "cuts_from_start": counts.from_start, "cuts_tried": counts.tried,
         "moments": counts.moments, "moments_tried": counts.moments_tried,
         "start": start, "images": found.images, "recoveries": found.recoveries, "kinds": kinds,
         "finished": found.finished, "not_cut": recording.not_cut(), "unreduced": found.unreduced,
-        "first_pass": names(&PASSES[..FIRST]),
-        "passes": names(&PASSES[..found.passes]), "passes_left": names(&PASSES[found.passes..]),
+        "first_pass": names(recording, &PASSES[..FIRST]),
+        "passes": names(recording, &PASSES[..found.passes]),
+        "passes_left": names(recording, &PASSES[found.passes..]),
         "never_sure": found.never_sure, "repaired": repaired(explored), "rounds": found.rounds.len(), "explained": found.explained,
         "assumed": found.rounds.last().map(|round| &round.assumed),
         "creation": {"images": found.creation, "finished": found.creation_passes >= FIRST},
@@ -436,8 +452,21 @@ fn repaired(explored: &Explored) -> Vec<String> {
     names.collect()
 }
 
-fn names(passes: &[Pass]) -> Vec<&'static str> {
-    passes.iter().map(|pass| pass.name).collect()
+fn names(recording: &Recording, passes: &[Pass]) -> Vec<String> {
+    let names = passes.iter().map(|pass| in_units(recording, pass.name));
+    names.collect()
+}
+
+/// The name of a kind of images, in what persists whole on the platform, and in what makes sure there.
+fn in_units(recording: &Recording, name: &str) -> String {
+    let platform = recording.platform;
+    match platform.is_disk() {
+        true => name
+            .replace("line", platform.of_unit())
+            .replace("fenced", "synced")
+            .replace("flushed", "synced"),
+        false => name.to_owned(),
+    }
 }
 
 #[cfg(test)]

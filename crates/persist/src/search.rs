@@ -317,7 +317,7 @@ impl<'a> Search<'a> {
                         let recording = &self.shared.recording;
                         let site = |over: &images::Over| {
                             let slot = &recording.lines[over.slot as usize];
-                            let event = slot.versions[over.version as usize].event;
+                            let event = slot.versions.event(over.version);
                             let site = recording.events[event as usize].site;
                             let pc = recording.sites.get(site as usize).map(|site| site.pc);
                             pc.unwrap_or(u64::from(slot.file) << 32 | u64::from(slot.line))

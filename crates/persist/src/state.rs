@@ -3,6 +3,10 @@
 //! A line's contents persist in the order of its stores, so that what may persist of it at a cut is a prefix of them: at least the
 //! *floor*, which a flush and a fence of one thread after it have made sure of, at most all. Between lines there is no order but
 //! that. Stores past the caches wait for their thread's fence, clflush for nothing.
+//!
+//! A file on a disk is the same with other units (POSIX msync, fsync; block devices write a sector whole or not at all): the page cache may
+//! write a page back at any moment, so that a sector is what it was at some moment since it was last sure; a system call that
+//! waits makes sure. It is recorded as flushes and a fence, and the processor's own do nothing.
 
 use rustc_hash::FxHashMap;
 
@@ -15,6 +19,10 @@ pub enum Platform {
     Adr,
     /// The caches too.
     Eadr,
+    /// A file on a disk that writes a page of 4096 bytes whole or not at all; pages are written back at any time and in any order.
+    Pages,
+    /// The same, on a disk that does so for sectors of 512 bytes: sectors of a page may be of different moments.
+    Sectors,
 }
 
 impl Platform {
@@ -23,8 +31,43 @@ impl Platform {
         match name {
             "adr" => Some(Platform::Adr),
             "eadr" => Some(Platform::Eadr),
+            "pages" => Some(Platform::Pages),
+            "sectors" => Some(Platform::Sectors),
             _ => None,
         }
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Platform::Adr => "adr",
+            Platform::Eadr => "eadr",
+            Platform::Pages => "pages",
+            Platform::Sectors => "sectors",
+        }
+    }
+
+    /// What persists whole or not at all.
+    pub fn of_unit(self) -> &'static str {
+        match self {
+            Platform::Adr | Platform::Eadr => "line",
+            Platform::Pages => "page",
+            Platform::Sectors => "sector",
+        }
+    }
+
+    /// Bytes that persist together.
+    pub fn unit(self) -> u32 {
+        match self {
+            Platform::Adr | Platform::Eadr => 64,
+            Platform::Pages => 4096,
+            Platform::Sectors => 512,
+        }
+    }
+
+    /// The file lies on a disk, behind the page cache: flushes and fences do nothing, msync and fsync do.
+    pub fn is_disk(self) -> bool {
+        matches!(self, Platform::Pages | Platform::Sectors)
     }
 }
 
@@ -240,7 +283,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
             }
             (Platform::Eadr, _) | (_, Act::FlushClean | Act::Foreign) => {}
             (
-                Platform::Adr,
+                _,
                 Act::Store {
                     slot,
                     version,
@@ -256,7 +299,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                 }
             }
             (
-                Platform::Adr,
+                _,
                 Act::Flush {
                     slot,
                     ordered: true,
@@ -268,12 +311,12 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                     state.rise(slot, version, &mut |rise| visit.rise(rise));
                 }
             }
-            (Platform::Adr, Act::Flush { slot, .. }) => {
+            (_, Act::Flush { slot, .. }) => {
                 let version = state.current[slot as usize];
                 let waiting = state.waiting.entry(event.thread).or_default();
                 waiting.push((slot, version));
             }
-            (Platform::Adr, Act::Fence) => {
+            (_, Act::Fence) => {
                 let waiting = state.waiting.get_mut(&event.thread);
                 let waiting = waiting.map(std::mem::take).unwrap_or_default();
                 let rises = |&(slot, version): &(u32, u32)| version > state.floor[slot as usize];

@@ -23,7 +23,7 @@ fn sure(program: &[(u16, Do)]) -> Vec<[u8; 3]> {
         *done = cut.rises as usize;
         let mut values = [0; 3];
         for (slot, &floor) in recording.lines.iter().zip(floors.iter()) {
-            values[slot.line as usize] = slot.versions[floor as usize].data[0];
+            values[slot.line as usize] = slot.versions.data(floor)[0];
         }
         values
     };
@@ -110,9 +110,9 @@ fn images(recording: &Recording, platform: Platform) -> (Vec<Image>, BTreeSet<(u
                 for over in &image.over {
                     held[over.slot as usize] = over.version;
                 }
-                let held: Vec<u8> = (recording.lines.iter().zip(&held))
-                    .map(|(slot, &version)| slot.versions[version as usize].data[0])
-                    .collect();
+                let units = recording.lines.iter().zip(&held);
+                let lines = units.flat_map(|(slot, &version)| slot.versions.lines(version));
+                let held: Vec<u8> = lines.map(|(_, data)| data[0]).collect();
                 assert!(values.insert((image.cut, held)), "{image:?} is there twice");
                 all.push(image);
                 Given::Taken
@@ -148,6 +148,51 @@ fn eadr_keeps_every_store() {
     let all: Vec<_> = values.into_iter().map(|(_, held)| held).collect();
     // The first cut is after the first store: before it there is nothing that the program did.
     assert_eq!(all, [[1, 0], [1, 2], [3, 2]].map(|held| held.to_vec()));
+}
+
+#[test]
+fn a_page_is_what_it_was_at_some_moment_and_two_pages_are_of_any() {
+    // Lines 0 and 1 lie in one sector, 0 and 8 in one page, 64 in another.
+    let program = [
+        (0, Store(0, 1)),
+        (0, Store(8, 2)),
+        (0, Store(64, 3)),
+        (0, Store(1, 4)),
+    ];
+    let held = |platform: Platform| {
+        let made = crate::made::recording_on(platform, &program);
+        let course = Course::of(&made, platform);
+        let (images, _) = images(&made, platform);
+        let mut all = BTreeSet::new();
+        for image in images {
+            let mut floors = crate::images::Floors::new(&made, &course);
+            floors.go(image.cut, |_, _| ());
+            let mut held = floors.floor.clone();
+            for over in &image.over {
+                held[over.slot as usize] = over.version;
+            }
+            let units = made.lines.iter().zip(&held);
+            let lines = units.flat_map(|(slot, &version)| slot.versions.lines(version));
+            let lines: std::collections::BTreeMap<u32, u8> =
+                lines.map(|(line, data)| (line, data[0])).collect();
+            all.insert([0, 8, 64, 1].map(|line| lines[&line]));
+        }
+        all
+    };
+    let pages = held(Platform::Pages);
+    assert!(pages.contains(&[1, 2, 0, 0]) && pages.contains(&[1, 2, 0, 4]));
+    assert!(pages.contains(&[0, 0, 3, 0]) && pages.contains(&[1, 0, 3, 0]));
+    assert!(
+        pages
+            .iter()
+            .all(|&[a, b, _, c]| a >= b.min(1) && b >= c.min(2))
+    );
+    let sectors = held(Platform::Sectors);
+    assert!(sectors.contains(&[0, 2, 0, 0]) && sectors.contains(&[1, 0, 0, 4]));
+    assert!(sectors.iter().all(|&[a, _, _, c]| a >= c.min(1)));
+    // What whole pages can hold sectors can as well, and not the other way round.
+    assert!(pages.iter().all(|&[a, _, _, c]| a >= c.min(1)));
+    assert!(!sectors.is_subset(&pages));
 }
 
 #[test]

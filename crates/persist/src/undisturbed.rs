@@ -136,7 +136,7 @@ fn everything(recording: &Recording, course: &Course) -> Vec<Over> {
     floors.go(course.cuts.len() as u32 - 1, |_, _| ());
     let last = recording.lines.iter().enumerate().map(|(slot, line)| Over {
         slot: slot as u32,
-        version: line.versions.len() as u32 - 1,
+        version: line.versions.last(),
         words: WHOLE,
     });
     last.filter(|over| floors.floor[over.slot as usize] != over.version)

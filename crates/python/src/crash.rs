@@ -1,10 +1,12 @@
 //! The crash explorer for Python: one design, one program, all its cuts. Answers in JSON.
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
-use sardonyx::controller::designs;
+use sardonyx::controller::designs::{self, Stack};
 use std::time::Duration;
 
-use sardonyx::crash::{Cuts, Exhaustive, OneRun, Options, Platform, Tear, Trial};
+use sardonyx::crash::{
+    Attack, Attacks, Cuts, Exhaustive, OneAttack, OneRun, Options, Platform, Tear, Trial, When,
+};
 use sardonyx::mechanisms::{self, Mechanism};
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use schemars::JsonSchema;
@@ -41,7 +43,8 @@ fn full_one_in() -> u64 {
 
 /// One run of a program on each core under a design, its power cut at every position, at `cuts` of them, or at the
 /// one that is `cut`. `sharing` says who shares lines of counters. One recovery in `recovery_cuts` is cut as well;
-/// one cut in `full_one_in` is looked at in full. `threads` of 0 is one a processor.
+/// one cut in `full_one_in` is looked at in full. `threads` of 0 is one a processor. With `attack` an attacker changes
+/// the medium as well; if it is null, where the design has integrity. `one_attack` is that attack alone.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CrashQuestion {
@@ -67,6 +70,65 @@ pub struct CrashQuestion {
     full_one_in: u64,
     #[serde(default)]
     threads: usize,
+    attack: Option<bool>,
+    one_attack: Option<AttackAsked>,
+}
+
+/// One attack of those that a run is attacked with: at cut number `look` of `looks`, of the `each` of its `kind` there
+/// that with this `number`; `when` is off or running.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AttackAsked {
+    looks: u64,
+    each: u64,
+    look: u64,
+    when: String,
+    kind: String,
+    number: u64,
+}
+
+impl AttackAsked {
+    fn attacks(&self) -> PyResult<Attacks> {
+        let when = When::ALL.into_iter().find(|when| when.name() == self.when);
+        let kind = Attack::ALL
+            .into_iter()
+            .find(|kind| kind.name() == self.kind);
+        let (Some(when), Some(kind)) = (when, kind) else {
+            return Err(bad(format!(
+                "there is no attack {} {}; name a replay file that sardonyx crash has written",
+                self.kind, self.when
+            )));
+        };
+        if !(1..=self.looks.min(MOST_LOOKS)).contains(&self.look) || self.number >= self.each {
+            return Err(bad(format!(
+                "attack {} at look {}: there are {} at each of {} looks; name a replay file that sardonyx crash \
+                 has written",
+                self.number, self.look, self.each, self.looks
+            )));
+        }
+        Ok(Attacks {
+            looks: self.looks,
+            each: self.each,
+            one: Some(OneAttack {
+                look: self.look,
+                when,
+                kind,
+                number: self.number,
+            }),
+        })
+    }
+}
+
+/// Looks of an attacker, at most: he keeps what the medium held at each.
+const MOST_LOOKS: u64 = 10_000;
+
+/// The attacks on runs of `design`: if nothing is said, those on its integrity, if it has one.
+fn attacks(design: &str, wanted: Option<bool>) -> PyResult<Option<Attacks>> {
+    Ok(match wanted {
+        Some(true) => Some(Attacks::USUAL),
+        Some(false) => None,
+        None => Attacks::unless_said(&Stack::named(design).map_err(bad)?),
+    })
 }
 
 impl CrashQuestion {
@@ -80,6 +142,11 @@ impl CrashQuestion {
         let sharing = Sharing::named(&self.sharing, self.cores as usize);
         let sharing = sharing.ok_or_else(|| bad("--sharing: give apart, packed or interleaved"))?;
         let seed = program.seed;
+        let attacks = match &self.one_attack {
+            Some(one) => Some(one.attacks()?),
+            None if self.cut.is_some() => None,
+            None => attacks(&self.design, self.attack)?,
+        };
         let spec = |core| ProgramSpec {
             seed: seed.wrapping_mul(1024).wrapping_add(core),
             sharing,
@@ -100,6 +167,7 @@ impl CrashQuestion {
                 recovery_cuts: self.recovery_cuts,
                 full_one_in: self.full_one_in,
                 tear: tear_named(&self.tear)?,
+                attacks,
                 threads: self.threads,
             },
         })
@@ -125,7 +193,8 @@ fn million() -> u64 {
 
 /// A design under a program, tried by the explorer's plan of passes. Sizes that are null are each pass's own. Without
 /// `software_log` the program keeps no undo log, even where the hardware keeps none. With `thorough_seconds` the plan
-/// goes on with further seeds for so long.
+/// goes on with further seeds for so long. With `attack` an attacker changes the medium as well; if it is null, where
+/// the design has integrity.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialQuestion {
@@ -155,10 +224,12 @@ pub struct TrialQuestion {
     thorough_seconds: Option<f64>,
     #[serde(default = "yes")]
     software_log: bool,
+    attack: Option<bool>,
 }
 
 impl TrialQuestion {
     fn trial(self) -> PyResult<Trial> {
+        let attacks = attacks(&self.design, self.attack)?;
         Ok(Trial {
             durability: planted(&self.design, self.mutant.as_deref(), self.software_log)?,
             machine: self.machine,
@@ -176,6 +247,7 @@ impl TrialQuestion {
                 recovery_cuts: self.recovery_cuts,
                 full_one_in: self.full_one_in,
                 tear: tear_named(&self.tear)?,
+                attacks,
                 threads: self.threads,
             },
             thorough: self.thorough_seconds.map(Duration::from_secs_f64),

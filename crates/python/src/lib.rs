@@ -4,8 +4,10 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 mod crash;
+mod curve;
 mod device;
 mod estimate;
+mod integrity;
 mod machines;
 mod merging;
 mod persist;
@@ -52,9 +54,13 @@ mod _core {
         guarantee, programs,
     };
     #[pymodule_export]
+    use super::curve::curve_point;
+    #[pymodule_export]
     use super::device::store_check;
     #[pymodule_export]
     use super::estimate::{store_estimate, store_plan};
+    #[pymodule_export]
+    use super::integrity::{integrities, integrity_room};
     #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]

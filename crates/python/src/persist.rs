@@ -10,6 +10,7 @@ use sardonyx_persist::report::report;
 use sardonyx_persist::lint;
 use sardonyx_persist::recording::Recording;
 use sardonyx_persist::recovery::Recovery;
+use sardonyx_persist::state::Platform;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -75,7 +76,7 @@ pub fn crash_designs(
     let question: Question = read(question_json)?;
     let ((row, seconds), (cuts, every)) = (start, cuts);
     let answer = py.detach(|| {
-        let recording = question.opened()?;
+        let recording = question.opened(Platform::Adr)?;
         let recovery = Recovery {
             words: question.recover.clone(),
             ok: question.ok.clone(),

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::bad;
 use crate::crash::{CrashQuestion, ExhaustiveQuestion, TrialQuestion};
+use crate::curve::CurveQuestion;
 use crate::simulate::Job;
 use crate::sources::Source;
 use crate::traces::Conversion;
@@ -28,6 +29,7 @@ pub fn questions() -> PyResult<String> {
         CrashQuestion,
         ExhaustiveQuestion,
         TrialQuestion,
+        CurveQuestion,
         sardonyx_persist::question::Question,
         sardonyx_store::Question,
         sardonyx_estimate::Question,

@@ -46,6 +46,8 @@ pub struct Stream {
     /// What the program prints is kept.
     pub acks: bool,
     marks: Vec<Value>,
+    /// Records that a system call's making sure is, each range the first and the one after the last.
+    syncs: Vec<Value>,
     /// Where the plugin copied files to.
     pub ground: Option<PathBuf>,
     ended: bool,
@@ -105,6 +107,7 @@ impl Stream {
             printed: Vec::new(),
             acks: false,
             marks: Vec::new(),
+            syncs: Vec::new(),
             ground: None,
             ended: false,
             execs: Vec::new(),
@@ -232,6 +235,10 @@ impl Stream {
             Event::Mark(text) => self
                 .marks
                 .push(json!([self.kept, String::from_utf8_lossy(&text)])),
+            Event::Synced(records) => {
+                self.syncs
+                    .push(json!([self.kept.saturating_sub(records), self.kept]));
+            }
             Event::Note(text) => self.notes.push(String::from_utf8_lossy(&text).into_owned()),
             Event::Became(path) => {
                 self.execs
@@ -333,6 +340,7 @@ impl Stream {
             ("modules", self.modules),
             ("acks", self.printed),
             ("marks", self.marks),
+            ("syncs", self.syncs),
             ("pages", self.placed),
         ] {
             // That nothing was printed is worth as much as what was.

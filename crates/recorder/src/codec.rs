@@ -164,6 +164,8 @@ pub enum Event {
     Printed(Vec<u8>),
     /// A mark of `sardonyx.h`.
     Mark(Vec<u8>),
+    /// The records before this one, so many, are what a system call made sure of: flushes and a fence.
+    Synced(u64),
     /// Something that people should know about the recording.
     Note(Vec<u8>),
     /// The program has become this one by exec. What follows is of a new encoder.
@@ -193,6 +195,7 @@ const MARK: u8 = 0xCB;
 const LOST: u8 = 0xCC;
 const CACHED: u8 = 0xCD;
 const MAPPED: u8 = 0xCE;
+const SYNCED: u8 = 0xCF;
 
 /// The longest encoding of a record.
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
@@ -321,6 +324,7 @@ impl Encoder {
                 let text = &text[..text.len().min(LONGEST_TEXT)];
                 [&numbers(tag, &[text.len() as u64]), text].concat()
             }
+            Event::Synced(records) => numbers(SYNCED, &[*records]),
             Event::End => vec![END],
         }
     }
@@ -447,6 +451,7 @@ impl Decoder {
             NOTE => Event::Note(from.text()?),
             BECAME => Event::Became(from.text()?),
             LOST => Event::Lost(from.text()?),
+            SYNCED => Event::Synced(from.number()?),
             END => Event::End,
             _ if tag & !(WITH_DATA | SAME_THREAD | WITH_SITE) <= op::FINAL => {
                 let gap = from.number()?;

@@ -35,6 +35,20 @@ macro_rules! faults {
 }
 
 faults! {
+    // What is full.
+    /// In a full medium a line's place is free although others share it.
+    FullGivesShared = "full-gives-shared",
+    /// If no place is free a line goes to its own, whoever is there.
+    FullWritesOver = "full-writes-over",
+    /// A transaction that finds the log full takes its first bucket again.
+    LogFullBegunAgain = "log-full-begun-again",
+    /// A line that leaves the caches for want of room forgets that it was stored to by a marked store.
+    CapacityMarkLost = "capacity-mark-lost",
+    /// A line that leaves the caches for want of room loses its last word.
+    CapacityLastWord = "capacity-last-word",
+    /// Recovery fills the free map with digests of contents.
+    RebuildShowsDigest = "rebuild-shows-digest",
+
     // Cores that share lines.
     /// A store to a line that another core has too does not make it dirty.
     SharedStoreClean = "shared-store-clean",
@@ -56,6 +70,42 @@ faults! {
     LockGivenUpAtCommit = "lock-given-up-at-commit",
     /// The numbers of all cores' last transactions stand in one word.
     NumberShared = "number-shared",
+
+    // Integrity.
+    /// The MAC does not depend on the place.
+    MacWithoutPlace = "mac-without-place",
+    /// The MAC is of the first half of the line.
+    MacHalfLine = "mac-half-line",
+    /// The MAC is not of what lies beside the line.
+    MacWithoutBeside = "mac-without-beside",
+    /// The MAC has one byte.
+    MacOneByte = "mac-one-byte",
+    /// The MAC is of the exclusive or of the line's words.
+    MacXorWords = "mac-xor-words",
+    /// Lines of tables, counters and logs are not verified.
+    MacTablesUnverified = "mac-tables-unverified",
+    /// Lines of data are not verified, others are.
+    MacDataUnverified = "mac-data-unverified",
+    /// The MAC is not in one group with its line.
+    MacNotGrouped = "mac-not-grouped",
+    /// The MAC is of zeros beside the line, whatever is written there.
+    MacOldBeside = "mac-old-beside",
+    /// Reserve power makes no MAC of what it dumps.
+    MacDumpForgotten = "mac-dump-forgotten",
+    /// The register does not follow what reserve power dumps.
+    RootIgnoresDumps = "root-ignores-dumps",
+    /// The register follows one acceptance late.
+    RootOneBehind = "root-one-behind",
+    /// Lines of MACs are not verified when they come into the cache.
+    LeafUnverified = "leaf-unverified",
+    /// A node's hash is of the first half of the line below.
+    HashHalfLine = "hash-half-line",
+    /// A node's hash is of the number alone of every other line of MACs.
+    OddLeavesUnhashed = "odd-leaves-unhashed",
+    /// A recovery does not compare with the register.
+    RebuildUnchecked = "rebuild-unchecked",
+    /// A recovery leaves the nodes in the medium as they are.
+    RebuildKeepsNodes = "rebuild-keeps-nodes",
 
     // Pads.
     /// One pad for all.

@@ -32,7 +32,7 @@ amounts! {
         /// One of them held a counter-atomic variable.
         MarkedEviction = "marked evictions", least 30;
         /// A dirty line left them because another needed its place.
-        CapacityEviction = "evictions by capacity", least 0;
+        CapacityEviction = "evictions by capacity", least 30;
         /// One of those held a counter-atomic variable.
         MarkedCapacityEviction = "marked evictions by capacity", least 0;
         /// A `clwb` met an eviction of its line that was still in flight.
@@ -41,6 +41,10 @@ amounts! {
         Merge = "merges in queues", least 30;
         /// A read was answered from a queued write.
         Forward = "forwarded reads", least 30;
+        /// A line that was read was verified against what is kept of it.
+        Verified = "verified lines", least 30;
+        /// A line of MACs or of nodes came into its cache, and was verified against the one above it.
+        VerifiedNode = "verified nodes", least 30;
         /// A dirty line left a metadata cache by itself.
         MetadataEviction = "metadata evictions", least 30;
         /// A line of a metadata cache was written back because the program asked for it.
@@ -63,6 +67,12 @@ amounts! {
         Freed = "freed places", least 30;
         /// A place that had become free was written again.
         Reused = "reused places", least 30;
+        /// No place was free for a line, which gave its own up first.
+        FullMedium = "writes to a full medium", least 30;
+        /// A run ended because a medium or a log was full.
+        EndedFull = "runs ended by what is full", least 1;
+        /// A recovery found no place for a line that it puts back, and says so.
+        NoRoom = "recoveries without a place", least 0;
         /// A record of the hardware log was filled.
         FullRecord = "full log records", least 30;
         /// A record got its header because a line whose entry it held was written.
@@ -101,8 +111,12 @@ amounts! {
         Waiting = "write requests waiting", least 2;
         /// Buckets of the hardware log in use at one time, at most.
         LogBuckets = "log buckets in use", least 2;
+        /// Places of a mapping in use at one time, at most.
+        PlacesInUse = "places in use", least 0;
         /// The greatest encryption counter.
         Counter = "greatest counter", least 0;
+        /// Attacks of each kind, with the power off and in a run: of the one that was tried least.
+        Attacks = "attacks of each kind", least 20;
         /// Per cent of the medium's places that were ever written, in the fullest run.
         Places = "per cent of places", least 0;
     }
@@ -111,7 +125,10 @@ amounts! {
 impl Value {
     /// Whether runs add to it; if not, the greatest counts.
     const fn adds_up(self) -> bool {
-        matches!(self, Value::Runs | Value::States | Value::Transactions)
+        matches!(
+            self,
+            Value::Runs | Value::States | Value::Transactions | Value::Attacks
+        )
     }
 }
 

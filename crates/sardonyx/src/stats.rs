@@ -29,6 +29,8 @@ crate::names::named! {
         Log = "log",
         /// Computing, reading and writing what shows that lines are what was last written.
         Integrity = "integrity",
+        /// Crossing the link between the processor and the memory.
+        Link = "link",
         /// Waiting for an earlier request's use of the same line.
         Hazard = "hazard",
         /// Waiting to be admitted.

@@ -24,6 +24,7 @@ mod engine_rules;
 mod guarded;
 mod hardware_log;
 mod integrity;
+mod link;
 mod merge_algorithm;
 mod merge_kernel;
 mod nvmain;

@@ -2,6 +2,7 @@
 //! break them.
 
 use sardonyx::config::Machine;
+use sardonyx::controller::designs::Stack;
 use sardonyx::crash::{Cuts, OneRun, Options, Platform, Trial};
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
 use serde_json::Value;
@@ -171,7 +172,7 @@ fn a_plan_that_tries_too_little_says_so_and_fails() {
     trial.transactions = None;
     let told = answer(&trial);
     assert_not_exercised(&told, &format!("--recovery-cuts {}", 1u64 << 40));
-    assert_eq!(told["runs"], 12, "it does not go on in vain");
+    assert_eq!(told["runs"], 13, "it does not go on in vain");
 }
 
 /// Neither few transactions nor few cuts nor caches of one size are enough, whatever the design promises.
@@ -250,13 +251,13 @@ fn a_plan_goes_on_by_itself_until_it_has_what_its_verdict_needs() {
         let told = answer(&trial);
         (trial, told)
     });
-    let goes_on = |(_, told): &(Trial, Value)| told["runs"].as_u64() > Some(9);
+    let goes_on = |(_, told): &(Trial, Value)| told["runs"].as_u64() > Some(10);
     let (mut trial, told) = seeds
         .find(goes_on)
         .expect("a seed of which one round is too little");
     assert_eq!(told["verdict"], "holds", "{told:#}");
     let rounds = told["runs"].as_u64().unwrap();
-    assert!([18, 27, 36].contains(&rounds), "{rounds}");
+    assert!([20, 30, 40].contains(&rounds), "{rounds}");
     let reached = &told["reached"];
     assert_eq!(reached["runs"], told["runs"]);
     assert_eq!(reached["states"], told["distinct_states"]);
@@ -289,6 +290,57 @@ fn a_mappings_plan_has_duplicates_collisions_and_places_used_again() {
             .iter()
             .all(|m| m != "duplicates")
     );
+}
+
+/// Media and logs get full, runs end for it, and what is cut until then holds; lines leave tiny caches.
+#[test]
+fn what_can_be_full_is_and_runs_that_end_for_it_are_cut() {
+    for (design, program) in [
+        ("esd+sca", "btree"),
+        ("esd-sound", "queue"),
+        ("hw-log", "btree"),
+        ("easy-pm", "queue"),
+    ] {
+        let durability = DurabilityKind::on(&Stack::named(design).unwrap());
+        let trial = Trial {
+            durability,
+            ..trial(program, design, 1)
+        };
+        let told = answer(&trial);
+        assert_eq!(told["verdict"], "holds", "{design}: {told:#}");
+        let used = |name: &str| told["exercised"][name].as_u64().unwrap();
+        assert!(used("runs ended by what is full") > 0, "{design}");
+        assert!(used("evictions by capacity") >= 30, "{design}");
+        let full = used("writes to a full medium");
+        assert_eq!(full >= 30, design.starts_with("esd"), "{design}: {full}");
+        // The pass in which the run ended has cuts, and all of them have been looked at.
+        let passes = told["passes"].as_array().unwrap().iter();
+        let mut ended = passes.filter(|pass| pass["exercised"]["runs ended by what is full"] != 0);
+        assert!(
+            ended.all(|pass| pass["cuts"].as_u64().unwrap() > 100 && pass["lost_cuts"] == 0),
+            "{design}: {told:#}"
+        );
+    }
+}
+
+/// A key of those passes that is held by the user keeps the plan from what they are for.
+#[test]
+fn a_plan_kept_from_a_full_medium_and_from_tiny_caches_says_so() {
+    for (key, lacking) in [
+        ("pages.crash_short", "writes to a full medium"),
+        ("pages.crash_short", "runs ended by what is full"),
+    ] {
+        let trial = Trial {
+            overrides: vec![(key.into(), "0".into())],
+            ..trial("queue", "esd-sound", 1)
+        };
+        let told = answer(&trial);
+        assert_eq!(told["verdict"], "not exercised", "{told:#}");
+        let lacks = told["lacks"].as_array().unwrap().iter();
+        let mut of = lacks.filter(|lack| lack["what"] == lacking);
+        let by = &of.next().expect("it lacks that")["kept_by"];
+        assert_eq!(by[0], "--set pages.crash_short=0", "{told:#}");
+    }
 }
 
 #[test]

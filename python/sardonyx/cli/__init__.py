@@ -38,6 +38,7 @@ COMMANDS = {
     "compare": "compare",
     "reproduce": "reproduce",
     "sweep": "sweep",
+    "curve": "curve",
     "report": "report",
     "designs": "lists",
     "programs": "lists",

@@ -33,6 +33,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
+from sardonyx.cli.crash_attacks import not_promised, show_attacks
 from sardonyx.cli.crash_orders import show_proofs, tell
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine, Set
@@ -157,6 +158,14 @@ class Crash(Options):
             help="Directory of replay files; default: that of --json, else results/crash.",
         ),
     ] = None
+    attack: Annotated[
+        bool | None,
+        typer.Option(
+            "--attack/--no-attack",
+            help="An attacker changes the medium as well, after cuts and in runs; default: of "
+            "designs with integrity.",
+        ),
+    ] = None
     stages: Annotated[
         bool,
         typer.Option(
@@ -232,6 +241,8 @@ def crash(asked: Crash) -> Work:
     sardonyx crash queue --designs sca --cores 4 --mutant no-fence-after-log
 
     sardonyx crash btree --designs sca --set encryption.global_counter=paper --json crash.json
+
+    sardonyx crash btree --designs sca,sca@mac,sca@merkle --attack
 
     sardonyx crash array-swap --exhaustive --designs sca,fca,esd+sca
     """
@@ -478,7 +489,7 @@ def _keeps(asked: Crash) -> bool:
 
 def _every(asked: Crash) -> dict[str, Any]:
     """Which cuts are made, where it is more than one."""
-    return {"cuts": _count(asked.cuts), "full_one_in": asked.full}
+    return {"cuts": _count(asked.cuts), "full_one_in": asked.full, "attack": asked.attack}
 
 
 def _looked(asked: Crash) -> dict[str, Any]:
@@ -534,6 +545,7 @@ def _show(
     speed = sum(run["cuts"] + run["recovery_cuts"] for run in runs) / max(seconds, 1e-9)
     people.print(Text(f"{LEGEND}; {speed:,.0f} cuts/s", style="dim"))
     people.print()
+    show_attacks(people, runs)
     for run in runs:
         people.print(Text(_reached(run)), soft_wrap=True)
     people.print()
@@ -546,6 +558,8 @@ def _show(
     for run in runs:
         for violation in run["violations"]:
             tell(people, violation, again(run, violation))
+        for lost in not_promised(run):
+            tell(people, lost, again(run, lost))
 
 
 def _reached(run: dict[str, Any]) -> str:

@@ -108,7 +108,7 @@ def _one(
         return crash_real(within) | {"recording": str(trace)}
     except _core.SardonyxError as error:
         # It repaired the pool by stores that nobody makes sure of, or through a descriptor.
-        if any(part in str(error) for part in ("stored nothing", "never flushes")):
+        if any(part in str(error) for part in ("stored nothing", "never flushes", "never syncs")):
             return None
         raise
 
@@ -142,6 +142,7 @@ def replays(one: dict[str, Any], recover: str) -> None:
     for cause in one["causes"]:
         command = ["sardonyx", "crash-test", one["recording"]]
         command += [part for pool in one["pools"] for part in ("--pool", pool["path"])]
+        command += ["--platform", one["platform"]]
         assumed = [part for place in cause["assumed"] for part in ("--assume-persisted", place)]
         cause["replay"] = shlex.join(
             [*command, "--recover", recover, *assumed, "--replay", cause["image"]]

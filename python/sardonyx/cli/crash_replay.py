@@ -17,7 +17,7 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.cli.common import note
 from sardonyx.files import write_text
-from sardonyx.questions import ProgramSource
+from sardonyx.questions import AttackAsked, ProgramSource
 from sardonyx.runs.crashes import RECOVERY_CUTS, CrashQuestion
 
 #: Where replay files go if neither ``--out`` nor ``--json`` names a place.
@@ -40,7 +40,9 @@ class Replays:
         """The command that makes the violation's cut alone; its file is written."""
         asked = self.question(run, violation)
         design = re.sub(r"[^A-Za-z0-9+-]+", "-", run["design"])
-        target = self.folder / f"{self.prefix}{run['program']}-{design}-{violation['kind']}.json"
+        attack = violation.get("attack")
+        kind = f"{attack['when']}-{attack['kind']}" if attack else violation["kind"]
+        target = self.folder / f"{self.prefix}{run['program']}-{design}-{kind}.json"
         document = {
             "sardonyx": _core.VERSION,
             "violation": violation["history"][0],
@@ -56,7 +58,8 @@ class Replays:
     def question(self, run: Mapping[str, Any], violation: Mapping[str, Any]) -> CrashQuestion:
         """The run of the violation's pass, cut where the violation is."""
         own = violation.get("run", run)
-        of_pass = run["passes"][violation["pass"]]["settings"] if "pass" in violation else []
+        planned = "passes" in run and "pass" in violation
+        of_pass = run["passes"][violation["pass"]]["settings"] if planned else []
         settings = {key: value for key, value in (*of_pass, *self.settings)}
         machine = Path(self.machine)
         return CrashQuestion(
@@ -78,6 +81,7 @@ class Replays:
             tear=run["tear"],
             recovery_cuts=RECOVERY_CUTS if violation["recovery_cut"] is None else 1,
             cut=violation["cut"],
+            one_attack=AttackAsked(**attack) if (attack := violation.get("attack")) else None,
         )
 
 

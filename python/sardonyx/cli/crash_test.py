@@ -62,6 +62,8 @@ EVERY = 4
 #: What is for one of the options only.
 ORACLE = {"apply": "without --operations", "acknowledged": "without --operations"}
 ORACLE |= {"all": "without --lint"}
+#: Platforms that are a file on a disk.
+DISKS = ("pages", "sectors")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +124,12 @@ class CrashTest(Options):
         str | None, typer.Option(metavar="IMAGE", help="Try one image of a report.")
     ] = None
     platform: Annotated[
-        str, typer.Option(help="What reserve power drains at a cut: adr or eadr.")
-    ] = "adr"
+        str,
+        typer.Option(
+            help="What survives a cut: persistent memory (adr; eadr with the caches), or a file on "
+            "a disk, by pages or by sectors; auto: pages if it only syncs (msync, fsync), else adr."
+        ),
+    ] = "auto"
     tear: Annotated[
         str, typer.Option(help="What is accepted of a line whole: all (lines) or 8 bytes (words).")
     ] = "lines"
@@ -257,6 +263,13 @@ def crash_test(asked: CrashTest) -> Work:
     if asked.designs is not None:
         form, machine = "with --designs", asked.machine
         designs = check_designs([name.strip() for name in asked.designs.split(",") if name.strip()])
+        if asked.platform in DISKS:
+            raise _core.SardonyxError(
+                f"--designs: are of persistent memory, and --platform {asked.platform} is a file "
+                "on a disk; leave one of them out"
+            )
+        if asked.platform == "auto":
+            question = question.model_copy(update={"platform": "adr"})
     if asked.operations is not None and (asked.recovery_depth or designs):
         raise _core.SardonyxError(
             "--operations: what a recovery that is cut, or below a design, prints is not held to "
@@ -322,7 +335,7 @@ def _oracle(asked: CrashTest) -> dict[str, Any]:
     }
 
 
-def _command(asked: CrashTest) -> list[str]:
+def _command(asked: CrashTest, platform: str) -> list[str]:
     """The command that runs the recovery on one image, but for the image's name."""
     parts = ["sardonyx", "crash-test", asked.recording]
     parts += [part for pool in asked.pool for part in ("--pool", str(pool))]
@@ -333,8 +346,8 @@ def _command(asked: CrashTest) -> list[str]:
             parts += ["--acknowledged", asked.acknowledged]
     if asked.ok != "0":
         parts += ["--ok", asked.ok]
-    if asked.platform != "adr":
-        parts += ["--platform", asked.platform]
+    if asked.platform != "auto" or asked.designs is not None or platform != "adr":
+        parts += ["--platform", platform]
     return parts
 
 
@@ -361,7 +374,7 @@ def _search(
     """Run the recovery on every image that a cut of the recording could leave."""
     json_to = asked.json_to
     found = _found(question)
-    again = _command(asked)
+    again = _command(asked, found["platform"])
     for cause in found["causes"]:
         assumed = [part for place in cause["assumed"] for part in ("--assume-persisted", place)]
         cause["replay"] = shlex.join([*again, *assumed, "--replay", cause["image"]])
@@ -369,6 +382,7 @@ def _search(
             kept = asked.keep / f"{cause['kept']}-fails.pool"
             cause["gdb"] = gdb(asked, kept, [pool["name"] for pool in found["pools"]])
     if asked.recovery_depth and found["start"] is not None:
+        question = question.model_copy(update={"platform": found["platform"]})
         found["inside"] = inside(question, found, asked.recovery_depth, asked.keep)
         for one in found["inside"]:
             replays(one, str(asked.recover))

@@ -40,6 +40,7 @@ CAUSE_COLOURS = {
     "hazard": "#5b616b",
     "reclaim": "#b3a100",
     "integrity": "#3b3f8f",
+    "link": "#a05a2c",
 }
 
 

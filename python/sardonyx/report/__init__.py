@@ -18,6 +18,7 @@ from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     claims,
     content,
+    curves,
     endurance,
     merging,
     page,
@@ -30,6 +31,7 @@ from sardonyx.report import (
 from sardonyx.report import swept as swept_figures
 from sardonyx.report.content import Group
 from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.curves import Curves, Point, agreement
 from sardonyx.runs.results import Trace
 from sardonyx.sweeps.table import Swept
 
@@ -98,6 +100,26 @@ def write_savings_report(
     drawn = savings.figures(names, found["cuttings"], designs)
     groups = [Group("about-savings", "What deduplication would save", drawn)]
     write_text(path, page.render_savings(source, facts, groups, version))
+
+
+def write_curve_report(
+    asked: Curves, points: Sequence[Point], path: str | os.PathLike[str], version: str = ""
+) -> None:
+    """Write curves of latency against bandwidth to ``path``, complete or not at all."""
+    facts = [
+        ("machine", asked.machine),
+        ("designs", ", ".join(asked.designs)),
+        ("settings", ", ".join(f"{key}={value}" for key, value in asked.sets) or "none"),
+        ("waiting at most", f"{asked.outstanding:,} requests"),
+        ("streams", f"{asked.streams}" if asked.streams else "none: any line"),
+        ("requests a point", f"{asked.requests:,}"),
+    ]
+    if found := agreement(points):
+        said = f"{found.mean:.1%} on the mean of {found.points} points"
+        facts.append(("read latency, from measured", said))
+        facts.append(("bandwidth at the ends, from measured", f"{found.ends:.1%} on the mean"))
+    group = Group("about-curves", "Under load", curves.figures(points))
+    write_text(path, page.render_curves(asked.machine, [*facts, ("Sardonyx", version)], [group]))
 
 
 def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> None:

@@ -107,6 +107,12 @@ def render_savings(
     return _page("Savings", path, source, [*facts, ("Sardonyx", version)], groups)
 
 
+def render_curves(machine: str, facts: Sequence[tuple[str, str]], groups: Sequence[Group]) -> str:
+    """A page about a memory under load."""
+    source = "A steady load on a memory, simulated; beside it what was measured, if anything was."
+    return _page("Latency against bandwidth", machine, source, facts, groups)
+
+
 def render_sweep(subject: str, facts: Sequence[tuple[str, str]], groups: Sequence[Group]) -> str:
     """A page about a sweep."""
     return _page(

@@ -13,7 +13,7 @@ from sardonyx import _core
 from sardonyx.questions import CrashTestQuestion, Job, TraceSource
 from sardonyx.runs.sources import unknown
 
-PLATFORMS = ("adr", "eadr")
+PLATFORMS = ("auto", "adr", "eadr", "pages", "sectors")
 TEARS = ("lines", "words")
 CREATIONS = ("orderly", "status", "skip")
 ACKNOWLEDGED = ("lines", "none")

@@ -48,6 +48,7 @@ CAUSES = (
     "reclaim",
     "log",
     "integrity",
+    "link",
     "data",
 )
 

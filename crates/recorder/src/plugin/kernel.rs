@@ -18,7 +18,7 @@ use super::state::State;
 use super::{counters, direct, exec, with};
 use crate::codec::{Event, LONGEST_TEXT};
 use crate::frames::Contents;
-use crate::maps::FILE_LINES;
+use crate::maps::{FILE_LINES, FILES};
 use crate::options::Level;
 
 const PAGE: u64 = 4096;
@@ -200,14 +200,21 @@ fn after(
         SYS_msync if a[2] & MS_SYNC as u64 != 0 => {
             let end = page_up(a[0].saturating_add(a[1]));
             let synced = state.out.maps.clone().remove(a[0], end);
-            state.synced(vcpu, |line| {
-                let mut ranges = synced.iter();
-                ranges.any(|(_, length, first)| (*first..first + length / 64).contains(&line))
-            });
+            let lines = synced
+                .iter()
+                .map(|(_, length, first)| (*first, length / 64));
+            state.synced(vcpu, lines);
         }
         SYS_fsync | SYS_fdatasync => {
             if let Some(first) = file_of(state, a[0] as i32) {
-                state.synced(vcpu, |line| (first..first + FILE_LINES).contains(&line));
+                state.synced(vcpu, [(first, FILE_LINES)]);
+            }
+        }
+        // Of all file systems, or of one; the others are left out, which makes less sure than there is.
+        SYS_sync => state.synced(vcpu, [(FILES, u64::MAX - FILES)]),
+        SYS_syncfs => {
+            if let Some(first) = file_of(state, a[0] as i32) {
+                state.synced(vcpu, [(first, FILE_LINES)]);
             }
         }
         _ => mapping(state, vcpu, number, a, got, vacated),

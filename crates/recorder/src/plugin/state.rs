@@ -685,21 +685,24 @@ impl State {
         }
     }
 
-    /// A system call has made the lines that `which` wants persistent: flushed, and waited for.
-    pub fn synced(&mut self, vcpu: u32, which: impl Fn(u64) -> bool) {
+    /// A system call has made lines persistent, each range a first line and how many: flushed, and waited for.
+    pub fn synced(&mut self, vcpu: u32, ranges: impl IntoIterator<Item = (u64, u64)>) {
         if self.level != Level::Cpu {
             return;
         }
         self.out.thread = counters::number(vcpu);
-        let all = std::mem::take(&mut self.out.dirty);
-        let (synced, left) = all.into_iter().partition(|&line| which(line));
-        self.out.dirty = left;
-        let synced: BTreeSet<u64> = synced;
-        for &line in &synced {
-            self.out.record(op::CLWB, line, None);
+        // Before what is sure is known, so that nothing comes between these records.
+        let thread = counters::number(vcpu);
+        self.empty_buffers(|buffer| buffer.thread == thread);
+        let dirty = |(first, lines): (u64, u64)| self.out.dirty.range(first..first + lines);
+        let synced: BTreeSet<u64> = ranges.into_iter().flat_map(dirty).copied().collect();
+        for line in &synced {
+            self.out.dirty.remove(line);
+            self.out.record(op::CLWB, *line, None);
         }
         if !synced.is_empty() {
             self.fence(vcpu);
+            self.out.tell(&Event::Synced(synced.len() as u64 + 1));
         }
     }
 

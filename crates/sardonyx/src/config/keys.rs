@@ -5,11 +5,12 @@ use std::sync::LazyLock;
 
 use crate::controller::designs;
 use crate::medium::layout::REGIONS_SKEW;
+use crate::medium::link::{FIRST, LinkParams};
 use crate::medium::mapping::MAPPING;
 use crate::medium::params::{
-    AccessEnergy, COPIES_SKEW, CRASH_FIRST, CRASH_SPARE, CachesParams, CoreParams, EngineParams,
-    FRAMES, GROUP_MERGING, Geometry, MediumParams, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues,
-    REMERGING, Think, Timing, UnitParams,
+    AccessEnergy, COPIES_SKEW, CRASH_CACHED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams,
+    CoreParams, EngineParams, FRAMES, GROUP_MERGING, Geometry, MediumParams, PROGRAMS_FIRST,
+    PROGRAMS_SKEW, Queues, REMERGING, Think, Timing, UnitParams,
 };
 use crate::settings::{Allowed, Key, Row};
 
@@ -34,11 +35,15 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&REMERGING.row),
         AccessEnergy::ROWS,
         UnitParams::ROWS,
+        LinkParams::ROWS,
+        std::slice::from_ref(&FIRST.row),
         std::slice::from_ref(&FRAMES.row),
         std::slice::from_ref(&COPIES_SKEW.row),
         std::slice::from_ref(&PROGRAMS_FIRST.row),
         std::slice::from_ref(&CRASH_FIRST.row),
         std::slice::from_ref(&CRASH_SPARE.row),
+        std::slice::from_ref(&CRASH_SHORT.row),
+        std::slice::from_ref(&CRASH_CACHED.row),
         std::slice::from_ref(&PROGRAMS_SKEW.row),
     ];
     let mut rows: Vec<&Row> = tables.into_iter().flatten().collect();

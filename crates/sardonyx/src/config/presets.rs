@@ -37,7 +37,7 @@ macro_rules! preset {
     };
 }
 
-static PRESETS: [Preset; 9] = [
+static PRESETS: [Preset; 10] = [
     preset!("esd"),
     preset!("nvmain-a"),
     preset!("sca"),
@@ -47,6 +47,7 @@ static PRESETS: [Preset; 9] = [
     preset!("pcm-isca-2009"),
     preset!("nvm-2400"),
     preset!("ddr4-2400"),
+    preset!("cxl"),
 ];
 
 /// Largest machine file that is read: the shipped ones are below 10 KB.

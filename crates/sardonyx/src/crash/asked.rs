@@ -1,5 +1,6 @@
 //! What is asked of an exploration: where the power is cut, what survives that, how thoroughly is looked.
 
+use super::attacked::Attacks;
 use super::history::{History, HistoryError};
 use super::platform::{Platform, Tear};
 
@@ -56,6 +57,8 @@ pub struct Options {
     pub full_one_in: u64,
     /// What of a line that is being accepted is atomic.
     pub tear: Tear,
+    /// The attacks on each run, if it is attacked.
+    pub attacks: Option<Attacks>,
     /// Threads; 0 for one a processor.
     pub threads: usize,
 }
@@ -68,6 +71,7 @@ impl Default for Options {
             recovery_cuts: 256,
             full_one_in: 509,
             tear: Tear::Lines,
+            attacks: None,
             threads: 0,
         }
     }

@@ -85,6 +85,8 @@ pub struct Checker<'h> {
     torn: Vec<Whole>,
     /// Why the last state could not be looked at.
     ended: Option<String>,
+    /// The last state's recovery found no place for a line that it puts back: what programs read then is not looked at.
+    no_room: bool,
     /// Lines that the controller put back at the last state.
     put_back: Vec<u64>,
     /// `eadr`: lines stored to since the last state.
@@ -131,6 +133,7 @@ impl<'h> Checker<'h> {
             changed: Vec::new(),
             torn: Vec::new(),
             ended: None,
+            no_room: false,
             put_back: Vec::new(),
             stored: Vec::new(),
             live,
@@ -273,7 +276,7 @@ impl<'h> Checker<'h> {
 
     /// Looks at the present state. After one that could not be looked at, all is looked at.
     fn verify(&mut self, full: bool) {
-        let full = full || self.ended.take().is_some();
+        let full = full || self.ended.take().is_some() || std::mem::take(&mut self.no_room);
         self.torn = self.survivors.tear();
         if let Err(what) = caught(|| self.recover_and_compare(full)) {
             self.ended = Some(what);
@@ -312,6 +315,11 @@ impl<'h> Checker<'h> {
             || self.survivors.position() == 0
             || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
         let (mut controller, restored) = self.survivors.recover_and_tell(self.history);
+        if self.history.may_fill() && self.survivors.untimed.failure().is_some() {
+            // Reserve power, or the controller's own recovery, has found no place for a line.
+            self.no_room();
+            return;
+        }
         lines.extend(self.put_back.drain(..));
         self.put_back.extend(restored.iter().map(|line| line.0));
         lines.extend(&self.put_back);
@@ -334,8 +342,20 @@ impl<'h> Checker<'h> {
         }
         self.overwritten(drained, &mut controller);
         self.secrets(full);
-        self.ended = (self.survivors.untimed.failure()).map(|why| why.to_string());
+        let failure = self.survivors.untimed.failure();
+        self.no_room = failure.is_some() && self.history.may_fill();
+        self.explored.covered.no_room += u64::from(self.no_room);
+        self.ended = failure.filter(|_| !self.no_room).map(|why| why.to_string());
         self.refused = self.survivors.untimed.refused().to_vec();
+    }
+
+    /// The state is one from which there is no way on without more room: nothing of it can be compared.
+    fn no_room(&mut self) {
+        self.no_room = true;
+        self.explored.covered.no_room += 1;
+        self.lost.clear();
+        self.secrets.clear();
+        self.put_back.clear();
     }
 
     /// Runs the recovery of one core's program and compares its lines.
@@ -403,7 +423,12 @@ impl<'h> Checker<'h> {
         // must be there when a cut of the first is made again alone.
         let free = !self.paced || self.history.life > 1;
         let drawn = drawn && (free || covered.recovery_cuts <= covered.cuts);
-        if !drawn || !in_order || !self.lost.is_empty() || !self.cores.iter().all(is_sound) {
+        if !drawn
+            || self.no_room
+            || !in_order
+            || !self.lost.is_empty()
+            || !self.cores.iter().all(is_sound)
+        {
             return;
         }
         let workloads: Vec<&Workload> = self.cores.iter().map(|core| &core.workload).collect();

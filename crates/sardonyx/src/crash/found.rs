@@ -13,6 +13,8 @@ pub struct Covered {
     pub full: u64,
     /// Of the states, those from which a hardware log put lines back.
     pub undone: u64,
+    /// Of those, whose recovery found no place for a line that it puts back.
+    pub no_room: u64,
     /// Cuts within the lives that follow: of recoveries, and of transactions after them.
     pub recovery_cuts: u64,
     /// Lives after the first, one after the other, at most.
@@ -26,6 +28,7 @@ impl Covered {
         self.states += other.states;
         self.full += other.full;
         self.undone += other.undone;
+        self.no_room += other.no_room;
         self.recovery_cuts += other.recovery_cuts;
         self.later_lives = self.later_lives.max(other.later_lives);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::caught::caught;
 use super::golden::{Expected, Golden};
 use super::joint::Joint;
+use super::narrow::{may_fill, narrow};
 use super::secrecy::{self, Before, Encrypted, Held, Pads};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -20,7 +21,7 @@ use crate::machine::{Adversity, OpSource, RunError, System, Warmup, write_untime
 use crate::mechanisms::{Exercised, Mechanism};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
-use crate::medium::params::{CRASH_FIRST, CRASH_SPARE, CacheLevel};
+use crate::medium::params::{CRASH_CACHED, CRASH_FIRST, CRASH_SPARE, CacheLevel};
 use crate::memory::Memory;
 use crate::plan::journal::{Event, Journal, Mark, MediumWrite};
 use crate::plan::orders::Choice;
@@ -151,18 +152,27 @@ pub struct Again {
 
 impl Again {
     fn of(untimed: &Untimed, layout: Layout) -> Again {
-        let held = Held::of(&layout);
-        let covered = secrecy::written(untimed, 0, &held);
-        let mut beside: Vec<MediumWrite> = untimed.writes(0).collect();
-        let sidebands = beside.iter();
-        let sidebands = sidebands.filter_map(|write| Some((write.place, write.sideband?)));
-        let sidebands = sidebands.collect();
-        beside.retain(|write| Encrypted::of(write, untimed.asked(), &held).is_none());
-        Again {
-            covered,
-            beside,
-            sidebands,
+        let mut again = Again {
+            covered: secrecy::written(untimed, 0, &Held::of(&layout)),
+            beside: Vec::new(),
+            sidebands: Vec::new(),
             layout,
+        };
+        again.and_beside(untimed);
+        again
+    }
+
+    /// What `untimed` has written under no pad as well, as recovery does from what was left.
+    fn and_beside(&mut self, untimed: &Untimed) {
+        let held = Held::of(&self.layout);
+        for write in untimed.writes(0) {
+            let beside = write.sideband.map(|beside| (write.place, beside));
+            self.sidebands.extend(beside);
+            let is_clear = untimed.asked().handled.is_empty() && !held.covers(write.place)
+                || Encrypted::of(&write, untimed.asked(), &held).is_none();
+            if is_clear {
+                self.beside.push(write);
+            }
         }
     }
 }
@@ -229,9 +239,13 @@ impl SetUp {
             machine.engine.medium.geometry.rows = u64::MAX;
         }
         shrink(&mut machine, end + spare, u64::from(spare > 0));
+        if may_fill(&machine.settings) {
+            narrow(&mut machine, design, (specs, first), seed)?;
+        }
         let (image, encrypted) = set_up(&machine, &stack, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
         stack.build(&machine.settings, &mut layout);
+        let placement = (stack.mapping.placement)(&machine.settings, &layout);
         let nothing = History {
             design: design.to_owned(),
             guarantee: stack.guarantee(),
@@ -243,7 +257,7 @@ impl SetUp {
             joint: None,
             pads: Arc::default(),
             requests: FxHashMap::default(),
-            placement: (stack.mapping.placement)(&machine.settings, &layout),
+            placement,
             found: Vec::new(),
             stack,
             small: Arc::new(fresh(&machine.settings)),
@@ -621,7 +635,21 @@ impl History {
             write_untimed(&mut controller, &mut untimed, write);
         }
         untimed.plan(|plan| controller.flush(plan));
-        Some(Again::of(&untimed, layout))
+        let mut again = Again::of(&untimed, layout);
+        untimed.settle();
+        let mut recovered = self.stack.build(&settings, &mut Layout::new(lines));
+        untimed.plan(|plan| {
+            recovered.recover(plan);
+            recovered.undo(plan);
+            recovered.flush(plan);
+        });
+        again.and_beside(&untimed);
+        Some(again)
+    }
+
+    /// Whether a run or a recovery may end because something is full.
+    pub fn may_fill(&self) -> bool {
+        may_fill(&self.machine.settings)
     }
 
     /// Log or data.
@@ -648,21 +676,29 @@ pub(super) fn adverse<'s>(
     let mut adversity = Adversity::new(seed);
     let delays = adversity.seed();
     let mut machine = machine.clone();
-    let level = |lines: usize, ways| CacheLevel {
+    let level = |lines: usize, ways: usize| CacheLevel {
         bytes: (lines * LINE_BYTES) as u64,
         ways,
         ..CacheLevel::default()
     };
-    let lines = adversity.cached_lines;
-    machine.caches.l1 = level(lines / 4, 4);
+    let (lines, ways) = match machine.settings.get(&CRASH_CACHED) as usize {
+        0 => (adversity.cached_lines, [4, 8]),
+        // One way: a line also goes when another core wants its set between a store and its write-back.
+        few => (few.next_power_of_two(), [1, 1]),
+    };
+    machine.caches.l1 = level((lines / 4).max(1), ways[0]);
     machine.caches.l2 = CacheLevel::default();
-    machine.caches.llc = level(lines * sources.len(), 8);
+    machine.caches.llc = level((lines * sources.len()).next_power_of_two(), ways[1]);
     let holding = Holding::Drawn(delays);
     let memory = Memory::recovering(&machine, design, controller, layout, image, holding);
     let sources = sources.into_iter();
     let sources = sources.map(|source| adversity.pausing(source)).collect();
     let system = System::of_programs(&machine, memory, sources, Warmup::Requests(0))?;
-    system.under(adversity).record()
+    let system = system.under(adversity);
+    match may_fill(&machine.settings) {
+        true => system.record_until_full(),
+        false => system.record(),
+    }
 }
 
 /// The journal of the same run on a machine that obliges: nothing leaves the caches by itself, no operation
@@ -702,7 +738,7 @@ pub(super) fn fresh(settings: &Settings) -> Settings {
 }
 
 /// The medium after all programs' setup and an orderly shutdown, and what was encrypted.
-fn set_up(
+pub(super) fn set_up(
     machine: &Machine,
     stack: &Stack,
     programs: &[Golden],

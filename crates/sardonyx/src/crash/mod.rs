@@ -3,9 +3,11 @@
 //!
 //! `docs/crash.md` says what is held against what. Faults that are possible here: a power cut, at
 //! any position, also within recovery; on the platform `none` a torn line. Not lost
-//! reserve power. An attacker who writes is apart (`attacker`), and no part of a verdict.
+//! reserve power. An attacker who writes is apart (`attacker`); a stack whose integrity promises to notice him is
+//! broken if it does not.
 
 mod asked;
+mod attacked;
 mod attacker;
 pub mod audit;
 mod caught;
@@ -19,7 +21,9 @@ mod golden;
 mod history;
 mod joint;
 mod mapped;
+mod narrow;
 mod nested;
+mod pass;
 mod platform;
 mod recorded;
 mod report;
@@ -32,7 +36,8 @@ mod violation;
 mod whole;
 
 pub use asked::{Cuts, Options};
-pub use attacker::{Attack, Attacked, attack};
+pub use attacked::{Attack, AttackReport, Attacked, Attacks, OneAttack, When};
+pub use attacker::attack;
 pub use check::{Checker, Live};
 pub use exhaustive::{Exhaustive, InOrder, Proof, Shown as ShownInAll};
 pub use explain::explain;

@@ -4,6 +4,8 @@
 use serde::Serialize;
 
 use super::asked::Options;
+use super::attacked::{Again, AttackReport, Attacked, Attacks};
+use super::attacker::attack;
 use super::explain::explain;
 use super::explore::explore;
 use super::found::Explored;
@@ -13,7 +15,7 @@ use super::stages::{Shown, Stage, stages};
 use super::violation::{Kind, Violation};
 use crate::config::Machine;
 use crate::controller::designs::Stack;
-use crate::controller::layers::Guarantee;
+use crate::controller::layers::{Guarantee, Refuses};
 use crate::mechanisms::{Exercised, Reached, Value};
 use crate::workload::ProgramSpec;
 
@@ -76,10 +78,23 @@ impl OneRun {
         let mut reached = reached(&history, &explored);
         let sizes = CacheSizes::of(&stack, &self.machine);
         reached.reach(Value::CacheSizes, sizes.count());
+        let attacks = self.options.attacks;
+        let attacked = attacks.map(|attacks| attack(&history, &self.options, attacks));
+        if let Some(attacked) = &attacked {
+            reached.reach(Value::Attacks, attacked.fewest());
+        }
         let lacks = bounds.lacks(&needs, &exercised, &reached);
-        let verdict = Verdict::of(!tally.kinds.is_empty(), history.guarantee, lacks.is_empty());
+        let broken = !tally.kinds.is_empty();
+        let verdict = Verdict::of(broken, history.guarantee, lacks.is_empty());
+        let promises = stack.integrity.promises;
+        let verdict = match &attacked {
+            Some(attacked) => verdict.under_attack(attacked, promises, attacks),
+            None => verdict,
+        };
         let violations = tally.kinds.values();
         let violations = violations.map(|(count, first)| Told::of(&history, *count, first));
+        let undetected = attacked.iter().flat_map(|found| found.violations(promises));
+        let violations = violations.chain(undetected);
         Ok(Some(Once {
             run: Run::recorded(&history),
             platform: self.options.platform.name(),
@@ -100,6 +115,7 @@ impl OneRun {
             verdict,
             fails: verdict.fails(),
             violations: violations.collect(),
+            attacks: attacked.as_ref().map(|found| found.report(promises)),
             seconds: started.elapsed().as_secs_f64(),
         }))
     }
@@ -157,7 +173,7 @@ impl OneRun {
 }
 
 /// What was run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Run {
     /// The design's name.
     pub design: String,
@@ -232,6 +248,26 @@ impl Verdict {
         }
     }
 
+    /// The same over an integrity that promises `promises`, after attacks: what it promises and has not noticed breaks
+    /// it. Of one attack that was made again it says whether it was noticed, and no more.
+    #[must_use]
+    pub fn under_attack(
+        self,
+        attacked: &Attacked,
+        promises: Refuses,
+        asked: Option<Attacks>,
+    ) -> Verdict {
+        match self {
+            _ if attacked.unkept(promises) > 0 => Verdict::Broken,
+            Verdict::NotExercised
+                if asked.is_some_and(|asked| asked.one.is_some()) && attacked.undetected() > 0 =>
+            {
+                Verdict::Caught
+            }
+            verdict => verdict,
+        }
+    }
+
     /// Whether the command that gives it ends with an error.
     pub fn fails(self) -> bool {
         matches!(self, Verdict::Broken | Verdict::NotExercised)
@@ -278,6 +314,9 @@ pub struct Once {
     pub verdict: Verdict,
     /// Whether that is an error.
     pub fails: bool,
+    /// What came of attacks, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attacks: Option<AttackReport>,
     /// The first violation of each kind.
     pub violations: Vec<Told>,
     /// How long it took.
@@ -339,6 +378,9 @@ pub struct Told {
     /// The number of its pass in the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<usize>,
+    /// The attack, of one that nobody noticed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attack: Option<Again>,
 }
 
 impl Told {
@@ -358,6 +400,7 @@ impl Told {
             history: vec![what.into()],
             run: Some(run),
             pass: None,
+            attack: None,
         }
     }
 
@@ -377,6 +420,7 @@ impl Told {
             history: explain(history, violation),
             run: None,
             pass: None,
+            attack: None,
         }
     }
 }

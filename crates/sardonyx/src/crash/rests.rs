@@ -11,14 +11,15 @@ use crate::config::Machine;
 use crate::controller::designs::Stack;
 use crate::line::Place;
 use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
-use crate::medium::params::Queues;
+use crate::medium::params::{CRASH_CACHED, CRASH_SHORT, Queues};
 use crate::plan::journal::{Event, Mark};
 use crate::settings::{AnyKey, Pressure};
 use crate::workload::DurabilityKind;
 
 /// Mechanisms of every stack that is written through caches.
-const EVERYWHERE: [Mechanism; 4] = [
+const EVERYWHERE: [Mechanism; 5] = [
     Mechanism::DirtyEviction,
+    Mechanism::CapacityEviction,
     Mechanism::MarkedEviction,
     Mechanism::JoinedEviction,
     Mechanism::NextLife,
@@ -111,6 +112,7 @@ impl Bounds<'_> {
         if used.contains(&Mechanism::NextBucket) {
             reached.push(Value::LogBuckets);
         }
+        reached.extend(self.options.attacks.map(|_| Value::Attacks));
         if self.options.recovery_cuts == 0 {
             used.retain(|mechanism| *mechanism != Mechanism::NextLife);
             reached.retain(|value| *value != Value::Lives);
@@ -213,6 +215,8 @@ impl Bounds<'_> {
                 .any(|one| varies(&[one])),
             Need::Reached(Value::LogBuckets) => layers
                 .any(|about| about.tries.contains(&Mechanism::NextBucket) && varies(about.keys)),
+            Need::Used(Mechanism::FullMedium | Mechanism::EndedFull) => key == CRASH_SHORT.name(),
+            Need::Used(Mechanism::CapacityEviction) => key == CRASH_CACHED.name(),
             Need::Used(mechanism) => {
                 layers.any(|about| about.tries.contains(&mechanism) && varies(about.keys))
                     || OF_QUEUES.contains(&mechanism) && is_of_queues
@@ -271,6 +275,7 @@ pub fn exercised(history: &History, explored: &Explored) -> Exercised {
     let mut exercised = history.exercised();
     exercised.add(Mechanism::NextLife, explored.covered.recovery_cuts);
     exercised.add(Mechanism::Undone, explored.covered.undone);
+    exercised.add(Mechanism::NoRoom, explored.covered.no_room);
     exercised
 }
 

@@ -50,6 +50,11 @@ impl Held {
             log: log.map_or(0..0, |log| log.first.0..log.first.0 + log.lines),
         }
     }
+
+    /// Whether lines at `place` lie under a pad.
+    pub fn covers(&self, place: Place) -> bool {
+        place.0 < self.lines || self.log.contains(&place.0)
+    }
 }
 
 /// What a write request, or a hardware log, put into the medium: its content under a pad.

@@ -10,8 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::asked::Options;
+use super::attacked::Attacked;
+use super::attacker::attack;
 use super::found::{Covered, Explored};
 use super::history::{History, HistoryError};
+use super::pass::{LONG_ITEM, MEETING, Pass, limits_of, most_limits, passes};
 use super::report::{OneRun, Run, Told, Verdict};
 use super::rests::{Bounds, CacheSizes, Need, exercised, reached};
 use super::tried::{Row, Tried};
@@ -22,23 +25,10 @@ use crate::controller::layers::{Limit, Placement};
 use crate::machine::RunError;
 use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
 use crate::medium::layout::Layout;
-use crate::medium::params::{Geometry, Queues};
-use crate::settings::Pressure;
 use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
-
-/// The workload of duplicates and collisions, which the plan of every mapping includes.
-const DUPLICATES: &str = "duplicates";
-/// Those whose lines all cores have together, which every plan of several cores includes.
-const ACCOUNTS: &str = "shared-accounts";
-const QUEUE: &str = "shared-queue";
-/// Items of theirs: so few that cores meet.
-const MEETING: u64 = 6;
 
 /// Rounds of passes that a plan goes on for, the first included, until nothing lacks that a verdict rests on.
 const MOST_ROUNDS: usize = 4;
-/// Bytes of an item of a pass with long transactions.
-const LONG_ITEM: u64 = 4096;
-
 /// One design under one program, to be tried by a plan.
 #[derive(Clone, Debug)]
 pub struct Trial {
@@ -68,121 +58,6 @@ pub struct Trial {
     pub thorough: Option<Duration>,
 }
 
-/// One pass: what it sets, and no more.
-struct Pass {
-    program: String,
-    several_cores: bool,
-    packed: bool,
-    pressure: Pressure,
-    item_bytes: u64,
-    footprint: u64,
-    transactions: u64,
-    /// Comes to the layers' limits: to that of each one's list.
-    limits: Option<usize>,
-    /// The medium is full.
-    full: bool,
-    /// The structure has a few items, of which each core takes any.
-    meeting: bool,
-}
-
-impl Pass {
-    /// One in which everything is small.
-    fn of(program: &str) -> Pass {
-        Pass {
-            program: program.to_owned(),
-            several_cores: false,
-            packed: true,
-            pressure: Pressure {
-                cache_lines: Some(2),
-                short: true,
-                stride: Some(2),
-                collisions: program == DUPLICATES,
-                long_transactions: program == DUPLICATES,
-                limits: false,
-            },
-            item_bytes: 64,
-            footprint: 4096,
-            transactions: 40,
-            limits: None,
-            full: false,
-            meeting: false,
-        }
-    }
-
-    /// As the machine says but for what the program itself asks for.
-    fn relaxed(program: &str) -> Pass {
-        let mut pass = Pass::of(program);
-        pass.pressure.cache_lines = None;
-        pass.pressure.short = false;
-        pass.pressure.stride = None;
-        pass
-    }
-
-    fn cache_lines(mut self, lines: u64) -> Pass {
-        self.pressure.cache_lines = Some(lines);
-        self
-    }
-
-    fn stride(mut self, writes: u64) -> Pass {
-        self.pressure.stride = Some(writes);
-        self
-    }
-
-    /// At the limits numbered `number` of the layers' lists.
-    fn at_limits(mut self, number: usize) -> Pass {
-        self.limits = Some(number);
-        self.pressure.limits = true;
-        self
-    }
-
-    /// Items of so many lines that more writes are outstanding than queues have entries, and transactions of
-    /// so many that a hardware log takes most of the buckets that it can name.
-    fn long(self) -> Pass {
-        Pass {
-            item_bytes: LONG_ITEM,
-            footprint: 4 * LONG_ITEM,
-            transactions: 6,
-            ..self
-        }
-    }
-
-    /// In a medium that has a place for each line of the programs, and no more.
-    fn full(mut self) -> Pass {
-        self.full = true;
-        self
-    }
-
-    /// The settings that make it over `stack`, as `--set` takes them: each layer's keys answer for themselves.
-    fn settings(&self, stack: &Stack) -> Vec<(String, String)> {
-        let keys = stack
-            .layers()
-            .into_iter()
-            .flat_map(|layer| layer.about().keys);
-        let queues = Queues::SHORT.into_iter().filter(|_| self.pressure.short);
-        let pressed = keys.flat_map(|key| key.pressed(&self.pressure));
-        let limits = self.limits.into_iter();
-        let limits = limits.flat_map(|number| limits_of(stack).flat_map(move |l| l.at(number)));
-        let full = Geometry::FULL.into_iter().filter(|_| self.full);
-        let settings = pressed.chain(queues).chain(limits).chain(full);
-        let settings: BTreeMap<&str, u64> = settings.collect();
-        let settings = settings.into_iter();
-        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
-        settings.collect()
-    }
-}
-
-/// The limits of the layers of `stack`.
-fn limits_of(stack: &Stack) -> impl Iterator<Item = &'static Limit> {
-    let layers = stack.layers().into_iter();
-    layers.flat_map(|layer| layer.about().limits)
-}
-
-/// How many passes it takes to come to them all.
-fn most_limits(stack: &Stack) -> usize {
-    let passes = limits_of(stack).map(|limit| limit.passes());
-    passes.max().unwrap_or(0)
-}
-
 /// What the runs of one pass have shown, whatever their seeds.
 #[derive(Clone, Default)]
 struct Shown {
@@ -202,88 +77,14 @@ struct Found {
     passes: Vec<Shown>,
     kinds: BTreeMap<Kind, (u64, usize, Told)>,
     error: Option<(usize, HistoryError)>,
+    /// What came of attacks, by the run's number.
+    attacked: BTreeMap<usize, Attacked>,
 }
 
 impl Trial {
-    /// The passes of the plan. A mapping's has the workload of duplicates as well.
     fn passes(&self, shares_places: bool, limits: usize) -> Vec<Pass> {
-        let program = &self.program;
-        let several = |pass: Pass| Pass {
-            several_cores: true,
-            ..pass
-        };
-        // Items of more lines of counters than the cache has room for.
-        let large = |pass: Pass| Pass {
-            item_bytes: 256,
-            footprint: 8192,
-            ..pass
-        };
-        let mut passes = vec![
-            Pass {
-                packed: false,
-                footprint: 16_384,
-                transactions: 120,
-                ..Pass::relaxed(program)
-            },
-            large(Pass::of(program).stride(8)),
-            several(Pass::of(program)),
-            Pass {
-                transactions: 24,
-                ..several(large(Pass::relaxed(program).cache_lines(8).stride(8)))
-            },
-            Pass {
-                packed: false,
-                ..several(Pass::of(program).cache_lines(8))
-            },
-        ];
-        if shares_places {
-            passes.extend([
-                Pass {
-                    footprint: 32_768, // so that counts of eight bits saturate
-                    transactions: 60,
-                    ..Pass::relaxed(DUPLICATES).stride(8)
-                },
-                Pass {
-                    transactions: 60,
-                    ..Pass::of(DUPLICATES).cache_lines(8)
-                },
-                several(Pass::of(DUPLICATES)),
-            ]);
-        }
-        // The tightest once more: some faults show in them alone.
-        passes.extend([
-            Pass::of(program).stride(8),
-            several(Pass::of(program).stride(8)),
-        ]);
-        let at_limits = |number| match number {
-            0 => Pass::of(program).long(),
-            1 => several(Pass {
-                transactions: 24,
-                ..Pass::of(program)
-            }),
-            _ => Pass::relaxed(program).long(),
-        };
-        passes.extend((0..limits).map(|number| at_limits(number).at_limits(number)));
-        if shares_places {
-            passes.push(Pass::of(program).stride(8).full());
-        }
-        if self.cores != Some(1) {
-            let together = |pass: Pass| Pass {
-                meeting: true,
-                ..several(pass)
-            };
-            passes.extend([
-                together(Pass {
-                    transactions: 80,
-                    ..Pass::of(ACCOUNTS)
-                }),
-                together(Pass {
-                    transactions: 24,
-                    ..Pass::relaxed(QUEUE).cache_lines(8).stride(8)
-                }),
-            ]);
-        }
-        passes
+        let logged = self.durability == DurabilityKind::Hardware;
+        passes(&self.program, logged, self.cores, shares_places, limits)
     }
 
     /// Bytes of an item of `pass`.
@@ -397,8 +198,15 @@ impl Trial {
         }
         let mut tried = self.describe(&stack, &passes, &found, started);
         let all = found.all();
-        let lacks = bounds.lacks(&needs, &all.exercised, &all.reached());
+        let lacks = bounds.lacks(&needs, &all.exercised, &found.reached(&all));
         tried.verdict = Verdict::of(all.is_broken(), stack.guarantee(), lacks.is_empty());
+        if let Some(attacks) = self.options.attacks {
+            let (attacked, promises) = (found.all_attacked(), stack.integrity.promises);
+            let verdict = tried.verdict;
+            tried.verdict = verdict.under_attack(&attacked, promises, Some(attacks));
+            tried.violations.extend(attacked.violations(promises));
+            tried.attacks = Some(attacked.report(promises));
+        }
         tried.fails = tried.verdict.fails();
         tried.narrowed = bounds.narrowed();
         tried.required = needs.into_iter().map(Need::name).collect();
@@ -449,6 +257,7 @@ impl Trial {
                     .map(|question| CacheSizes::of(stack, &question.machine));
                 let sizes = sizes.unwrap_or_default();
                 let answer = question.and_then(|question| question.look(&going));
+                let attacked = self.attacked(answer.as_ref(), index);
                 let mut found = found.lock().expect("no thread panics");
                 match answer {
                     Err(HistoryError::Broken(what)) => found.ended(number, index, run, &what),
@@ -458,6 +267,7 @@ impl Trial {
                     }
                     Ok(Some((history, explored))) => {
                         found.add(number, index, &history, &explored, sizes);
+                        found.attacked.extend(attacked.map(|came| (number, came)));
                     }
                     Ok(None) => cancelled.store(true, Ordering::Relaxed),
                     Err(error) => {
@@ -492,6 +302,18 @@ impl Trial {
             return Ok(None);
         }
         Ok(Some(found))
+    }
+
+    /// What came of attacks on a run of pass `index`, if it is attacked and has been run.
+    fn attacked(
+        &self,
+        answer: Result<&Option<(History, Explored)>, &HistoryError>,
+        index: usize,
+    ) -> Option<Attacked> {
+        let (history, _) = answer.ok()?.as_ref()?;
+        let mut attacked = attack(history, &self.options, self.options.attacks?);
+        attacked.was_in(&Run::recorded(history), index);
+        Some(attacked)
     }
 
     /// What bounds its runs.
@@ -534,7 +356,7 @@ impl Trial {
             lost_cuts: all.lost_cuts,
             secret_cuts: all.secret_cuts,
             exercised: all.exercised,
-            reached: all.reached(),
+            reached: found.reached(&all),
             required: Vec::new(),
             not_exercised: Vec::new(),
             lacks: Vec::new(),
@@ -543,6 +365,7 @@ impl Trial {
             fails: true,
             not_reached: limits_of(stack).filter_map(Limit::never).collect(),
             shows: stack.mapping.shows,
+            attacks: None,
             violations: violations.collect(),
             passes: rows.collect(),
             seconds: started.elapsed().as_secs_f64(),
@@ -613,11 +436,25 @@ impl Found {
         all
     }
 
+    /// What came of all attacks, those of the earliest runs first.
+    fn all_attacked(&self) -> Attacked {
+        let mut all = Attacked::default();
+        self.attacked.values().for_each(|came| all.append(came));
+        all
+    }
+
+    /// How far all passes have come.
+    fn reached(&self, all: &Shown) -> Reached {
+        let mut reached = all.reached();
+        reached.reach(Value::Attacks, self.all_attacked().fewest());
+        reached
+    }
+
     /// Whether a further round may bring something that lacks: nothing is broken, and no option keeps the runs
     /// from it.
     fn goes_on(&self, bounds: &Bounds, needs: &[Need]) -> bool {
         let all = self.all();
-        let lacks = bounds.lacks(needs, &all.exercised, &all.reached());
+        let lacks = bounds.lacks(needs, &all.exercised, &self.reached(&all));
         !all.is_broken() && lacks.iter().any(|lack| lack.kept_by.is_empty())
     }
 

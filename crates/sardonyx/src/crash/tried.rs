@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::attacked::AttackReport;
 use super::report::{Told, Verdict};
 use super::rests::Lack;
 use crate::mechanisms::{Exercised, Reached};
@@ -59,6 +60,9 @@ pub struct Tried {
     pub not_reached: Vec<(&'static str, &'static str)>,
     /// Regions in which it shows what contents are by a digest under no key.
     pub shows: &'static [&'static str],
+    /// What came of attacks, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attacks: Option<AttackReport>,
     /// The first violation of each kind.
     pub violations: Vec<Told>,
     /// The plan's passes.

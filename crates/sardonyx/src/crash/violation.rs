@@ -41,16 +41,18 @@ crate::names::named! {
         VectorForeseen = "vector-foreseen",
         /// A digest of contents, or check bits of one, under no key, where the design is not built on that.
         Digest = "digest",
+        /// An attack that the integrity promises to notice: programs read something else, and nothing was refused.
+        Undetected = "undetected-attack",
     }
 }
 
 impl Kind {
     /// What a violation of it is about.
     pub fn about(self) -> &'static str {
-        if self.is_secrecy() {
-            "secrecy"
-        } else {
-            "recoverability"
+        match self {
+            Kind::Undetected => "integrity",
+            _ if self.is_secrecy() => "secrecy",
+            _ => "recoverability",
         }
     }
 

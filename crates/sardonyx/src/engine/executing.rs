@@ -57,7 +57,8 @@ impl Engine {
                 .contents
                 .overlay
                 .leave(place, Some(Step(step.0 - 1))),
-            Action::Join | Action::Unit(_) | Action::Accept | Action::Notify => {}
+            Action::Join | Action::Unit(_) | Action::Cross(_) | Action::Accept | Action::Notify => {
+            }
         }
         self.plan.steps.finish(step, &mut self.ready);
         if notify != 0 {
@@ -147,6 +148,7 @@ impl Engine {
                 let purpose = record.purpose;
                 self.start_unit(step, unit as usize, purpose);
             }
+            Action::Cross(message) => self.cross(step, message),
             Action::Read => {
                 let writer = Step(record.link);
                 if writer != Step::PAST && !self.plan.steps.is_finished(Step(writer.0 + 1)) {

@@ -9,6 +9,7 @@ pub(crate) mod channel;
 mod constraints;
 mod executing;
 mod heads;
+mod link;
 mod queue;
 pub(crate) mod slots;
 
@@ -18,6 +19,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::exhausted::Exhausted;
 use crate::line::Place;
 use crate::medium::image::Image;
+use crate::medium::link::Message;
 use crate::medium::mapping::Decoder;
 use crate::medium::params::{EngineParams, Unit};
 use crate::plan::observe::{Observer, Observers};
@@ -30,6 +32,7 @@ use crate::units::Time;
 use booking::Requests;
 use channel::{Channel, NEVER};
 use heads::{Head, Heads};
+use link::Link;
 use slots::Waiting;
 
 /// A request admitted by [`Engine::admit_announced`] is accepted: what it wrote is in the persistence
@@ -67,11 +70,12 @@ pub struct Engine {
     timers: BinaryHeap<Reverse<(Time, Timer)>>,
     channels: Vec<Channel>,
     /// When each source has its next event. The sources are the channels, and then those whose
-    /// `results` wait in queues: returning reads, finished writes, units, forwarded reads.
+    /// `results` wait in queues: returning reads, finished writes, units, the link's messages, forwarded reads.
     heads: Heads,
     results: Vec<VecDeque<(u64, Step)>>,
     /// When each unit of a kind can begin again.
     unit_free: [Vec<u64>; Unit::ALL.len()],
+    link: Option<Link>,
     now: u64,
     /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
     clock: u64,
@@ -100,7 +104,7 @@ impl Engine {
     pub fn with_image(params: &EngineParams, image: Image) -> Engine {
         let medium = &params.medium;
         let channels = medium.geometry.channels as usize;
-        let sources = channels * 2 + Unit::ALL.len() + 1;
+        let sources = channels * 2 + Unit::ALL.len() + Message::ALL.len() + 1;
         Engine {
             decoder: Decoder::new(&medium.geometry, medium.mapping),
             plan: Plan::new(image, medium.queues.forwarding),
@@ -109,6 +113,7 @@ impl Engine {
             heads: Heads::new(channels, sources),
             results: vec![VecDeque::new(); sources],
             unit_free: params.units.map(|unit| vec![0; unit.number.max(1)]),
+            link: params.link.map(Link::new),
             now: 0,
             clock: medium.timing.clock.ps(),
             cycle: 0,
@@ -136,6 +141,11 @@ impl Engine {
     /// queue, and the run has not failed.
     pub fn admits(&self) -> bool {
         self.in_ingress < self.params.ingress && self.waiting.is_empty() && !self.heads.stopped
+    }
+
+    /// Whether requests cross a link.
+    pub fn has_link(&self) -> bool {
+        self.link.is_some()
     }
 
     /// Why the run cannot go on, `None` while it can. After the clock's end there are no more events and
@@ -270,6 +280,7 @@ impl Engine {
     fn plan<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
         self.plan.now = self.now();
         let value = handle(&mut self.plan);
+        self.plan.steps.arrived = Step::PAST;
         if !self.plan.timers.is_empty() {
             self.timers.extend(self.plan.timers.drain(..).map(Reverse));
         }

@@ -9,6 +9,7 @@ mod agent;
 mod bytes;
 mod caches;
 mod cores;
+pub mod curve;
 mod error;
 mod locks;
 mod ops;

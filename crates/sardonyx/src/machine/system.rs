@@ -193,6 +193,27 @@ impl<'s> System<'s> {
         Ok(outcome::of(&finished, started.elapsed()))
     }
 
+    /// The same, but where something that a layer hands out is used up the run ends there, and the journal says so.
+    ///
+    /// # Errors
+    /// A source is broken further on.
+    ///
+    /// # Panics
+    /// If no journal listens.
+    pub fn record_until_full(mut self) -> Result<(Box<Journal>, Vec<Choice>), RunError> {
+        let ended = match self.play(&mut |_| true) {
+            Err(RunError::Exhausted { why, .. }) => Some(why),
+            other => other.map(|()| None)?,
+        };
+        let choices = self.port.memory.take_choices();
+        let journal: Box<Journal> = self.port.memory.take().expect("one listens");
+        let journal = match ended {
+            Some(why) => journal.ended_by(why),
+            None => journal,
+        };
+        Ok((journal, choices))
+    }
+
     /// Plays everything and gives the journal of it, and the choices that were made where writes go as chosen.
     ///
     /// # Errors

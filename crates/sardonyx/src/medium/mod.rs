@@ -3,5 +3,6 @@
 
 pub mod image;
 pub mod layout;
+pub mod link;
 pub mod mapping;
 pub mod params;

@@ -4,6 +4,7 @@
 //! Timing is in memory-clock cycles, as the parts' own files give it; `config` turns nanoseconds into
 //! cycles (rounding up) and validates. Sources are given with each preset.
 
+use super::link::LinkParams;
 use super::mapping::{MAPPING, Mapping};
 use crate::line::LINE_BYTES;
 use crate::settings::{
@@ -414,6 +415,8 @@ pub struct EngineParams {
     pub ingress: usize,
     /// The on-chip units, indexed by [`Unit`].
     pub units: [UnitParams; Unit::ALL.len()],
+    /// What lies between the processor and all of these, if anything does.
+    pub link: Option<LinkParams>,
 }
 
 impl EngineParams {
@@ -428,6 +431,7 @@ impl EngineParams {
             medium: MediumParams::of(settings),
             ingress: settings.named("engine.ingress"),
             units: Unit::ALL.map(|unit| UnitParams::of(unit, settings)),
+            link: LinkParams::of(settings),
         }
     }
 }
@@ -464,6 +468,14 @@ keys! {
     CRASH_SPARE: u64 = int("pages.crash_spare", (0, 100), 100),
         Source("what the crash explorer needs; designs that write out of place need some"),
         "Lines of the medium beyond those of the programs in a run of `crash`, in percent of these, beside a row";
+    CRASH_SHORT: u64 = int("pages.crash_short", (0, 1 << 20), 0),
+        Source("what the crash explorer begins with: a medium or a log that is full"),
+        "Places that the medium has fewer than the programs of a run of `crash` take at one time, or buckets that a \
+         hardware log has fewer, and one more: at 1 it gets full; at 2 and more the run ends because it is full, and \
+         is cut up to there; 0 for room enough";
+    CRASH_CACHED: u64 = int("pages.crash_cached", (0, 1 << 20), 0),
+        Source("what the crash explorer begins with: caches so small that lines leave them for want of room"),
+        "Lines that the processor's caches hold for each core in a run of `crash`, each in one place; 0 for what its seed draws";
     PROGRAMS_SKEW: u64 = int("pages.programs_skew", (0, 1 << 20), 110),
         Assumed("found with pages.programs_first"),
         "Pages by which a program lies further into its share of memory than the core's before"

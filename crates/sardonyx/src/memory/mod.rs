@@ -12,12 +12,34 @@ use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
+use crate::medium::link::Message;
 use crate::plan::journal::Journal;
 use crate::plan::observe::{Observer, Observers};
 use crate::plan::orders::Choice;
 use crate::plan::{At, Holding, Plan, Step, Stored};
 use crate::stats::{Direction, Ledger};
 use crate::units::Time;
+
+/// Has `handle` do its part behind the link, if there is one: the request crosses it as `message`, and the word
+/// that it is accepted comes back.
+#[inline]
+fn across(
+    link: bool,
+    message: Message,
+    plan: &mut Plan,
+    handle: impl FnOnce(&mut Plan) -> Stored,
+) -> Stored {
+    if !link {
+        return handle(plan);
+    }
+    plan.arrive(message);
+    let stored = handle(plan);
+    let told = plan.depart(Message::Done, stored.accepted);
+    Stored {
+        accepted: told,
+        done: plan.both(told, stored.done),
+    }
+}
 
 /// A memory of one design.
 pub struct Memory {
@@ -46,10 +68,16 @@ impl Memory {
         line: Logical,
         class: Class,
     ) -> At<Option<Line>> {
-        let controller = &mut self.controller;
+        let (controller, link) = (&mut self.controller, self.engine.has_link());
         let mut got = At::past(None);
         self.engine.admit(request, now, |plan| {
+            if link {
+                plan.arrive(Message::Read);
+            }
             got = controller.read(line, class, Step::PAST, plan);
+            if link {
+                got.at = plan.depart(Message::Line, got.at);
+            }
             Stored::at(got.at)
         });
         got
@@ -57,47 +85,65 @@ impl Memory {
 
     /// Writes a line for `request`, which is presented at `now`.
     pub fn write(&mut self, request: Request, now: Time, write: Write<Logical>) {
-        let controller = &mut self.controller;
-        self.engine
-            .admit(request, now, |plan| controller.write(write, plan));
+        let (controller, link) = (&mut self.controller, self.engine.has_link());
+        self.engine.admit(request, now, |plan| {
+            across(link, Message::Write, plan, |plan| {
+                controller.write(write, plan)
+            })
+        });
     }
 
     /// The same; that the write is accepted will be among [`Memory::acceptances`].
     pub fn write_announced(&mut self, request: Request, now: Time, write: Write<Logical>) {
-        let controller = &mut self.controller;
+        let (controller, link) = (&mut self.controller, self.engine.has_link());
         self.engine.admit_announced(request, now, |plan| {
             plan.handled(write.at, write.data.value, write.class, write.order);
-            controller.write(write, plan)
+            across(link, Message::Write, plan, |plan| {
+                controller.write(write, plan)
+            })
         });
     }
 
     /// Writes the metadata of `line` back; announced likewise.
     pub fn persist_metadata(&mut self, request: Request, now: Time, line: Logical) {
-        let controller = &mut self.controller;
+        let (controller, link) = (&mut self.controller, self.engine.has_link());
         self.engine.admit_announced(request, now, |plan| {
-            controller.persist_metadata(line, Step::PAST, plan)
+            across(link, Message::Read, plan, |plan| {
+                controller.persist_metadata(line, Step::PAST, plan)
+            })
         });
     }
 
     /// `core` begins transaction `number` of the hardware's, at `now`.
     pub fn begin(&mut self, core: u32, number: u64, now: Time) {
-        let controller = &mut self.controller;
-        self.engine
-            .background_at(now, |plan| controller.begin(core, number, plan));
+        let (controller, link) = (&mut self.controller, self.engine.has_link());
+        self.engine.background_at(now, |plan| {
+            if link {
+                plan.arrive(Message::Read);
+            }
+            controller.begin(core, number, plan);
+        });
     }
 
     /// `core` is about to change `line` for the first time in its transaction, at `now`: it was `old`.
     pub fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, now: Time) {
-        let controller = &mut self.controller;
-        self.engine
-            .background_at(now, |plan| controller.log_old(core, line, old, plan));
+        let (controller, link) = (&mut self.controller, self.engine.has_link());
+        self.engine.background_at(now, |plan| {
+            if link {
+                plan.arrive(Message::Write);
+            }
+            controller.log_old(core, line, old, plan);
+        });
     }
 
     /// The transaction of the request's core ends; announced as a write is.
     pub fn commit(&mut self, request: Request, now: Time) {
-        let controller = &mut self.controller;
-        let commit = |plan: &mut Plan| controller.commit(request.core, plan);
-        self.engine.admit_announced(request, now, commit);
+        let (controller, link) = (&mut self.controller, self.engine.has_link());
+        self.engine.admit_announced(request, now, |plan| {
+            across(link, Message::Read, plan, |plan| {
+                controller.commit(request.core, plan)
+            })
+        });
     }
 
     /// A request for `line` will come: what the host needs for it is fetched into the host's caches. No

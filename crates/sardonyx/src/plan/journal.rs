@@ -10,6 +10,7 @@ use super::observe::Observer;
 use super::overlay::Payload;
 use super::request::Request;
 use super::steps::Step;
+use crate::exhausted::Exhausted;
 use crate::line::{Class, Line, Logical, Persist, Place};
 use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
 use crate::units::Time;
@@ -188,6 +189,10 @@ pub struct Journal {
     pub exercised: Exercised,
     /// How far values have come, of what is known while the run goes on.
     pub reached: Reached,
+    /// Why the run has ended before the programs did.
+    pub ended: Option<Exhausted>,
+    /// Events before the run failed, if it has: those after it are of values that only do no harm.
+    sound: Option<usize>,
     /// The `order` of the newest write merged with a queued one.
     merged: FxHashMap<u64, u64>,
     begun: FxHashMap<u64, u32>,
@@ -237,6 +242,14 @@ impl Journal {
         events.flat_map(|((_, event), at)| self.accepted_by(*event).iter().map(move |w| (at, w)))
     }
 
+    /// What it is of a run that had to end because of `why`: all that happened until then.
+    pub fn ended_by(mut self: Box<Self>, why: Exhausted) -> Box<Journal> {
+        self.events.truncate(self.sound.unwrap_or(usize::MAX));
+        self.exercised.count(Mechanism::EndedFull);
+        self.ended = Some(why);
+        self
+    }
+
     /// Forgets what was asked for, written and encrypted; what was used and reached stays.
     pub(crate) fn forget(&mut self) {
         self.handled.clear();
@@ -245,6 +258,7 @@ impl Journal {
         self.sealed.clear();
         self.pending.clear();
         self.presented = None;
+        self.sound = None;
     }
 }
 
@@ -349,5 +363,9 @@ impl Observer for Journal {
 
     fn marked(&mut self, now: Time, core: u32, mark: Mark) {
         self.events.push((now, Event::Mark { core, mark }));
+    }
+
+    fn failed(&mut self) {
+        self.sound.get_or_insert(self.events.len());
     }
 }

@@ -27,6 +27,7 @@ use crate::line::{Class, LINE_BYTES, Line, Logical, Persist, Place, ZERO_LINE};
 use crate::mechanisms::{Mechanism, Value};
 use crate::medium::image::Image;
 use crate::medium::layout::Region;
+use crate::medium::link::Message;
 use crate::medium::params::Unit;
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
@@ -210,6 +211,25 @@ impl Plan {
         let after = [after, Step::PAST, Step::PAST];
         let action = Action::Unit(unit as u8);
         self.steps.create(action, self.purpose, after, false)
+    }
+
+    /// The plan's request crosses the link to the memory: all its further steps wait for that.
+    pub(crate) fn arrive(&mut self, message: Message) {
+        if !self.steps.at_once {
+            let none = [Step::PAST; 3];
+            let link = Purpose::of(Cause::Link);
+            self.steps.arrived = self.steps.create(Action::Cross(message), link, none, false);
+        }
+    }
+
+    /// What is there after `after` crosses the link back to the processor.
+    pub(crate) fn depart(&mut self, message: Message, after: Step) -> Step {
+        if self.steps.at_once {
+            return Step::PAST;
+        }
+        let (link, after) = (Purpose::of(Cause::Link), [after, Step::PAST, Step::PAST]);
+        self.steps
+            .create(Action::Cross(message), link, after, false)
     }
 
     /// Uses it again for what it has been used for: takes its time once more, and no energy.
@@ -696,6 +716,7 @@ impl Plan {
     #[cold]
     pub fn fail(&mut self, why: Exhausted) {
         self.failure.get_or_insert(why);
+        self.observers.tell(|observer| observer.failed());
     }
 }
 

@@ -79,6 +79,9 @@ pub trait Observer: Any + Send {
 
     /// A program is at a mark.
     fn marked(&mut self, _now: Time, _core: u32, _mark: Mark) {}
+
+    /// The run cannot go on: what is told from here on may be about values that only do no harm.
+    fn failed(&mut self) {}
 }
 
 /// Those who listen.

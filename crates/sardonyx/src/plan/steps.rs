@@ -8,6 +8,7 @@ use std::cell::Cell;
 
 use std::hint::select_unpredictable;
 
+use crate::medium::link::Message;
 use crate::stats::{Cause, Purpose};
 
 /// A step: its number in the one sequence of all steps.
@@ -27,6 +28,8 @@ pub(crate) enum Action {
     Join,
     /// Use an on-chip unit.
     Unit(u8),
+    /// Cross the link to the processor.
+    Cross(Message),
     /// Read a line from the medium, or from its queued write if that is not done.
     Read,
     /// Take a slot of a write queue: the write is in the persistence domain.
@@ -126,6 +129,8 @@ pub(crate) struct Steps {
     pub fresh: Vec<Step>,
     /// Plans take effect at once and make no steps.
     pub at_once: bool,
+    /// What all steps of the present plan wait for: its request has crossed the link. The past if there is none.
+    pub arrived: Step,
 }
 
 thread_local! {
@@ -159,6 +164,7 @@ impl Steps {
             next: 1,
             fresh: Vec::new(),
             at_once: false,
+            arrived: Step::PAST,
         }
     }
 
@@ -193,6 +199,11 @@ impl Steps {
         after: [Step; DEPENDENCIES],
         held: bool,
     ) -> Step {
+        let after = match self.arrived {
+            Step::PAST => after,
+            _ if held => after,
+            arrived => self.not_before(arrived, after, purpose),
+        };
         if self.next - self.base == self.ring.len() as u64 {
             self.make_room();
         }
@@ -208,6 +219,28 @@ impl Steps {
             self.fresh.push(step);
         }
         step
+    }
+
+    /// `after`, of a step of a plan whose request has to have arrived: what belongs to that plan has.
+    #[cold]
+    fn not_before(
+        &mut self,
+        arrived: Step,
+        mut after: [Step; DEPENDENCIES],
+        purpose: Purpose,
+    ) -> [Step; DEPENDENCIES] {
+        let waits = |on: &Step| *on >= arrived && !self.is_finished(*on);
+        if self.is_finished(arrived) || after.iter().any(waits) {
+            return after;
+        }
+        match (0..HAZARD).find(|&slot| self.is_finished(after[slot])) {
+            Some(slot) => after[slot] = arrived,
+            None => {
+                let both = [after[0], arrived, Step::PAST];
+                after[0] = self.create(Action::Join, purpose, both, false);
+            }
+        }
+        after
     }
 
     /// Makes `step` wait for `on` by dependency `slot`. Returns false if `on` is finished.

@@ -65,6 +65,16 @@ impl Untimed {
         self.plan.contents.newest(place)
     }
 
+    /// What lies over the image: places in order, their newest lines, and what lies beside them.
+    pub fn overlaid(&self) -> impl Iterator<Item = (Place, Line, Option<[u8; 8]>)> {
+        let contents = &self.plan.contents;
+        let mut places: Vec<Place> = contents.overlay.written().collect();
+        places.sort_unstable();
+        let newest = move |place| Some((place, contents.newest(place)?));
+        let lines = places.into_iter().filter_map(newest);
+        lines.map(move |(place, line)| (place, line, contents.newest_sideband(place)))
+    }
+
     /// Requests, and what was encrypted, since they were last forgotten or settled.
     pub fn asked(&self) -> &Journal {
         self.plan.observers.find().expect("it is always kept")

@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sardonyx_store::{Contents, Keys, Named, Room, RunError, Store};
 
@@ -45,13 +44,27 @@ pub(crate) fn store(
     })
 }
 
-/// The volume's slot of the block that is being written.
+/// The volume's slot of the block that is being written, and its bytes, so that they are not read from the
+/// disk once more.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Writing(Arc<AtomicU32>);
+pub(crate) struct Writing(Arc<Mutex<Written>>);
+
+#[derive(Debug, Default)]
+struct Written {
+    slot: u32,
+    bytes: Vec<u8>,
+}
 
 impl Writing {
-    pub fn is_in(&self, slot: u32) {
-        self.0.store(slot, Ordering::Relaxed);
+    fn now(&self) -> MutexGuard<'_, Written> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_in(&self, slot: u32, bytes: &[u8]) {
+        let mut now = self.now();
+        now.slot = slot;
+        now.bytes.clear();
+        now.bytes.extend_from_slice(bytes);
     }
 }
 
@@ -73,7 +86,14 @@ impl Contents for OnDisk {
     }
 
     fn kept_bytes(&self, slot: u32, at: usize, into: &mut [u8]) {
-        let place = u64::from(self.places[slot as usize]) * self.block_bytes + at as u64;
+        let place = self.places[slot as usize];
+        let now = self.writing.now();
+        if place == now.slot && !now.bytes.is_empty() {
+            into.copy_from_slice(&now.bytes[at..at + into.len()]);
+            return;
+        }
+        drop(now);
+        let place = u64::from(place) * self.block_bytes + at as u64;
         // A block that cannot be read costs an error to whoever reads it. The model takes it for zeros, so
         // that from then on its counts of rows in common may be wrong.
         if self.bytes.read_at(into, place).is_err() {
@@ -86,7 +106,7 @@ impl Contents for OnDisk {
         if self.places.len() <= slot {
             self.places.resize(slot + 1, 0);
         }
-        self.places[slot] = self.writing.0.load(Ordering::Relaxed);
+        self.places[slot] = self.writing.now().slot;
     }
 
     fn forget(&mut self, _: u32) {}

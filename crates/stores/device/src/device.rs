@@ -65,8 +65,6 @@ pub struct Device {
     latencies: Latencies,
     /// A block that is read to be changed.
     scratch: Vec<u8>,
-    /// A block as the design reads it.
-    seen: Vec<u8>,
     digest_of_zeros: [u8; 32],
 }
 
@@ -94,7 +92,6 @@ impl Device {
         let design = design::store(volume.shape().design, &volume, writing.clone())?;
         Ok(Device {
             scratch: vec![0; volume.shape().block_bytes as usize],
-            seen: vec![0; volume.shape().block_bytes as usize],
             digest_of_zeros: *blake3::hash(&vec![0; volume.shape().block_bytes as usize])
                 .as_bytes(),
             volume,
@@ -126,7 +123,7 @@ impl Device {
             if let Some(slot) = self.volume.slot(block)
                 && self.volume.read(block, &mut self.scratch).is_ok()
             {
-                self.writing.is_in(slot);
+                self.writing.is_in(slot, &self.scratch);
                 self.design.write(u64::from(block), &self.scratch)?;
             } // whoever reads one that is damaged hears of it
         }
@@ -291,7 +288,7 @@ impl Device {
     fn read_block(&mut self, block: u32, into: &mut [u8]) -> Result<()> {
         self.volume.read(block, into)?;
         if block < self.told {
-            self.design.read(u64::from(block), &mut self.seen)?;
+            self.design.count_read(u64::from(block))?;
         }
         Ok(())
     }
@@ -308,7 +305,7 @@ impl Device {
         self.volume.write(block, bytes)?;
         if block < self.told {
             let slot = self.volume.slot(block).expect("just written");
-            self.writing.is_in(slot);
+            self.writing.is_in(slot, bytes);
             self.design.write(u64::from(block), bytes)?;
         }
         Ok(())

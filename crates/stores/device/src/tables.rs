@@ -213,6 +213,7 @@ pub(crate) fn read_mark(files: &dyn Files) -> Result<(Mark, bool)> {
 pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
     let open = |name: &str| open(files, name, How::Read).map(Twice::new);
     let (mut mark, copy_is_lost) = read_mark(files)?;
+    not_older(files, mark.generation)?;
     let mut map = Map::of(shape);
     let table = open(&table_name(mark.generation))?;
     let (commit, mut sum, table_bytes) =
@@ -266,6 +267,23 @@ pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
         bytes_read: table_bytes + at,
         torn_bytes: length - at,
     })
+}
+
+/// An error if there are commits of a later generation: both copies of the mark had named it before the first of
+/// them, so what the disk has of the mark is old.
+fn not_older(files: &dyn Files, generation: u64) -> Result<()> {
+    let names = files.names();
+    for name in names.map_err(|error| failed(files, MARK, error))? {
+        if name.starts_with("log.") && generation_of(&name) > Some(generation) {
+            let log = Twice::new(open(files, &name, How::Read)?);
+            let first = log.page(0).map_err(|error| failed(files, &name, error))?;
+            if first.is_some_and(|head| u32_at(&head, 0) == RECORD_MAGIC) {
+                let what = format!("is older than {name}, which has commits");
+                return Err(damaged(files, MARK, &what));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Fills the map from a table; the commit that it is of, its sum and its bytes.

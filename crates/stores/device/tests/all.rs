@@ -1,4 +1,5 @@
 //! The device against an array of bytes, through ends of the process, faults and full disks.
+mod damage;
 mod operator;
 mod power;
 mod simulated;

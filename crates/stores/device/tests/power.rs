@@ -10,20 +10,20 @@ use crate::simulated::{Draw, SECTOR, Simulated, State};
 
 /// A kind of load.
 #[derive(Clone, Copy)]
-struct Load {
-    name: &'static str,
-    blocks: u64,
-    block_bytes: usize,
+pub struct Load {
+    pub name: &'static str,
+    pub blocks: u64,
+    pub block_bytes: usize,
     /// Of 100 operations: writes, deletions, flushes; the rest are damages that a write heals.
-    mix: [usize; 3],
+    pub mix: [usize; 3],
     /// Contents that come again and again.
-    contents: usize,
+    pub contents: usize,
     /// Blocks are written in order.
-    in_order: bool,
-    limits: Limits,
+    pub in_order: bool,
+    pub limits: Limits,
 }
 
-const LOADS: [Load; 4] = [
+pub const LOADS: [Load; 4] = [
     Load {
         name: "small and mixed, the log turns over",
         blocks: 24,
@@ -101,15 +101,15 @@ impl Load {
 
 /// What each block may be: a content's number, or `None` for zeros.
 #[derive(Clone, Debug)]
-struct Expected {
-    now: Vec<Option<usize>>,
-    may_be: Vec<BTreeSet<Option<usize>>>,
+pub struct Expected {
+    pub now: Vec<Option<usize>>,
+    pub may_be: Vec<BTreeSet<Option<usize>>>,
     /// Contents that were damaged, and not since written and flushed: an error is an answer.
-    damaged: BTreeSet<usize>,
+    pub damaged: BTreeSet<usize>,
 }
 
 impl Expected {
-    fn new(load: &Load) -> Expected {
+    pub fn new(load: &Load) -> Expected {
         Expected {
             now: vec![None; load.blocks as usize],
             may_be: vec![BTreeSet::from([None]); load.blocks as usize],
@@ -117,14 +117,14 @@ impl Expected {
         }
     }
 
-    fn flushed(&mut self) {
+    pub fn flushed(&mut self) {
         self.may_be = self.now.iter().map(|&now| BTreeSet::from([now])).collect();
     }
 }
 
 /// What has been tried.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tried {
+pub struct Tried {
     cuts: u64,
     cuts_while_opening: u64,
     devices: u64,
@@ -139,23 +139,23 @@ impl Tried {
 }
 
 /// Where a failure is.
-type What<'a> = &'a dyn Fn() -> String;
+pub type What<'a> = &'a dyn Fn() -> String;
 
 /// A content that cannot be read and may have been one of several.
 const UNKNOWN: usize = usize::MAX;
 
 /// A load on a design, and what has been tried of it.
-struct Trial {
-    load: Load,
-    design: &'static str,
-    contents: Vec<Vec<u8>>,
+pub struct Trial {
+    pub load: Load,
+    pub design: &'static str,
+    pub contents: Vec<Vec<u8>>,
     /// For the rival's files, which are real.
-    folder: tempfile::TempDir,
-    tried: Mutex<Tried>,
+    pub folder: tempfile::TempDir,
+    pub tried: Mutex<Tried>,
 }
 
 impl Trial {
-    fn new(load: Load, design: &'static str) -> Trial {
+    pub fn new(load: Load, design: &'static str) -> Trial {
         Trial {
             contents: (0..load.contents)
                 .map(|number| load.content(number))
@@ -167,16 +167,16 @@ impl Trial {
         }
     }
 
-    fn disk(&self, state: State, seed: u64) -> Simulated {
+    pub fn disk(&self, state: State, seed: u64) -> Simulated {
         Simulated::of(state, self.folder.path(), seed)
     }
 
-    fn open(&self, disk: &Simulated) -> Result<Volume, DeviceError> {
+    pub fn open(&self, disk: &Simulated) -> Result<Volume, DeviceError> {
         self.load.open(disk, self.design)
     }
 
     /// Starts on a state that a disk may hold, and judges.
-    fn start(
+    pub fn start(
         &self,
         state: State,
         expected: &Expected,
@@ -229,7 +229,12 @@ impl Trial {
     }
 
     /// Reads every block and says what it is; those that may not be what they are are a failure.
-    fn judge(&self, volume: &Volume, expected: &Expected, what: What<'_>) -> Vec<Option<usize>> {
+    pub fn judge(
+        &self,
+        volume: &Volume,
+        expected: &Expected,
+        what: What<'_>,
+    ) -> Vec<Option<usize>> {
         let mut bytes = vec![0; self.load.block_bytes];
         let mut of = |block: usize| {
             let may_be = &expected.may_be[block];
@@ -276,7 +281,7 @@ impl Trial {
     }
 
     /// Does so many operations; an error of the disk ends them.
-    fn work(
+    pub fn work(
         &self,
         volume: &mut Volume,
         disk: &Simulated,
@@ -484,205 +489,4 @@ fn a_sync_that_fails_stops_the_device_and_loses_nothing_that_was_flushed() {
     }
     println!("{tried} failed syncs");
     assert!(tried > 400, "{tried}");
-}
-
-#[test]
-fn a_flip_of_any_bit_is_refused_named_or_harmless() {
-    let load = Load {
-        blocks: 400,
-        contents: 350,
-        in_order: true,
-        limits: Limits {
-            log_bytes: 50_000,
-            ..Limits::default()
-        },
-        ..LOADS[0]
-    };
-    let trial = Trial::new(load, "recam");
-    let contents = &trial.contents;
-    let disk = trial.disk(State::default(), 1);
-    let mut volume = trial.open(&disk).unwrap();
-    let mut expected = Expected::new(&load);
-    for block in 0..load.blocks as usize {
-        let number = block % load.contents;
-        volume.write(block as u32, &contents[number]).unwrap();
-        expected.now[block] = Some(number);
-        if block % 20 == 19 {
-            volume.commit().unwrap();
-            // Whichever copy of the mark is lost now, also where a new generation has just begun.
-            let mut now = expected.clone();
-            now.flushed();
-            for copy in [100, 4196] {
-                let mut state = disk.state();
-                state.damage("mark", |bytes| bytes[copy] ^= 1);
-                let what = || format!("copy at {copy} is lost after block {block}");
-                trial.start(state, &now, &mut Draw(block as u64), &what);
-            }
-        }
-    }
-    expected.flushed();
-    drop(volume);
-    let whole = disk.state();
-    let mut flips: Vec<(String, usize, u8)> = Vec::new();
-    let mut draw = Draw(3);
-    for (name, bytes) in whole.files() {
-        let head = if name == "blocks" { 64 } else { 600 };
-        for at in 0..bytes.len().min(head) {
-            flips.extend((0..8).map(|bit| (name.clone(), at, bit)));
-        }
-        let all = if bytes.is_empty() { 0 } else { 700 };
-        flips
-            .extend((0..all).map(|_| (name.clone(), draw.below(bytes.len()), draw.below(8) as u8)));
-        if name == "mark" {
-            flips.extend(
-                (4096..4608).flat_map(|at| (0..8).map(move |bit| ("mark".into(), at, bit))),
-            );
-        }
-    }
-    let (mut refused, mut named, mut harmless) = (0, 0, 0);
-    for (name, at, bit) in &flips {
-        let what = || format!("{name}, byte {at}, bit {bit}");
-        let mut state = whole.clone();
-        state.damage(name, |bytes| bytes[*at] ^= 1 << bit);
-        let disk = trial.disk(state, 1);
-        let looked = check_on(Arc::new(disk.clone()), &|_, _| true);
-        let is_sound = looked.is_ok_and(|found| found.unwrap().faults.is_empty());
-        let Ok(volume) = trial.open(&disk) else {
-            assert!(!is_sound, "{}: refused, and the check is green", what());
-            refused += 1;
-            continue;
-        };
-        let mut bytes = vec![0; load.block_bytes];
-        let mut lost = 0;
-        for block in 0..load.blocks as u32 {
-            match volume.read(block, &mut bytes) {
-                Ok(_) => {
-                    let is_right = bytes == contents[block as usize % load.contents];
-                    assert!(is_right, "{}: block {block} is wrong", what());
-                }
-                Err(_) => lost += 1,
-            }
-        }
-        assert!(
-            lost == 0 || !is_sound,
-            "{}: {lost} are lost, and the check is green",
-            what()
-        );
-        *(if lost == 0 { &mut harmless } else { &mut named }) += 1;
-    }
-    println!(
-        "{} flips: {refused} refused, {named} named, {harmless} harmless",
-        flips.len()
-    );
-    assert!(flips.len() > 5000 && refused > 0 && named > 0 && harmless > 0);
-}
-
-#[test]
-fn a_bad_sector_costs_its_block() {
-    let load = LOADS[2];
-    let trial = Trial::new(load, "recam");
-    let contents = &trial.contents;
-    let disk = trial.disk(State::default(), 1);
-    let mut volume = trial.open(&disk).unwrap();
-    for (block, content) in contents.iter().take(load.blocks as usize).enumerate() {
-        volume.write(block as u32, content).unwrap();
-    }
-    volume.commit().unwrap();
-    drop(volume);
-    disk.change(|state| state.spoil("blocks", 5 * load.block_bytes / SECTOR));
-    let looked = check_on(Arc::new(disk.clone()), &|_, _| true)
-        .unwrap()
-        .unwrap();
-    assert_eq!(looked.faults.len(), 1);
-    assert!(
-        looked.faults[0].ends_with("block 5 is lost"),
-        "{:?}",
-        looked.faults
-    );
-    let mut device = Device::of(trial.open(&disk).unwrap()).unwrap();
-    while !device.tell_design(64).unwrap() {}
-    let read = |device: &mut Device, block: usize| {
-        let mut bytes = vec![0; load.block_bytes];
-        let read = device.read((block * load.block_bytes) as u64, &mut bytes);
-        read.map(|()| bytes)
-    };
-    for (block, content) in contents.iter().take(load.blocks as usize).enumerate() {
-        match read(&mut device, block) {
-            Ok(bytes) => assert!(bytes == *content && block != 5),
-            Err(error) => assert!(block == 5 && matches!(error, DeviceError::Damaged(_))),
-        }
-    }
-    // One goes bad under the model's eyes, and its block is written anew.
-    disk.change(|state| state.spoil("blocks", 7 * load.block_bytes / SECTOR));
-    for block in 0..load.blocks as usize {
-        let at = (block * load.block_bytes) as u64;
-        device.write(at, &contents[block + 50]).unwrap();
-        device.flush().unwrap();
-    }
-    for block in 0..load.blocks as usize {
-        assert!(read(&mut device, block).unwrap() == contents[block + 50]);
-    }
-}
-
-/// Whatever sector of the tables cannot be read or holds something else: no block is lost, the check says what is
-/// there, and the next start has mended it.
-#[test]
-fn a_bad_sector_of_the_tables_costs_nothing() {
-    let load = LOADS[2];
-    let trial = Trial::new(load, "recam");
-    let disk = trial.disk(State::default(), 1);
-    let mut volume = trial.open(&disk).unwrap();
-    let mut expected = Expected::new(&load);
-    for block in 0..load.blocks as usize {
-        volume.write(block as u32, &trial.contents[block]).unwrap();
-        expected.now[block] = Some(block);
-        if block % 8 == 7 {
-            volume.commit().unwrap();
-        }
-    }
-    volume.end().unwrap();
-    expected.flushed();
-    drop(volume);
-    let whole = disk.state();
-    let (mut tried, mut noted) = (0, 0);
-    for (name, bytes) in whole.files() {
-        if !["table.", "log.", "mark"]
-            .iter()
-            .any(|of| name.starts_with(of))
-        {
-            continue;
-        }
-        let page = |sector: usize| &bytes[sector / 8 * 8 * SECTOR..][..8 * SECTOR];
-        let used = |sector: &usize| page(*sector).iter().any(|&byte| byte != 0);
-        for sector in (0..bytes.len() / SECTOR).filter(used) {
-            for can_be_read in [false, true] {
-                let what = || format!("{name}, sector {sector}, can be read: {can_be_read}");
-                let mut state = whole.clone();
-                match can_be_read {
-                    false => state.spoil(&name, sector),
-                    true => state.damage(&name, |bytes| {
-                        bytes[sector * SECTOR..][..SECTOR].fill(0xA5);
-                    }),
-                }
-                let disk = trial.disk(state, 1);
-                let look = || {
-                    let looked = check_on(Arc::new(disk.clone()), &|_, _| true);
-                    let looked = looked.unwrap_or_else(|error| panic!("{}: {error}", what()));
-                    let looked = looked.unwrap();
-                    assert_eq!(looked.faults, Vec::<String>::new(), "{}", what());
-                    let lost = |note: &&String| note.contains("two copies");
-                    looked.notes.iter().filter(lost).count()
-                };
-                noted += look();
-                let volume = trial.open(&disk);
-                let mut volume = volume.unwrap_or_else(|error| panic!("{}: {error}", what()));
-                trial.judge(&volume, &expected, &what);
-                volume.end().unwrap();
-                assert_eq!(look(), 0, "{}: it was not mended", what());
-                tried += 1;
-            }
-        }
-    }
-    println!("{tried} bad sectors of the tables, {noted} noted");
-    assert!(tried > 200 && noted > tried / 2, "{noted} of {tried}");
 }

@@ -8,6 +8,7 @@ use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
 use crate::controller::metadata_cache::{Lookup, MetadataCache, SETS};
 use crate::figures::{Figures, figures};
 use crate::line::{Line, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::medium::image::Image;
 use crate::medium::layout::Region;
 use crate::medium::params::Unit;
@@ -35,7 +36,7 @@ pub static FILE: File<Integrity> = File {
             units: UNITS,
             figures: &[FIGURES],
             cut: "each MAC is atomic with its line; what was once true is believed",
-            tries: &[],
+            tries: &[Mechanism::Verified],
             limits: &[],
         },
         build: |settings, layout| Some(Box::new(Mac::new(Where::reserve(layout), settings))),
@@ -79,6 +80,7 @@ impl Mac {
     ) -> At<Option<Line>> {
         let both = plan.both(got.at, kept.at);
         let checked = plan.unit(Unit::Mac, both);
+        plan.exercise(Mechanism::Verified);
         let right = match &got.value {
             None => 0,
             Some(line) => mac(place, line, plan.peek_sideband(place)),

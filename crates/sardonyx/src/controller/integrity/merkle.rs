@@ -13,6 +13,7 @@ use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
 use crate::controller::metadata_cache::Lookup;
 use crate::figures::Figures;
 use crate::line::{Line, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
@@ -30,7 +31,7 @@ pub static FILE: File<Integrity> = File {
             units: UNITS,
             figures: &[super::mac::FIGURES],
             cut: "the root is a register that follows each MAC; nodes are made anew from the MACs",
-            tries: &[],
+            tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
             limits: &[],
         },
         build: |settings, layout| {
@@ -77,6 +78,7 @@ impl Merkle {
         let mut cached = self.macs.cache.get(place, after, plan);
         let both = plan.both(cached.at, above.at);
         cached.at = plan.unit(Unit::Mac, both);
+        plan.exercise(Mechanism::VerifiedNode);
         if Tree::hash(level, index, self.macs.cache.line(cached)) != above.value {
             plan.refuse(place);
         }

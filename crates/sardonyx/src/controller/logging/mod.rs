@@ -11,4 +11,4 @@ pub const LOG_REGION: &str = "log";
 
 files! { Logging: none hw_log easy_pm }
 
-mod undo;
+pub mod undo;

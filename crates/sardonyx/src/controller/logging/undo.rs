@@ -134,6 +134,7 @@ pub const BUCKETS_NAMED: Limit = Limit {
     pads: false,
     reached: Reached::Pressed,
 };
+/// Numbers of buckets.
 pub const BUCKET_NUMBERS: Limit = Limit {
     name: "numbers of buckets",
     bits: 16,
@@ -151,6 +152,7 @@ pub const TRIES: &[Mechanism] = &[
     Mechanism::ForcedRecord,
     Mechanism::TimedOutRecord,
     Mechanism::NextBucket,
+    Mechanism::EndedFull,
     Mechanism::Undone,
 ];
 

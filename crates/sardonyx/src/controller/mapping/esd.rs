@@ -9,7 +9,7 @@ use super::figures::{
     self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
     METADATA_BYTES_IN_USE, METADATA_BYTES_PER_LINE,
 };
-use super::places::{Allocator, FRESH, Paged, REUSE};
+use super::places::{Allocator, FRESH, Paged, RETIRED, REUSE};
 use super::references::{Left, References};
 use crate::controller::layers::{About, Design, File, Guarantee, Limit, Mapping, Reached};
 use crate::controller::metadata_cache::{MetadataCache, Replacement, SETS, rate};
@@ -87,6 +87,7 @@ const KEYS: &[&dyn AnyKey] = &[
     &AMT_POLICY,
     &REUSE,
     &FRESH,
+    &RETIRED,
     &SETS,
 ];
 
@@ -452,6 +453,7 @@ impl Layer for Esd {
         let home = Place(line.0);
         let mut free = self.places.allocate(home, plan);
         if let (None, Some(place), Reclaim::Counted) = (free, entry.place, self.reclaim) {
+            plan.exercise(Mechanism::FullMedium);
             self.unrefer(place, decided, decided, plan);
             free = self.places.allocate(home, plan);
             let table = self.amt.table_line(line);

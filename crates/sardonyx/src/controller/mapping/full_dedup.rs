@@ -11,7 +11,7 @@ use super::figures::{
     METADATA_BYTES_IN_USE, METADATA_BYTES_PER_LINE,
 };
 use super::index::{DIGEST_BYTES, Digest, INDEX, Match};
-use super::places::{FRESH, REUSE};
+use super::places::{FRESH, RETIRED, REUSE};
 use super::tables::{INVERSE, Tables};
 use crate::controller::layers::{About, Guarantee, Limit, Mapping, Reached};
 use crate::controller::metadata_cache::SETS;
@@ -152,7 +152,7 @@ const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
 struct Keys<F>(PhantomData<F>);
 
 impl<F: Fingerprint> Keys<F> {
-    const SHARED: [&'static dyn AnyKey; 4] = [&KEPT, &REUSE, &FRESH, &SETS];
+    const SHARED: [&'static dyn AnyKey; 5] = [&KEPT, &REUSE, &FRESH, &RETIRED, &SETS];
     const ROOM: [&'static dyn AnyKey; 32] = {
         let mut keys: [&'static dyn AnyKey; 32] = [&KEPT; 32];
         let mut at = 0;

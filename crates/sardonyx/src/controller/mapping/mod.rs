@@ -18,11 +18,13 @@ use super::layers::{Mapping, files};
 use crate::mechanisms::Mechanism;
 
 /// What every mapping does that lets lines share places.
-const SHARING: [Mechanism; 6] = [
+const SHARING: [Mechanism; 8] = [
     Mechanism::Duplicate,
     Mechanism::Collision,
     Mechanism::Freed,
     Mechanism::Reused,
+    Mechanism::FullMedium,
+    Mechanism::EndedFull,
     Mechanism::MetadataEviction,
     Mechanism::MetadataWriteBack,
 ];

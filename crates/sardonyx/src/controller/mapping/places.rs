@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 use rustc_hash::FxHashMap;
 
 use crate::line::Place;
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::{Mechanism, Value};
 use crate::plan::{Plan, Step};
 use crate::settings::{Settings, keys, words};
 
@@ -39,6 +39,9 @@ keys! {
     REUSE: Reuse = word("places.reuse", "fifo"),
         Assumed("no paper says which freed place is used again first"),
         "Which freed place a line gets: freed first, freed last, or nearest its own";
+    RETIRED: u64 = int("places.retired", (0, 1 << 40), 0),
+        Source("lines that are worn out; the crash explorer retires so many that a medium is full"),
+        "Places at the top of the data region that no line gets";
     FRESH: Fresh = word("places.fresh", "home"),
         Assumed("no paper says where a line that is not shared lies"),
         "Where a unique line goes: its own place if free, or one after the other as in a log";
@@ -160,6 +163,7 @@ impl Allocator {
     /// All of `lines` places are free.
     pub fn new(lines: u64, settings: &Settings) -> Allocator {
         let fresh = settings.get(&FRESH);
+        let lines = lines.saturating_sub(settings.get(&RETIRED));
         Allocator {
             edge: match fresh {
                 Fresh::Home => lines,
@@ -178,11 +182,12 @@ impl Allocator {
 
     /// A free place for a line whose own is `home`, and the step before which it must not be written.
     pub fn allocate(&mut self, home: Place, plan: &mut Plan) -> Option<(Place, Step)> {
-        let place = match self.fresh == Fresh::Home && !self.used.has(home) {
+        let place = match self.fresh == Fresh::Home && home.0 < self.lines && !self.used.has(home) {
             true => home,
             false => self.another(home)?,
         };
         self.take(place);
+        plan.reach(Value::PlacesInUse, self.in_use);
         if plan.is_observed() && plan.peek(place).is_some() {
             plan.exercise(Mechanism::Reused);
         }

@@ -11,6 +11,7 @@ use crate::controller::Persist;
 use crate::controller::metadata_cache::MetadataCache;
 use crate::exhausted::Exhausted;
 use crate::line::{Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
@@ -113,6 +114,7 @@ impl Tables {
         let mut free = self.places.allocate(home, plan);
         if free.is_none() {
             if let Some(old) = entry.place {
+                plan.exercise(Mechanism::FullMedium);
                 self.unrefer(old, When::at(decided), plan);
             }
             free = self.places.allocate(home, plan);

@@ -91,6 +91,12 @@ impl Checker<'_> {
             let what = format!("line {line} reads as no accepted write of it");
             report(Kind::LineLost, self.history.core_of(line), Some(line), what);
         }
+        let secrets = self.secrets.iter().cloned();
+        let secrets = secrets.map(|secret| Violation { position, ..secret });
+        if self.no_room {
+            found.extend(secrets);
+            return found;
+        }
         let sound = self.cores.iter().all(|core| core.fault.is_none());
         if let Some((late, early, line)) = self.out_of_order().filter(|_| sound) {
             let what = format!(
@@ -138,8 +144,7 @@ impl Checker<'_> {
                 report(Kind::WrongLine, Some(index), Some(*line), what);
             }
         }
-        let secrets = self.secrets.iter().cloned();
-        found.extend(secrets.map(|secret| Violation { position, ..secret }));
+        found.extend(secrets);
         found
     }
 }

@@ -333,6 +333,15 @@ impl<C: Contents> Recam<C> {
 
     /// Reads a block; whether there is one.
     pub fn get(&mut self, lba: Lba, into: &mut [u8]) -> Outcome {
+        match self.table.get(lba) {
+            Some(slot) => self.contents.kept_bytes(slot, 0, into),
+            None => into.fill(0),
+        }
+        self.count_get(lba)
+    }
+
+    /// What [`Recam::get`] takes, without the bytes.
+    fn count_get(&mut self, lba: Lba) -> Outcome {
         self.log.clear();
         let p = self.parameters;
         self.compare_table_for_address();
@@ -346,12 +355,10 @@ impl<C: Contents> Recam<C> {
                 self.log
                     .step(Purpose::Read, Action::Read, 1, p.row_bits, p.segments());
                 self.log.cycles(Purpose::Read, 1 + p.block_rows());
-                self.contents.kept_bytes(slot, 0, into);
                 let cycles = self.log.ledger().total().cycles;
                 self.modules.one(self.place_of(slot).0, cycles);
             }
             None => {
-                into.fill(0);
                 self.modules.table(u64::from(p.address_cycles));
             }
         }
@@ -612,6 +619,10 @@ impl<C: Contents<Block = [u8]>> Store for Recam<C> {
     fn read(&mut self, lba: Lba, into: &mut [u8]) -> Result<Outcome, Error> {
         self.check_size(into.len())?;
         Ok(self.get(lba, into))
+    }
+
+    fn count_read(&mut self, lba: Lba) -> Result<Outcome, Error> {
+        Ok(self.count_get(lba))
     }
 
     fn delete(&mut self, lba: Lba) -> Result<Outcome, Error> {

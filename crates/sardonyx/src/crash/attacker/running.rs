@@ -1,0 +1,159 @@
+//! The attacker in a run: between two requests of a controller that has recovered, with what it has in its caches.
+//! The requests are drawn at each look: reads, writes of new contents, counters written back. Then all is read.
+//! Left out: time, and so what is in flight.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use sardonyx_splitmix::mix;
+
+use super::changes::{Change, Held};
+use super::{Attacker, Used};
+use crate::controller::{Class, Controller, Write};
+use crate::crash::attacked::{Attack, Attacked, When};
+use crate::crash::caught::caught;
+use crate::line::{Line, Logical};
+use crate::machine::{read_untimed, write_untimed};
+use crate::plan::untimed::Untimed;
+use crate::plan::{At, Queue, Step};
+
+/// Requests of a run that is attacked.
+const REQUESTS: usize = 24;
+
+/// One of them.
+#[derive(Clone, Copy)]
+enum Request {
+    Read(u64),
+    Write(u64, Line),
+    /// What is on chip of that line's metadata goes to the medium.
+    Persist(u64),
+}
+
+impl Attacker<'_> {
+    /// All attacks of this look in the run that follows it.
+    pub(super) fn running(&mut self, look: u64, found: &mut Attacked) {
+        if self.at(look, When::Running).next().is_none() {
+            return;
+        }
+        let requests = self.requests(look);
+        let (honest, _) = self.run(&requests, None);
+        if honest.refused {
+            found.honest_refused += 1;
+            return;
+        }
+        for one in self.at(look, When::Running) {
+            let mut dice = self.dice(one);
+            let point = (dice.next_u64() % REQUESTS as u64) as usize;
+            let (used, change) = self.run(&requests, Some((one.kind, point, &mut dice)));
+            if let Some(change) = change {
+                let story = format!(
+                    "  {point} of {REQUESTS} requests have been handled since the recovery"
+                );
+                self.count(one, &change, &story, &used, &honest, found);
+            }
+        }
+    }
+
+    fn requests(&self, look: u64) -> Vec<Request> {
+        let mut dice = ChaCha8Rng::seed_from_u64(mix(self.history.seed) ^ mix(!look));
+        let programs = self.history.programs.iter();
+        let regions: Vec<_> = programs.map(|p| (&p.region, &p.log)).collect();
+        let mut lines = Vec::new();
+        for (region, log) in regions {
+            lines.extend(region.iter().filter(|line| !log.contains(*line)));
+        }
+        let requests = (0..REQUESTS).map(|_| {
+            let line = lines[(dice.next_u64() % lines.len() as u64) as usize];
+            match dice.next_u64() % 8 {
+                0..3 => Request::Read(line),
+                3 => Request::Persist(line),
+                drawn => {
+                    // Some contents are duplicates of each other.
+                    let byte = match drawn {
+                        4 => 0,
+                        5 => dice.next_u64() as u8 & 1,
+                        _ => dice.next_u64() as u8,
+                    };
+                    Request::Write(line, [byte; 64])
+                }
+            }
+        });
+        requests.collect()
+    }
+
+    /// A run of `requests`, attacked before the one with that number; what was changed, if anything was.
+    fn run(
+        &mut self,
+        requests: &[Request],
+        attack: Option<(Attack, usize, &mut ChaCha8Rng)>,
+    ) -> (Used, Option<Change>) {
+        let mut used = Used::default();
+        let Some(mut controller) = self.begin(&mut used) else {
+            return (self.end(used), None);
+        };
+        let point = attack.as_ref().map_or(0, |(_, point, _)| *point);
+        self.serve(&mut controller, &requests[..point], &mut used);
+        let change = attack.and_then(|(kind, _, dice)| {
+            let now = newest(&self.survivors.untimed);
+            let change = self.draw(kind, &now, dice)?;
+            self.survivors.untimed.plan(|plan| {
+                for (place, line, beside) in &change.lines {
+                    let line = At::past(line);
+                    plan.write_words(*place, line, 0xff, *beside, Step::PAST, Queue::Data);
+                }
+            });
+            Some(change)
+        });
+        self.serve(&mut controller, &requests[point..], &mut used);
+        self.read_all(&mut controller, &mut used);
+        (self.end(used), change)
+    }
+
+    fn serve(&mut self, controller: &mut Controller, requests: &[Request], used: &mut Used) {
+        let untimed = &mut self.survivors.untimed;
+        let read = &mut used.read;
+        let served = caught(|| {
+            for request in requests {
+                match request {
+                    Request::Read(line) => {
+                        read.push((*line, Ok(read_untimed(controller, untimed, *line))));
+                    }
+                    Request::Write(line, data) => {
+                        let write = Write::new(Logical(*line), At::past(data));
+                        let class = Class::Data;
+                        write_untimed(controller, untimed, Write { class, ..write });
+                    }
+                    Request::Persist(line) => untimed.plan(|plan| {
+                        controller.persist_metadata(Logical(*line), Step::PAST, plan);
+                    }),
+                }
+            }
+        });
+        read.extend(served.err().map(|what| (0, Err(what))));
+    }
+
+    /// What all lines of the programs read as.
+    pub(super) fn read_all(&mut self, controller: &mut Controller, used: &mut Used) {
+        let (history, untimed) = (self.history, &mut self.survivors.untimed);
+        let read = &mut used.read;
+        let all = caught(|| {
+            for program in &history.programs {
+                let lines = program.region.iter();
+                for line in lines.filter(|line| !program.log.contains(*line)) {
+                    read.push((line, Ok(read_untimed(controller, untimed, line))));
+                }
+            }
+        });
+        read.extend(all.err().map(|what| (0, Err(what))));
+    }
+}
+
+/// What the medium holds, the newest included.
+fn newest(untimed: &Untimed) -> Held {
+    let mut held = super::held(untimed.image());
+    held.extend(
+        untimed
+            .overlaid()
+            .map(|(at, line, beside)| (at, (line, beside))),
+    );
+    held
+}

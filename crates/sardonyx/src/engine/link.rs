@@ -1,0 +1,60 @@
+//! The link's time: who waits, and when a message is across.
+
+use super::Engine;
+use crate::medium::link::{First, LinkParams, Message};
+use crate::medium::params::Unit;
+use crate::plan::steps::Step;
+
+/// When each way is free again, in picoseconds.
+pub(super) struct Link {
+    params: LinkParams,
+    /// The way down, for requests to read.
+    reads: u64,
+    /// The same for writes.
+    writes: u64,
+    up: u64,
+}
+
+impl Link {
+    pub fn new(params: LinkParams) -> Link {
+        Link {
+            params,
+            reads: 0,
+            writes: 0,
+            up: 0,
+        }
+    }
+
+    /// A message that is ready at `now`: when it begins to cross, and when it is across. Messages of one kind do not
+    /// overtake each other.
+    fn cross(&mut self, message: Message, now: u64) -> (u64, u64) {
+        let time = self.params.message[message as usize].ps();
+        let free = match message {
+            Message::Read if self.params.first == First::Reads => {
+                // Writes that wait do so for this much longer.
+                self.writes = self.writes.max(now) + time;
+                &mut self.reads
+            }
+            Message::Read | Message::Write => &mut self.writes,
+            Message::Line | Message::Done => &mut self.up,
+        };
+        let begun = now.max(*free);
+        *free = begun + time;
+        let latency = self.params.latency[usize::from(!message.is_down())].ps();
+        (begun, begun + time + latency)
+    }
+}
+
+impl Engine {
+    pub(super) fn cross(&mut self, step: Step, message: Message) {
+        let link = self.link.as_mut().expect("there is a link");
+        let (begun, done) = link.cross(message, self.now);
+        self.plan.steps.get_mut(step).begun = begun;
+        let source = self.channels.len() * 2 + Unit::ALL.len() + message as usize;
+        if done == self.now {
+            self.end(step);
+        } else {
+            self.result(source, done, step);
+        }
+    }
+}

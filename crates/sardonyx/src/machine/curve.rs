@@ -1,0 +1,278 @@
+//! A memory under a steady load: bandwidth and latency at one rate of requests, as the curves that are measured
+//! on machines have them. Whoever asks has so many requests outstanding and no more; below that, requests come
+//! at a rate. Left out: cores and caches, whose own limits are not the memory's.
+
+use sardonyx_splitmix::SplitMix64;
+
+use crate::config::Machine;
+use crate::controller::designs::UnknownDesign;
+use crate::controller::{Class, Write};
+use crate::engine::Request;
+use crate::exhausted::Exhausted;
+use crate::latency::Latencies;
+use crate::line::{LINE_BYTES, Line, Logical};
+use crate::memory::Memory;
+use crate::plan::At;
+use crate::stats::Direction;
+use crate::units::Time;
+
+/// Which lines are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// So many streams, each of lines that follow one another; half of them (at least one) of reads, the others
+    /// of writes.
+    Streams(u32),
+    /// Any line, each as likely.
+    Random,
+}
+
+/// A load.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Of 1,000 requests so many are reads, spread evenly.
+    pub reads_per_mille: u32,
+    /// From one request to the next, in picoseconds; 0 is as fast as they are answered.
+    pub interval_ps: f64,
+    /// Requests that are not answered (a read) or accepted (a write), at most.
+    pub outstanding: usize,
+    /// Which lines.
+    pub pattern: Pattern,
+    /// Lines that are touched, at most.
+    pub lines: u64,
+    /// Requests that count, after half as many that do not.
+    pub requests: u64,
+    /// Of addresses and contents.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Bytes read and written a second.
+    pub bytes_per_second: f64,
+    /// From asking to the answer.
+    pub reads: Latencies,
+    /// From asking to the word that it is accepted.
+    pub writes: Latencies,
+    /// Requests that were outstanding, on the mean.
+    pub outstanding: f64,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub enum CurveError {
+    /// No such design.
+    #[error(transparent)]
+    Design(#[from] UnknownDesign),
+    /// The run could not go on.
+    #[error("{design}: {why}")]
+    Exhausted {
+        /// The design.
+        design: String,
+        /// Why.
+        why: Exhausted,
+    },
+}
+
+/// One load on one design of a machine.
+///
+/// # Errors
+/// There is no such design, or the run cannot go on.
+pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, CurveError> {
+    let mut run = Run {
+        memory: Memory::new(machine, design)?,
+        addresses: Addresses::of(load),
+        load,
+        asked: 0,
+        waiting: 0,
+        began: Vec::new(),
+        free: Vec::new(),
+        counted_from: None,
+        counted: 0,
+        last: Time::ZERO,
+        point: Point {
+            bytes_per_second: 0.0,
+            reads: Latencies::new(),
+            writes: Latencies::new(),
+            outstanding: 0.0,
+        },
+        due: 0.0,
+    };
+    run.play();
+    if let Some(why) = run.memory.failure() {
+        let design = design.to_owned();
+        return Err(CurveError::Exhausted { design, why });
+    }
+    Ok(run.ended())
+}
+
+struct Run<'l> {
+    memory: Memory,
+    addresses: Addresses,
+    load: &'l Load,
+    /// Requests so far.
+    asked: u64,
+    waiting: usize,
+    /// By tag: when a request was made, and whether it counts.
+    began: Vec<(Time, bool)>,
+    free: Vec<u64>,
+    counted_from: Option<Time>,
+    /// Requests that count and are answered.
+    counted: u64,
+    last: Time,
+    point: Point,
+    /// When the next request is due, in picoseconds.
+    due: f64,
+}
+
+impl Run<'_> {
+    fn play(&mut self) {
+        let all = self.load.requests + self.load.requests / 2;
+        while self.counted < self.load.requests && self.memory.failure().is_none() {
+            // It goes on asking until the last that counts is answered, so that none of them sees a quiet memory.
+            let room = self.waiting < self.load.outstanding;
+            let due = Time::from_ps(self.due as u64).max(self.memory.now());
+            let event = self.memory.next_event();
+            if room && self.memory.accepts() && event > due {
+                self.ask(
+                    due,
+                    self.asked >= all - self.load.requests && self.asked < all,
+                );
+            } else if event != Time::NEVER {
+                let until = match room && self.memory.accepts() {
+                    true => due,
+                    false => Time::NEVER,
+                };
+                self.memory.advance_until(until);
+                self.take();
+            } else if !self.memory.empty_queues(false) {
+                unreachable!("requests wait, and nothing happens");
+            }
+        }
+    }
+
+    fn ask(&mut self, now: Time, counts: bool) {
+        // A request that was due while there was no room is made when there is.
+        self.due = self.due.max(now.ps() as f64 - self.load.interval_ps) + self.load.interval_ps;
+        let share = u64::from(self.load.reads_per_mille);
+        let is_read = (self.asked + 1) * share / 1000 > self.asked * share / 1000;
+        self.asked += 1;
+        self.waiting += 1;
+        let tag = self.free.pop().unwrap_or_else(|| {
+            self.began.push((Time::ZERO, false));
+            self.began.len() as u64 - 1
+        });
+        self.began[tag as usize] = (now, counts);
+        if counts && self.counted_from.is_none() {
+            self.counted_from = Some(now);
+        }
+        let kind = match is_read {
+            true => Direction::Read,
+            false => Direction::Write,
+        };
+        let request = Request {
+            arrival: now,
+            core: 0,
+            tag,
+            kind,
+            counted: counts,
+        };
+        let line = self.addresses.next(is_read);
+        if is_read {
+            self.memory.read(request, now, line, Class::Data);
+        } else {
+            let data = self.addresses.content();
+            let write = Write::new(line, At::past(&data));
+            self.memory.write_announced(request, now, write);
+        }
+    }
+
+    fn take(&mut self) {
+        let mut done: Vec<(u64, Time, bool)> = Vec::new();
+        if self.memory.has_acceptances() {
+            let accepted = self.memory.acceptances();
+            done.extend(accepted.map(|accepted| (accepted.tag, accepted.at, false)));
+        }
+        if self.memory.has_answers() {
+            let answers = self.memory.answers();
+            let reads = answers.filter(|answer| answer.request.kind == Direction::Read);
+            done.extend(reads.map(|answer| (answer.request.tag, answer.at, true)));
+        }
+        for (tag, at, is_read) in done {
+            let (began, counts) = self.began[tag as usize];
+            self.free.push(tag);
+            self.waiting -= 1;
+            if counts {
+                self.counted += 1;
+                self.last = self.last.max(at);
+                let latencies = match is_read {
+                    true => &mut self.point.reads,
+                    false => &mut self.point.writes,
+                };
+                latencies.record(at - began);
+            }
+        }
+    }
+
+    fn ended(mut self) -> Point {
+        let began = self.counted_from.unwrap_or(Time::ZERO);
+        let seconds = (self.last - began).ps() as f64 * 1e-12;
+        let waited = self.point.reads.sum_ps() + self.point.writes.sum_ps();
+        self.point.bytes_per_second = (self.counted * LINE_BYTES as u64) as f64 / seconds;
+        self.point.outstanding = waited as f64 * 1e-12 / seconds;
+        self.point
+    }
+}
+
+/// Where requests go, and what they write.
+struct Addresses {
+    draw: SplitMix64,
+    pattern: Pattern,
+    lines: u64,
+    /// Of each stream of reads and of writes: how far it is.
+    at: [Vec<u64>; 2],
+    turn: [usize; 2],
+}
+
+impl Addresses {
+    fn of(load: &Load) -> Addresses {
+        let streams = match load.pattern {
+            Pattern::Streams(streams) => (streams as usize / 2).max(1),
+            Pattern::Random => 0,
+        };
+        // Streams begin at odd distances, so that they do not all meet in one bank.
+        let share = load.lines / (2 * streams as u64).max(1);
+        let begins = |side: u64| {
+            let begin = |stream: u64| (2 * stream + side) * share + (2 * stream + side) * 37;
+            (0..streams as u64).map(begin).collect()
+        };
+        Addresses {
+            draw: SplitMix64(load.seed),
+            pattern: load.pattern,
+            lines: load.lines,
+            at: [begins(0), begins(1)],
+            turn: [0; 2],
+        }
+    }
+
+    fn next(&mut self, is_read: bool) -> Logical {
+        if self.pattern == Pattern::Random {
+            return Logical(self.draw.below(self.lines));
+        }
+        let side = usize::from(!is_read);
+        let streams = &mut self.at[side];
+        let stream = self.turn[side] % streams.len();
+        self.turn[side] += 1;
+        streams[stream] += 1;
+        Logical(streams[stream] % self.lines)
+    }
+
+    /// No two are the same.
+    fn content(&mut self) -> Line {
+        let mut line = [0; LINE_BYTES];
+        for word in line.chunks_exact_mut(8) {
+            word.copy_from_slice(&self.draw.draw().to_le_bytes());
+        }
+        line
+    }
+}

@@ -1,0 +1,120 @@
+//! A link between the processor and the memory's controller, as CXL's: two directions, each with a latency and
+//! a bandwidth that is said as the time that each kind of message occupies it.
+//!
+//! The whole controller stands at the memory's end, so what is encrypted or deduplicated crosses the link in
+//! clear. Left out: flits that are filled by several messages, retries, credits.
+
+use crate::settings::{Origin, Row, Setting, Settings, Value, keys, words};
+use crate::units::Time;
+
+/// What crosses a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Message {
+    /// A request to read, without data.
+    Read,
+    /// A request to write, with its line.
+    Write,
+    /// A read's answer, with its line.
+    Line,
+    /// The word that a write is accepted.
+    Done,
+}
+
+impl Message {
+    /// All, in the order of their discriminants.
+    pub const ALL: [Message; 4] = [Message::Read, Message::Write, Message::Line, Message::Done];
+
+    /// Whether it goes to the memory.
+    pub fn is_down(self) -> bool {
+        matches!(self, Message::Read | Message::Write)
+    }
+}
+
+/// What of the requests that wait for the link goes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum First {
+    /// Requests to read: they have a channel of their own, and writes wait for them.
+    #[default]
+    Reads,
+    /// Whichever came first.
+    Oldest,
+}
+
+words!(First { "reads" => Reads, "oldest" => Oldest });
+
+keys! {
+    FIRST: First = word("link.first", "reads"),
+        Assumed("CXL.mem has separate channels, with their own credits, for requests and for requests with data; \
+                 no text says who waits"),
+        "Which of the requests that wait for the link goes first";
+}
+
+const fn nanoseconds(name: &'static str, meaning: &'static str) -> Row {
+    let none = Origin::Source("a machine without a link says nothing of one");
+    Row {
+        default: Some((Value::Time(Time::ZERO), none)),
+        ..Row::required(name, crate::settings::latency(), meaning)
+    }
+}
+
+/// A link; no time at all is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinkParams {
+    /// Latency to the memory and back, beside the messages' own times.
+    pub latency: [Time; 2],
+    /// How long each kind of message occupies its direction.
+    pub message: [Time; Message::ALL.len()],
+    /// Who goes first.
+    pub first: First,
+}
+
+impl LinkParams {
+    /// Its parameters.
+    pub const ROWS: &'static [Row] = &[
+        nanoseconds(
+            "link.down_ns",
+            "Latency of the link to the memory; all of `link` 0: there is none",
+        ),
+        nanoseconds("link.up_ns", "Latency of the link from the memory"),
+        nanoseconds(
+            "link.read_ns",
+            "Time that a request to read occupies the link's way down",
+        ),
+        nanoseconds(
+            "link.write_ns",
+            "Time that a write occupies the link's way down",
+        ),
+        nanoseconds(
+            "link.line_ns",
+            "Time that a read's answer occupies the link's way up",
+        ),
+        nanoseconds(
+            "link.done_ns",
+            "Time that a write's answer occupies the link's way up",
+        ),
+    ];
+
+    /// As `settings` say; `None` if there is no link.
+    pub fn of(settings: &Settings) -> Option<LinkParams> {
+        let time = |name: &str| match settings.find(name) {
+            Some(value) => Time::of(value),
+            None => Time::ZERO,
+        };
+        let link = LinkParams {
+            latency: [time("link.down_ns"), time("link.up_ns")],
+            message: [
+                time("link.read_ns"),
+                time("link.write_ns"),
+                time("link.line_ns"),
+                time("link.done_ns"),
+            ],
+            first: settings.get(&FIRST),
+        };
+        let none = LinkParams {
+            first: link.first,
+            ..LinkParams::default()
+        };
+        (link != none).then_some(link)
+    }
+}

@@ -1,0 +1,62 @@
+"""How ``sardonyx crash`` shows what came of attacks: a row a design and a time, a column a kind.
+
+Left out: what is asked (``crash``), and everything that computes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+#: What a cell is, and when attacks are made.
+LEGEND = (
+    "undetected of tried; off: after a cut, running: between two requests; red: the integrity "
+    "promises to notice it; honest: honest recoveries refused, of cuts"
+)
+
+
+def show_attacks(people: Console, runs: list[dict[str, Any]]) -> None:
+    """The table of the runs that were attacked; nothing if none was."""
+    attacked = [run for run in runs if run.get("attacks")]
+    if not attacked:
+        return
+    table = Table(
+        title="attacks",
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        header_style="dim",
+    )
+    rows = attacked[0]["attacks"]["rows"]
+    for column in ("program", "design", "when"):
+        table.add_column(column, no_wrap=True)
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    for column in (*kinds, "honest"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for run in attacked:
+        of = run["attacks"]
+        honest = Text(
+            f"{of['honest_refused']:,}/{of['cuts']:,}", style="red" if of["honest_refused"] else ""
+        )
+        for when in dict.fromkeys(row["when"] for row in of["rows"]):
+            cells = [_cell(row) for row in of["rows"] if row["when"] == when]
+            table.add_row(Text(run["program"]), Text(run["design"]), when, *cells, honest)
+    people.print(table)
+    people.print(Text(LEGEND, style="dim"), soft_wrap=True)
+    people.print()
+
+
+def _cell(row: dict[str, Any]) -> Text:
+    style = "" if row["promised"] else "yellow"
+    broken = row["promised"] and row["undetected"]
+    return Text(f"{row['undetected']:,}/{row['tried']:,}", style="red" if broken else style)
+
+
+def not_promised(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The first attack of each kind and time that nobody noticed and nobody promises to notice."""
+    rows = run["attacks"]["rows"] if run.get("attacks") else []
+    return [row["first"] for row in rows if row["first"] and not row["promised"]]

@@ -1,0 +1,224 @@
+"""``sardonyx curve``: latency against bandwidth of a memory, beside what was measured.
+
+Left out: everything that computes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx import _core
+from sardonyx.cli.common import (
+    MOST,
+    check_json_target,
+    check_target,
+    err,
+    for_people,
+    size_in_bytes,
+    write_json,
+)
+from sardonyx.cli.options import JsonTo, Machine, Set, Workers
+from sardonyx.report import write_curve_report
+from sardonyx.runs.curves import (
+    Curves,
+    Measured,
+    Point,
+    agreement,
+    from_file,
+    read_measured,
+    shipped,
+)
+from sardonyx.runs.jobs import parse_settings
+
+#: Shares of reads if nothing was measured.
+READS = (100, 67, 50)
+
+
+def curve(
+    machine: Machine = "cxl",
+    designs: Annotated[
+        str, typer.Option("--designs", "-d", help="Designs, separated by commas.")
+    ] = "no-encryption",
+    reads: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT,..",
+            help="Shares of reads, a curve each. Default: those measured, or 100,67,50.",
+        ),
+    ] = None,
+    outstanding: Annotated[
+        int, typer.Option(min=1, max=1 << 16, help="Requests that wait for an answer, at most.")
+    ] = 256,
+    streams: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=1 << 16,
+            help="Streams of lines that follow one another, half of reads and half of writes; "
+            "0 draws any line.",
+        ),
+    ] = 16,
+    span: Annotated[str, typer.Option("--bytes", help="Bytes that are touched, at most.")] = "1G",
+    requests: Annotated[
+        int,
+        typer.Option(min=1000, max=MOST, help="Requests a point, after half as many uncounted."),
+    ] = 60_000,
+    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Of addresses and contents.")] = 1,
+    measured: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|none",
+            help="CSV with reads_percent,gb_per_s,read_ns, the last point of a curve its end. "
+            "Default: what the package has of the machine of that name.",
+        ),
+    ] = None,
+    settings: Set = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write the curves as an HTML page to this file.")
+    ] = None,
+    workers: Workers = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Draw latency against bandwidth of a memory, beside what was measured of it.
+
+    [bold]Example[/bold]: sardonyx curve --machine cxl --plot cxl.html
+    """
+    beside = _measured(measured, machine)
+    shares = _shares(reads, beside)
+    asked = Curves(
+        machine=machine,
+        designs=tuple(dict.fromkeys(name.strip() for name in designs.split(",") if name.strip())),
+        reads=shares,
+        sets=parse_settings(settings or ()),
+        outstanding=outstanding,
+        streams=streams,
+        bytes=size_in_bytes("--bytes", span, 1 << 12),
+        requests=requests,
+        seed=seed,
+        measured=tuple(beside),
+    )
+    if not asked.designs:
+        raise _core.SardonyxError("--designs: none given; give one at least")
+    asked.check()
+    check_json_target(json_to)
+    if plot is not None:
+        check_target(plot, [], "--plot ")
+    points = _run(asked, workers)
+    people = for_people(json_to)
+    people.print(_table(points))
+    _conclude(people, asked, points)
+    if plot is not None:
+        write_curve_report(asked, points, plot, _core.VERSION)
+        people.print(f"plots: {plot}", soft_wrap=True)
+    write_json(json_to, _document(asked, points))
+
+
+def _measured(given: str | None, machine: str) -> list[Measured]:
+    if given == "none":
+        return []
+    if given is not None:
+        return from_file(given)
+    found = shipped(machine)
+    return read_measured(found, f"{machine}.csv") if found else []
+
+
+def _shares(text: str | None, beside: list[Measured]) -> tuple[int, ...]:
+    if text is None:
+        return tuple(dict.fromkeys(point.reads_percent for point in beside)) or READS
+    shares = []
+    for part in text.split(","):
+        if not (part.strip().isdecimal() and 0 <= int(part) <= 100):
+            raise _core.SardonyxError(f"--reads {part.strip()}: give whole percents, 0 to 100")
+        shares.append(int(part))
+    return tuple(dict.fromkeys(shares))
+
+
+def _run(asked: Curves, workers: int | None) -> list[Point]:
+    columns = (TextColumn("points"), BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+        task = bars.add_task("points", total=asked.count())
+        return asked.run(workers, lambda: bars.advance(task))
+
+
+def _table(points: list[Point]) -> Table:
+    beside = any(point.measured for point in points)
+    several = len({point.design for point in points}) > 1
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    if several:
+        table.add_column("design", overflow="fold")
+    heads = ["reads %", "GB/s", "read ns", "99th", "write ns", "waiting"]
+    for head in [*heads, *(["measured", "ns", "error"] if beside else [])]:
+        table.add_column(head, justify="right", no_wrap=True)
+    before = None
+    for point in points:
+        curve = (point.design, point.reads_percent)
+        names = (point.design, f"{point.reads_percent}") if curve != before else ("", "")
+        before = curve
+        row = [
+            *names[0 if several else 1 :],
+            f"{point.gb_per_s:.2f}",
+            *(_ns(value) for value in (point.read_ns, point.read_p99_ns, point.write_ns)),
+            f"{point.outstanding:.0f}",
+        ]
+        if beside:
+            at = point.measured
+            row += ["", ""] if at is None else [f"{at.gb_per_s:.2f}", _ns(at.read_ns)]
+            row.append("" if point.error is None else f"{point.error:+.1%}")
+        table.add_row(*row, end_section=point.offered is None)
+    return table
+
+
+def _ns(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f}"
+
+
+def _conclude(people: Console, asked: Curves, points: list[Point]) -> None:
+    found = agreement(points)
+    if found is None:
+        people.print(
+            Text("Nothing was measured to hold this against: --measured FILE.", style="dim")
+        )
+        return
+    worst = found.worst
+    people.print(
+        Text(
+            f"Read latencies differ from the measured ones by {found.mean:.1%} on the mean of "
+            f"{found.points} points, ends of curves included; most by {worst.error:+.1%}, at "
+            f"{worst.reads_percent} % reads and {worst.gb_per_s:.1f} GB/s on {worst.design}. The "
+            f"bandwidths at the ends differ by {found.ends:.1%} on the mean."
+        ),
+        soft_wrap=True,
+    )
+    if asked.sets or asked.designs != ("no-encryption",):
+        people.print(
+            Text("What was measured is the machine as it is, without a design.", style="dim")
+        )
+
+
+def _document(asked: Curves, points: list[Point]) -> dict[str, object]:
+    found = agreement(points)
+    return {
+        "sardonyx": _core.VERSION,
+        "machine": asked.machine,
+        "settings": dict(asked.sets),
+        "outstanding": asked.outstanding,
+        "streams": asked.streams,
+        "bytes": asked.bytes,
+        "requests": asked.requests,
+        "seed": asked.seed,
+        "agreement": found
+        and {
+            "points": found.points,
+            "mean_error": found.mean,
+            "worst_error": found.worst.error,
+            "mean_error_of_ends": found.ends,
+        },
+        "points": [point.to_document() for point in points],
+    }
