@@ -34,9 +34,11 @@ ALONE = ("queues", "fifo", "plog", "cells", "ring", "handoff", "cow", "undo")
 #: Of creation, raw pointers, alignment and the like.
 WIDER = ("born", "raw", "odd", "both", "grow", "past", "arena", "typed", "ledger",
          "mend", "wide", "names")  # fmt: skip
+#: The other files of programs with several, by what their names have after the first's.
+POOLS = {"index": (".objects",), "split": (".log",)}
 #: Without a check: their operations are in a file, and what they print is compared.
 UNCHECKED = ("kv",)
-SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE + WIDER + UNCHECKED}
+SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE + WIDER + (*POOLS,) + UNCHECKED}
 SOURCES |= {"typed": "typed.cpp", "ledger": "ledger.rs"}
 #: Programs whose check takes what was printed.
 ACKS = ("maps", "fifo", "plog", "ring", "cow")
@@ -51,6 +53,7 @@ UNPATCHED = (
     "maps hashmap_rp",
     *ALONE,
     *WIDER,
+    *POOLS,
     *UNCHECKED,
 )
 ENVIRONMENT = os.environ | {"PMEM_IS_PMEM_FORCE": "1"}
@@ -138,6 +141,7 @@ def explore(
                 folder / "r.parquet",
                 "--pool",
                 folder / "pool",
+                *(f"--pool={folder / 'pool'}{end}" for end in POOLS.get(name, ())),
                 "--budget",
                 budget,
                 *(("--recovery-depth", str(depth)) if depth else ()),

@@ -72,7 +72,7 @@ def crash_designs(
     many and after one in how many the recovery is run.
     """
 
-def crash_lint(recording: str, pool: str, source: bool, folder: str | None) -> str:
+def crash_lint(recording: str, pools: list[str], source: bool, folder: str | None) -> str:
     """What a recording shows without running anything: ``findings``, and counts; into ``folder``
     come short recordings ``all``, without idle ``flushes`` and without idle ``fences``.
     """

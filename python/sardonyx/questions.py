@@ -153,6 +153,9 @@ class CrashTestQuestion(Value):
     keep: str | None = None
     #: Bytes of memory for one recovery.
     memory_limit: int = 4_294_967_296
+    #: Further mapped files that are cut with it; ``{pool2}`` in the recovery's command is the first
+    #: of them.
+    more_pools: tuple[str, ...] = ()
     #: Exit statuses that are none of a violation.
     ok: tuple[int, ...] = (0,)
     #: The operations of the recorded run, one a line: what the recovery prints must be what a

@@ -12,10 +12,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::PersistError;
 use crate::clock::Clock;
 use crate::copy::Copy;
-use crate::elsewhere;
+use crate::elsewhere::{self, Opened};
 use crate::images::{Floors, Image};
 use crate::recording::Recording;
-use crate::recovery::{Ended, Reason, Recovery, said};
+use crate::recovery::{Ended, Files, Reason, Recovery, said};
 use crate::state::{Course, Platform};
 use crate::touched::Seen;
 
@@ -129,12 +129,12 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     pub(crate) fn new(
         shared: &'a Shared,
-        ground: &File,
+        grounds: &[File],
         folder: &Path,
     ) -> Result<Bench<'a>, PersistError> {
         std::fs::create_dir(folder).map_err(PersistError::io(folder.display()))?;
         Ok(Bench {
-            copy: Copy::new(&shared.recording, &shared.course, ground, folder)?,
+            copy: Copy::new(&shared.recording, &shared.course, grounds, folder)?,
             floors: Floors::new(&shared.recording, &shared.course),
             acks: folder.join("acks"),
             acked: None,
@@ -177,8 +177,7 @@ impl<'a> Bench<'a> {
         let recovery = &self.shared.recovery;
         let begun = Instant::now();
         let followed = self.copy.followed();
-        let (path, acks) = (self.copy.path(), &self.acks);
-        let run = recovery.run_seen(path, acks, &self.output, allowed, followed.as_ref());
+        let run = recovery.run_seen(self.files(), &self.output, allowed, &followed);
         let (mut ended, seen) = match run {
             Ok((ended, seen)) => (Ok(ended), seen),
             Err(e) => (Err(e), Seen::whole()),
@@ -205,15 +204,29 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The files outside of its own folder that the recovery opens for writing.
-    pub(crate) fn elsewhere(&mut self, image: &Image) -> Result<Vec<PathBuf>, PersistError> {
+    fn files(&self) -> Files<'_> {
+        Files {
+            pools: self.copy.paths(),
+            folder: self.copy.folder(),
+            acks: &self.acks,
+        }
+    }
+
+    /// What the recovery opens: files outside of its own folder for writing, or the program's own pools, and which of the copies.
+    pub(crate) fn elsewhere(&mut self, image: &Image) -> Result<Opened, PersistError> {
         self.copy.make(image);
         let time = self.shared.clock.allows(elsewhere::PATIENCE);
-        let command = (self.shared.recovery).command(self.copy.path(), &self.acks);
-        let folder = self.copy.path().parent().expect("it is in a folder");
-        let files = elsewhere::written(&command, folder, time);
+        let command = (self.shared.recovery).command(self.files());
+        let pools = self.shared.recording.pools.iter();
+        let own: Vec<&Path> = pools.map(|pool| pool.path.as_path()).collect();
+        let opened = elsewhere::opened(
+            &command,
+            &own,
+            (self.copy.folder(), self.copy.paths()),
+            time,
+        );
         self.copy.restore(image, &Seen::whole())?;
-        Ok(files)
+        Ok(opened)
     }
 
     /// Why the recovery fails on an image within some time, if it does; asked once of each.

@@ -1,176 +1,89 @@
-//! A private copy of the pool in memory: made into one image after another, and put right after each recovery.
+//! A private copy of the pools in memory: made into one image after another, and put right after each recovery.
 //!
-//! Beside the file there is a mirror of what it should hold, a private map of the ground of which only changed pages cost memory. From
-//! image to image only the lines that differ are written; afterwards what differs from the mirror is what the recovery wrote.
+//! From image to image only the lines that differ are written. Each file is a [`FileCopy`], in a folder that holds nothing else.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-use memmap2::{MmapMut, MmapOptions};
-use rustc_hash::FxHashSet;
-use sardonyx::line::Line;
 use tempfile::TempDir;
 
 use crate::PersistError;
+use crate::file_copy::{BLOCK, FileCopy, LARGE, fill};
 use crate::images::{Floors, Image, WHOLE, bytes};
+use crate::pools;
 use crate::recording::{LINE, Recording};
 use crate::state::Course;
-use crate::touched::{self, PAGE, Seen};
+use crate::touched::Seen;
 
-/// Bytes of the pool that are compared at a time.
-const BLOCK: usize = 64 << 10;
-/// Data of a pool from which on only what a recovery touched is compared, in blocks.
-const LARGE: usize = 512;
-/// Bytes of data of a pool of which there is one copy.
+/// Bytes of data of pools of which there is one copy.
 const MUCH: u64 = 256 << 20;
-/// Of the time, what is spent on comparing all of it all the same.
-const CHECKED: u32 = 20;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Copy<'a> {
     recording: &'a Recording,
-    path: PathBuf,
-    length: usize,
-    file: File,
-    map: MmapMut,
-    mirror: MmapMut,
+    folder: PathBuf,
+    paths: Vec<PathBuf>,
+    files: Vec<FileCopy>,
     floors: Floors<'a>,
-    /// Blocks that may hold anything but zeros.
-    live: FxHashSet<usize>,
-    /// The last recovery left the file otherwise than it was.
-    changed: bool,
-    /// The ground, where the pool is large; its blocks that no line was put to are as they are there.
-    ground: Option<File>,
-    put: FxHashSet<usize>,
-    /// Since when comparisons of everything are paid for, and the time that they took.
-    checked: (Instant, Duration),
-}
-
-impl Drop for Copy<'_> {
-    fn drop(&mut self) {
-        // A large one is not to wait for the end of all.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-fn map(file: &File, length: usize) -> std::io::Result<MmapMut> {
-    // SAFETY: the file is our own, in a folder of our own; a recovery that shortens it makes `Copy::restore` map it again before it is
-    // looked at.
-    unsafe { MmapOptions::new().len(length).map_mut(file) }
 }
 
 impl<'a> Copy<'a> {
-    /// A copy in `folder`, under the pool's own name; `ground` is the pool before the recording, of full size.
+    /// Copies in a new folder in `folder`, under the pools' own names; `grounds` are the pools before the recording, of full size.
     ///
     /// # Errors
     /// No room.
     pub fn new(
         recording: &'a Recording,
         course: &'a Course,
-        ground: &File,
+        grounds: &[File],
         folder: &Path,
     ) -> Result<Copy<'a>, PersistError> {
         let folder = folder.join("pool");
         std::fs::create_dir(&folder).map_err(PersistError::io(folder.display()))?;
-        let path = folder.join(recording.pool.file_name().unwrap_or("pool".as_ref()));
-        let failed = || PersistError::io(path.display());
-        let length = recording.bytes as usize;
-        // SAFETY: the ground is a file of ours that nobody shortens.
-        let mirror = unsafe { MmapOptions::new().len(length).map_copy(ground) };
-        let mirror = mirror.map_err(failed())?;
-        let file = Copy::create(&path, length).map_err(failed())?;
         let mut copy = Copy {
             recording,
-            map: map(&file, length).map_err(failed())?,
-            length,
-            file,
-            mirror,
+            paths: paths(recording, &folder)?,
+            folder,
+            files: Vec::new(),
             floors: Floors::new(recording, course),
-            live: FxHashSet::default(),
-            changed: false,
-            ground: None,
-            put: FxHashSet::default(),
-            checked: (Instant::now(), Duration::ZERO),
-            path: path.clone(),
         };
-        let extents = extents(ground, length);
-        copy.live.extend(extents.into_iter().flatten());
-        let stored = recording
-            .lines
-            .iter()
-            .map(|slot| slot.line as usize * LINE / BLOCK); // no unit lies in two
-        let data: FxHashSet<usize> = stored.chain(copy.live.iter().copied()).collect();
-        if data.len() >= LARGE && touched::can_follow(&copy.file) {
-            copy.ground = Some(ground.try_clone().map_err(failed())?);
+        for (number, (path, ground)) in copy.paths.iter().zip(grounds).enumerate() {
+            let length = recording.pools[number].bytes as usize;
+            let own = (recording.lines.iter()).filter(|slot| usize::from(slot.file) == number);
+            let lines = own.map(|slot| slot.line);
+            copy.files
+                .push(FileCopy::new(path.clone(), ground, length, lines)?);
         }
-        copy.rewrite().map_err(failed())?;
         Ok(copy)
     }
 
-    fn create(path: &Path, length: usize) -> std::io::Result<File> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)?;
-        file.set_len(length as u64)?;
-        Ok(file)
+    /// The files.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The folder that holds them.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
-    /// Writes all that is not zeros.
-    fn rewrite(&mut self) -> std::io::Result<()> {
-        let mut bytes = vec![0; if self.ground.is_some() { BLOCK } else { 0 }];
-        for &block in &self.live {
-            let at = block * BLOCK;
-            let end = (at + BLOCK).min(self.length);
-            match &self.ground {
-                // Without a map, so that it does not count for our memory too.
-                Some(ground) if !self.put.contains(&block) => {
-                    ground.read_exact_at(&mut bytes[..end - at], at as u64)?;
-                    self.file.write_all_at(&bytes[..end - at], at as u64)?;
-                }
-                _ => self.map[at..end].copy_from_slice(&self.mirror[at..end]),
-            }
-        }
-        Ok(())
-    }
-
-    /// The file, if what a recovery touches of it is to be looked at.
-    pub fn followed(&self) -> Option<Metadata> {
-        self.ground.as_ref().and_then(|_| self.file.metadata().ok())
+    /// Each file of which what a recovery touches is to be looked at.
+    pub fn followed(&self) -> Vec<Option<Metadata>> {
+        self.files.iter().map(FileCopy::followed).collect()
     }
 
     /// Puts a content of a unit there.
     fn put_version(&mut self, slot: u32, version: u32) {
-        let recording = self.recording;
-        for (line, data) in recording.lines[slot as usize].versions.lines(version) {
-            self.put(line, &data);
+        let slot = &self.recording.lines[slot as usize];
+        let file = &mut self.files[usize::from(slot.file)];
+        for (line, data) in slot.versions.lines(version) {
+            file.put(line, &data);
         }
     }
 
-    fn put(&mut self, line: u32, data: &Line) {
-        let at = line as usize * LINE;
-        let end = (at + LINE).min(self.length);
-        self.mirror[at..end].copy_from_slice(&data[..end - at]);
-        self.map[at..end].copy_from_slice(&data[..end - at]);
-        self.live.insert(at / BLOCK);
-        if self.ground.is_some() {
-            self.put.insert(at / BLOCK);
-        }
-    }
-
-    /// Makes the file hold the image.
+    /// Makes the files hold the image.
     pub fn make(&mut self, image: &Image) {
         let mut changed = Vec::new();
         self.floors
@@ -185,7 +98,8 @@ impl<'a> Copy<'a> {
             }
             let floor = self.floors.floor[over.slot as usize];
             let data = bytes(self.recording, floor, over);
-            self.put(self.recording.lines[over.slot as usize].line, &data);
+            let slot = &self.recording.lines[over.slot as usize];
+            self.files[usize::from(slot.file)].put(slot.line, &data);
         }
     }
 
@@ -194,8 +108,10 @@ impl<'a> Copy<'a> {
     /// # Errors
     /// No room; it wrote to what it was not seen to touch.
     pub fn restore(&mut self, image: &Image, seen: &Seen) -> Result<(), PersistError> {
-        self.restore_file(seen)
-            .map_err(PersistError::io(self.path.display()))?;
+        clear(&self.folder, &self.paths).map_err(PersistError::io(self.folder.display()))?;
+        for (number, file) in self.files.iter_mut().enumerate() {
+            file.restore(seen, number)?;
+        }
         for &over in &image.over {
             let floor = self.floors.floor[over.slot as usize];
             self.put_version(over.slot, floor);
@@ -203,196 +119,67 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Whether the last recovery left the file otherwise than it was.
+    /// Whether the last recovery left a file otherwise than it was.
     pub fn changed(&self) -> bool {
-        self.changed
+        self.files.iter().any(FileCopy::changed)
     }
 
-    /// Removes what the recovery left beside the pool.
-    fn clear(&self) -> std::io::Result<()> {
-        for entry in std::fs::read_dir(self.path.parent().expect("it is in a folder"))? {
-            let entry = entry?;
-            if entry.path() != self.path {
-                match entry.file_type()?.is_dir() {
-                    true => std::fs::remove_dir_all(entry.path())?,
-                    false => std::fs::remove_file(entry.path())?,
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn restore_file(&mut self, seen: &Seen) -> std::io::Result<()> {
-        self.clear()?;
-        self.changed = false;
-        let ours = self.file.metadata()?;
-        let there = std::fs::symlink_metadata(&self.path);
-        let replaced =
-            !there.is_ok_and(|there| there.ino() == ours.ino() && there.dev() == ours.dev());
-        if replaced || ours.len() != self.length as u64 {
-            // Renamed, removed, shortened or longer: made anew.
-            if replaced {
-                let _ = std::fs::remove_file(&self.path);
-            }
-            let file = Copy::create(&self.path, self.length)?;
-            self.map = map(&file, self.length)?;
-            self.file = file;
-            self.changed = true;
-            return self.rewrite();
-        }
-        if !seen.whole {
-            self.restore_pages(&seen.pages)?;
-            return self.check();
-        }
-        for range in extents(&self.file, self.length) {
-            let mut block = range.start;
-            while block < range.end {
-                let dead = (block..range.end)
-                    .take_while(|block| !self.live.contains(block))
-                    .count();
-                if dead > 0 {
-                    // The recovery has read here, or written: holes again, and zeros.
-                    if self.punch(block, dead).is_err() {
-                        self.live.extend(block..block + dead); // this file system has no holes
-                    }
-                }
-                block += dead.max(1);
-            }
-        }
-        let mut bytes = vec![0; if self.ground.is_some() { 2 * BLOCK } else { 0 }];
-        for &block in &self.live {
-            let at = block * BLOCK;
-            let end = (at + BLOCK).min(self.length);
-            if let Some(ground) = &self.ground
-                && !self.put.contains(&block)
-            {
-                let (there, should) = bytes.split_at_mut(BLOCK);
-                self.file.read_exact_at(&mut there[..end - at], at as u64)?;
-                ground.read_exact_at(&mut should[..end - at], at as u64)?;
-                if there[..end - at] != should[..end - at] {
-                    self.file.write_all_at(&should[..end - at], at as u64)?;
-                    self.changed = true;
-                }
-                continue;
-            }
-            if self.map[at..end] == self.mirror[at..end] {
-                continue;
-            }
-            for page in (at..end).step_by(PAGE) {
-                let end = (page + PAGE).min(end);
-                if self.map[page..end] != self.mirror[page..end] {
-                    self.map[page..end].copy_from_slice(&self.mirror[page..end]);
-                    self.changed = true;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts pages right that were touched.
-    fn restore_pages(&mut self, pages: &[usize]) -> std::io::Result<()> {
-        let mut dead = usize::MAX;
-        for &page in pages {
-            let (at, block) = (page * PAGE, page * PAGE / BLOCK);
-            let end = (at + PAGE).min(self.length);
-            if at >= self.length || block == dead {
-                continue;
-            }
-            if !self.live.contains(&block) {
-                dead = block;
-                if self.punch(block, 1).is_err() {
-                    self.live.insert(block);
-                }
-            } else if self.map[at..end] != self.mirror[at..end] {
-                self.map[at..end].copy_from_slice(&self.mirror[at..end]);
-                self.changed = true;
-            }
-        }
-        Ok(())
-    }
-
-    /// Compares everything now and then, as far as that takes little of the time: nothing may have changed but what was put right.
-    fn check(&mut self) -> std::io::Result<()> {
-        let (since, spent) = self.checked;
-        if since.elapsed() < spent * CHECKED {
-            return Ok(());
-        }
-        let (begun, changed) = (Instant::now(), self.changed);
-        self.restore_file(&Seen::whole())?;
-        let strayed = std::mem::replace(&mut self.changed, changed);
-        self.checked.1 += begun.elapsed();
-        match strayed {
-            false => Ok(()),
-            true => Err(std::io::Error::other(
-                "the recovery wrote to pages that it was not seen to touch, so that images tried since may have held more than they should: \
-                 have it end all that it starts",
-            )),
-        }
-    }
-
-    /// Makes a hole of some blocks.
-    fn punch(&self, block: usize, count: usize) -> std::io::Result<()> {
-        let (from, end) = (block * BLOCK, ((block + count) * BLOCK).min(self.length));
-        // SAFETY: a call without memory, on our own file.
-        let done = unsafe {
-            libc::fallocate(
-                self.file.as_raw_fd(),
-                libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
-                from as libc::off_t,
-                (end - from) as libc::off_t,
-            )
-        };
-        match done {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        }
-    }
-
-    /// Writes what the file holds now to another.
+    /// Writes what the files hold now to a file of that path, or to a folder if they are several.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), PersistError> {
-        let write = || -> std::io::Result<()> {
-            let mut file = File::create(path)?;
-            file.set_len(self.length as u64)?;
-            for &block in &self.live {
-                let at = block * BLOCK;
-                let end = (at + BLOCK).min(self.length);
-                file.write_all_at(&self.map[at..end], at as u64)?;
-            }
-            file.flush()
-        };
-        write().map_err(PersistError::io(path.display()))
-    }
-}
-
-/// Blocks of a file that are not holes.
-fn extents(file: &File, length: usize) -> Vec<std::ops::Range<usize>> {
-    let mut ranges = Vec::new();
-    let mut at = 0;
-    while at < length {
-        // SAFETY: a call without memory.
-        let data = unsafe { libc::lseek(file.as_raw_fd(), at as libc::off_t, libc::SEEK_DATA) };
-        if data < 0 {
-            break;
+        if let [file] = &self.files[..] {
+            return file.save(path);
         }
-        // SAFETY: as above.
-        let hole = unsafe { libc::lseek(file.as_raw_fd(), data, libc::SEEK_HOLE) };
-        let end = if hole < 0 {
-            length
-        } else {
-            (hole as usize).min(length)
-        };
-        ranges.push(data as usize / BLOCK..end.div_ceil(BLOCK));
-        at = end.max(at + 1);
+        std::fs::create_dir_all(path).map_err(PersistError::io(path.display()))?;
+        for (file, path) in self.files.iter().zip(paths(self.recording, path)?) {
+            file.save(&path)?;
+        }
+        Ok(())
     }
-    ranges
 }
 
-/// How many copies of a pool there may be at a time, if nobody says so: of one that fills much memory only one.
-pub fn workers(ground: &File, recording: &Recording) -> usize {
-    let data = ground.metadata().map_or(0, |m| m.blocks() * 512);
+/// Where each pool is in a folder of copies; the folders between are made.
+///
+/// # Errors
+/// They cannot be made.
+pub fn paths(recording: &Recording, folder: &Path) -> Result<Vec<PathBuf>, PersistError> {
+    let places = pools::places(&recording.pools);
+    let paths: Vec<PathBuf> = places.iter().map(|place| folder.join(place)).collect();
+    for path in &paths {
+        let parent = path.parent().expect("it is in the folder");
+        std::fs::create_dir_all(parent).map_err(PersistError::io(parent.display()))?;
+    }
+    Ok(paths)
+}
+
+/// Removes what a recovery left beside the pools, and makes folders again that it removed.
+fn clear(folder: &Path, paths: &[PathBuf]) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        let is_folder = entry.file_type()?.is_dir();
+        let holds = |pool: &PathBuf| *pool != path && pool.starts_with(&path);
+        match is_folder {
+            true if paths.iter().any(holds) => clear(&path, paths)?,
+            true => std::fs::remove_dir_all(&path)?,
+            false if paths.contains(&path) => {}
+            false => std::fs::remove_file(&path)?,
+        }
+    }
+    for path in paths {
+        let parent = path.parent().expect("it is in a folder");
+        std::fs::create_dir_all(parent)?;
+    }
+    Ok(())
+}
+
+/// How many copies of the pools there may be at a time, if nobody says so: of what fills much memory only one.
+pub fn workers(grounds: &[File], recording: &Recording) -> usize {
+    let blocks = |ground: &File| ground.metadata().map_or(0, |m| m.blocks() * 512);
+    let data: u64 = grounds.iter().map(blocks).sum();
     let stored = (recording.lines.len() * LINE) as u64;
     match data.max(stored) >= MUCH {
         true => 1,
@@ -417,41 +204,39 @@ pub fn scratch() -> Result<TempDir, PersistError> {
         .map_err(PersistError::io(place.display()))
 }
 
-/// The ground of full size: the file itself, or one of holes.
+/// The grounds of full size: the files themselves, or ones of holes.
 ///
 /// # Errors
 /// No room.
-pub fn ground(recording: &Recording, folder: &Path) -> Result<File, PersistError> {
-    // A large one is not copied: it was hashed a moment ago, and lies beside the recording.
-    if let Some(file) = recording.ground_file()? {
-        let length = file
-            .metadata()
-            .map_err(PersistError::io("the ground"))?
-            .len();
-        if length == recording.bytes && length as usize >= LARGE * BLOCK {
-            return Ok(file);
+pub fn grounds(recording: &Recording, folder: &Path) -> Result<Vec<File>, PersistError> {
+    let mut grounds = Vec::new();
+    for (number, pool) in recording.pools.iter().enumerate() {
+        let kept = pool.ground_file()?;
+        // A large one is not copied: it was hashed a moment ago, and lies beside the recording.
+        if let Some(file) = &kept {
+            let length = file
+                .metadata()
+                .map_err(PersistError::io("the ground"))?
+                .len();
+            if length == pool.bytes && length as usize >= LARGE * BLOCK {
+                grounds.extend(kept);
+                continue;
+            }
         }
-    }
-    let path = folder.join("ground");
-    let failed = || PersistError::io(path.display());
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&path)
-        .map_err(failed())?;
-    if let Some(mut from) = recording.ground_file()? {
-        let length = from.metadata().map_err(failed())?.len() as usize;
-        for range in extents(&from, length) {
-            let at = (range.start * BLOCK) as u64;
-            from.seek(SeekFrom::Start(at)).map_err(failed())?;
-            file.seek(SeekFrom::Start(at)).map_err(failed())?;
-            let bytes = ((range.end - range.start) * BLOCK) as u64;
-            std::io::copy(&mut std::io::Read::take(&mut from, bytes), &mut file)
-                .map_err(failed())?;
+        let path = folder.join(format!("ground-{number}"));
+        let failed = || PersistError::io(path.display());
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(failed())?;
+        if let Some(kept) = kept {
+            fill(&kept, &file).map_err(failed())?;
         }
+        file.set_len(pool.bytes).map_err(failed())?;
+        grounds.push(file);
     }
-    file.set_len(recording.bytes).map_err(failed())?;
-    Ok(file)
+    Ok(grounds)
 }

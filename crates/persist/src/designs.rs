@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 
 use rustc_hash::FxHashSet;
 use sardonyx::config::Machine;
@@ -19,16 +18,21 @@ use tempfile::TempDir;
 
 use crate::PersistError;
 use crate::copy;
+use crate::file_copy::fill;
 use crate::recording::{Act, LINE, Recording};
-use crate::recovery::Recovery;
+use crate::recovery::{Files, Recovery};
 use crate::state::{Course, Platform as Saved};
 
 /// Operations handed over at a time.
 const CHUNK: usize = 256;
+/// Lines of a page.
+const PAGE_LINES: u64 = 4096 / LINE as u64;
 
 /// The pool's part of a recording, as a core's operations.
 struct Pool<'a> {
     recording: &'a Recording,
+    /// The first page of each file, where they lie one after the other.
+    pages: &'a [u64],
     next: usize,
     /// The row of the last operation.
     row: u64,
@@ -42,7 +46,7 @@ impl OpSource for Pool<'_> {
     }
 
     fn pages(&self) -> u64 {
-        self.recording.bytes.div_ceil(4096)
+        self.pages[self.recording.pools.len()]
     }
 
     fn refill(&mut self, _: Time, batch: &mut Batch) -> Result<bool, RunError> {
@@ -50,7 +54,10 @@ impl OpSource for Pool<'_> {
         let end = events.len().min(self.next + CHUNK);
         for (number, event) in events[self.next..end].iter().enumerate() {
             let number = (number + self.next) as u32;
-            let line_of = |slot: u32| Virtual(u64::from(self.recording.lines[slot as usize].line));
+            let line_of = |slot: u32| {
+                let slot = &self.recording.lines[slot as usize];
+                Virtual(self.recording.line_of_all(slot, self.pages))
+            };
             // A record of anything else is an instruction, at least.
             batch.compute((event.row - self.row).min(1 << 20) as u32);
             self.row = event.row;
@@ -139,7 +146,7 @@ pub struct OnReads<'a> {
     recovery: &'a Recovery,
     recording: &'a Recording,
     folder: TempDir,
-    ground: PathBuf,
+    grounds: Vec<File>,
     /// Recoveries are run at one cut in so many.
     every: u64,
 }
@@ -155,13 +162,13 @@ impl<'a> OnReads<'a> {
         every: u64,
     ) -> Result<OnReads<'a>, PersistError> {
         let folder = copy::scratch()?;
-        copy::ground(recording, folder.path())?;
+        let grounds = copy::grounds(recording, folder.path())?;
         let acks = folder.path().join("acks");
         File::create(&acks).map_err(PersistError::io(acks.display()))?;
         Ok(OnReads {
             recovery,
             recording,
-            ground: folder.path().join("ground"),
+            grounds,
             folder,
             every,
         })
@@ -170,25 +177,35 @@ impl<'a> OnReads<'a> {
     /// Whether the recovery copes with these lines.
     fn copes(&self, lines: &[(u64, Line)]) -> Result<bool, PersistError> {
         let place = self.folder.path().join("pool");
-        let pool = place.join(self.recording.pool.file_name().unwrap_or("pool".as_ref()));
-        let make = || -> std::io::Result<()> {
-            if place.exists() {
-                std::fs::remove_dir_all(&place)?;
-            }
-            std::fs::create_dir(&place)?;
-            std::fs::copy(&self.ground, &pool)?;
-            let file = File::options().write(true).open(&pool)?;
-            for (line, data) in lines {
-                file.write_all_at(data, line * LINE as u64)?;
-            }
-            file.set_len(self.recording.bytes)
-        };
-        make().map_err(PersistError::io(pool.display()))?;
+        if place.exists() {
+            std::fs::remove_dir_all(&place).map_err(PersistError::io(place.display()))?;
+        }
+        let paths = copy::paths(self.recording, &place)?;
+        let pages = self.recording.pages();
+        for (number, (path, ground)) in paths.iter().zip(&self.grounds).enumerate() {
+            let own = (lines.iter()).filter(|(line, _)| {
+                pages.partition_point(|&page| page * PAGE_LINES <= *line) == number + 1
+            });
+            let make = || -> std::io::Result<()> {
+                let file = File::create(path)?;
+                fill(ground, &file)?;
+                for (line, data) in own {
+                    file.write_all_at(data, (line - pages[number] * PAGE_LINES) * LINE as u64)?;
+                }
+                file.set_len(self.recording.pools[number].bytes)
+            };
+            make().map_err(PersistError::io(path.display()))?;
+        }
         let (acks, output) = (
             self.folder.path().join("acks"),
             self.folder.path().join("output"),
         );
-        let ended = (self.recovery).run(&pool, &acks, &output, self.recovery.time)?;
+        let given = Files {
+            pools: &paths,
+            folder: &place,
+            acks: &acks,
+        };
+        let ended = (self.recovery).run(given, &output, self.recovery.time)?;
         Ok(!self.recovery.fails(ended))
     }
 }
@@ -237,12 +254,16 @@ pub fn below(
             first[slot as usize] = version;
         }
     }
+    let pages = recording.pages();
     let mut initial: Vec<(u64, Line)> = (recording.lines.iter().zip(&first))
-        .map(|(slot, &version)| (u64::from(slot.line), slot.versions.data(version)))
+        .map(|(slot, &version)| {
+            let line = recording.line_of_all(slot, &pages);
+            (line, slot.versions.data(version))
+        })
         .collect();
     initial.sort_unstable_by_key(|(line, _)| *line);
     let slots: rustc_hash::FxHashMap<u64, u32> = (recording.lines.iter().enumerate())
-        .map(|(slot, line)| (u64::from(line.line), slot as u32))
+        .map(|(slot, line)| (recording.line_of_all(line, &pages), slot as u32))
         .collect();
     let stored = |(line, data): &(u64, Line)| {
         let versions = &recording.lines[slots[line] as usize].versions;
@@ -251,6 +272,7 @@ pub fn below(
     let run = |marked: Option<&FxHashSet<u32>>| {
         let source = Pool {
             recording,
+            pages: &pages,
             next: start,
             row: recording.events.get(start).map_or(0, |event| event.row),
             marked,

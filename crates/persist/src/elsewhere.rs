@@ -1,8 +1,9 @@
-//! Which files a recovery opens for writing besides its copy of the pool: seen from its system calls, once, before anything else.
+//! Which files a recovery opens, besides its copies of the pools and of them: seen from its system calls, once, before anything else.
 //!
 //! Many recoveries run at a time, each on a copy of its own. One that writes to a file of all would disturb the others, and one that
 //! writes to the user's own pool would spoil it.
 
+use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,24 @@ const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
 /// The most that it may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The files outside of `folder` that the command opens for writing within some time, in whole seconds; none if nobody may trace it.
-pub fn written(words: &[std::ffi::OsString], folder: &Path, time: Duration) -> Vec<PathBuf> {
+/// What a recovery opened.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// Files for writing that are not in its folder.
+    pub written: Vec<PathBuf>,
+    /// The program's own pools.
+    pub own: Vec<PathBuf>,
+    /// Of each copy, whether it was opened; nothing if nobody may trace the command.
+    pub copies: Option<Vec<bool>>,
+}
+
+/// What the command opens within some time, in whole seconds; `own` are the program's pools, `copies` their copies in a folder.
+pub fn opened(
+    words: &[std::ffi::OsString],
+    own: &[&Path],
+    (folder, copies): (&Path, &[PathBuf]),
+    time: Duration,
+) -> Opened {
     let seconds = time.as_secs() as u32 + 1;
     let mut command = Command::new(&words[0]);
     command
@@ -44,11 +61,16 @@ pub fn written(words: &[std::ffi::OsString], folder: &Path, time: Duration) -> V
             }
         });
     }
+    let mut told = Opened::default();
     let Ok(child) = command.spawn() else {
-        return Vec::new();
+        return told;
     };
+    told.copies = Some(vec![false; copies.len()]);
+    let name = |metadata: &Metadata| (metadata.dev(), metadata.ino());
+    let names = |path: &&Path| path.metadata().ok().map(|metadata| name(&metadata));
+    let own: Vec<_> = own.iter().map(names).collect();
+    let copies: Vec<_> = copies.iter().map(|path| names(&path.as_path())).collect();
     let first = child.id() as libc::pid_t;
-    let mut files = Vec::new();
     let mut known: FxHashSet<libc::pid_t> = FxHashSet::default();
     loop {
         let mut status = 0;
@@ -72,11 +94,24 @@ pub fn written(words: &[std::ffi::OsString], folder: &Path, time: Duration) -> V
             // SAFETY: it is stopped and ours.
             unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, process, 0, OPTIONS) };
         } else if signal == AT_CALL {
-            if let Some(file) = opened(process)
-                && let Some(path) = written_to(process, file, folder)
-                && !files.contains(&path)
+            if let Some(file) = just_opened(process)
+                && let Ok(metadata) = std::fs::metadata(format!("/proc/{process}/fd/{file}"))
             {
-                files.push(path);
+                let this = Some(name(&metadata));
+                if let (Some(copy), Some(seen)) = (
+                    copies.iter().position(|copy| *copy == this),
+                    &mut told.copies,
+                ) {
+                    seen[copy] = true;
+                }
+                let path = written_to(process, file, folder);
+                let path = path.filter(|path| !told.written.contains(path));
+                told.written.extend(path);
+                if own.contains(&this)
+                    && let Ok(path) = std::fs::read_link(format!("/proc/{process}/fd/{file}"))
+                {
+                    told.own.push(path);
+                }
             }
         } else if status >> 16 == 0 && signal != libc::SIGTRAP {
             pass = signal;
@@ -84,11 +119,11 @@ pub fn written(words: &[std::ffi::OsString], folder: &Path, time: Duration) -> V
         // SAFETY: as above.
         unsafe { libc::ptrace(libc::PTRACE_SYSCALL, process, 0, pass) };
     }
-    files
+    told
 }
 
 /// The descriptor that a system call has just opened, if the process is at the end of such a call.
-fn opened(process: libc::pid_t) -> Option<u64> {
+fn just_opened(process: libc::pid_t) -> Option<u64> {
     // SAFETY: zeros are valid registers, and the call fills them or fails.
     let registers = unsafe {
         let mut registers: libc::user_regs_struct = std::mem::zeroed();

@@ -17,7 +17,7 @@ use crate::images::Image;
 use crate::oracle::Oracle;
 use crate::question::Question;
 use crate::recording::{Act, Recording, Sure};
-use crate::recovery::{Ended, Recovery};
+use crate::recovery::{Ended, Recovery, unknown_pool};
 use crate::rounds;
 use crate::search::Search;
 use crate::source::Sources;
@@ -27,8 +27,8 @@ use crate::undisturbed::undisturbed;
 /// What the recording's program must have done to be worth a cut.
 fn check(recording: &Recording, platform: Platform) -> Result<(), PersistError> {
     let any = |what: fn(&Act) -> bool| recording.events.iter().any(|event| what(&event.act));
-    let pool = recording.pool.display();
-    if recording.lines.is_empty() && recording.elsewhere {
+    let pool = recording.called();
+    if recording.lines.is_empty() && recording.pools.iter().any(|pool| pool.elsewhere) {
         return Err(PersistError::new(format!(
             "{pool}: the program mapped it and stored nothing to it, and yet it ended with other contents: the program wrote it through a \
              descriptor (write, pwrite), or a child of it did; only stores through a mapping are cut: have the program store to the \
@@ -117,12 +117,17 @@ pub fn explore(
     let oracle = Oracle::of(question, &shared.recording, &shared.recovery)?;
     shared.recovery.oracle = oracle;
     let folder = copy::scratch()?;
-    let ground = copy::ground(&shared.recording, folder.path())?;
+    let grounds = copy::grounds(&shared.recording, folder.path())?;
     let replay = match &question.replay {
         Some(name) => Some(Image::named(name, &shared.recording, &shared.course)?),
         None => None,
     };
-    let undisturbed = undisturbed(&mut shared, question, &ground, &folder.path().join("first"))?;
+    let undisturbed = undisturbed(
+        &mut shared,
+        question,
+        &grounds,
+        &folder.path().join("first"),
+    )?;
     let mut found = Found {
         undisturbed: undisturbed.map(|time| time.as_secs_f64()),
         time_limit: shared.recovery.time.as_secs_f64(),
@@ -130,7 +135,7 @@ pub fn explore(
         ..Found::default()
     };
     if let Some(image) = replay {
-        let replayed = replayed(question, &shared, &ground, folder.path(), image)?;
+        let replayed = replayed(question, &shared, &grounds, folder.path(), image)?;
         return Ok(Explored {
             shared,
             found,
@@ -139,13 +144,13 @@ pub fn explore(
     }
     match undisturbed {
         Some(_) => {
-            let place = (&ground, folder.path());
+            let place = (&grounds[..], folder.path());
             rounds::look(question, &mut shared, place, assumed, &mut found, tell)?;
         }
         None => found.no_start = Some(NoStart::Undisturbed),
     }
     if let Some(keep) = &question.keep {
-        leave(&mut shared, &ground, folder.path(), &found, keep)?;
+        leave(&mut shared, &grounds, folder.path(), &found, keep)?;
     }
     found.recoveries = shared.recoveries.load(Ordering::Relaxed);
     found.seconds = shared.clock.passed().as_secs_f64();
@@ -165,13 +170,12 @@ fn on_platform(question: &Question) -> Result<Recording, PersistError> {
             PersistError::new("--platform: give auto, adr, eadr, pages or sectors")
         })?),
     };
-    let open = |platform| Recording::open_on(&question.recording, &question.pool, platform);
-    let mut recording = open(named.unwrap_or(Platform::Adr))?;
+    let mut recording = question.opened(named.unwrap_or(Platform::Adr))?;
     let Sure { flushes, syncs } = recording.sure;
     let times = if syncs == 1 { "once" } else { "several times" };
     match (named, flushes, syncs) {
         (None, 0, 1..) => {
-            recording = open(Platform::Pages)?;
+            recording = question.opened(Platform::Pages)?;
             recording.notes.push(format!(
                 "the program flushes no line and syncs {times} (msync, fsync), so it is tested as on a file on a disk, where each page of \
                  4096 bytes may be as it was at any moment since it was synced: --platform pages; sectors is a disk that may tear a page \
@@ -212,6 +216,13 @@ fn opened(question: &Question) -> Result<Recording, PersistError> {
             question.recording.display()
         )));
     }
+    if let Some(name) = unknown_pool(&question.recover, recording.pools.len()) {
+        return Err(PersistError::new(format!(
+            "--recover: {name} stands for no pool, there are {}: {}",
+            recording.pools.len(),
+            recording.called()
+        )));
+    }
     if wants_acks && recording.acks.is_empty() {
         recording.notes.push(
             "the recording keeps what the program printed, and it printed nothing, so that {acks} is empty at every cut: \
@@ -227,11 +238,11 @@ fn opened(question: &Question) -> Result<Recording, PersistError> {
 fn replayed(
     question: &Question,
     shared: &Shared,
-    ground: &File,
+    grounds: &[File],
     folder: &Path,
     image: Image,
 ) -> Result<(Image, Ended, String), PersistError> {
-    let mut bench = Bench::new(shared, ground, &folder.join("replay"))?;
+    let mut bench = Bench::new(shared, grounds, &folder.join("replay"))?;
     let acked = bench.acked(image.cut);
     let ended = bench.run(&image, acked, shared.recovery.time)?;
     let said = bench.said();
@@ -246,13 +257,13 @@ fn replayed(
 pub(crate) fn search(
     question: &Question,
     shared: &Shared,
-    ground: &File,
+    grounds: &[File],
     folder: &Path,
     found: &mut Found,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<(), PersistError> {
     let threads = match question.threads {
-        0 => copy::workers(ground, &shared.recording),
+        0 => copy::workers(grounds, &shared.recording),
         threads => threads,
     };
     let start = AtomicU64::new(0);
@@ -265,7 +276,7 @@ pub(crate) fn search(
             let folder = folder.join(format!("{worker}"));
             let answers = answers.clone();
             scope.spawn(move || {
-                let bench = Bench::new(shared, ground, &folder);
+                let bench = Bench::new(shared, grounds, &folder);
                 work(shared, bench, waiting, &answers, start);
             });
         }
@@ -287,7 +298,7 @@ pub(crate) fn search(
 /// Leaves the images of each cause in a folder: the one that fails, and the one that passes.
 fn leave(
     shared: &mut Shared,
-    ground: &File,
+    grounds: &[File],
     folder: &Path,
     found: &Found,
     keep: &Path,
@@ -296,7 +307,7 @@ fn leave(
     for (round, looked) in found.rounds.iter().enumerate() {
         // A cut has its number among those of its round.
         shared.course = looked.course.clone();
-        let mut bench = Bench::new(shared, ground, &folder.join(format!("keep-{round}")))?;
+        let mut bench = Bench::new(shared, grounds, &folder.join(format!("keep-{round}")))?;
         for (number, (violation, reduced)) in found.reduced.iter().enumerate() {
             if found.violations[*violation].round != round {
                 continue;

@@ -154,8 +154,8 @@ impl<'a> Floors<'a> {
             let new = match over.words {
                 WHOLE => self.version_hash(over.slot, over.version),
                 _ => {
-                    let line = self.recording.lines[over.slot as usize].line;
-                    hash_of(line, &bytes(self.recording, floor, *over))
+                    let slot = &self.recording.lines[over.slot as usize];
+                    hash_of(slot.file, slot.line, &bytes(self.recording, floor, *over))
                 }
             };
             hash ^ self.version_hash(over.slot, floor) ^ new
@@ -604,12 +604,15 @@ impl Image {
         }
     }
 
-    /// As `--replay` takes it: the cut, and lines of the file with their versions.
+    /// As `--replay` takes it: the cut, and lines with their versions; `2:` is before a line of the second file.
     pub fn name(&self, recording: &Recording) -> String {
         let mut name = self.cut.to_string();
         for over in &self.over {
-            let line = recording.lines[over.slot as usize].line;
-            let _ = write!(name, "+{line:x}v{}", over.version);
+            let slot = &recording.lines[over.slot as usize];
+            let _ = match slot.file {
+                0 => write!(name, "+{:x}v{}", slot.line, over.version),
+                file => write!(name, "+{}:{:x}v{}", file + 1, slot.line, over.version),
+            };
             if over.words != WHOLE {
                 let _ = write!(name, "w{:x}", over.words);
             }
@@ -640,8 +643,8 @@ impl Image {
         if cut as usize >= course.cuts.len() {
             return Err(bad());
         }
-        let slots: FxHashMap<u32, u32> = (recording.lines.iter().enumerate())
-            .map(|(slot, line)| (line.line, slot as u32))
+        let slots: FxHashMap<(u16, u32), u32> = (recording.lines.iter().enumerate())
+            .map(|(slot, line)| ((line.file, line.line), slot as u32))
             .collect();
         let over = parts.map(|part| {
             let (line, version) = part.split_once('v')?;
@@ -649,7 +652,11 @@ impl Image {
                 Some((version, words)) => (version, u8::from_str_radix(words, 16).ok()?),
                 None => (version, WHOLE),
             };
-            let slot = *slots.get(&u32::from_str_radix(line, 16).ok()?)?;
+            let (file, line) = match line.split_once(':') {
+                Some((file, line)) => (file.parse::<u16>().ok()?.checked_sub(1)?, line),
+                None => (0, line),
+            };
+            let slot = *slots.get(&(file, u32::from_str_radix(line, 16).ok()?))?;
             let version: u32 = version.parse().ok()?;
             let versions = recording.lines[slot as usize].versions.count();
             (version < versions).then_some(Over {

@@ -4,8 +4,8 @@
 //! images a cut could leave; [`copy`] makes them; [`recovery`] runs the program's recovery on one; [`explore`] does so at all cuts, as a
 //! [`question`] asks; [`search`] says in which order, from the cut on that `start` finds, and `rounds` leave out what causes that are [`known`] explain;
 //! [`found`] is what comes of it, on the [`bench`] of each worker and by the [`clock`] of the budget; [`reduce`] finds the stores that matter; [`source`]
-//! their lines of code; [`lint`] what needs no run, and [`oracle`] what needs no check. `docs/crash-real.md` tells the whole. Left out: bit errors, reserve power that fails,
-//! pools of several files.
+//! their lines of code; [`lint`] what needs no run, and [`oracle`] what needs no check. `docs/crash-real.md` tells the whole.
+//! [`pools`] are the files that are cut together. Left out: bit errors, reserve power that fails.
 
 pub mod bench;
 pub mod clock;
@@ -15,6 +15,7 @@ pub mod designs;
 mod elsewhere;
 pub mod explore;
 mod fate;
+pub mod file_copy;
 pub mod found;
 pub mod images;
 pub mod known;
@@ -22,7 +23,9 @@ pub mod lint;
 #[cfg(test)]
 mod made;
 pub mod oracle;
+pub mod pools;
 pub mod question;
+mod reading;
 pub mod recording;
 pub mod recovery;
 pub mod reduce;

@@ -65,6 +65,8 @@ pub struct Finding {
     pub row: u64,
     /// Where in the pool, of the first; nothing for a fence.
     pub offset: Option<u64>,
+    /// The pool, if there are several.
+    pub pool: Option<String>,
     /// A library did it while it set the pool up: before the program's own first store.
     pub setup: bool,
 }
@@ -176,12 +178,11 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
             (Some(frame), _) | (None, Some(frame)) => frame.place(),
             (None, None) => "no place known".to_owned(),
         };
-        let offset = match event.act {
-            Act::Store { slot, .. } | Act::Flush { slot, .. } => {
-                Some(u64::from(recording.lines[slot as usize].line) * 64)
-            }
+        let slot = match event.act {
+            Act::Store { slot, .. } | Act::Flush { slot, .. } => Some(slot),
             _ => None,
         };
+        let offset = slot.map(|slot| u64::from(recording.lines[slot as usize].line) * 64);
         let setup =
             first.is_some_and(|first| number < first) && !stack.first().is_some_and(Frame::own);
         let finding = places.entry((fault, place.clone(), setup));
@@ -202,6 +203,7 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
                 count: 0,
                 row: event.row,
                 offset,
+                pool: slot.and_then(|slot| recording.pool_of(slot)),
                 setup,
             })
             .count += 1;

@@ -1,6 +1,5 @@
 //! For tests: recordings made by hand, and all that an exploration of one needs.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -11,8 +10,9 @@ use rustc_hash::FxHashSet;
 use crate::bench::{Bench, Refusal, Shared};
 use crate::clock::Clock;
 use crate::copy;
+use crate::pools::Pool;
 use crate::question::Question;
-use crate::recording::{Act, Event, Ground, LINE, NOWHERE, Recording, Slot, Sure};
+use crate::recording::{Act, Event, LINE, NOWHERE, Recording, Slot, Sure};
 use crate::recovery::Recovery;
 use crate::state::{Course, Platform};
 use crate::versions::Versions;
@@ -37,9 +37,7 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
     let unit = platform.unit() / LINE as u32;
     let mut made = Recording {
         path: PathBuf::new(),
-        pool: PathBuf::from("pool"),
-        bytes: 16384,
-        ground: Ground::Zeros,
+        pools: vec![Pool::zeros("pool", 16384)],
         events: Vec::new(),
         lines: Vec::new(),
         sites: Vec::new(),
@@ -51,8 +49,7 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
         rows: program.len() as u64,
         notes: Vec::new(),
         assumed: FxHashSet::default(),
-        mapped: Vec::new(),
-        elsewhere: false,
+        unnamed: Vec::new(),
         platform,
         sure: Sure::default(),
     };
@@ -61,8 +58,9 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
             let slot = (made.lines.iter()).position(|slot| slot.line == line / unit * unit);
             let slot = slot.unwrap_or_else(|| {
                 made.lines.push(Slot {
+                    file: 0,
                     line: line / unit * unit,
-                    versions: Versions::new(unit == 1),
+                    versions: Versions::new(0, unit == 1),
                 });
                 made.lines.len() - 1
             });
@@ -128,8 +126,8 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
 /// Gives a bench over it to a test.
 pub(crate) fn on_a_bench<T>(shared: &Shared, test: impl FnOnce(&mut Bench<'_>) -> T) -> T {
     let folder = copy::scratch().expect("a folder");
-    let ground: File = copy::ground(&shared.recording, folder.path()).expect("a ground");
-    let bench = Bench::new(shared, &ground, &folder.path().join("bench"));
+    let grounds = copy::grounds(&shared.recording, folder.path()).expect("grounds");
+    let bench = Bench::new(shared, &grounds, &folder.path().join("bench"));
     test(&mut bench.expect("a bench"))
 }
 
@@ -138,6 +136,7 @@ pub(crate) fn question() -> Question {
     Question {
         recording: PathBuf::from("recording"),
         pool: PathBuf::from("pool"),
+        more_pools: Vec::new(),
         recover: Vec::new(),
         ok: vec![0],
         time_limit: None,

@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 
 use crate::PersistError;
 use crate::copy;
+use crate::pools::Ground;
 use crate::question::Question;
-use crate::recording::{Ground, Recording};
-use crate::recovery::{Ended, Recovery, said};
+use crate::recording::Recording;
+use crate::recovery::{Ended, Files, Recovery, said};
 
 /// Lines of a difference that are named, of each side.
 const NAMED: usize = 2;
@@ -293,9 +294,12 @@ impl Prefixes<'_> {
             .map(|line| format!("{line}\n"))
             .collect();
         std::fs::write(&file, text).map_err(PersistError::io(file.display()))?;
-        let pool = folder.join(self.recording.pool.file_name().unwrap_or("pool".as_ref()));
-        if let Ground::File(ground) = &self.recording.ground {
-            std::fs::copy(ground, &pool).map_err(PersistError::io(pool.display()))?;
+        let place = folder.join("pools");
+        let paths = copy::paths(self.recording, &place)?;
+        for (pool, path) in self.recording.pools.iter().zip(&paths) {
+            if let Ground::File(ground) = &pool.ground {
+                std::fs::copy(ground, path).map_err(PersistError::io(path.display()))?;
+            }
         }
         let time =
             Duration::from_secs_f64(self.question.time_limit.unwrap_or(self.question.budget));
@@ -309,19 +313,24 @@ impl Prefixes<'_> {
             oracle: None,
         };
         let (none, output) = (PathBuf::from("/dev/null"), folder.join("output"));
+        let given = Files {
+            pools: &paths,
+            folder: &place,
+            acks: &none,
+        };
         let of = |ended: Ended| {
             let said = said(&output);
             let colon = if said.is_empty() { "" } else { ": " };
             format!("({ended}{colon}{said})")
         };
-        let ended = driver.run(&pool, &none, &output, time)?;
+        let ended = driver.run(given, &output, time)?;
         if driver.fails(ended) {
             return refuse(format!(
                 "--apply: fails on the first {number} operations {}; it must make {{pool}}, apply {{operations}} to it, and end with 0",
                 of(ended)
             ));
         }
-        let ended = self.dump.run_apart(&pool, &none, &output, time)?;
+        let ended = self.dump.run_apart(given, &output, time)?;
         if self.dump.fails(ended) {
             return refuse(format!(
                 "--recover: fails on what --apply leaves of the first {number} operations {}, without any cut; correct one of them",

@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::PersistError;
+use crate::recording::Recording;
+use crate::state::Platform;
+
 /// A recording, one of its mapped files, and the command that recovers from an image of it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "CrashTestQuestion")]
@@ -14,6 +18,9 @@ pub struct Question {
     pub recording: PathBuf,
     /// The mapped file, under the path that the recorded program used.
     pub pool: PathBuf,
+    /// Further mapped files that are cut with it; `{pool2}` in the recovery's command is the first of them.
+    #[serde(default)]
+    pub more_pools: Vec<PathBuf>,
     /// Words of the recovery's command.
     pub recover: Vec<String>,
     /// Exit statuses that are none of a violation.
@@ -63,6 +70,21 @@ pub struct Question {
     /// How the program acknowledged operations: `lines` (it printed a line when one was done) or `none` (any beginning will do).
     #[serde(default = "defaults::lines")]
     pub acknowledged: String,
+}
+
+impl Question {
+    /// Its recording, as far as it is about its pools, in the units of a platform.
+    ///
+    /// # Errors
+    /// See [`Recording::open`].
+    pub fn opened(&self, platform: Platform) -> Result<Recording, PersistError> {
+        let pools: Vec<PathBuf> = [&self.pool]
+            .into_iter()
+            .chain(&self.more_pools)
+            .cloned()
+            .collect();
+        Recording::open_on(&self.recording, &pools, platform)
+    }
 }
 
 /// What a question says that does not say it.

@@ -3,9 +3,8 @@
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ const OUTPUT: u64 = 2000;
 /// What to run, and what it may use.
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    /// Words of the command, with `{pool}` and `{acks}` for the files.
+    /// Words of the command, with `{pool}`, `{pool2}` .., `{pools}` and `{acks}` for the files.
     pub words: Vec<String>,
     /// Exit statuses that mean that all is well.
     pub ok: Vec<i32>,
@@ -96,15 +95,68 @@ impl std::fmt::Display for Ended {
     }
 }
 
-fn replaced(word: &str, pool: &Path, acks: &Path) -> OsString {
-    let mut bytes = word.as_bytes().to_vec();
-    for (name, path) in [("{pool}", pool), ("{acks}", acks)] {
-        let (name, with) = (name.as_bytes(), path.as_os_str().as_bytes());
-        while let Some(at) = bytes.windows(name.len()).position(|part| part == name) {
-            bytes.splice(at..at + name.len(), with.iter().copied());
+/// The files that a recovery is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Files<'a> {
+    /// The pools.
+    pub pools: &'a [PathBuf],
+    /// The folder that holds them under their own names.
+    pub folder: &'a Path,
+    /// What had been acknowledged.
+    pub acks: &'a Path,
+}
+
+impl Files<'_> {
+    /// The file that a name in braces stands for.
+    fn named(&self, name: &str) -> Option<&Path> {
+        match name {
+            "pool" => self.pools.first().map(PathBuf::as_path),
+            "pools" => Some(self.folder),
+            "acks" => Some(self.acks),
+            _ => {
+                let number: usize = name.strip_prefix("pool")?.parse().ok()?;
+                self.pools.get(number.checked_sub(1)?).map(PathBuf::as_path)
+            }
         }
     }
-    OsString::from_vec(bytes)
+
+    /// A word with each name in braces that is one replaced by its file.
+    fn replaced(&self, word: &str) -> OsString {
+        let mut done = OsString::new();
+        let mut rest = word;
+        while let Some((before, after)) = rest.split_once('{') {
+            done.push(before);
+            let named =
+                (after.split_once('}')).and_then(|(name, after)| Some((self.named(name)?, after)));
+            rest = match named {
+                Some((path, after)) => {
+                    done.push(path);
+                    after
+                }
+                None => {
+                    done.push("{");
+                    after
+                }
+            };
+        }
+        done.push(rest);
+        done
+    }
+}
+
+/// The first name in braces of some words that stands for a pool which is not there.
+pub fn unknown_pool(words: &[String], pools: usize) -> Option<String> {
+    let names = words.iter().flat_map(|word| word.split('{').skip(1));
+    let mut names = names
+        .filter_map(|part| part.split_once('}'))
+        .map(|(name, _)| name);
+    let none = |name: &&str| {
+        let number = name
+            .strip_prefix("pool")
+            .and_then(|number| number.parse().ok());
+        number.is_some_and(|number: usize| number == 0 || number > pools)
+    };
+    names.find(none).map(|name| format!("{{{name}}}"))
 }
 
 impl Recovery {
@@ -120,9 +172,9 @@ impl Recovery {
     }
 
     /// The command's words for these files.
-    pub fn command(&self, pool: &Path, acks: &Path) -> Vec<OsString> {
+    pub fn command(&self, files: Files<'_>) -> Vec<OsString> {
         let words = self.words.iter();
-        words.map(|word| replaced(word, pool, acks)).collect()
+        words.map(|word| files.replaced(word)).collect()
     }
 
     /// Why what it printed is none that may be, if that is to be looked at, after so many acknowledged operations.
@@ -141,47 +193,45 @@ impl Recovery {
         Ok(oracle.differs(&printed, acknowledged()))
     }
 
-    /// Runs it on `pool`, at most so long; what it says goes to the file `output`.
+    /// Runs it on some files, at most so long; what it says goes to the file `output`.
     ///
     /// # Errors
     /// It cannot be started.
     pub fn run(
         &self,
-        pool: &Path,
-        acks: &Path,
+        given: Files<'_>,
         output: &Path,
         time: Duration,
     ) -> Result<Ended, PersistError> {
         match self.oracle {
-            Some(_) => self.run_apart(pool, acks, output, time),
-            None => self.run_to(pool, acks, (output, None), time),
+            Some(_) => self.run_apart(given, output, time),
+            None => self.run_to(given, (output, None), time),
         }
     }
 
-    /// As [`Recovery::run`], and which pages of `file`, which is the pool, it touched; all, if there is no such file or that cannot be seen.
+    /// As [`Recovery::run`], and which pages it touched of the pools that are followed; all, if none is or that cannot be seen.
     ///
     /// # Errors
     /// It cannot be started.
     pub fn run_seen(
         &self,
-        pool: &Path,
-        acks: &Path,
+        given: Files<'_>,
         output: &Path,
         time: Duration,
-        file: Option<&Metadata>,
+        followed: &[Option<Metadata>],
     ) -> Result<(Ended, Seen), PersistError> {
-        if let Some(file) = file {
-            let words = self.command(pool, acks);
+        if followed.iter().any(Option::is_some) {
+            let words = self.command(given);
             let errors = self
                 .oracle
                 .is_some()
                 .then(|| output.with_extension("errors"));
             let (said, errors) = files(output, errors.as_deref())?;
-            if let Ok(told) = touched::run(&words, (&said, &errors), file, time, self.memory) {
+            if let Ok(told) = touched::run(&words, (&said, &errors), followed, time, self.memory) {
                 return Ok(told);
             }
         }
-        let ended = self.run(pool, acks, output, time)?;
+        let ended = self.run(given, output, time)?;
         Ok((ended, Seen::whole()))
     }
 
@@ -191,25 +241,23 @@ impl Recovery {
     /// It cannot be started.
     pub fn run_apart(
         &self,
-        pool: &Path,
-        acks: &Path,
+        given: Files<'_>,
         output: &Path,
         time: Duration,
     ) -> Result<Ended, PersistError> {
         let errors = output.with_extension("errors");
-        self.run_to(pool, acks, (output, Some(&errors)), time)
+        self.run_to(given, (output, Some(&errors)), time)
     }
 
     fn run_to(
         &self,
-        pool: &Path,
-        acks: &Path,
+        given: Files<'_>,
         (output, errors): (&Path, Option<&Path>),
         time: Duration,
     ) -> Result<Ended, PersistError> {
         let failed = || PersistError::io(output.display());
         let (file, errors) = files(output, errors)?;
-        let words = self.command(pool, acks);
+        let words = self.command(given);
         // Nothing here needs a fork: the standard library starts it by posix_spawn.
         let mut child = Command::new(&words[0])
             .args(&words[1..])

@@ -10,6 +10,7 @@ use crate::explore::Explored;
 use crate::fate::fate;
 use crate::found::{Found, NoStart, Verdict};
 use crate::images::{FIRST, Image, Over, PASSES, Pass};
+use crate::pools;
 use crate::question::Question;
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use crate::recovery::Ended;
@@ -32,6 +33,8 @@ pub struct Store {
     pub stack: Vec<Frame>,
     /// Where in the pool the first byte that it changed is.
     pub offset: u64,
+    /// Which pool that is, if there are several.
+    pub pool: Option<String>,
     /// How many bytes from there to the last that it changed.
     pub bytes: u64,
     /// Its row in the recording.
@@ -70,17 +73,20 @@ pub(crate) fn store(
         })
         .flatten();
     let offset = u64::from(line) * LINE as u64 + first as u64;
+    let pool = recording.pool_of(over.slot);
     Store {
         place: match &frame {
             Some(frame) => frame.place(),
             None => {
-                (stack.first()).map_or_else(|| format!("pool offset {offset:#x}"), Frame::place)
+                let bare = || format!("{} offset {offset:#x}", pool.as_deref().unwrap_or("pool"));
+                (stack.first()).map_or_else(bare, Frame::place)
             }
         },
         frame,
         through,
         stack,
         offset,
+        pool,
         bytes: (last - first + 1) as u64,
         row: event.row,
         thread: event.thread,
@@ -226,7 +232,8 @@ fn timeline(
             .or(stack.first())
             .map(Frame::place);
         shown.push(json!({
-            "what": what, "offset": slot.map(|slot| u64::from(recording.lines[slot as usize].line) * LINE as u64),
+            "what": what, "pool": slot.and_then(|slot| recording.pool_of(slot)),
+            "offset": slot.map(|slot| u64::from(recording.lines[slot as usize].line) * LINE as u64),
             "place": place, "function": stack.first().and_then(|frame| frame.function.clone()),
             "thread": event.thread, "row": event.row,
             "role": if early.contains(&(number as u32)) { "early" } else if late.contains(&(number as u32)) { "late" } else { "" },
@@ -358,7 +365,7 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         .map(|cause| told(explored, &mut sources, cause))
         .collect();
     let mut report = json!({
-        "recording": question.recording, "pool": recording.pool, "program": recording.program,
+        "recording": question.recording, "pool": recording.pools[0].path, "pools": pools(recording), "program": recording.program,
         "recover": question.recover, "platform": recording.platform.name(), "unit_bytes": recording.platform.unit(),
         "tear": match recording.platform.is_disk() {
             true => format!("{}s", recording.platform.of_unit()),
@@ -366,7 +373,7 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         },
         "has_places": !recording.sites.is_empty(),
         "oracle": explored.shared.recovery.oracle.as_ref().map(|oracle| oracle.told()),
-        "pool_bytes": recording.bytes, "lines_stored_to": recording.lines.len(),
+        "pool_bytes": recording.bytes(), "lines_stored_to": recording.lines.len(),
         "budget_s": question.budget, "loading_s": found.loading, "seconds": found.seconds, "looking_s": found.looking,
         "recoveries_per_second": found.recoveries as f64 / found.seconds,
         "undisturbed_s": found.undisturbed, "time_limit_s": found.time_limit, "start_s": found.start_seconds,
@@ -381,6 +388,20 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         report.extend(tried);
     }
     report
+}
+
+/// The pools, each with what was stored to it; and what else the program stored to.
+fn pools(recording: &Recording) -> Vec<Value> {
+    let mut lines = vec![0; recording.pools.len()];
+    for slot in &recording.lines {
+        lines[usize::from(slot.file)] += 1;
+    }
+    let places = pools::places(&recording.pools).into_iter();
+    let all = (recording.pools.iter()).zip(places).zip(lines);
+    all.map(|((pool, place), lines): (_, u64)| {
+        json!({"path": pool.path, "name": place, "bytes": pool.bytes, "lines_stored_to": lines})
+    })
+    .collect()
 }
 
 /// What was tried, and what that comes to.
@@ -406,7 +427,7 @@ fn tried(question: &Question, explored: &Explored) -> Value {
         "cuts": counts.cuts, "cuts_from_start": counts.from_start, "cuts_tried": counts.tried,
         "moments": counts.moments, "moments_tried": counts.moments_tried,
         "start": start, "images": found.images, "recoveries": found.recoveries, "kinds": kinds,
-        "finished": found.finished, "unreduced": found.unreduced,
+        "finished": found.finished, "not_cut": recording.not_cut(), "unreduced": found.unreduced,
         "first_pass": names(recording, &PASSES[..FIRST]),
         "passes": names(recording, &PASSES[..found.passes]),
         "passes_left": names(recording, &PASSES[found.passes..]),
@@ -474,6 +495,7 @@ mod tests {
             through: through.map(str::to_owned),
             stack: vec![frame],
             offset: 0,
+            pool: None,
             bytes: 8,
             row: 0,
             thread: 0,

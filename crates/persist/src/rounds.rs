@@ -49,7 +49,7 @@ pub fn assumed(
 pub fn look(
     question: &Question,
     shared: &mut Shared,
-    (ground, folder): (&File, &Path),
+    (grounds, folder): (&[File], &Path),
     mut assumed: Vec<String>,
     found: &mut Found,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
@@ -64,7 +64,7 @@ pub fn look(
         let folder = folder.join(format!("round-{round}"));
         std::fs::create_dir(&folder).map_err(PersistError::io(folder.display()))?;
         let before = (found.reduced.len(), found.violations.len());
-        search(question, shared, ground, &folder, found, tell)?;
+        search(question, shared, grounds, &folder, found, tell)?;
         let _ = std::fs::remove_dir_all(&folder);
         if found.violations.len() == before.1 || shared.clock.is_spent() {
             break;

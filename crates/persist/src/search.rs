@@ -320,7 +320,7 @@ impl<'a> Search<'a> {
                             let event = slot.versions.event(over.version);
                             let site = recording.events[event as usize].site;
                             let pc = recording.sites.get(site as usize).map(|site| site.pc);
-                            pc.unwrap_or(u64::from(slot.line))
+                            pc.unwrap_or(u64::from(slot.file) << 32 | u64::from(slot.line))
                         };
                         let mut all: Vec<u64> = overs.iter().map(site).collect();
                         all.sort_unstable();

@@ -1,4 +1,4 @@
-//! Which pages of a file a command has touched, so that only these need a look afterwards: for pools that are too large to be compared.
+//! Which pages of some files a command has touched, so that only these need a look afterwards: for pools that are too large to be compared.
 //!
 //! The command is traced. Before a process gives up a mapping of the file, or ends, the pages that are present in it are read from
 //! `/proc/PID/pagemap`: every page that it wrote is among them. What changes the file otherwise (write, ftruncate ..), and what cannot be seen,
@@ -23,13 +23,13 @@ use crate::recovery::Ended;
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// Pages of a file that a command touched.
+/// Pages of files that a command touched.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// Any page may have been.
     pub whole: bool,
-    /// Those that were, in order.
-    pub pages: Vec<usize>,
+    /// Those that were, in order: the file's number, and the page's.
+    pub pages: Vec<(usize, usize)>,
 }
 
 impl Seen {
@@ -259,20 +259,25 @@ fn start(words: &[OsString], output: &File, errors: &File) -> Result<libc::pid_t
 
 /// A command while it runs.
 struct Run {
-    file: (u64, u64),
+    /// Device, inode and number of each file.
+    files: Vec<((u64, u64), usize)>,
     seen: Seen,
     known: FxHashSet<libc::pid_t>,
 }
 
 impl Run {
     fn is_ours(&self, metadata: &Metadata) -> bool {
-        (metadata.dev(), metadata.ino()) == self.file
+        let name = (metadata.dev(), metadata.ino());
+        self.files.iter().any(|(file, _)| *file == name)
     }
 
     /// Adds the pages that are present where the process has mapped the file.
     fn look(&mut self, process: libc::pid_t) -> Result<()> {
         let maps = std::fs::read_to_string(format!("/proc/{process}/maps"))?;
-        let inode = self.file.1.to_string();
+        let ours = self.files.iter();
+        let ours: Vec<_> = ours
+            .map(|((_, inode), at)| (inode.to_string(), *at))
+            .collect();
         let mut pagemap = None;
         for line in maps.lines() {
             let mut words = line.split_ascii_whitespace();
@@ -285,9 +290,9 @@ impl Run {
             ) else {
                 continue;
             };
-            if number != inode {
+            let Some(&(_, which)) = ours.iter().find(|(inode, _)| inode == number) else {
                 continue;
-            }
+            };
             let hex = |text: &str| u64::from_str_radix(text, 16).map_err(Error::other);
             let (from, to) = range.split_once('-').ok_or(ErrorKind::InvalidData)?;
             let (from, to, offset) = (hex(from)?, hex(to)?, hex(offset)?);
@@ -295,12 +300,18 @@ impl Run {
                 Some(file) => file,
                 none => none.insert(File::open(format!("/proc/{process}/pagemap"))?),
             };
-            self.present(file, (from, to), offset)?;
+            self.present(file, which, (from, to), offset)?;
         }
         Ok(())
     }
 
-    fn present(&mut self, pagemap: &File, (from, to): (u64, u64), offset: u64) -> Result<()> {
+    fn present(
+        &mut self,
+        pagemap: &File,
+        which: usize,
+        (from, to): (u64, u64),
+        offset: u64,
+    ) -> Result<()> {
         let page = PAGE as u64;
         let mut buffer = [0u8; 64 << 10];
         let (mut at, end, first) = (from / page, to / page, offset / page);
@@ -315,7 +326,7 @@ impl Run {
                 // Present, or on its way to another place.
                 if entry >> 62 != 0 {
                     let page = first + at - from / page + number as u64;
-                    self.seen.pages.push(page as usize);
+                    self.seen.pages.push((which, page as usize));
                 }
             }
             at += (read / 8) as u64;
@@ -401,14 +412,14 @@ impl Run {
     }
 }
 
-/// Runs a command within some time and memory, and says how it ended and which pages of the file it touched.
+/// Runs a command within some time and memory, and says how it ended and which pages it touched of the files that are there.
 ///
 /// # Errors
 /// It cannot be started, or not be traced.
 pub fn run(
     words: &[OsString],
     (output, errors): (&File, &File),
-    file: &Metadata,
+    files: &[Option<Metadata>],
     time: Duration,
     memory: u64,
 ) -> Result<(Ended, Seen)> {
@@ -424,8 +435,11 @@ pub fn run(
         libc::ptrace(libc::PTRACE_CONT, first, 0, 0);
     }
     let late = AtomicBool::new(false);
+    let named = files.iter().enumerate();
+    let named = named.filter_map(|(at, file)| Some((file.as_ref()?, at)));
+    let named = named.map(|(file, at)| ((file.dev(), file.ino()), at));
     let mut run = Run {
-        file: (file.dev(), file.ino()),
+        files: named.collect(),
         seen: Seen::default(),
         known: FxHashSet::default(),
     };

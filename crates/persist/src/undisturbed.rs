@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::PersistError;
 use crate::bench::{Bench, Shared};
+use crate::elsewhere::Opened;
 use crate::images::{Floors, Image, Kind, Over, WHOLE};
 use crate::question::Question;
 use crate::recording::Recording;
@@ -24,11 +25,17 @@ const LEAST_TIME: Duration = Duration::from_secs(2);
 pub(crate) fn undisturbed(
     shared: &mut Shared,
     question: &Question,
-    ground: &File,
+    grounds: &[File],
     folder: &Path,
 ) -> Result<Option<Duration>, PersistError> {
-    let pool = shared.recording.pool.clone();
-    let before = hash(&pool);
+    let hashes = |recording: &Recording| -> Vec<Option<blake3::Hash>> {
+        recording
+            .pools
+            .iter()
+            .map(|pool| hash(&pool.path))
+            .collect()
+    };
+    let before = hashes(&shared.recording);
     let last = shared.course.cuts.len() as u32 - 1;
     let all = everything(&shared.recording, &shared.course);
     let image = Image {
@@ -36,7 +43,7 @@ pub(crate) fn undisturbed(
         over: all,
         kind: Kind::All,
     };
-    let mut bench = Bench::new(shared, ground, folder)?;
+    let mut bench = Bench::new(shared, grounds, folder)?;
     shared.clock.begin();
     let acked = bench.shared.recording.acked(u64::MAX);
     let mut least: Option<Duration> = None;
@@ -70,23 +77,42 @@ pub(crate) fn undisturbed(
         let took = begun.elapsed();
         least = Some(least.map_or(took, |least| least.min(took)));
     }
-    let elsewhere = match least {
+    let opened = match least {
         Some(_) => bench.elsewhere(&image)?,
-        None => Vec::new(),
+        None => Opened::default(),
     };
     drop(bench);
-    if let Some(file) = elsewhere.first() {
+    if let Some(file) = opened.written.first() {
         return Err(PersistError::new(format!(
             "--recover: it opens {} for writing, and not only the copy that it is given: many run at a time, and each may \
              write to {{pool}} and beside it only; have it do so, or print",
             file.display()
         )));
     }
-    if before != hash(&pool) {
+    for (pool, hash) in shared.recording.pools.iter().zip(&before) {
+        if *hash != self::hash(&pool.path) {
+            return Err(PersistError::new(format!(
+                "--recover: it writes to {}, and not to the copy that it is given; use {{pool}} in its command",
+                pool.path.display()
+            )));
+        }
+    }
+    let several = shared.recording.pools.len() > 1;
+    if let (true, Some(file)) = (several, opened.own.first()) {
         return Err(PersistError::new(format!(
-            "--recover: it writes to {}, and not to the copy that it is given; use {{pool}} in its command",
-            pool.display()
+            "--recover: it opens {}, the program's own, and not the copy that it is given; use {{pool}}, {{pool2}} .. in its command, or \
+             {{pools}} for the folder that holds all copies under their names",
+            file.display()
         )));
+    }
+    for (pool, seen) in (shared.recording.pools.iter()).zip(opened.copies.iter().flatten()) {
+        if several && !seen {
+            shared.recording.notes.push(format!(
+                "the recovery did not open its copy of {}, so that what a cut leaves of it decides nothing: give it {{pool}}, {{pool2}} .. in \
+                 the order of --pool, or {{pools}} for the folder that holds all under their names",
+                pool.path.display()
+            ));
+        }
     }
     if let Some(least) = least {
         shared.clock.takes(least);

@@ -12,10 +12,10 @@ const WORDS: usize = 8;
 /// Of so many contents of a line one is kept whole.
 const WHOLE_EACH: usize = 16;
 
-/// The hash of some bytes in a line's place.
-pub fn hash_of(line: u32, data: &Line) -> u64 {
+/// The hash of some bytes in the place of a line of a file.
+pub fn hash_of(file: u16, line: u32, data: &Line) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (line, data).hash(&mut hasher);
+    (file, line, data).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -50,6 +50,7 @@ pub struct Versions {
     changes: Vec<Change>,
     words: Vec<u64>,
     parts: Vec<Part>,
+    file: u16,
     is_line: bool,
 }
 
@@ -59,12 +60,13 @@ pub fn words_of(data: &Line) -> [u64; WORDS] {
 }
 
 impl Versions {
-    /// A unit of one line or of several, before any store.
-    pub fn new(is_line: bool) -> Versions {
+    /// A unit of one line of a file or of several, before any store.
+    pub fn new(file: u16, is_line: bool) -> Versions {
         Versions {
             changes: Vec::new(),
             words: Vec::new(),
             parts: Vec::new(),
+            file,
             is_line,
         }
     }
@@ -139,7 +141,9 @@ impl Versions {
             0 => u8::MAX,
             _ => differ.fold(0, |kept, i| kept | 1 << i),
         };
-        let hash = self.hash(self.last()) ^ hash_of(line, &before) ^ hash_of(line, data);
+        let hash = self.hash(self.last())
+            ^ hash_of(self.file, line, &before)
+            ^ hash_of(self.file, line, data);
         let at = self.keep(&new, kept);
         self.changes.push(Change {
             hash: [(hash >> 32) as u32, hash as u32],
@@ -161,7 +165,7 @@ impl Versions {
         let at = self.keep(&words, u8::MAX);
         if self.changes.is_empty() {
             // Of the lines that are stored to later no more is known than that they are as before.
-            let hash = hash_of(line, ground);
+            let hash = hash_of(self.file, line, ground);
             self.changes.push(Change {
                 hash: [(hash >> 32) as u32, hash as u32],
                 event: 0,
@@ -262,7 +266,7 @@ mod tests {
     /// Every content of a unit of some lines, against a list of whole copies.
     fn check(lines: u32, stores: usize) {
         let (mut seed, ground) = (7, [9; 64]);
-        let mut versions = Versions::new(lines == 1);
+        let mut versions = Versions::new(0, lines == 1);
         let mut slow: Vec<Vec<Line>> = vec![vec![ground; lines as usize]];
         for event in 0..stores as u32 {
             let line = drawn(&mut seed) as u32 % lines;
@@ -302,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_content_says_which_line_changed_and_how() {
-        let mut versions = Versions::new(false);
+        let mut versions = Versions::new(0, false);
         versions.push(8, &[1; 64], 3, || [0; 64]);
         versions.push(9, &[2; 64], 5, || [7; 64]);
         assert_eq!(versions.change(1), (8, [0; 64], [1; 64]));

@@ -10,8 +10,9 @@ use sardonyx_persist::report::report;
 use sardonyx_persist::lint;
 use sardonyx_persist::recording::Recording;
 use sardonyx_persist::recovery::Recovery;
+use sardonyx_persist::state::Platform;
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::progress::Progress;
@@ -36,12 +37,12 @@ pub fn crash_real(
 pub fn crash_lint(
     py: Python<'_>,
     recording: &str,
-    pool: &str,
+    pools: Vec<PathBuf>,
     source: bool,
     folder: Option<&str>,
 ) -> PyResult<String> {
     let answer = py.detach(|| {
-        let recording = Recording::open(Path::new(recording), Path::new(pool))?;
+        let recording = Recording::open(Path::new(recording), &pools)?;
         let linted = lint::lint(&recording, source)?;
         let [flushes, fences] = &linted.idle;
         if let Some(folder) = folder.map(Path::new) {
@@ -52,7 +53,7 @@ pub fn crash_lint(
         let idle = json!({"flushes": flushes.len(), "fences": fences.len()});
         let (stores, flushes, fences) = linted.of;
         Ok::<_, sardonyx_persist::PersistError>(json!({
-            "pool": recording.pool, "stores": stores, "flushes": flushes, "fences": fences,
+            "pool": recording.called(), "stores": stores, "flushes": flushes, "fences": fences,
             "findings": linted.findings, "idle": idle, "notes": recording.notes,
             "has_places": !recording.sites.is_empty(),
         }))
@@ -75,7 +76,7 @@ pub fn crash_designs(
     let question: Question = read(question_json)?;
     let ((row, seconds), (cuts, every)) = (start, cuts);
     let answer = py.detach(|| {
-        let recording = Recording::open(&question.recording, &question.pool)?;
+        let recording = question.opened(Platform::Adr)?;
         let recovery = Recovery {
             words: question.recover.clone(),
             ok: question.ok.clone(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,12 @@ from sardonyx import _core
 from sardonyx.cli.common import err
 from sardonyx.cli.record import PLUGIN, Record, run_recorded
 from sardonyx.questions import CrashTestQuestion, RecordRequest
-from sardonyx.runs.recoveries import crash_real
+from sardonyx.runs.recoveries import PLACES, crash_real
 
 #: Images on which the recovery is recorded, at each depth.
 IMAGES = 8
+#: The folder of a recovery's pools.
+POOLS = "pools"
 #: Runs a command without its output, as the same process.
 QUIET = ("/bin/sh", "-c", 'exec "$0" "$@" > /dev/null 2>&1')
 
@@ -46,7 +48,7 @@ def inside(
 ) -> list[dict[str, Any]]:
     """What was found of each recovery that was cut, to ``depth`` recoveries within each other.
 
-    Each has ``image``, ``depth``, ``recording`` and ``pool`` beside what a crash test has; it is
+    Each has ``image`` and ``depth`` beside what a crash test has; its recording and pools are
     left in ``keep``, if there is one. The budget is each depth's, in equal parts.
     """
     images = spread(found["repaired"])
@@ -64,8 +66,8 @@ def inside(
             told.append(one)
             if depth > 1 and not one["violations"]:
                 within = question.model_copy(
-                    update={"recording": one["recording"], "pool": one["pool"], "start": "0"}
-                    | {"assume_persisted": ()}
+                    update=_pools(one["pools"])
+                    | {"recording": one["recording"], "start": "0", "assume_persisted": ()}
                 )
                 below = inside(within, one, depth - 1, folder if keep is not None else None)
                 told += [each | {"depth": each["depth"] + 1} for each in below]
@@ -80,15 +82,14 @@ def _one(
     budget: float,
 ) -> dict[str, Any] | None:
     """The recovery of one image, recorded in ``folder`` and cut; nothing if it changes nothing."""
-    pool = folder / Path(question.pool).name
     assumed = tuple(found.get("assumed") or ())
     crash_real(
         question.model_copy(
             update={"replay": image, "keep": str(folder), "assume_persisted": assumed}
         )
     )
-    shutil.move(folder / "replayed.pool", pool)
-    words = [word.replace("{pool}", str(pool)) for word in question.recover]
+    pools = _moved(folder, found)
+    words = [given(word, pools, folder / POOLS) for word in question.recover]
     trace = folder / "recovery.parquet"
     wanted = RecordRequest(
         clearing=Record.clearing, cores=Record.cores, follow_fork=False,
@@ -99,11 +100,12 @@ def _one(
     )  # fmt: skip
     run_recorded(wanted, err)
     within = question.model_copy(
-        update={"recording": str(trace), "pool": str(pool), "start": "0", "keep": None}
+        update=_pools([{"path": path} for path in pools])
+        | {"recording": str(trace), "start": "0", "keep": None}
         | {"assume_persisted": (), "budget": budget}
     )
     try:
-        return crash_real(within) | {"recording": str(trace), "pool": str(pool)}
+        return crash_real(within) | {"recording": str(trace)}
     except _core.SardonyxError as error:
         # It repaired the pool by stores that nobody makes sure of, or through a descriptor.
         if any(part in str(error) for part in ("stored nothing", "never flushes", "never syncs")):
@@ -111,10 +113,35 @@ def _one(
         raise
 
 
+def _pools(pools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a question says of these pools."""
+    first, *more = [str(pool["path"]) for pool in pools]
+    return {"pool": first, "more_pools": tuple(more)}
+
+
+def _moved(folder: Path, found: dict[str, Any]) -> list[str]:
+    """Where the replayed image's files are now, under the pools' own names."""
+    replayed, moved = folder / "replayed.pool", folder / POOLS
+    if len(found["pools"]) == 1:
+        moved.mkdir()
+        shutil.move(replayed, moved / found["pools"][0]["name"])
+    else:
+        shutil.move(replayed, moved)
+    return [str(moved / pool["name"]) for pool in found["pools"]]
+
+
+def given(word: str, pools: Sequence[str], folder: Path, acks: str = "{acks}") -> str:
+    """A word of the recovery's command, with what it is given for the names in braces."""
+    names = {f"pool{number}": path for number, path in enumerate(pools, 1)}
+    names |= {"pool": pools[0], "pools": str(folder), "acks": acks}
+    return PLACES.sub(lambda found: names.get(found[1], found[0]), word)
+
+
 def replays(one: dict[str, Any], recover: str) -> None:
     """Give each cause of a recovery that was cut the command that shows it."""
     for cause in one["causes"]:
-        command = ["sardonyx", "crash-test", one["recording"], "--pool", one["pool"]]
+        command = ["sardonyx", "crash-test", one["recording"]]
+        command += [part for pool in one["pools"] for part in ("--pool", pool["path"])]
         command += ["--platform", one["platform"]]
         assumed = [part for place in cause["assumed"] for part in ("--assume-persisted", place)]
         cause["replay"] = shlex.join(

@@ -6,6 +6,7 @@ What a library does while it sets a pool up is one line. Left out: everything th
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -16,10 +17,15 @@ from sardonyx.runs.recoveries import lint
 
 
 def show_lint(
-    recording: str, pool: str, source: bool, machine: str, everything: bool, json_to: str | None
+    recording: str,
+    pools: Sequence[str],
+    source: bool,
+    machine: str,
+    everything: bool,
+    json_to: str | None,
 ) -> None:
     """What the recording shows without running anything."""
-    found = lint(recording, pool, source, machine)
+    found = lint(recording, pools, source, machine)
     people = for_people(json_to)
     for line in found["notes"]:
         note(line)
@@ -52,7 +58,7 @@ def show_lint(
             table.add_row(
                 finding["meaning"],
                 f"{finding['count']:,}",
-                finding["place"],
+                finding["place"] + (f" ({finding['pool']})" if finding["pool"] else ""),
                 ((finding["frame"] or {}).get("function") or "") + through,
             )
         people.print(table)

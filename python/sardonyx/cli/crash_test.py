@@ -33,7 +33,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
-from sardonyx.cli.crash_inside import check_depth, inside, replays
+from sardonyx.cli.crash_inside import check_depth, given, inside, replays
 from sardonyx.cli.crash_lint import show_lint
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Machine
@@ -74,13 +74,18 @@ class CrashTest(Options):
         str,
         typer.Argument(help="From sardonyx trace record --level cpu --pc."),
     ]
-    pool: Annotated[Path, typer.Option(help="The mapped file to cut.", **PATH)]
+    pool: Annotated[
+        list[Path],
+        typer.Option(
+            help="The mapped file to cut, or a folder of such files; may be repeated.", **PATH
+        ),
+    ]
     recover: Annotated[
         str | None,
         typer.Option(
             metavar="CMD",
-            help="The program's recovery and check, with {pool} for the file and {acks} for what "
-            "had been printed.",
+            help="The program's recovery and check, with {pool} for the file ({pool2} for the "
+            "second, {pools} for the folder of all) and {acks} for what had been printed.",
         ),
     ] = None
     operations: Annotated[
@@ -217,6 +222,9 @@ def crash_test(asked: CrashTest) -> Work:
     sardonyx crash-test app.parquet --pool data.pool --recover 'app {pool} print' --operations ops
     --apply 'app {pool} run {operations}'
 
+    sardonyx crash-test app.parquet --pool data.pool --pool log.pool --recover
+    'app-check {pool} {pool2}'
+
     sardonyx crash-test app.parquet --pool data.pool --lint
     """
     check_json_target(asked.json_to, [asked.recording])
@@ -225,7 +233,7 @@ def crash_test(asked: CrashTest) -> Work:
             partial(
                 show_lint,
                 asked.recording,
-                str(asked.pool),
+                [str(pool) for pool in asked.pool],
                 source=not asked.no_source,
                 machine=asked.machine,
                 everything=asked.all,
@@ -287,7 +295,8 @@ def _shared(asked: CrashTest) -> dict[str, Any]:
     limit = asked.time_limit
     return {
         "recording": asked.recording,
-        "pool": str(asked.pool),
+        "pool": str(asked.pool[0]),
+        "more_pools": tuple(str(pool) for pool in asked.pool[1:]),
         "recover": words(asked.recover, "--recover "),
         "ok": statuses(asked.ok, "--ok "),
         "time_limit": None if limit is None else seconds_in("--time-limit", limit),
@@ -328,7 +337,8 @@ def _oracle(asked: CrashTest) -> dict[str, Any]:
 
 def _command(asked: CrashTest, platform: str) -> list[str]:
     """The command that runs the recovery on one image, but for the image's name."""
-    parts = ["sardonyx", "crash-test", asked.recording, "--pool", str(asked.pool)]
+    parts = ["sardonyx", "crash-test", asked.recording]
+    parts += [part for pool in asked.pool for part in ("--pool", str(pool))]
     parts += ["--recover", str(asked.recover)]
     if asked.operations is not None:
         parts += ["--operations", str(asked.operations), "--apply", str(asked.apply)]
@@ -369,7 +379,8 @@ def _search(
         assumed = [part for place in cause["assumed"] for part in ("--assume-persisted", place)]
         cause["replay"] = shlex.join([*again, *assumed, "--replay", cause["image"]])
         if asked.keep is not None:
-            cause["gdb"] = gdb(asked, asked.keep / f"{cause['kept']}-fails.pool")
+            kept = asked.keep / f"{cause['kept']}-fails.pool"
+            cause["gdb"] = gdb(asked, kept, [pool["name"] for pool in found["pools"]])
     if asked.recovery_depth and found["start"] is not None:
         question = question.model_copy(update={"platform": found["platform"]})
         found["inside"] = inside(question, found, asked.recovery_depth, asked.keep)
@@ -395,14 +406,20 @@ def _search(
     _end(found, json_to)
 
 
-def gdb(asked: CrashTest, image: Path) -> str:
-    """A command that runs the recovery under gdb on a copy of an image that was kept."""
+def gdb(asked: CrashTest, image: Path, names: Sequence[str]) -> str:
+    """A command that runs the recovery under gdb on a copy of an image that was kept.
+
+    The image is a file, or a folder with a file of each of the names if they are several.
+    """
     copy = image.with_suffix(".gdb")
-    acks = str(asked.recording) if "{acks}" not in str(asked.recover) else "/dev/null"
-    command = str(asked.recover).replace("{pool}", str(copy)).replace("{acks}", acks)
+    several = len(names) > 1
+    pools = [str(copy / name) for name in names] if several else [str(copy)]
+    folder = copy if several else copy.parent
+    command = given(str(asked.recover), pools, folder, "/dev/null")
     if words(str(asked.recover))[0] == "/bin/sh":
         command = shlex.join(["/bin/sh", "-c", command])
-    return f"{shlex.join(['cp', str(image), str(copy)])} && gdb --args {command}"
+    made = ["cp", *(["-r"] if several else []), str(image), str(copy)]
+    return f"{shlex.join(made)} && gdb --args {command}"
 
 
 def _end(found: dict[str, Any], json_to: str | None) -> None:
@@ -501,6 +518,8 @@ def _show(people: Console, found: dict[str, Any]) -> None:
     if found["start"] is not None and not found["finished"]:
         left = ", ".join(found["passes_left"])
         people.print(f"not all was tried: of the plan there is left: {left}", soft_wrap=True)
+    if found["not_cut"]:
+        people.print(f"not cut: {', '.join(found['not_cut'])}", soft_wrap=True)
     if found["unreduced"]:
         kinds = f"{found['unreduced']} kind{'s' if found['unreduced'] > 1 else ''}"
         people.print(f"{kinds} of violations not brought down to few lines: --budget ended first")
@@ -570,8 +589,9 @@ def tried(found: dict[str, Any]) -> str:
 
 
 def verdict(found: dict[str, Any]) -> str:
-    """That nothing failed, and whether that is of the whole plan."""
-    return "no violation" if found["finished"] else "no violation in what was tried"
+    """That nothing failed, and whether that is of the whole plan and of all that was stored."""
+    whole = found["finished"] and not found["not_cut"]
+    return "no violation" if whole else "no violation in what was tried"
 
 
 def _show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
@@ -592,7 +612,8 @@ def _show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
                 for frame in store["stack"][:6]
             )
             people.print(
-                f"   {role}: {store['bytes']} bytes at pool offset {store['offset']:#x}, "
+                f"   {role}: {store['bytes']} bytes at {store['pool'] or 'pool'} offset "
+                f"{store['offset']:#x}, "
                 f"row {store['row']:,}"
                 + (f" ({store['fate']})" if store["fate"] else "")
                 + (f": {calls}" if calls else ""),

@@ -64,7 +64,10 @@ def render(found: dict[str, Any], version: str) -> str:
         source="The program's own recovery, run on what each cut of its recording could leave.",
         notes=[verdict, *([found["unsaid"]] if found["unsaid"] else [])],
         facts=[
-            ("pool", f"{found['pool']}, {found['pool_bytes']:,} bytes"),
+            *(
+                (f"pool {number}" if len(found["pools"]) > 1 else "pool", told)
+                for number, told in enumerate(map(_pool, found["pools"]), 1)
+            ),
             ("recovery", " ".join(found["recover"])),
             ("platform", f"{found['platform']}, torn at {found['tear']}"),
             (
@@ -122,10 +125,20 @@ def _cause(cause: dict[str, Any]) -> list[Block]:
     return parts
 
 
+def _pool(pool: dict[str, Any]) -> str:
+    return f"{pool['path']}, {pool['bytes']:,} bytes"
+
+
+def _place(event: dict[str, Any]) -> tuple[str, int]:
+    """The pool, if there are several, and where in it."""
+    return event.get("pool") or "", -1 if event["offset"] is None else event["offset"]
+
+
 def timeline(events: list[dict[str, Any]]) -> Timeline:
-    """Stores (dots), flushes (rings) and fences (lines) of each line of the pool, and the cuts."""
-    offsets = sorted({e["offset"] for e in events if e.get("offset") is not None})
-    row_of = {offset: TOP + ROW * n + ROW // 2 for n, offset in enumerate(offsets)}
+    """Stores (dots), flushes (rings) and fences (lines) of each line of a pool, and the cuts."""
+    places = {_place(e) for e in events if e.get("offset") is not None}
+    offsets = sorted(places)
+    row_of = {place: TOP + ROW * n + ROW // 2 for n, place in enumerate(offsets)}
     bottom = TOP + ROW * len(offsets)
     marks = []
     for n, event in enumerate(events):
@@ -138,7 +151,7 @@ def timeline(events: list[dict[str, Any]]) -> Timeline:
             continue
         told = f"{event['what']}, {event['place'] or ''}, row {event['row']}, thread "
         told += f"{event['thread']}"
-        y = row_of.get(event["offset"], bottom)
+        y = row_of.get(_place(event), bottom)
         match event["what"]:
             case "fence":
                 marks.append(Mark("fence", x, TOP, told))
@@ -152,6 +165,6 @@ def timeline(events: list[dict[str, Any]]) -> Timeline:
         height=bottom + 8,
         left=LEFT,
         bottom=bottom,
-        guides=[Guide(y, f"{offset:#x}") for offset, y in row_of.items()],
+        guides=[Guide(y, f"{pool} {offset:#x}".strip()) for (pool, offset), y in row_of.items()],
         marks=marks,
     )

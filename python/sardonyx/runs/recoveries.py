@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ PLATFORMS = ("auto", "adr", "eadr", "pages", "sectors")
 TEARS = ("lines", "words")
 CREATIONS = ("orderly", "status", "skip")
 ACKNOWLEDGED = ("lines", "none")
+#: What stands for a file: the first pool, the second, the folder of all, and so on.
+PLACES = re.compile(r"{(pool[0-9]*|pools|acks|operations)}")
 #: What only a shell understands.
 SHELL = set("|&;<>()$`*?[]~#\n")
 
@@ -23,7 +26,7 @@ SHELL = set("|&;<>()$`*?[]~#\n")
 def words(command: str, place: str = "", holds: Sequence[str] = ("{pool}",)) -> tuple[str, ...]:
     """The command's words; one that needs a shell is given to one. ``place`` begins an error."""
     for name in holds:
-        if name not in command:
+        if name not in command and not (name == "{pool}" and "{pools}" in command):
             raise _core.SardonyxError(
                 f"{place}'{command}': does not say where the {name[1:-1]} go"
                 f"{'es' if name == '{pool}' else ''}; write {name} there, "
@@ -37,8 +40,7 @@ def words(command: str, place: str = "", holds: Sequence[str] = ("{pool}",)) -> 
     plain = command if bare == command else bare
     unquoted = "".join(part for part in plain.split("'")[::2])
     assigns = "=" in parts[0]
-    for name in ("{pool}", "{acks}", "{operations}"):
-        unquoted = unquoted.replace(name, "")
+    unquoted = PLACES.sub("", unquoted)
     if assigns or SHELL & set(unquoted):
         return ("/bin/sh", "-c", command)
     return tuple(parts)
@@ -70,14 +72,15 @@ def check_creation(name: str, place: str = "") -> None:
         raise _core.SardonyxError(f"{place}{unknown('creation', name, CREATIONS)}")
 
 
-def lint(recording: str, pool: str, source: bool, machine: str) -> dict[str, Any]:
+def lint(recording: str, pools: Sequence[str], source: bool, machine: str) -> dict[str, Any]:
     """What the recording shows without a run, and what its idle flushes and fences cost.
 
     The cost is the difference of two simulations of what the recording has of the pool, on a core
     of the machine, without encryption; all other instructions take their time and touch no memory.
     """
     with tempfile.TemporaryDirectory() as folder:
-        found: dict[str, Any] = json.loads(_core.crash_lint(recording, pool, source, folder))
+        answer = _core.crash_lint(recording, list(pools), source, folder)
+        found: dict[str, Any] = json.loads(answer)
 
         def took(name: str) -> float:
             job = Job(
