@@ -144,11 +144,13 @@ void Translate(const std::string &file, const Theirs &theirs, Config &config) {
     const bool closed = theirs.Word("system", "row_buf_policy", "OPEN_PAGE") == "CLOSE_PAGE";
     set("queues.page", closed ? "closed" : "open");
     config.queue = static_cast<int>(theirs.Number("system", "trans_queue_size", 32));
-    const std::string queue = std::to_string(config.queue);
-    set("queues.reads", queue);
-    set("queues.writes", queue);
-    set("queues.high_watermark", queue);
-    set("queues.low_watermark", "0");
+    // DRAMsim3 moves transactions on to a queue of commands for each bank, where writes wait as well; here they stay in
+    // one queue, which has the room of both. When it drains was held to DRAMsim3's curves (docs/hosts.md).
+    const int queue = config.queue;
+    set("queues.reads", std::to_string(queue));
+    set("queues.writes", std::to_string(2 * queue));
+    set("queues.high_watermark", std::to_string(queue));
+    set("queues.low_watermark", std::to_string(queue / 4));
 }
 
 Sections Parsed(const std::string &config_file) {

@@ -57,6 +57,11 @@ impl Drawn {
         }
     }
 
+    /// Whether what was written last does not matter: each line is drawn whole.
+    pub fn is_drawn(&self) -> bool {
+        !matches!(self, Drawn::Last)
+    }
+
     /// The line to write at line number `line`, which was `last`.
     pub fn line(&mut self, line: u64, last: &Line) -> Line {
         match self {

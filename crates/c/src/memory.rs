@@ -141,7 +141,9 @@ impl Hosting {
 
     fn drawn(&mut self, source: u32, address: u64) -> Result<[u8; LINE], Problem> {
         let (line, mut last) = (address / LINE as u64, [0; LINE]);
-        self.host.peek(source, line * LINE as u64, &mut last)?;
+        if !self.contents.is_drawn() {
+            self.host.peek(source, line * LINE as u64, &mut last)?;
+        }
         Ok(self.contents.line(line, &last))
     }
 

@@ -18,12 +18,13 @@ pub struct Settings<'p> {
 }
 
 /// The keys and what they take.
-pub const KEYS: [(&str, &str); 9] = [
+pub const KEYS: [(&str, &str); 10] = [
     ("host.sources", "a number: who sends requests, from 0 on"),
     ("host.addresses", "identity, first-touch or wrap"),
     ("host.writes_answered", "accepted or array"),
     ("host.unwritten", "zeros or noise"),
     ("host.power_cut", "no or yes"),
+    ("host.keep", "yes or no"),
     ("host.warmup", "a number of requests"),
     ("host.contents", "last, drawn:NUMBER or trace:FILE"),
     ("host.log", "a file to write requests and answers to"),
@@ -57,6 +58,9 @@ pub fn read<'p>(pairs: &[&'p str]) -> Result<Settings<'p>, Problem> {
             }
             "host.power_cut" => {
                 options.journal = *named(key, value, &["no", "yes"], |word| word)? == *"yes";
+            }
+            "host.keep" => {
+                options.keep = *named(key, value, &["no", "yes"], |word| word)? == *"yes";
             }
             "host.warmup" => options.warmup = number(key, value)?,
             "host.contents" => contents = value,

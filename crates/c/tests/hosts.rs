@@ -202,6 +202,45 @@ fn same_figures(
     own["metrics"].as_object().unwrap().len()
 }
 
+/// Requests a second through C and by ourselves, turn by turn: `-- --ignored --nocapture speed`.
+#[test]
+#[ignore = "a measurement, on a machine that does nothing else"]
+fn speed() {
+    let folder = tempfile::tempdir().unwrap();
+    let replay = compiled(folder.path(), "replay", &[]).unwrap_or_else(|said| panic!("{said}"));
+    let machine = Machine::load::<&str, &str>("esd", &[]).unwrap();
+    for (name, open) in sources(300_000) {
+        let trace = folder.path().join(&name);
+        std::fs::write(&trace, flat(open(), &machine)).unwrap();
+        for design in ["no-encryption", "baseline", "esd"] {
+            let mut best = [0.0_f64; 3];
+            for _ in 0..5 {
+                let sources = vec![open()];
+                let options = Options::default();
+                let run = recordings::run(&machine, design, sources, options, &mut |_| true);
+                best[0] = best[0].max(run.unwrap().host_speed.0);
+                for (best, keep) in best[1..].iter_mut().zip(["yes", "no"]) {
+                    let mut host = command(&replay);
+                    host.arg(&trace)
+                        .args(["esd", design, "host.addresses=first-touch"])
+                        .arg(format!("host.keep={keep}"));
+                    let output = host.output().unwrap();
+                    let told = String::from_utf8_lossy(&output.stderr);
+                    let speed = told.split_whitespace().next().unwrap().parse::<f64>();
+                    *best = best.max(speed.unwrap());
+                }
+            }
+            let [ours, kept, not] = best.map(|speed| speed / 1e6);
+            println!(
+                "{name:10} {design:14} {ours:.2} M/s by ourselves; through C {kept:.2} ({:.2}), \
+                 with host.keep=no {not:.2} ({:.2})",
+                kept / ours,
+                not / ours
+            );
+        }
+    }
+}
+
 #[test]
 fn whatever_a_host_asks_it_gets_a_value() {
     let folder = tempfile::tempdir().unwrap();
@@ -241,10 +280,10 @@ fn the_first_program_of_the_page_prints_what_the_page_says() {
     assert_eq!(Some(&*said(&output)), block("```text\n"));
 }
 
-/// The program for DRAMsim3, with DRAMsim3's library as `make c-library` builds it.
-fn dramsim3_program(folder: &Path) -> PathBuf {
+/// A program for DRAMsim3, with DRAMsim3's library as `make c-library` builds it.
+fn dramsim3_program(folder: &Path, source: &str) -> PathBuf {
     let (root, library) = (Path::new(env!("CARGO_MANIFEST_DIR")), library());
-    let program = folder.join("program");
+    let program = folder.join(source);
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let compiled = Command::new(compiler)
         .args(["-std=c++11", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
@@ -253,7 +292,7 @@ fn dramsim3_program(folder: &Path) -> PathBuf {
         .arg(root.join("dramsim3"))
         .arg(root.join("dramsim3/config.cc"))
         .arg(root.join("dramsim3/memory_system.cc"))
-        .arg(root.join("tests/host/dramsim3_program.cc"))
+        .arg(root.join(format!("tests/host/{source}.cc")))
         .arg("-o")
         .arg(&program)
         .arg("-L")
@@ -269,7 +308,7 @@ fn dramsim3_program(folder: &Path) -> PathBuf {
 #[test]
 fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
     let folder = tempfile::tempdir().unwrap();
-    let program = dramsim3_program(folder.path());
+    let program = dramsim3_program(folder.path(), "dramsim3_program");
     let config = folder.path().join("memory.ini");
     let run = |config: &Path, machine: &str| {
         let mut command = command(&program);
@@ -349,4 +388,75 @@ fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
         );
     }
     assert!(!run(&folder.path().join("none.ini"), "").status.success());
+}
+
+/// DDR4-2400 as DRAMsim3 has it.
+const DDR4: &str = "[dram_structure]
+protocol = DDR4
+bankgroups = 4
+banks_per_group = 4
+rows = 65536
+columns = 1024
+[timing]
+tCK = 0.83
+CL = 17
+CWL = 12
+tRCD = 17
+tRP = 17
+tRAS = 39
+tRFC = 420
+tREFI = 9360
+tRRD_S = 4
+tWTR_S = 3
+tFAW = 26
+tWR = 18
+tRTP = 9
+tCCD_S = 4
+tRTRS = 1
+[system]
+channel_size = 16384
+address_mapping = rochrababgco
+trans_queue_size = 32
+";
+
+/// The same requests at the same cycles as DRAMsim3 had: bandwidths and latencies near its own.
+#[test]
+fn latency_against_bandwidth_is_dramsim3s() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = dramsim3_program(folder.path(), "dramsim3_curve");
+    let config = folder.path().join("ddr4.ini");
+    std::fs::write(&config, DDR4).unwrap();
+    let measured = include_str!("dramsim3-curves.csv");
+    let measured = measured
+        .lines()
+        .filter(|line| !line.starts_with(['#', 't']));
+    let mut compared = 0;
+    for (traffic, reads) in [("random", "100"), ("random", "67"), ("stream", "100")] {
+        let output = command(&program)
+            .args([config.to_str().unwrap(), folder.path().to_str().unwrap()])
+            .args([traffic, reads, "300000"])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let theirs = measured
+            .clone()
+            .map(|line| line.split(',').collect::<Vec<_>>());
+        let theirs = theirs.filter(|row| row[0] == traffic && row[1] == reads);
+        for (ours, theirs) in text.lines().zip(theirs) {
+            let ours: Vec<f64> = ours.split(' ').map(|word| word.parse().unwrap()).collect();
+            let theirs = theirs[2..].iter().map(|word| word.parse().unwrap());
+            let theirs: Vec<f64> = theirs.collect();
+            let at = format!("{traffic}, {reads} % reads: {ours:?}, DRAMsim3 {theirs:?}");
+            assert_eq!(ours[0], theirs[0], "{at}");
+            let [bandwidth, latency] = [1, 2].map(|of| (ours[of] / theirs[of] - 1.0).abs());
+            assert!(bandwidth < 0.05, "{at}");
+            assert!(
+                latency < if reads == "100" { 0.1 } else { 0.2 } || ours[0] >= 20.0,
+                "{at}"
+            );
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 3 * 14);
 }

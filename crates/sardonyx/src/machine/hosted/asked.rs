@@ -55,6 +55,9 @@ pub struct Options {
     pub posted: Posted,
     /// What unwritten lines read as.
     pub unwritten: Unwritten,
+    /// What the host has written last is kept beside memory: for parts of lines, for looks, and to hold what
+    /// memory reads against. Without, it takes whole lines alone.
+    pub keep: bool,
     /// A journal is kept, so that the power may be cut.
     pub journal: bool,
     /// Requests that change state and count nowhere.
@@ -68,6 +71,7 @@ impl Default for Options {
             addresses: Addresses::default(),
             posted: Posted::default(),
             unwritten: Unwritten::default(),
+            keep: true,
             journal: false,
             warmup: 0,
         }
@@ -210,6 +214,9 @@ pub enum HostedError {
     /// What was asked for cannot be done now.
     #[error("{0}")]
     NotNow(&'static str),
+    /// What the host has written is not kept.
+    #[error("{0} needs what was written last, and with host.keep=no nobody keeps it")]
+    NotKept(&'static str),
     /// Requests that were never answered.
     #[error("{0} requests were never answered: a bug in Sardonyx")]
     Lost(usize),

@@ -2,10 +2,13 @@
 //! what memory reads against. Left out: what memory itself holds.
 
 use rustc_hash::FxHashMap;
+use sardonyx_prefetch::prefetch;
 
 use super::super::PAGE_LINES;
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
 
+/// Pages that are found without the table: a power of two.
+const RECENT: usize = 64;
 /// A page whose number no line has.
 const NO_PAGE: u64 = u64::MAX;
 
@@ -20,7 +23,7 @@ struct Page {
 pub struct Contents {
     pages: Vec<Page>,
     table: FxHashMap<u64, u32>,
-    recent: (u64, u32),
+    recent: [(u64, u32); RECENT],
     ahead: usize,
 }
 
@@ -30,17 +33,35 @@ impl Contents {
         Contents {
             pages: Vec::new(),
             table: FxHashMap::default(),
-            recent: (NO_PAGE, 0),
+            recent: [(NO_PAGE, 0); RECENT],
             ahead: 0,
         }
     }
 
     fn find(&mut self, line: Logical) -> Option<(usize, usize)> {
         let (page, at) = (line.0 / PAGE_LINES, (line.0 % PAGE_LINES) as usize);
-        if self.recent.0 != page {
-            self.recent = (page, *self.table.get(&page)?);
+        let recent = &mut self.recent[page as usize % RECENT];
+        if recent.0 != page {
+            *recent = (page, *self.table.get(&page)?);
         }
-        Some((self.recent.1 as usize, at))
+        Some((recent.1 as usize, at))
+    }
+
+    /// The line will be asked for: it is fetched into this computer's caches.
+    pub fn touch(&mut self, line: Logical) {
+        if let Some((page, at)) = self.find(line) {
+            prefetch(&self.pages[page].lines[at]);
+        }
+    }
+
+    /// Notes that the page of `line` is in use, and keeps nothing of it.
+    pub fn note(&mut self, line: Logical) {
+        let page = line.0 / PAGE_LINES;
+        let recent = &mut self.recent[page as usize % RECENT];
+        if recent.0 != page {
+            self.table.insert(page, 0);
+            *recent = (page, 0);
+        }
     }
 
     /// The line, if it was ever written.
@@ -95,7 +116,7 @@ impl Contents {
             ahead: 0,
         });
         self.table.insert(number, index);
-        self.recent = (number, index);
+        self.recent[number as usize % RECENT] = (number, index);
         (index as usize, at)
     }
 
@@ -135,7 +156,7 @@ impl Contents {
 
     /// Pages of which something was written.
     pub fn pages(&self) -> u64 {
-        self.pages.len() as u64
+        self.table.len() as u64
     }
 }
 

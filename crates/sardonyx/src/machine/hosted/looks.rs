@@ -46,6 +46,11 @@ impl Hosted {
         size: usize,
         mut act: impl FnMut(&mut Hosted, Logical, usize, std::ops::Range<usize>),
     ) -> Result<(), HostedError> {
+        if !self.options.keep {
+            return Err(HostedError::NotKept(
+                "a look, or a change without a request,",
+            ));
+        }
         self.check_source(source)?;
         let end = address.checked_add(size as u64);
         let last = end.ok_or(HostedError::Size { address, size })?;

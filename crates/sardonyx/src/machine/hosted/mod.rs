@@ -112,6 +112,9 @@ impl Hosted {
         if !(1..=MAX_SOURCES).contains(&options.sources) {
             return Err(HostedError::Sources(options.sources));
         }
+        if options.journal && !options.keep {
+            return Err(HostedError::NotKept("host.power_cut=yes"));
+        }
         let machine = machine.with_cores(options.sources);
         let memory = Memory::new(&machine, design)?;
         let capacity = machine.capacity_bytes();

@@ -43,6 +43,9 @@ impl Hosted {
             let address = asked.address;
             return Err(HostedError::Size { address, size });
         }
+        if !self.options.keep && matches!(asked.kind, Kind::Write { .. }) && size < LINE_BYTES {
+            return Err(HostedError::NotKept("a write of a part of a line"));
+        }
         self.check_source(asked.source)?;
         self.check_address(asked.address)?;
         let now = presented.max(self.clock);
@@ -120,7 +123,13 @@ impl Hosted {
                 let unwritten = self.options.unwritten;
                 let before = || unwritten.line(line);
                 let from = part.0.into();
-                let data = self.contents.put(line, from, bytes, before, false);
+                let data = match (self.options.keep, bytes.try_into()) {
+                    (false, Ok(whole)) => {
+                        self.contents.note(line);
+                        whole
+                    }
+                    _ => self.contents.put(line, from, bytes, before, false),
+                };
                 request.kind = Direction::Write;
                 let write = Write {
                     order: match counter_atomic {
@@ -145,6 +154,9 @@ impl Hosted {
 
     /// What the host gets for what memory has read, held against what the host wrote last.
     fn check_read(&mut self, line: Logical, got: Option<Line>) -> Line {
+        if !self.options.keep {
+            return got.unwrap_or_else(|| self.options.unwritten.line(line));
+        }
         let ahead = self.contents.is_ahead(line);
         match self.contents.get(line) {
             Some(known) if ahead => *known,
@@ -160,13 +172,17 @@ impl Hosted {
     /// A request for `address` will come: what this computer needs for it is fetched ahead. No effect on
     /// results; an address that is none has no effect at all.
     pub fn hint(&mut self, source: u32, address: u64) {
-        if (source as usize) < self.options.sources {
-            let line = Virtual(self.wrapped(address) / LINE_BYTES as u64);
-            if line.0 < self.capacity / LINE_BYTES as u64
-                || self.options.addresses == Addresses::FirstTouch
-            {
-                self.port.touch_memory_ahead(source as usize, line);
+        let line = Virtual(self.wrapped(address) / LINE_BYTES as u64);
+        let is_one = line.0 < self.capacity / LINE_BYTES as u64
+            || self.options.addresses == Addresses::FirstTouch;
+        if (source as usize) < self.options.sources
+            && is_one
+            && let Some(line) = self.port.pages.peek(source as usize, line)
+        {
+            if self.options.keep {
+                self.contents.touch(line);
             }
+            self.port.memory.hint(line);
         }
     }
 

@@ -162,3 +162,29 @@ fn what_was_accepted_is_there_after_a_cut() {
         assert_eq!(read == [2; 64], expected.1 == 0, "{design}");
     }
 }
+
+#[test]
+fn without_what_was_written_last_only_whole_lines_are_taken() {
+    let options = Options {
+        keep: false,
+        ..Options::default()
+    };
+    let mut host = hosted("esd", options);
+    assert!(host.send(&write(64, &[7; 64], 1)).unwrap());
+    assert!(host.send(&asked(Kind::Read(8), 72, 2)).unwrap());
+    let part = host.send(&write(64, &[7; 8], 3)).unwrap_err().to_string();
+    assert!(part.contains("host.keep=no"), "{part}");
+    assert!(host.peek(0, 64, &mut [0]).is_err() && host.poke(0, 64, &[1]).is_err());
+    host.finish().unwrap();
+    let read = all(&mut host).into_iter().find(|told| told.tag == 2);
+    assert_eq!(read.unwrap().line, [7; 64]);
+    assert_eq!(host.checked(), Checked::default());
+    let outcome = host.outcome().unwrap();
+    assert_eq!(outcome.metrics()["footprint_pages"], 1);
+    let options = Options {
+        journal: true,
+        ..options
+    };
+    let machine = host.machine().clone();
+    assert!(Hosted::new(&machine, "esd", options).is_err());
+}
