@@ -45,6 +45,19 @@ class Conversion(Value):
     levels: tuple[int, ...] | None = None
 
 
+class ScriptQuestion(Value):
+    """What the machine does of its own accord in a run, in place of what the seed draws: three
+    numbers each. Evictions: core, number of its operation, line that goes after it. Delays:
+    place, number of the write of it, nanoseconds for which it is held back. Pauses: core, number
+    of its operation, instructions before it.
+    """
+
+    cached_lines: int
+    delays: tuple[tuple[int, int, int], ...]
+    evictions: tuple[tuple[int, int, int], ...]
+    pauses: tuple[tuple[int, int, int], ...]
+
+
 class TraceSource(Value):
     """A trace file; ``limit`` ends it after so many records, or takes those in its ``middle``."""
 
@@ -84,19 +97,6 @@ class ProgramSource(Value):
 Source: TypeAlias = Annotated[
     TraceSource | SynthSource | ProgramSource, Field(discriminator="kind")
 ]
-
-
-class ScriptQuestion(Value):
-    """What the machine does of its own accord in a run, in place of what the seed draws: three
-    numbers each. Evictions: core, number of its operation, line that goes after it. Delays:
-    place, number of the write of it, nanoseconds for which it is held back. Pauses: core, number
-    of its operation, instructions before it.
-    """
-
-    cached_lines: int
-    delays: tuple[tuple[int, int, int], ...]
-    evictions: tuple[tuple[int, int, int], ...]
-    pauses: tuple[tuple[int, int, int], ...]
 
 
 class CrashQuestion(Value):
@@ -367,9 +367,8 @@ class TrialQuestion(Value):
     """A design under a program, tried by the explorer's plan of passes. Sizes that are null are
     each pass's own. Without ``software_log`` the program keeps no undo log, even where the
     hardware keeps none. With ``thorough_seconds`` the plan goes on with further seeds for so
-    long. With ``attack`` an attacker changes the medium as well; if it is null, where the design
-    has integrity.
-    long. After the passes come ``guided`` runs with changed schedules.
+    long. After the passes come ``guided`` runs with changed schedules. With ``attack`` an
+    attacker changes the medium as well; if it is null, where the design has integrity.
     """
 
     design: str
