@@ -302,9 +302,9 @@ pub unsafe extern "C" fn sardonyx_answers(
         }
         let mut count = 0;
         while count < room
-            && let Some(told) = hosting.host.answer()
+            && !(count > 0 && hosting.is_unlogged())
+            && let Some(told) = hosting.answer()?
         {
-            hosting.log_told(&told)?;
             // SAFETY: the caller's promise, `count` being below `room`.
             unsafe { ptr::write(answers.add(count), told.into()) };
             count += 1;

@@ -35,6 +35,8 @@ pub struct Hosting {
     left: Option<Image>,
     /// What is asked and answered is written down.
     pub log: Option<Log>,
+    /// Why that no longer goes.
+    unlogged: Option<Problem>,
     /// The text that the host was given last.
     pub text: CString,
 }
@@ -52,6 +54,7 @@ impl Hosting {
             broken: false,
             left: None,
             log,
+            unlogged: None,
             text: CString::default(),
         })
     }
@@ -124,14 +127,29 @@ impl Hosting {
                 SARDONYX_NOW => self.host.now().ps(),
                 given => given,
             };
-            log.asked(request, ps, taken)?;
+            // The request was taken, or not, all the same: the next answer says why it is not written down.
+            self.unlogged = log.asked(request, ps, taken).err().or(self.unlogged.take());
         }
         Ok(taken)
     }
 
-    /// An answer is about to be given.
-    pub fn log_told(&mut self, told: &Told) -> Result<(), Problem> {
-        self.log.as_mut().map_or(Ok(()), |log| log.told(told))
+    /// The next answer, which is written down. Where that fails the answer is given all the same, and the next call
+    /// says why; then no more is written down.
+    pub fn answer(&mut self) -> Result<Option<Told>, Problem> {
+        if let Some(problem) = self.unlogged.take() {
+            self.log = None;
+            return Err(problem);
+        }
+        let told = self.host.answer();
+        if let (Some(log), Some(told)) = (&mut self.log, &told) {
+            self.unlogged = log.told(told).err();
+        }
+        Ok(told)
+    }
+
+    /// Whether the next call for an answer has something else to say.
+    pub fn is_unlogged(&self) -> bool {
+        self.unlogged.is_some()
     }
 
     /// What was written down is in the file.

@@ -353,6 +353,14 @@ fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
     // The program has a second memory, which is idle: its log is a file of its own.
     let second = std::fs::read_to_string(folder.path().join("log.csv.2")).unwrap();
     assert_eq!(second, "view,event,tag,ps,bytes\n");
+    let full = format!("{theirs}[sardonyx]\nhost.log = /dev/full\n");
+    let output = run_text(&full, "");
+    assert!(!output.status.success(), "{}", said(&output));
+    assert!(
+        said(&output).contains("host.log=/dev/full"),
+        "{}",
+        said(&output)
+    );
     for what in ["controller,done,", "port,asked,", "port,done,"] {
         assert_eq!(count(what), asked, "{what}");
     }

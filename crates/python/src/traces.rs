@@ -93,7 +93,7 @@ pub struct Conversion {
     levels: Option<Vec<u64>>,
 }
 
-/// Another simulator's trace to ours, ours to NVMain's, or ours written again.
+/// Another simulator's trace to ours, ours to another's, or ours written again.
 #[pyfunction]
 pub fn trace_convert(
     py: Python<'_>,
@@ -106,6 +106,14 @@ pub fn trace_convert(
         (OWN_FORMAT, "nvmain") => {
             let source = trace::Source::open(src).map_err(bad)?;
             let export = |tell: Tell<'_>| trace::export_nvmain(source, dst, tell);
+            let exported = detached(py, progress, export)?;
+            let (records, left_out) = (exported.requests, exported.left_out);
+            Ok(json!({"records": records, "left_out": left_out}).to_string())
+        }
+        (OWN_FORMAT, foreign) if foreign != OWN_FORMAT => {
+            let format: Format = foreign.parse().map_err(bad)?;
+            let source = trace::Source::open(src).map_err(bad)?;
+            let export = |tell: Tell<'_>| trace::export(source, dst, format, tell);
             let exported = detached(py, progress, export)?;
             let (records, left_out) = (exported.requests, exported.left_out);
             Ok(json!({"records": records, "left_out": left_out}).to_string())
@@ -127,8 +135,7 @@ pub fn trace_convert(
             Ok(json!({"records": detached(py, progress, copy)?}).to_string())
         }
         (from, to) => Err(bad(format!(
-            "{src}: {from} cannot become {to}; one of the two must be {OWN_FORMAT}, and it can \
-             become nvmain only"
+            "{src}: {from} cannot become {to}; one of the two must be {OWN_FORMAT}"
         ))),
     }
 }

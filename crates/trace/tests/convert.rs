@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use sardonyx_trace::line::Virtual;
 use sardonyx_trace::{
-    Fill, Format, GapUnit, ImportOptions, Op, Provenance, Record, Source, TraceWriter,
+    Fill, Format, GapUnit, ImportOptions, Op, Provenance, Record, Source, TraceWriter, export,
     export_nvmain, import,
 };
 use tempfile::TempDir;
@@ -21,10 +21,10 @@ impl Desk {
         self.0.path().join(name)
     }
 
-    /// The records of a text, or the error.
+    /// The records of a text, or of bytes, or the error.
     fn import(
         &self,
-        text: &str,
+        text: impl AsRef<[u8]>,
         format: Format,
         options: &ImportOptions,
     ) -> Result<Vec<Record>, String> {
@@ -430,4 +430,206 @@ fn a_limit_stops_before_a_bad_line() {
     };
     let records = Desk::new().import("LD 0\nLD 64\nLD x\n", Format::RamulatorLoadStore, &options);
     assert_eq!(records.unwrap().len(), 2);
+}
+
+/// Requests as other simulators have them: which moment, whether a write, which line.
+fn asked(records: &[Record]) -> Vec<(u64, bool, u64)> {
+    let mut moment = 0;
+    let told = records.iter().map(|record| {
+        moment += u64::from(record.gap);
+        let write = record.op.is_write() || record.op == Op::Store;
+        (moment, write, record.line.0)
+    });
+    told.collect()
+}
+
+fn champsim(accesses: &[([u64; 2], [u64; 4])]) -> Vec<u8> {
+    let instructions = accesses.iter().flat_map(|(written, read)| {
+        let head = [0x40_0000_u64.to_le_bytes(), [0, 0, 1, 0, 2, 0, 0, 0]].concat();
+        let words = written
+            .iter()
+            .chain(read)
+            .flat_map(|word| word.to_le_bytes());
+        head.into_iter().chain(words).collect::<Vec<u8>>()
+    });
+    instructions.collect()
+}
+
+#[test]
+fn champsim_gets_no_gap_without_end_and_no_line_that_it_cannot_name() {
+    let desk = Desk::new();
+    let read = |gap, line| Record {
+        gap,
+        thread: 0,
+        op: Op::ReadMiss,
+        line: Virtual(line),
+        data: None,
+    };
+    let (ours, theirs) = (desk.at("a.parquet"), desk.at("theirs"));
+    write(&ours, &[read(3, 0), read(2, 7)]);
+    let export = |desk: &Path| {
+        export(
+            Source::open(&ours).unwrap(),
+            desk,
+            Format::ChampSim,
+            &mut |_, _| (),
+        )
+    };
+    let done = export(&theirs).unwrap();
+    assert_eq!((done.requests, done.left_out), (1, 1));
+    let bytes = std::fs::read(&theirs).unwrap();
+    let records = desk
+        .import(bytes, Format::ChampSim, &ImportOptions::default())
+        .unwrap();
+    assert_eq!(asked(&records), [(5, false, 7)]);
+    write(&ours, &[read(1 << 30, 7)]);
+    std::fs::remove_file(&theirs).unwrap();
+    let refused = export(&theirs).unwrap_err().to_string();
+    assert!(
+        refused.contains("1073741824 instructions without an access"),
+        "{refused}"
+    );
+    assert!(!theirs.exists());
+}
+
+#[test]
+fn champsims_instructions_are_loads_and_stores_at_the_core() {
+    let desk = Desk::new();
+    let none = [0; 4];
+    let trace = champsim(&[
+        ([0, 0], none),
+        ([0x1040, 0], [0x2000, 0, 0x2080, 0]),
+        ([0, 0], none),
+        ([0, 0], [0x3000, 0, 0, 0]),
+    ]);
+    let options = ImportOptions::default();
+    let records = desk.import(&trace, Format::ChampSim, &options).unwrap();
+    let ops: Vec<Op> = records.iter().map(|record| record.op).collect();
+    assert_eq!(ops, [Op::Load, Op::Load, Op::Store, Op::Load]);
+    let lines = [
+        (2, false, 0x80),
+        (2, false, 0x82),
+        (2, true, 0x41),
+        (4, false, 0xc0),
+    ];
+    assert_eq!(asked(&records), lines);
+    let cut = desk
+        .import(&trace[..100], Format::ChampSim, &options)
+        .unwrap_err();
+    assert!(cut.contains("in.txt: ends in the middle"), "{cut}");
+    let text = desk
+        .import("LD 0x40\n".repeat(20), Format::ChampSim, &options)
+        .unwrap_err();
+    assert!(text.contains("instruction 1: branch flags"), "{text}");
+    let mut packed = b"\xfd7zXZ\0".to_vec();
+    packed.resize(200, 7);
+    let packed = desk.import(packed, Format::ChampSim, &options).unwrap_err();
+    assert!(packed.contains("unxz"), "{packed}");
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value > 127 {
+        bytes.push(value as u8 | 128);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+fn message(fields: &[(u64, u64)]) -> Vec<u8> {
+    let body: Vec<u8> = fields
+        .iter()
+        .flat_map(|&(field, value)| [varint(field << 3), varint(value)].concat())
+        .collect();
+    [varint(body.len() as u64), body].concat()
+}
+
+#[test]
+fn gem5s_packets_are_requests_of_their_lines() {
+    let desk = Desk::new();
+    let head = [b"gem5".to_vec(), message(&[(2, 0), (3, 1_000_000_000_000)])].concat();
+    let packets = [
+        message(&[(1, 5_000), (2, 1), (3, 0x1000), (4, 64)]),
+        message(&[(1, 6_500), (2, 17), (3, 0x1000), (4, 64)]), // an upgrade moves no bytes
+        message(&[(1, 9_000), (2, 7), (3, 0x2000), (4, 64), (5, 300)]),
+        message(&[(1, 11_000), (2, 4), (3, 0x303c), (4, 8)]), // two lines
+    ];
+    let trace = [head.clone(), packets.concat()].concat();
+    let options = ImportOptions::default();
+    let records = desk.import(&trace, Format::Gem5Packets, &options).unwrap();
+    let lines = [
+        (0, false, 0x40),
+        (4, true, 0x80),
+        (6, true, 0xc0),
+        (6, true, 0xc1),
+    ];
+    assert_eq!(asked(&records), lines);
+    let twice = ImportOptions {
+        clock_mhz: Some(2000.0),
+        ..options.clone()
+    };
+    let records = desk.import(&trace, Format::Gem5Packets, &twice).unwrap();
+    assert_eq!(asked(&records)[1].0, 8);
+
+    let fail = |trace: &[u8]| {
+        desk.import(trace, Format::Gem5Packets, &options)
+            .unwrap_err()
+    };
+    assert!(fail(&trace[..trace.len() - 1]).contains("ends in the middle"));
+    assert!(fail(b"\x1f\x8b\x08\0").contains("gunzip"));
+    assert!(fail(b"NVMV1").contains("gem5's mark"));
+    assert!(fail(&head).contains("holds no request"));
+    let back = [head.clone(), packets[3].clone(), packets[0].clone()].concat();
+    assert!(
+        fail(&back).contains("packet 2: time goes back"),
+        "{}",
+        fail(&back)
+    );
+    let strange = [head.clone(), message(&[(1, 5)])].concat();
+    assert!(fail(&strange).contains("packet 1: has no tick, command or address"));
+    let huge = [head, message(&[(1, 5), (2, 1), (3, 0), (4, 1 << 40)])].concat();
+    assert!(
+        fail(&huge).contains("packet 1: 1099511627776 bytes"),
+        "{}",
+        fail(&huge)
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn bytes_of_any_kind_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let desk = Desk::new();
+        let marked = [&b"gem5"[..], &bytes].concat();
+        for (format, bytes) in [(Format::ChampSim, &bytes), (Format::Gem5Packets, &marked)] {
+            let _ = desk.import(bytes, format, &ImportOptions::default());
+        }
+    }
+
+    #[test]
+    fn what_is_written_for_others_is_read_back(mut records in requests()) {
+        let desk = Desk::new();
+        let (ours, theirs) = (desk.at("a.parquet"), desk.at("theirs"));
+        records.iter_mut().for_each(|record| record.gap %= 300);
+        write(&ours, &records);
+        let wanted = asked(&records);
+        for format in [Format::RamulatorLoadStore, Format::DramSim3, Format::ChampSim] {
+            let source = Source::open(&ours).unwrap();
+            let exported = export(source, &theirs, format, &mut |_, _| ()).unwrap();
+            prop_assert_eq!(exported.requests, records.len() as u64);
+            let bytes = std::fs::read(&theirs).unwrap();
+            let read = desk.import(bytes, format, &ImportOptions::default()).unwrap();
+            let told = asked(&read);
+            for (told, wanted) in told.iter().zip(&wanted) {
+                prop_assert_eq!((told.1, told.2), (wanted.1, wanted.2));
+            }
+            if format == Format::DramSim3 {
+                prop_assert_eq!(&told, &wanted);
+            }
+            prop_assert_eq!(told.len(), wanted.len());
+        }
+        let source = Source::open(&ours).unwrap();
+        prop_assert!(export(source, &theirs, Format::RamulatorReadWrite, &mut |_, _| ()).is_err());
+    }
 }

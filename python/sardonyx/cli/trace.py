@@ -48,7 +48,17 @@ app = typer.Typer(
 )
 
 OWN_FORMAT = "sardonyx"
-FORMATS = (OWN_FORMAT, "nvmain", "ramulator-load-store", "ramulator-read-write", "dramsim3")
+FORMATS = (
+    OWN_FORMAT,
+    "nvmain",
+    "ramulator-load-store",
+    "ramulator-read-write",
+    "dramsim3",
+    "champsim",
+    "gem5-packets",
+)
+#: Those that ours can become.
+WRITTEN = (OWN_FORMAT, "nvmain", "ramulator-load-store", "dramsim3", "champsim")
 #: What is said of a sound trace, by what of the file is under checksums.
 SOUND = {
     "all": "sound",
@@ -57,7 +67,7 @@ SOUND = {
 }
 FILLS = ("zero", "random", "unique")
 #: Formats that count cycles, and the one whose addresses are positions in a device.
-CLOCKED = ("nvmain", "dramsim3")
+CLOCKED = ("nvmain", "dramsim3", "gem5-packets")
 LEVELLED = "ramulator-read-write"
 Source = Annotated[str, typer.Argument(help="A trace file.")]
 Target = Annotated[Path, typer.Argument(help="The file to write.", **PATH)]
@@ -144,7 +154,7 @@ class Convert(Options):
         str | None, typer.Option("--from", help=f"Format of SOURCE: {', '.join(FORMATS)}.")
     ] = None
     to_format: Annotated[
-        str | None, typer.Option("--to", help="Format of TARGET: sardonyx or nvmain.")
+        str | None, typer.Option("--to", help=f"Format of TARGET: {', '.join(WRITTEN)}.")
     ] = None
     data: Annotated[
         str, typer.Option("--data", help="What writes without bytes write: zero, random, unique.")
@@ -158,7 +168,8 @@ class Convert(Options):
             "--clock-mhz",
             min=0.001,
             max=1e6,
-            help="Clock that SOURCE's cycles count; default: nvmain 2000, dramsim3 1200.",
+            help="Clock that SOURCE's cycles count; default: nvmain 2000, dramsim3 "
+            "1200; gem5-packets 1000, into which ticks are turned.",
         ),
     ] = None
     levels: Annotated[
@@ -172,7 +183,7 @@ class Convert(Options):
 
 
 def convert(asked: Convert) -> Work:
-    """Convert another simulator's trace to ours, or ours to NVMain's.
+    """Convert another simulator's trace to ours, or ours to another's.
 
     Files that end in .parquet are taken to be ours. Ours to ours writes the same records again,
     with checksums.

@@ -28,6 +28,7 @@ static const char *word(uint64_t *state) {
     static const char *const words[] = {
         "esd", "baseline", "fca", "", "nothing", "hw-log/amt+sca", "\xff\xfe", "/", "eadr", "none", "adr",
         "host.sources=2", "host.sources=0", "host.sources=99999999999", "host.power_cut=yes", "host.log=/nowhere/log",
+        "host.log=/dev/full", "host.log=/dev/null", "host.keep=no", "host.keep=maybe",
         "host.contents=drawn:3", "host.contents=drawn:0", "host.contents=trace:nowhere", "host.addresses=wrap",
         "host.addresses=first-touch", "host.writes_answered=array", "host.warmup=3", "host.nothing=1", "novalue",
         "engine.ingress=1", "engine.ingress=0", "medium.geometry.rows=16", "=", "host.seed=1", "host.unwritten=noise"};
@@ -80,6 +81,8 @@ static void one_call(sardonyx_memory memory, uint64_t *state) {
     case 18: check(sardonyx_forget_figures(memory)); break;
     case 19: check(sardonyx_figures(memory) ? 0 : -1); break;
     case 20: check(sardonyx_send(memory, NULL)); break;
+    case 22: check(sardonyx_note(memory, (uint32_t)(mixed(state) % 4), (uint32_t)(mixed(state) % 3), odd(state), odd(state),
+                                 (uint32_t)odd(state))); break;
     case 21: check(mixed(state) % 16 ? 0 : sardonyx_destroy(memory)); break;
     default: {
         uint64_t size = mixed(state) % 4 ? 64 : mixed(state) % 8 ? mixed(state) % 70 : odd(state);

@@ -1,25 +1,30 @@
-//! Writes NVMain's format, so that its results and ours can be held against each other.
+//! Writes other simulators' formats, so that their results and ours can be held against each other.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
+use super::Format;
+use super::binary::INSTRUCTION;
 use crate::line::{Line, ZERO_LINE};
 use crate::temporary::Temporary;
 use crate::{CLOCK_REMEDY, Op, Source, TraceError};
 
-/// What went into an NVMain trace.
+/// What went into another simulator's trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Requests written.
     pub requests: u64,
-    /// Fences and flush instructions, which NVMain does not know; their gaps are kept.
+    /// Fences and flush instructions, which it does not know; their gaps are kept.
     pub left_out: u64,
 }
 
-/// NVMain's CPU clock.
+/// NVMain's CPU clock, and the clock of DRAMsim3's DDR4-2400.
 const CLOCK_KHZ: u64 = 2_000_000;
+const DRAMSIM3_KHZ: u64 = 1_200_000;
+/// Instructions between two accesses that are written for ChampSim, at most: 1 GiB of them.
+const LONGEST_GAP: u64 = 1 << 24;
 
 /// Writes the reads and writes of `source` as an NVMain trace at `to`. A cycle is the sum of the
 /// gaps so far, of another clock than NVMain's as many as last as long; a trace that counts instructions
@@ -80,6 +85,112 @@ pub fn export_nvmain(
         .map_err(io)?;
     temporary.keep().map_err(io)?;
     Ok(exported)
+}
+
+/// Writes the reads and writes of `source` at `to` in a format that has no bytes: Ramulator's LoadStoreTrace, DRAMsim3's, in
+/// cycles of 1200 MHz, or ChampSim's, where each instruction of a gap is one without a memory access. A trace of
+/// cycles runs at one instruction a cycle there, and in the cycles of its own clock in DRAMsim3's.
+///
+/// # Errors
+/// As [`Source::next_batch`], a clock that is none, a format that is not written, or a file that cannot be written;
+/// then nothing is left at `to`.
+pub fn export(
+    mut source: Source,
+    to: impl AsRef<Path>,
+    format: Format,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Exported, TraceError> {
+    let to = to.as_ref();
+    let io = |e: std::io::Error| {
+        let problem = format!("cannot be written: {e}; check the folder and the space");
+        TraceError::file(to, problem)
+    };
+    let written = [
+        Format::RamulatorLoadStore,
+        Format::DramSim3,
+        Format::ChampSim,
+    ];
+    if !written.contains(&format) {
+        let names = written.map(Format::name).join(", ");
+        let problem = format!("{format} is not written; {names} and nvmain are");
+        return Err(TraceError::file(to, problem));
+    }
+    let clock_khz = source.provenance().clock_khz().map_err(|clock| {
+        let problem = format!("clock_mhz is {clock}; {CLOCK_REMEDY}");
+        TraceError::file(Path::new(source.name()), problem)
+    })?;
+    let clock_khz = clock_khz.unwrap_or(DRAMSIM3_KHZ);
+    let (temporary, file) = Temporary::beside(to).map_err(io)?;
+    let mut text = BufWriter::new(file);
+    let mut exported = Exported::default();
+    let (mut gaps, mut instructions) = (0u64, 0u64);
+    source.each(progress, |record| {
+        gaps += u64::from(record.gap);
+        if format == Format::ChampSim && gaps.saturating_sub(instructions) > LONGEST_GAP {
+            let gap = gaps - instructions;
+            let problem = format!(
+                "{gap} instructions without an access would be as many times {INSTRUCTION} bytes; at most {LONGEST_GAP} \
+                 are written for ChampSim"
+            );
+            return Err(TraceError::file(to, problem));
+        }
+        let write = match record.op {
+            // An address of 0 is none for ChampSim.
+            _ if format == Format::ChampSim && record.line.0 == 0 => {
+                exported.left_out += 1;
+                return Ok(());
+            }
+            op if op.is_write() || op == Op::Store => true,
+            Op::ReadMiss | Op::Load => false,
+            _ => {
+                exported.left_out += 1;
+                return Ok(());
+            }
+        };
+        exported.requests += 1;
+        let address = record.line.byte().0;
+        let said = match format {
+            Format::DramSim3 => {
+                let cycle = u128::from(gaps) * u128::from(DRAMSIM3_KHZ) / u128::from(clock_khz);
+                let word = if write { "WRITE" } else { "READ" };
+                writeln!(text, "0x{address:X} {word} {cycle}")
+            }
+            Format::RamulatorLoadStore => {
+                let word = if write { "ST" } else { "LD" };
+                writeln!(text, "{word} 0x{address:x}")
+            }
+            _ => {
+                let mut said = Ok(());
+                while instructions + 1 < gaps && said.is_ok() {
+                    said = text.write_all(&instruction(instructions, None));
+                    instructions += 1;
+                }
+                instructions += 1;
+                said.and_then(|()| {
+                    text.write_all(&instruction(instructions, Some((write, address))))
+                })
+            }
+        };
+        said.map_err(io)
+    })?;
+    text.into_inner()
+        .map_err(|e| io(e.into_error()))?
+        .sync_all()
+        .map_err(io)?;
+    temporary.keep().map_err(io)?;
+    Ok(exported)
+}
+
+/// One of ChampSim's instructions, in a loop of 1 KiB of code: no branch, a register, at most one access.
+fn instruction(number: u64, access: Option<(bool, u64)>) -> [u8; INSTRUCTION] {
+    let mut bytes = [0; INSTRUCTION];
+    bytes[..8].copy_from_slice(&(0x40_0000 + number % 256 * 4).to_le_bytes());
+    (bytes[10], bytes[12]) = (1, 2); // from register 2 to register 1
+    if let Some((write, address)) = access {
+        let at = if write { 16 } else { 32 };
+        bytes[at..at + 8].copy_from_slice(&address.to_le_bytes());
+    }
+    bytes
 }
 
 /// 64 bytes as 128 digits.

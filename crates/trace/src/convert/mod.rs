@@ -1,14 +1,15 @@
-//! Converts other simulators' traces to trace files, and trace files to NVMain's.
+//! Converts other simulators' traces to trace files, and trace files to some of theirs.
 //!
 //! `docs/trace-format.md` describes each format. Where their own readers crash, guess or drop a
 //! request, ours names the line and the remedy.
 
+mod binary;
 mod export;
 mod parse;
 
 use std::fmt;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -17,13 +18,14 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-pub use export::{Exported, export_nvmain};
+use binary::Bad;
+pub use export::{Exported, export, export_nvmain};
 use parse::{Parser, Request};
 
 use super::error::IS_A_FOLDER;
 use super::source::stem;
 use super::synth::content_bytes;
-use super::{GapUnit, Op, Provenance, Record, TraceError, TraceWriter};
+use super::{GapUnit, Level, Op, Provenance, Record, TraceError, TraceWriter};
 use crate::line::{LINE_BYTES, Line, Virtual, ZERO_LINE};
 
 /// A format of another simulator.
@@ -40,15 +42,22 @@ pub enum Format {
     /// DRAMsim3: `HEXADDR OP CYCLE`.
     #[serde(rename = "dramsim3")]
     DramSim3,
+    /// ChampSim: instructions of 64 bytes, from before any cache.
+    #[serde(rename = "champsim")]
+    ChampSim,
+    /// gem5: packets of a communication monitor, protobuf.
+    Gem5Packets,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 4] = [
+    pub const ALL: [Format; 6] = [
         Format::NvMain,
         Format::RamulatorLoadStore,
         Format::RamulatorReadWrite,
         Format::DramSim3,
+        Format::ChampSim,
+        Format::Gem5Packets,
     ];
 
     /// The name on the command line.
@@ -58,6 +67,8 @@ impl Format {
             Format::RamulatorLoadStore => "ramulator-load-store",
             Format::RamulatorReadWrite => "ramulator-read-write",
             Format::DramSim3 => "dramsim3",
+            Format::ChampSim => "champsim",
+            Format::Gem5Packets => "gem5-packets",
         }
     }
 
@@ -66,7 +77,8 @@ impl Format {
         match self {
             Format::NvMain => (GapUnit::Cycles, Some(2000.0)),
             Format::DramSim3 => (GapUnit::Cycles, Some(1200.0)),
-            Format::RamulatorLoadStore | Format::RamulatorReadWrite => {
+            Format::Gem5Packets => (GapUnit::Cycles, Some(1000.0)),
+            Format::RamulatorLoadStore | Format::RamulatorReadWrite | Format::ChampSim => {
                 (GapUnit::Instructions, None)
             }
         }
@@ -177,42 +189,44 @@ pub fn import(
     let mut writer = TraceWriter::create(to, provenance(path, format, options))?;
     let mut records = Records {
         options,
+        at_core: format == Format::ChampSim,
         dice: ChaCha8Rng::seed_from_u64(options.seed),
         sequence: 0,
         moment: 0,
     };
-    let (mut line, mut number, mut bytes, mut count) = (Vec::new(), 0, 0, 0);
+    let mut lines = Lines {
+        format,
+        parser: &parser,
+        line: Vec::new(),
+        number: 0,
+    };
+    let mut champsim = binary::ChampSim::default();
+    let mut gem5 = binary::Gem5::new(options.clock_mhz.unwrap_or(1000.0));
+    let mut count = 0;
     while count < options.limit {
-        line.clear();
-        let read = text
-            .by_ref()
-            .take(LONGEST)
-            .read_until(b'\n', &mut line)
-            .map_err(io)? as u64;
-        if read == 0 {
-            break;
-        }
-        number += 1;
-        bytes += read;
-        let fail = |problem: String| TraceError::text(path, number, problem);
-        if read == LONGEST {
-            return Err(fail(format!(
-                "has over {LONGEST} bytes; this is not a {format} trace"
-            )));
-        }
-        let words = std::str::from_utf8(&line).map_err(|_| {
-            fail(format!(
-                "is not text; decompress the trace first if it is a {format} trace"
-            ))
+        let next = match format {
+            Format::ChampSim => champsim.next(&mut text),
+            Format::Gem5Packets => gem5.next(&mut text),
+            _ => lines.next(&mut text),
+        };
+        // Where it is stands in front: a line of text has a number, what is not text says it.
+        let place = |problem| match lines.number {
+            0 => TraceError::file(path, problem),
+            number => TraceError::text(path, number, problem),
+        };
+        let request = next.map_err(|bad| match bad {
+            Bad::Trace(problem) => place(problem),
+            Bad::File(error) => io(error),
         })?;
-        if let Some(request) = parser.line(number, words).map_err(fail)? {
-            writer.push(&records.next(request).map_err(fail)?)?;
-            count += 1;
-            if count % 65_536 == 0 {
-                progress(bytes, meta.len());
-            }
+        let Some(request) = request else { break };
+        writer.push(&records.next(request).map_err(place)?)?;
+        count += 1;
+        if count % 65_536 == 0 {
+            let done = text.stream_position().map_err(io)?;
+            progress(done, meta.len());
         }
     }
+    let bytes = meta.len();
     if count == 0 {
         let problem = format!("holds no request; is it a {format} trace?");
         return Err(TraceError::file(path, problem));
@@ -221,12 +235,52 @@ pub fn import(
     writer.finish()
 }
 
+/// A trace of text, line by line.
+struct Lines<'p> {
+    format: Format,
+    parser: &'p Parser,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl Lines<'_> {
+    fn next(&mut self, text: &mut impl BufRead) -> Result<Option<Request>, Bad> {
+        loop {
+            self.line.clear();
+            let mut most = text.by_ref().take(LONGEST);
+            let read = most.read_until(b'\n', &mut self.line)? as u64;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            let format = self.format;
+            if read == LONGEST {
+                return Err(Bad::Trace(format!(
+                    "has over {LONGEST} bytes; this is not a {format} trace"
+                )));
+            }
+            let words = std::str::from_utf8(&self.line).map_err(|_| {
+                Bad::Trace(format!(
+                    "is not text; decompress the trace first if it is a {format} trace"
+                ))
+            })?;
+            if let Some(request) = self.parser.line(self.number, words).map_err(Bad::Trace)? {
+                return Ok(Some(request));
+            }
+        }
+    }
+}
+
 fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenance {
     let (gap_unit, clock) = format.clock();
     let mut provenance = Provenance {
         program: stem(path),
         description: format!("converted from {format}"),
         gap_unit,
+        level: match format {
+            Format::ChampSim => Level::Cpu,
+            _ => Level::Memory,
+        },
         ..Provenance::default()
     };
     let fill =
@@ -242,6 +296,8 @@ fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenanc
 /// Turns requests into records: gaps from moments, contents where there are none.
 struct Records<'a> {
     options: &'a ImportOptions,
+    /// Loads and stores of a core, before any cache.
+    at_core: bool,
     dice: ChaCha8Rng,
     sequence: u64,
     moment: u64,
@@ -263,9 +319,15 @@ impl Records<'_> {
         let line = request.byte / LINE_BYTES as u64;
         let (op, data) = if request.write {
             let data = request.data.unwrap_or_else(|| self.content(line));
-            (Op::DirtyEviction, Some(data))
+            let op = if self.at_core {
+                Op::Store
+            } else {
+                Op::DirtyEviction
+            };
+            (op, Some(data))
         } else {
-            (Op::ReadMiss, None)
+            let op = if self.at_core { Op::Load } else { Op::ReadMiss };
+            (op, None)
         };
         Ok(Record {
             gap,

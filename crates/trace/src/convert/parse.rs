@@ -14,7 +14,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    fn new(write: bool, byte: u64) -> Request {
+    pub(super) fn new(write: bool, byte: u64) -> Request {
         Request {
             cycle: None,
             write,
@@ -67,6 +67,7 @@ impl Parser {
             Format::RamulatorLoadStore => load_store(&words),
             Format::RamulatorReadWrite => self.read_write(&words),
             Format::DramSim3 => dramsim3(&words),
+            Format::ChampSim | Format::Gem5Packets => Err("the format is not text".to_owned()),
         }
         .map(Some)
     }
