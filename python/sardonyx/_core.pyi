@@ -179,6 +179,9 @@ def store_estimate(question_json: str, scratch: str, progress: Progress | None) 
     bytes.
     """
 
+def accesses_point(question_json: str) -> str:
+    """What a load of threads (``AccessesQuestion``) comes to: bandwidth, latencies, blocks."""
+
 def curve_point(question_json: str) -> str:
     """What a steady load on a memory (``CurveQuestion``) comes to: bandwidth and latencies."""
 

@@ -16,6 +16,27 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class AccessesQuestion(Value):
+    """A load of threads on a design of a machine with some of its keys set: ``operation`` and
+    ``order`` by name, accesses of ``access_bytes`` each, of every thread ``outstanding`` lines
+    under way at most. ``bytes`` are touched, at most.
+    """
+
+    access_bytes: int
+    bytes: int
+    design: str
+    fenced: bool
+    machine: str
+    operation: str
+    order: str
+    outstanding: int
+    requests: int
+    seed: int
+    shuffled: bool
+    threads: int
+    overrides: tuple[tuple[str, str], ...] = ()
+
+
 class AttackAsked(Value):
     """One attack of those that a run is attacked with: at cut number ``look`` of ``looks``, of the
     ``each`` of its ``kind`` there that with this ``number``; ``when`` is off or running.

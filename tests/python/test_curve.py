@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sardonyx._core import SardonyxError
 from sardonyx.cli import app
+from sardonyx.runs import accesses
 from sardonyx.runs.curves import agreement, read_measured, shipped
 from typer.testing import CliRunner
 
@@ -89,6 +90,67 @@ def test_bad_input_is_one_line(arguments: tuple[str, ...], told: str) -> None:
 def test_a_file_of_points_that_is_none_is_refused_with_its_line(text: str, told: str) -> None:
     with pytest.raises(SardonyxError, match=told):
         read_measured(text, "file.csv")
+
+
+def test_optane_is_drawn_beside_what_was_measured(tmp_path: Path) -> None:
+    target, plot = tmp_path / "optane.json", tmp_path / "optane.html"
+    asked = ("--machine", "optane", "--requests", "20000")
+    said = run(*asked, "--json", str(target), "--plot", str(plot))
+    found = json.loads(target.read_text())
+    errors = {(of["figure"], of["operation"]): of["mean_error"] for of in found["agreement"]}
+    assert len(found["points"]) == 177
+    assert all(abs(point["error"]) < 1.3 for point in found["points"])
+    within = {
+        ("idle latency", "read"): 0.02,
+        ("idle latency", "write"): 0.02,
+        ("access size", "read"): 0.05,
+        ("access size", "write"): 0.05,
+        ("access size of six", "read"): 0.1,
+        ("access size of six", "write"): 0.1,
+        ("access size of six", "store"): 0.1,
+        ("threads", "read"): 0.1,
+        ("threads on six", "read"): 0.12,
+        ("buffer", "write"): 0.1,
+    }
+    assert {curve: errors[curve] for curve, most in within.items() if errors[curve] > most} == {}
+    assert len(errors) == 19
+    assert "Further than 10%" not in said or "write of threads" in said
+    assert "measured, store" in plot.read_text()
+
+
+def test_a_file_of_loads_goes_with_any_machine_and_no_option_of_other_curves(
+    tmp_path: Path,
+) -> None:
+    file, target = tmp_path / "loads.csv", tmp_path / "loads.json"
+    file.write_text(
+        ",".join(accesses.COLUMNS) + "\nmine,read,random,2,128,8,0,65536,2,gb_per_s,4\n"
+    )
+    asked = ("--machine", "ddr4-2400", "--measured", str(file), "--requests", "2000")
+    run(*asked, "--designs", "sca,esd", "--json", str(target))
+    found = json.loads(target.read_text())
+    assert [point["design"] for point in found["points"]] == ["sca", "esd"]
+    assert found["agreement"][0]["points"] == 1
+    for option in (("--reads", "50"), ("--streams", "0"), ("--bytes", "1M")):
+        assert option[0] in run(*asked, *option, status=2)
+    assert "--in-order" in run("--in-order", "--machine", "cxl", status=2)
+    file.write_text(file.read_text().replace("gb_per_s", "write_amplification"))
+    assert "medium.buffer.blocks" in run(*asked, status=2)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "mine,read,random,0,128,8,0,65536,2,gb_per_s,4",
+        "mine,reads,random,2,128,8,0,65536,2,gb_per_s,4",
+        "mine,read,random,2,128,8,2,65536,2,gb_per_s,4",
+        "mine,read,random,2,128,8,0,65536,2,mb_per_s,4",
+        "mine,read,random,2,128,8,0,65536,2,gb_per_s",
+        "mine,read,random,2,128,8,0,65536,2,gb_per_s,nan",
+    ],
+)
+def test_a_load_that_is_none_is_refused_with_its_line(row: str) -> None:
+    with pytest.raises(SardonyxError, match="loads.csv:2: mine"):
+        accesses.read_measured(",".join(accesses.COLUMNS) + f"\n{row}\n", "loads.csv")
 
 
 def test_what_ships_can_be_read() -> None:

@@ -42,6 +42,8 @@ FORMS = {
         "redis.parquet --pool p --recover 'c {pool}' --replay 2",
         "redis.parquet --pool p --lint",
     ],
+    "check-host": ["coupling.csv"],
+    "curve": ["--jobs 1", "--jobs 1 --machine optane"],
     "designs": [""],
     "machines": [""],
     "merge generate": ["cow images"],
@@ -125,6 +127,9 @@ SAMPLES: dict[str, str] = {
     "compare --designs": "baseline,esd",
     "crash --replay": "r.json",
     "compare --machine": "sca",
+    "curve --measured": "none",
+    "curve --reads": "50",
+    "curve --requests": "7000",
     "merge generate --pages": "16",
     "merge run --designs": "pageforge",
     "merge run --kernel": "linux-4.4",
@@ -192,7 +197,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     again = {"sardonyx": _core.VERSION, "replay": cut}
     (tmp_path / "r.json").write_text(json.dumps(again))
     (tmp_path / "s.toml").write_text('[sweep]\ntraces = ["synth:rung-60"]\ndesigns = ["esd"]\n')
+    (tmp_path / "coupling.csv").write_text(coupling())
     monkeypatch.chdir(tmp_path)
+
+
+def coupling() -> str:
+    """A log in which the port's clock is 1 % fast and an answer takes it 6 % longer."""
+    lines = ["view,event,tag,ps,bytes"]
+    for tag in range(300):
+        at, done = tag * 200_000, tag * 200_000 + 50_000
+        lines += [f"port,asked,{tag},{at * 101 // 100},64", f"controller,asked,{tag},{at},64"]
+        late = at * 101 // 100 + 53_000
+        lines += [f"controller,done,{tag},{done},64", f"port,done,{tag},{late},64"]
+    return "\n".join([*lines, ""])
 
 
 def asked(line: str) -> tuple[list[str], str]:

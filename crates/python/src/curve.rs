@@ -2,6 +2,7 @@
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::latency::Latencies;
+use sardonyx::machine::accesses::{self, Operation, Order};
 use sardonyx::machine::curve::{self, Load, Pattern};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -36,14 +37,7 @@ pub fn curve_point(py: Python<'_>, question_json: &str) -> PyResult<String> {
     let asked: CurveQuestion = read(question_json)?;
     py.detach(|| {
         let machine = Machine::load(&asked.machine, &asked.overrides).map_err(bad)?;
-        if asked.bytes > machine.capacity_bytes() {
-            return Err(bad(format!(
-                "{}: {} bytes are to be touched, and it holds {}; give fewer",
-                machine.name,
-                asked.bytes,
-                machine.capacity_bytes()
-            )));
-        }
+        fits(&machine, asked.bytes)?;
         let load = Load {
             reads_per_mille: asked.reads_per_mille,
             interval_ps: asked.bytes_per_second.map_or(0.0, |rate| 64e12 / rate),
@@ -65,6 +59,90 @@ pub fn curve_point(py: Python<'_>, question_json: &str) -> PyResult<String> {
         })
         .to_string())
     })
+}
+
+/// A load of threads on a design of a machine with some of its keys set: `operation` and `order` by name, accesses of
+/// `access_bytes` each, of every thread `outstanding` lines under way at most. `bytes` are touched, at most.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccessesQuestion {
+    design: String,
+    machine: String,
+    #[serde(default)]
+    overrides: Vec<(String, String)>,
+    operation: String,
+    order: String,
+    threads: usize,
+    access_bytes: u64,
+    outstanding: usize,
+    shuffled: bool,
+    fenced: bool,
+    bytes: u64,
+    requests: u64,
+    seed: u64,
+}
+
+/// Bandwidth, latencies and write amplification under one load of threads.
+#[pyfunction]
+pub fn accesses_point(py: Python<'_>, question_json: &str) -> PyResult<String> {
+    let asked: AccessesQuestion = read(question_json)?;
+    py.detach(|| {
+        let machine = Machine::load(&asked.machine, &asked.overrides).map_err(bad)?;
+        fits(&machine, asked.bytes)?;
+        let operation = Operation::ALL.into_iter().find(|known| known.name() == asked.operation);
+        let order = Order::ALL.into_iter().find(|known| known.name() == asked.order);
+        let (Some(operation), Some(order)) = (operation, order) else {
+            return Err(bad(format!(
+                "{} in the order {}: operations are read, write and store, orders sequential, random and halves",
+                asked.operation, asked.order
+            )));
+        };
+        let (access, lines) = (asked.access_bytes / 64, asked.bytes / 64);
+        let share = lines / asked.threads.max(1) as u64;
+        if access == 0 || asked.threads == 0 || share < access || asked.outstanding == 0 {
+            return Err(bad(format!(
+                "{} threads with accesses of {} bytes in {} bytes: give each thread a line under way and room for an access",
+                asked.threads, asked.access_bytes, asked.bytes
+            )));
+        }
+        let load = accesses::Load {
+            operation,
+            order,
+            threads: asked.threads,
+            access,
+            outstanding: asked.outstanding,
+            shuffled: asked.shuffled,
+            fenced: asked.fenced,
+            lines,
+            requests: asked.requests,
+            seed: asked.seed,
+        };
+        let point = accesses::point(&machine, &asked.design, &load).map_err(bad)?;
+        let lines = machine.engine.medium.buffer.map_or(1, |buffer| buffer.lines);
+        let amplification = point.blocks.and_then(|(written, blocks)| {
+            (written > 0).then(|| (blocks.writes * lines) as f64 / written as f64)
+        });
+        Ok(json!({
+            "bytes_per_second": point.bytes_per_second,
+            "line": times(&point.line),
+            "access": times(&point.access),
+            "blocks_read": point.blocks.map(|blocks| blocks.1.reads),
+            "blocks_written": point.blocks.map(|blocks| blocks.1.writes),
+            "write_amplification": amplification,
+        })
+        .to_string())
+    })
+}
+
+fn fits(machine: &Machine, bytes: u64) -> PyResult<()> {
+    if bytes > machine.capacity_bytes() {
+        return Err(bad(format!(
+            "{}: {bytes} bytes are to be touched, and it holds {}; give fewer",
+            machine.name,
+            machine.capacity_bytes()
+        )));
+    }
+    Ok(())
 }
 
 fn times(latencies: &Latencies) -> Value {

@@ -54,7 +54,7 @@ mod _core {
         guarantee, programs,
     };
     #[pymodule_export]
-    use super::curve::curve_point;
+    use super::curve::{accesses_point, curve_point};
     #[pymodule_export]
     use super::device::store_check;
     #[pymodule_export]

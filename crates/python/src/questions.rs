@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::bad;
 use crate::crash::{CrashQuestion, ExhaustiveQuestion, TrialQuestion};
-use crate::curve::CurveQuestion;
+use crate::curve::{AccessesQuestion, CurveQuestion};
 use crate::simulate::Job;
 use crate::sources::Source;
 use crate::traces::Conversion;
@@ -30,6 +30,7 @@ pub fn questions() -> PyResult<String> {
         ExhaustiveQuestion,
         TrialQuestion,
         CurveQuestion,
+        AccessesQuestion,
         sardonyx_persist::question::Question,
         sardonyx_store::Question,
         sardonyx_estimate::Question,

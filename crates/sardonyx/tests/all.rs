@@ -27,6 +27,7 @@ mod integrity;
 mod link;
 mod merge_algorithm;
 mod merge_kernel;
+mod module_buffer;
 mod nvmain;
 mod observers;
 mod reference;

@@ -5,8 +5,9 @@ Left out: everything that computes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol, TypeVar
 
 import typer
 from rich.console import Console
@@ -15,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
+from sardonyx.cli import curve_threads
 from sardonyx.cli.common import (
     MOST,
     check_json_target,
@@ -26,22 +28,36 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.options import JsonTo, Machine, Set, Workers
 from sardonyx.report import write_curve_report
+from sardonyx.runs.accesses import Accesses, is_of_accesses
+from sardonyx.runs.accesses import read_measured as read_accesses
 from sardonyx.runs.curves import (
     Curves,
     Measured,
     Point,
     agreement,
-    from_file,
+    file_text,
     read_measured,
     shipped,
 )
 from sardonyx.runs.jobs import parse_settings
+
+P = TypeVar("P")
+
+
+class _Asked(Protocol[P]):
+    """Loads that are run point by point."""
+
+    def count(self) -> int: ...
+
+    def run(self, workers: int | None, told: Callable[[], None]) -> list[P]: ...
+
 
 #: Shares of reads if nothing was measured.
 READS = (100, 67, 50)
 
 
 def curve(
+    ctx: typer.Context,
     machine: Machine = "cxl",
     designs: Annotated[
         str, typer.Option("--designs", "-d", help="Designs, separated by commas.")
@@ -75,10 +91,19 @@ def curve(
         str | None,
         typer.Option(
             metavar="FILE|none",
-            help="CSV with reads_percent,gb_per_s,read_ns, the last point of a curve its end. "
-            "Default: what the package has of the machine of that name.",
+            help="CSV with reads_percent,gb_per_s,read_ns, the last point of a curve its end, or "
+            "with loads of threads (docs/medium.md). Default: what the package has of the "
+            "machine of that name.",
         ),
     ] = None,
+    in_order: Annotated[
+        bool,
+        typer.Option(
+            "--in-order",
+            help="Of loads of threads: lines reach the memory in the order in which a thread asks "
+            "for them, threads in turn. Default: in any order.",
+        ),
+    ] = False,
     settings: Set = None,
     plot: Annotated[
         Path | None, typer.Option(help="Write the curves as an HTML page to this file.")
@@ -89,12 +114,41 @@ def curve(
     """Draw latency against bandwidth of a memory, beside what was measured of it.
 
     [bold]Example[/bold]: sardonyx curve --machine cxl --plot cxl.html
+
+    A machine whose measured points are loads of threads (optane) is drawn over those.
     """
-    beside = _measured(measured, machine)
+    names = tuple(dict.fromkeys(name.strip() for name in designs.split(",") if name.strip()))
+    if not names:
+        raise _core.SardonyxError("--designs: none given; give one at least")
+    text, name = _measured(measured, machine)
+    if is_of_accesses(text):
+        for option in ("reads", "outstanding", "streams", "span"):
+            source = ctx.get_parameter_source(option)
+            if source is not None and source.name == "COMMANDLINE":
+                flag = "bytes" if option == "span" else option
+                raise _core.SardonyxError(
+                    f"--{flag}: {name} says of each point what is asked for; leave the option "
+                    "out, or give --measured none"
+                )
+        loads = Accesses(
+            machine=machine,
+            designs=names,
+            points=tuple(read_accesses(text, name)),
+            sets=parse_settings(settings or ()),
+            requests=requests,
+            seed=seed,
+            in_order=in_order,
+        )
+        curve_threads.check(loads, plot, json_to)
+        curve_threads.show(loads, _run(loads, workers), plot, json_to)
+        return
+    if in_order:
+        raise _core.SardonyxError(f"--in-order: nothing of {machine} is a load of threads")
+    beside = read_measured(text, name) if text else []
     shares = _shares(reads, beside)
     asked = Curves(
         machine=machine,
-        designs=tuple(dict.fromkeys(name.strip() for name in designs.split(",") if name.strip())),
+        designs=names,
         reads=shares,
         sets=parse_settings(settings or ()),
         outstanding=outstanding,
@@ -104,8 +158,6 @@ def curve(
         seed=seed,
         measured=tuple(beside),
     )
-    if not asked.designs:
-        raise _core.SardonyxError("--designs: none given; give one at least")
     asked.check()
     check_json_target(json_to)
     if plot is not None:
@@ -120,13 +172,13 @@ def curve(
     write_json(json_to, _document(asked, points))
 
 
-def _measured(given: str | None, machine: str) -> list[Measured]:
+def _measured(given: str | None, machine: str) -> tuple[str, str]:
+    """The text of what was measured, empty for none, and its name."""
     if given == "none":
-        return []
+        return "", ""
     if given is not None:
-        return from_file(given)
-    found = shipped(machine)
-    return read_measured(found, f"{machine}.csv") if found else []
+        return file_text(given), given
+    return shipped(machine) or "", f"{machine}.csv"
 
 
 def _shares(text: str | None, beside: list[Measured]) -> tuple[int, ...]:
@@ -140,7 +192,7 @@ def _shares(text: str | None, beside: list[Measured]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(shares))
 
 
-def _run(asked: Curves, workers: int | None) -> list[Point]:
+def _run(asked: _Asked[P], workers: int | None) -> list[P]:
     columns = (TextColumn("points"), BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
         task = bars.add_task("points", total=asked.count())

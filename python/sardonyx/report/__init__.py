@@ -16,6 +16,7 @@ from sardonyx.draw.figure import Figure, Missing
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
+    accesses,
     claims,
     content,
     curves,
@@ -30,6 +31,8 @@ from sardonyx.report import (
 )
 from sardonyx.report import swept as swept_figures
 from sardonyx.report.content import Group
+from sardonyx.runs.accesses import Accesses, agreements
+from sardonyx.runs.accesses import Point as AccessPoint
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.curves import Curves, Point, agreement
 from sardonyx.runs.results import Trace
@@ -119,6 +122,26 @@ def write_curve_report(
         facts.append(("read latency, from measured", said))
         facts.append(("bandwidth at the ends, from measured", f"{found.ends:.1%} on the mean"))
     group = Group("about-curves", "Under load", curves.figures(points))
+    write_text(path, page.render_curves(asked.machine, [*facts, ("Sardonyx", version)], [group]))
+
+
+def write_accesses_report(
+    asked: Accesses,
+    points: Sequence[AccessPoint],
+    path: str | os.PathLike[str],
+    version: str = "",
+) -> None:
+    """Write curves of a module under threads to ``path``, complete or not at all."""
+    facts = [
+        ("machine", asked.machine),
+        ("designs", ", ".join(asked.designs)),
+        ("settings", ", ".join(f"{key}={value}" for key, value in asked.sets) or "none"),
+        ("lines a point", f"{asked.requests:,}"),
+    ]
+    for found in agreements(points):
+        said = f"{found.mean:.1%} on the mean of {found.points} points"
+        facts.append((" of ".join(reversed(found.curve)), said))
+    group = Group("about-curves", "Under load", accesses.figures(points))
     write_text(path, page.render_curves(asked.machine, [*facts, ("Sardonyx", version)], [group]))
 
 

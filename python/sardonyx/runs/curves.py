@@ -203,14 +203,13 @@ class Curves:
         )
 
 
-def from_file(path: str) -> list[Measured]:
-    """The points of a file."""
+def file_text(path: str) -> str:
+    """The text of a file of points."""
     try:
-        text = Path(path).read_text("utf-8")
+        return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is no text"
         raise _core.SardonyxError(f"{path}: {reason}") from None
-    return read_measured(text, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@
 
 use crate::controller::designs;
 use crate::line::LINE_BYTES;
+use crate::medium::mapping::Field;
 use crate::medium::params::MAX_BANKS;
 use crate::settings::CacheParams;
 
@@ -65,6 +66,18 @@ fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             &["medium.geometry.banks", "medium.geometry.ranks"],
             format!("{ranks} ranks x {banks} banks are more than {MAX_BANKS} a channel"),
             "use fewer of either, or more channels",
+        ));
+    }
+    let order = machine.engine.medium.mapping.0;
+    let at = |wanted| order.iter().position(|field| *field == wanted);
+    if !g.channels.is_power_of_two() && at(Field::Channel) < at(Field::Row) {
+        return Err(layers.fault(
+            &["medium.geometry.channels", "medium.mapping"],
+            format!(
+                "{} channels, no power of two, lie above the row",
+                g.channels
+            ),
+            "use a power of two, or an order with the channel behind the row",
         ));
     }
     let parts = [g.channels, ranks, banks, g.rows, g.columns];

@@ -4,6 +4,7 @@
 use std::sync::LazyLock;
 
 use crate::controller::designs;
+use crate::medium::buffer::{BufferParams, VICTIM};
 use crate::medium::layout::REGIONS_SKEW;
 use crate::medium::link::{FIRST, LinkParams};
 use crate::medium::mapping::MAPPING;
@@ -33,6 +34,8 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         Queues::ROWS,
         std::slice::from_ref(&GROUP_MERGING.row),
         std::slice::from_ref(&REMERGING.row),
+        BufferParams::ROWS,
+        std::slice::from_ref(&VICTIM.row),
         AccessEnergy::ROWS,
         UnitParams::ROWS,
         LinkParams::ROWS,

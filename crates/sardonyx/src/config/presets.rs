@@ -37,7 +37,7 @@ macro_rules! preset {
     };
 }
 
-static PRESETS: [Preset; 10] = [
+static PRESETS: [Preset; 11] = [
     preset!("esd"),
     preset!("nvmain-a"),
     preset!("sca"),
@@ -48,6 +48,7 @@ static PRESETS: [Preset; 10] = [
     preset!("nvm-2400"),
     preset!("ddr4-2400"),
     preset!("cxl"),
+    preset!("optane"),
 ];
 
 /// Largest machine file that is read: the shipped ones are below 10 KB.

@@ -4,6 +4,7 @@
 //! A bank is data: for every command the earliest cycle at which it may issue (`constraints.rs`). The
 //! policy is [`Channel::act`], top to bottom.
 
+use super::buffer::{Blocks, Buffer};
 use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
 use super::queue::{Entry, Lists, NONE};
 use crate::line::Place;
@@ -76,6 +77,8 @@ pub(crate) struct Channel {
     /// The input has ended: writes go whenever no read is queued.
     pub input_ended: bool,
     banks: Banks,
+    /// What answers in their place, if the memory module has a buffer.
+    buffer: Option<Box<Buffer>>,
     /// Each busy bank's access.
     transactions: [Transaction; MOST],
     /// Banks with a transaction.
@@ -108,6 +111,9 @@ impl Channel {
             turn: 0,
             next_act: NEVER,
             banks,
+            buffer: params
+                .buffer
+                .map(|buffer| Box::new(Buffer::new(buffer, &params.timing, index))),
             issued: None,
         }
     }
@@ -140,7 +146,8 @@ impl Channel {
 
     /// Whether anything is queued or under way.
     pub fn has_work(&self) -> bool {
-        self.busy != 0 || self.used != [0; 3]
+        let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_work());
+        self.busy != 0 || self.used != [0; 3] || buffered
     }
 
     /// Whether a write is queued.
@@ -181,6 +188,9 @@ impl Channel {
     /// selected and only rows are closed and opened, which concerns nobody else, it goes on to the next
     /// such cycle, until `limit` (picoseconds).
     pub fn act(&mut self, limit: u64) -> Acted {
+        if self.buffer.is_some() {
+            return self.act_buffered();
+        }
         let mut outcome = Acted {
             cycle: self.next_act,
             ..Acted::default()
@@ -204,6 +214,61 @@ impl Channel {
                 return outcome;
             }
             outcome.cycle = self.next_act;
+        }
+    }
+
+    /// The same of a module with a buffer: at most one access is handed to it, and one comes back.
+    fn act_buffered(&mut self) -> Acted {
+        let cycle = self.next_act;
+        let draining = self.draining;
+        self.watermarks();
+        let (first, second) = self.directions();
+        let wanted = |list: &usize| self.lists[*list].len() > 0;
+        let list = [Some(first), second].into_iter().flatten().find(wanted);
+        let mut outcome = Acted {
+            cycle,
+            drained: draining && !self.draining && !self.queues.refill_in_drain,
+            ..Acted::default()
+        };
+        let buffer = self.buffer.as_mut().expect("there is one");
+        outcome.issued = buffer.act(cycle);
+        let mut next = buffer.next(cycle);
+        if let Some(list) = list {
+            if buffer.takes_from(list) <= cycle {
+                let entry = self.lists[list].oldest(u64::MAX);
+                let (step, place) = self.lists[list].access(entry);
+                let access = Transaction {
+                    step,
+                    place,
+                    direction: list,
+                    ..Transaction::default()
+                };
+                if buffer.take(cycle, access).is_some() {
+                    let entry = self.lists[list].remove(entry, None);
+                    self.used[entry.slots as usize] -= 1;
+                    self.counters -= usize::from(entry.slots == Slots::CounterWrite);
+                    outcome.selected = Some((entry.step, entry.slots));
+                }
+            }
+            next = next
+                .min(buffer.next(cycle))
+                .min(buffer.takes_from(list).max(cycle + 1));
+        } else if self.draining {
+            next = cycle + 1; // the drain is over, and nothing will follow to notice it
+        }
+        self.next_act = next;
+        outcome
+    }
+
+    /// What the cells behind the buffer have done.
+    pub fn blocks(&self) -> Option<Blocks> {
+        self.buffer.as_ref().map(|buffer| buffer.blocks)
+    }
+
+    /// Counts that from zero again.
+    pub fn forget_blocks(&mut self) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.blocks = Blocks::default();
         }
     }
 
@@ -279,14 +344,7 @@ impl Channel {
     /// an idle bank or no bank is busy. So a drain ends with the first bank that could take another
     /// access, as in NVMain; until then the write queue may be closed to new writes.
     fn select(&mut self) -> Option<(Step, Slots)> {
-        if self.drain_is_due() {
-            self.draining = true;
-        } else if self.drain_is_over() {
-            self.draining = false;
-        }
-        if self.lists[WRITE_LIST].len() == 0 {
-            self.forced_drain = false;
-        }
+        self.watermarks();
         let (first, second) = self.directions();
         let (list, entry) = match (self.choose(first), second) {
             (NONE, None) => return None,
@@ -297,6 +355,18 @@ impl Channel {
             return None;
         }
         Some(self.begin(list, entry))
+    }
+
+    #[inline]
+    fn watermarks(&mut self) {
+        if self.drain_is_due() {
+            self.draining = true;
+        } else if self.drain_is_over() {
+            self.draining = false;
+        }
+        if self.lists[WRITE_LIST].len() == 0 {
+            self.forced_drain = false;
+        }
     }
 
     /// The access of `list` that goes next: first starved accesses, then row hits, row conflicts and

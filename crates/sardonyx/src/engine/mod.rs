@@ -5,6 +5,7 @@
 //! data ...), so the next event is the earliest of a dozen sources' heads. Only timers need a heap.
 
 pub(crate) mod booking;
+mod buffer;
 pub(crate) mod channel;
 mod constraints;
 mod executing;
@@ -30,6 +31,7 @@ use crate::plan::{Holding, Plan, Stored, Timer};
 use crate::stats::{Cause, Direction, Ledger, Purpose};
 use crate::units::Time;
 use booking::Requests;
+pub use buffer::Blocks;
 use channel::{Channel, NEVER};
 use heads::{Head, Heads};
 use link::Link;
@@ -498,6 +500,15 @@ impl Engine {
         self.service[kind as usize]
     }
 
+    /// What the cells behind the modules' buffers have done; `None` if there are no buffers.
+    pub fn blocks(&self) -> Option<Blocks> {
+        let blocks = self.channels.iter().filter_map(Channel::blocks);
+        blocks.reduce(|sum, blocks| Blocks {
+            reads: sum.reads + blocks.reads,
+            writes: sum.writes + blocks.writes,
+        })
+    }
+
     /// The medium's bytes and wear, as of the last array write that is done.
     pub fn image(&self) -> &Image {
         &self.plan.contents.image
@@ -512,6 +523,7 @@ impl Engine {
     pub fn forget_figures(&mut self) {
         self.ledger = Ledger::default();
         self.service = [Service::default(); 2];
+        self.channels.iter_mut().for_each(Channel::forget_blocks);
         self.plan.contents.image.forget_wear();
     }
 

@@ -104,6 +104,12 @@ impl Lists {
         self.entries[entry as usize].bank as usize
     }
 
+    /// The step and the place of an entry.
+    pub fn access(&self, entry: u16) -> (Step, u64) {
+        let entry = &self.entries[entry as usize];
+        (entry.step, entry.place)
+    }
+
     /// The oldest entry of `banks`.
     pub fn oldest(&self, banks: u64) -> u16 {
         let mut banks = banks & self.banks;

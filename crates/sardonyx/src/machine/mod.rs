@@ -4,6 +4,7 @@
 //!
 //! `docs/core-model.md` has the cores' equations, their sources and what is assumed.
 
+pub mod accesses;
 mod adversity;
 mod agent;
 mod bytes;

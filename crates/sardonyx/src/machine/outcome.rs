@@ -77,6 +77,10 @@ mod medium {
         WRITE_TOTAL: Nanoseconds Less "medium_write_total_ns", "mean time of the medium's writes, queue included";
         WRITE_SHORT_CUTS: Count More "medium_write_short_cuts", "writes that were merged with a queued one";
         ROW_HIT_RATE: Ratio More "row_hit_rate", "share of the medium's accesses that found their row open";
+        BLOCK_READS: Count Less "block_reads", "blocks that the cells behind a module's buffer have read";
+        BLOCK_WRITES: Count Less "block_writes", "blocks that they have written, whole or in part";
+        WRITE_AMPLIFICATION: Ratio Less "write_amplification",
+            "bytes of `block_writes` over the bytes of the lines that the buffer took to be written";
         WRITE_BYTES: Bytes Less "medium_write_bytes", "bytes written to the cells";
         BITS_FLIPPED: Count Less "bits_flipped", "bits that writes have changed";
         MAX_LINE_WRITES: Count Less "max_line_writes", "writes of the line that was written most";
@@ -245,6 +249,13 @@ fn figures(sim: &Finished) -> Figures {
         &medium::ROW_HIT_RATE,
         Amount::share(hits as f64, accesses as f64),
     );
+    if let (Some(blocks), Some(buffer)) = (memory.blocks(), &sim.machine.engine.medium.buffer) {
+        out.put(&medium::BLOCK_READS, blocks.reads);
+        out.put(&medium::BLOCK_WRITES, blocks.writes);
+        let (written, lines) = (blocks.writes * buffer.lines, service[1].accesses);
+        let amplification = Amount::share(written as f64, lines as f64);
+        out.put(&medium::WRITE_AMPLIFICATION, amplification);
+    }
     let wear = memory.image().wear();
     out.put(&medium::MAX_LINE_WRITES, u64::from(wear.max_line_writes));
     out.put(&medium::BITS_FLIPPED, wear.bits_flipped);
@@ -335,6 +346,8 @@ pub fn assumed<'m>(machine: &'m Machine, design: &str, outcome: &Outcome) -> Vec
         let of = |prefix: &str| key.starts_with(prefix);
         match outcome.from_the_core {
             cored if of("pages.programs_") => cored && !outcome.takes_frames,
+            _ if of("link.") && machine.engine.link.is_none() => false,
+            _ if of("medium.buffer.") && machine.engine.medium.buffer.is_none() => false,
             _ if of("pages.") && !outcome.takes_frames => false,
             true if of("core.cache_latency_ns") => false,
             false if of("caches.") || of("core.store_queue") => false,

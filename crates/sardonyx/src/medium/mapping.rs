@@ -168,10 +168,16 @@ pub(crate) struct Decoder {
     /// Rows of a bank, and lines of the medium, if other fields are above the row; 0 if not.
     rows: u64,
     lines: u64,
+    /// Channels whose number is no power of two, and the bits below the channel; the other fields are found as if
+    /// there were one channel.
+    odd: Option<(u32, u64)>,
 }
 
 impl Decoder {
     pub fn new(geometry: &Geometry, mapping: Mapping) -> Decoder {
+        if !geometry.channels.is_power_of_two() {
+            return Decoder::odd(geometry, mapping);
+        }
         let is_top = mapping.0[0] == Field::Row;
         let mut decoder = Decoder {
             channel: Bits::default(),
@@ -181,6 +187,7 @@ impl Decoder {
             below: 0,
             rows: if is_top { 0 } else { geometry.rows },
             lines: if is_top { 0 } else { geometry.lines() },
+            odd: None,
         };
         let (mut shift, mut above) = (0, false);
         for field in mapping.0.into_iter().rev() {
@@ -204,6 +211,37 @@ impl Decoder {
             shift += size.trailing_zeros();
         }
         decoder
+    }
+
+    fn odd(geometry: &Geometry, mapping: Mapping) -> Decoder {
+        let one = Geometry {
+            channels: 1,
+            ..geometry.clone()
+        };
+        let below = mapping
+            .0
+            .into_iter()
+            .rev()
+            .take_while(|field| *field != Field::Channel);
+        let shift = below
+            .map(|field| field.size(geometry).trailing_zeros())
+            .sum();
+        Decoder {
+            odd: Some((shift, geometry.channels)),
+            ..Decoder::new(&one, mapping)
+        }
+    }
+
+    /// Where `place` would be if there were one channel; itself if the number of channels is a power of two.
+    #[inline]
+    fn in_channel(&self, place: u64) -> u64 {
+        match self.odd {
+            None => place,
+            Some((shift, channels)) => {
+                let within = place & ((1 << shift) - 1);
+                (((place >> shift) / channels) << shift) | within
+            }
+        }
     }
 
     /// The bits from the fields below the row up, the row, and the bits above it.
@@ -232,18 +270,22 @@ impl Decoder {
 
     #[inline]
     pub fn channel(&self, place: Place) -> usize {
-        self.of(place.0, self.channel) as usize
+        match self.odd {
+            None => self.of(place.0, self.channel) as usize,
+            Some((shift, channels)) => ((place.0 >> shift) % channels) as usize,
+        }
     }
 
     /// The bank, counted through all ranks.
     #[inline]
     pub fn bank(&self, place: u64) -> usize {
+        let place = self.in_channel(place);
         (self.of(place, self.rank) << self.bank_bits | self.of(place, self.bank)) as usize
     }
 
     #[inline]
     pub fn row(&self, place: u64) -> u64 {
-        self.parts(place).1
+        self.parts(self.in_channel(place)).1
     }
 }
 
@@ -262,6 +304,39 @@ mod tests {
             rows,
             columns: 1 << columns,
         }
+    }
+
+    #[test]
+    fn three_channels_are_as_full_as_four() {
+        for order in [
+            "row:rank:bank:channel:column",
+            "row:column:rank:bank:channel",
+            "bank:row:channel:rank:column",
+        ] {
+            let mut geometry = geometry(0, 1, 2, 5, 2);
+            geometry.channels = 3;
+            let decoder = Decoder::new(&geometry, Mapping::of(Value::Word(order)));
+            let mut taken: FxHashMap<(usize, usize, u64), u64> = FxHashMap::default();
+            for place in 0..2 * geometry.lines() {
+                let at = (
+                    decoder.channel(Place(place)),
+                    decoder.bank(place),
+                    decoder.row(place),
+                );
+                assert!(at.0 < 3 && at.1 < 8 && at.2 < 10, "{order}: {at:?}");
+                *taken.entry(at).or_default() += 1;
+            }
+            assert_eq!(taken.len(), 3 * 8 * 10, "{order}");
+            assert!(taken.values().all(|lines| *lines == 4), "{order}");
+        }
+        // Pages of a column's lines go around the channels.
+        let mut geometry = geometry(0, 0, 0, 5, 2);
+        geometry.channels = 3;
+        let decoder = Decoder::new(&geometry, Mapping::of(Value::Word(WORDS[6].1)));
+        assert_eq!(
+            [0, 1, 2, 3].map(|line| decoder.channel(Place(line))),
+            [0, 1, 2, 0]
+        );
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! The medium: what it is made of ([`params`]), where a line lies in it ([`mapping`]) and where things lie
 //! ([`layout`]), the bytes it holds and how it wears ([`image`]). The engine times its commands.
 
+pub mod buffer;
 pub mod image;
 pub mod layout;
 pub mod link;

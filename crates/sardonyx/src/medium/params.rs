@@ -4,6 +4,7 @@
 //! Timing is in memory-clock cycles, as the parts' own files give it; `config` turns nanoseconds into
 //! cycles (rounding up) and validates. Sources are given with each preset.
 
+use super::buffer::BufferParams;
 use super::link::LinkParams;
 use super::mapping::{MAPPING, Mapping};
 use crate::line::LINE_BYTES;
@@ -34,7 +35,7 @@ const fn cycles(min: u64) -> Allowed {
 section! {
     /// How many of everything; [`Mapping`] says how an address is cut up.
     Geometry "medium.geometry.";
-    [channels: u64] "channels" power_of_two(64), "Channels";
+    [channels: u64] "channels" int(1, 64), "Channels; a number that is no power of two needs the channel below the row in `medium.mapping`";
     [ranks: u64] "ranks" power_of_two(64), "Ranks in a channel";
     [banks: u64] "banks" power_of_two(64), "Banks in a rank; ranks x banks at most 64";
     [rows: u64] "rows" int(1, 1 << 36), "Rows in a bank";
@@ -212,6 +213,8 @@ pub struct MediumParams {
     pub group_merging: GroupMerging,
     /// A queued write that another was merged with takes a third.
     pub remerging: bool,
+    /// What answers in the place of banks, if the memory module has a buffer.
+    pub buffer: Option<BufferParams>,
     /// Energy of an access, by what it does.
     pub energy: AccessEnergy,
     /// Writes a cell survives, for lifetimes.
@@ -236,6 +239,7 @@ impl MediumParams {
             queues,
             group_merging: settings.get(&GROUP_MERGING),
             remerging: settings.get(&REMERGING),
+            buffer: BufferParams::of(settings),
             energy: AccessEnergy::of(settings),
             endurance: settings.named("medium.endurance"),
         }

@@ -1,0 +1,330 @@
+//! A memory module's buffer and the cells behind it, in the place of a channel's banks. Blocks are read as a whole
+//! and written as a whole or in part. A block that has all of its lines new is written at once and stays, with
+//! nothing new in it; when the buffer is full some block leaves, and what is new in it is written first.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use rustc_hash::FxHashMap;
+use sardonyx_splitmix::SplitMix64;
+
+use super::channel::{Issued, NEVER, Transaction};
+use crate::medium::buffer::{BufferParams, Victim};
+use crate::medium::params::Timing;
+use crate::stats::Direction;
+use crate::units::Time;
+
+/// What the cells have done for a buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// Blocks read.
+    pub reads: u64,
+    /// Blocks written, whole or in part.
+    pub writes: u64,
+}
+
+#[derive(Clone, Default)]
+struct Entry {
+    block: u64,
+    /// Lines whose bytes are here, and of these the ones that the cells have not been given.
+    valid: u64,
+    fresh: u64,
+    /// The cells read it, or will.
+    fetching: bool,
+    /// It waits to be written; it is being written; it leaves after that.
+    queued: bool,
+    writing: bool,
+    leaving: bool,
+    used: u64,
+    waiting: Vec<Transaction>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Job {
+    Fetch,
+    Write,
+}
+
+/// The buffer and its cells. Times are cycles of the memory's clock.
+pub(super) struct Buffer {
+    params: BufferParams,
+    hit: u64,
+    read: u64,
+    intervals: [u64; 2],
+    accept: u64,
+    burst: u64,
+    whole: u64,
+    shift: u32,
+    entries: Vec<Entry>,
+    of: FxHashMap<u64, usize>,
+    free: Vec<usize>,
+    draw: SplitMix64,
+    fetches: VecDeque<usize>,
+    writes: VecDeque<usize>,
+    /// When each job under way is over.
+    jobs: BinaryHeap<Reverse<(u64, Job, usize)>>,
+    cells_free: u64,
+    /// What has happened until then is done.
+    now: u64,
+    /// When the next command can come, the next line to be written, and the next line to be read leave.
+    bus_free: u64,
+    accept_free: u64,
+    data_free: u64,
+    done: VecDeque<Issued>,
+    /// An access waits for room.
+    blocked: bool,
+    uses: u64,
+    /// Entries that are being fetched or will be.
+    fetching: usize,
+    pub blocks: Blocks,
+}
+
+impl Buffer {
+    pub fn new(params: BufferParams, timing: &Timing, channel: usize) -> Buffer {
+        let cycles = |time: Time| time.ps().div_ceil(timing.clock.ps());
+        Buffer {
+            hit: cycles(params.hit),
+            read: cycles(params.read),
+            intervals: [params.read_interval, params.write_interval]
+                .map(|time| cycles(time).max(1)),
+            accept: cycles(params.accept),
+            burst: timing.tBURST,
+            whole: u64::MAX >> (64 - params.lines),
+            shift: params.lines.trailing_zeros(),
+            entries: vec![Entry::default(); params.blocks],
+            of: FxHashMap::default(),
+            free: (0..params.blocks).rev().collect(),
+            draw: SplitMix64(channel as u64),
+            fetches: VecDeque::new(),
+            writes: VecDeque::new(),
+            jobs: BinaryHeap::new(),
+            cells_free: 0,
+            now: 0,
+            bus_free: 0,
+            accept_free: 0,
+            data_free: 0,
+            done: VecDeque::new(),
+            blocked: false,
+            uses: 0,
+            fetching: 0,
+            blocks: Blocks::default(),
+            params,
+        }
+    }
+
+    /// Whether a read that it has taken is not answered.
+    pub fn has_work(&self) -> bool {
+        !self.done.is_empty() || self.entries.iter().any(|entry| !entry.waiting.is_empty())
+    }
+
+    /// Has everything happen that does until `cycle`; gives an access whose end is known since.
+    pub fn act(&mut self, cycle: u64) -> Option<Issued> {
+        loop {
+            let (over, begun) = (self.next_over(), self.next_begun());
+            if over.min(begun) > cycle {
+                break;
+            }
+            self.now = over.min(begun);
+            if over <= begun {
+                let Reverse((at, job, entry)) = self.jobs.pop().expect("there is one");
+                self.over(at, job, entry);
+            } else {
+                self.begin(begun);
+            }
+        }
+        self.now = cycle;
+        let mut issued = self.done.pop_front()?;
+        issued.done = issued.done.max(cycle);
+        Some(issued)
+    }
+
+    /// The next cycle after `cycle` in which something happens, whatever is asked.
+    pub fn next(&self, cycle: u64) -> u64 {
+        if !self.done.is_empty() {
+            return cycle + 1;
+        }
+        self.next_over().min(self.next_begun()).max(cycle + 1)
+    }
+
+    /// When the next job is over.
+    fn next_over(&self) -> u64 {
+        self.jobs.peek().map_or(NEVER, |Reverse(job)| job.0)
+    }
+
+    /// When the cells begin the next one.
+    fn next_begun(&self) -> u64 {
+        match self.fetches.is_empty() && self.writes.is_empty() {
+            true => NEVER,
+            false => self.cells_free.max(self.now),
+        }
+    }
+
+    /// When it could take an access of `direction`; [`NEVER`] while only room that becomes free can let one in.
+    pub fn takes_from(&self, direction: usize) -> u64 {
+        match direction {
+            _ if self.blocked => NEVER,
+            READ => self.bus_free,
+            _ => self.bus_free.max(self.accept_free),
+        }
+    }
+
+    /// Takes an access, if there is room for its block; says then whether it hit.
+    pub fn take(&mut self, cycle: u64, mut access: Transaction) -> Option<bool> {
+        let block = access.place >> self.shift;
+        let line = 1 << (access.place & ((1 << self.shift) - 1));
+        let held = self.of.get(&block).map(|entry| &self.entries[*entry]);
+        let fetch = access.direction == READ
+            && held.is_none_or(|held| held.valid & line == 0 && !held.fetching);
+        if fetch && self.fetching == self.params.fetches {
+            self.blocked = true;
+            return None;
+        }
+        let entry = match self.of.get(&block) {
+            Some(entry) => *entry,
+            None => match self.room() {
+                Some(entry) => {
+                    self.of.insert(block, entry);
+                    self.entries[entry].block = block;
+                    entry
+                }
+                None => {
+                    self.blocked = true;
+                    return None;
+                }
+            },
+        };
+        self.bus_free = cycle + self.burst;
+        self.uses += 1;
+        let held = &mut self.entries[entry];
+        held.used = self.uses;
+        access.hit = held.valid & line != 0;
+        let hit = access.hit;
+        if access.direction != READ {
+            held.valid |= line;
+            held.fresh |= line;
+            self.accept_free = cycle + self.accept;
+            let done = cycle + self.burst;
+            self.done.push_back(Issued { access, done });
+            self.write_if_whole(entry);
+        } else if hit {
+            self.answer(access, cycle);
+        } else {
+            held.waiting.push(access);
+            if !held.fetching {
+                held.fetching = true;
+                self.fetching += 1;
+                self.fetches.push_back(entry);
+            }
+        }
+        if self.free.is_empty() {
+            self.make_room();
+        }
+        Some(hit)
+    }
+
+    /// Line after line leaves the module.
+    fn answer(&mut self, access: Transaction, from: u64) {
+        let done = (from + self.hit).max(self.data_free);
+        self.data_free = done + self.burst;
+        self.done.push_back(Issued { access, done });
+    }
+
+    fn write_if_whole(&mut self, entry: usize) {
+        let held = &mut self.entries[entry];
+        if held.fresh == self.whole && !held.queued && !held.writing {
+            held.queued = true;
+            self.writes.push_back(entry);
+        }
+    }
+
+    /// An entry for another block; the next one is on its way.
+    fn room(&mut self) -> Option<usize> {
+        if self.free.is_empty() {
+            self.make_room();
+        }
+        self.free.pop()
+    }
+
+    /// Has a block leave, unless one does or all are at work.
+    fn make_room(&mut self) {
+        if self.entries.iter().any(|entry| entry.leaving) {
+            return;
+        }
+        let idle = |entry: &Entry| !entry.fetching && !entry.writing;
+        let mut idle = (0..self.entries.len()).filter(|&entry| idle(&self.entries[entry]));
+        let victim = match self.params.victim {
+            Victim::Oldest => idle.min_by_key(|&entry| self.entries[entry].used),
+            Victim::Random => match idle.clone().count() as u64 {
+                0 => None,
+                count => idle.nth(self.draw.below(count) as usize),
+            },
+        };
+        let Some(victim) = victim else { return };
+        if self.entries[victim].fresh == 0 {
+            self.clear(victim);
+        } else {
+            if self.entries[victim].queued {
+                self.writes.retain(|other| *other != victim);
+            }
+            (self.entries[victim].leaving, self.entries[victim].queued) = (true, true);
+            self.writes.push_front(victim);
+        }
+    }
+
+    fn clear(&mut self, entry: usize) {
+        self.of.remove(&self.entries[entry].block);
+        self.entries[entry] = Entry::default();
+        self.free.push(entry);
+    }
+
+    /// The cells begin their next job: reads first, unless an access waits for what a write makes room for.
+    fn begin(&mut self, at: u64) {
+        let write = !self.writes.is_empty() && (self.blocked || self.fetches.is_empty());
+        let job = if write { Job::Write } else { Job::Fetch };
+        let queue = if write {
+            &mut self.writes
+        } else {
+            &mut self.fetches
+        };
+        let entry = queue.pop_front().expect("there is one");
+        let held = &mut self.entries[entry];
+        self.cells_free = at + self.intervals[usize::from(write)];
+        let over = match job {
+            Job::Fetch => {
+                self.blocks.reads += 1;
+                at + self.read
+            }
+            Job::Write => {
+                self.blocks.writes += 1;
+                (held.queued, held.writing, held.fresh) = (false, true, 0);
+                self.cells_free
+            }
+        };
+        self.jobs.push(Reverse((over, job, entry)));
+    }
+
+    fn over(&mut self, at: u64, job: Job, entry: usize) {
+        self.blocked = false;
+        let held = &mut self.entries[entry];
+        match job {
+            Job::Fetch => {
+                (held.fetching, held.valid) = (false, self.whole);
+                self.fetching -= 1;
+                for access in std::mem::take(&mut held.waiting) {
+                    self.answer(access, at);
+                }
+            }
+            Job::Write => {
+                held.writing = false;
+                let leaves = std::mem::take(&mut held.leaving);
+                if leaves && held.fresh == 0 && !held.fetching {
+                    self.clear(entry);
+                } else {
+                    self.write_if_whole(entry);
+                }
+            }
+        }
+    }
+}
+
+const READ: usize = Direction::Read as usize;

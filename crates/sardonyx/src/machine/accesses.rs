@@ -1,0 +1,325 @@
+//! A memory under threads that each access it as fast as it answers, as benchmarks of memory modules do: accesses of
+//! some lines, one after another or anywhere, with so many lines of a thread under way and no more. Left out: cores
+//! and caches; the limits of a core are the lines that it may have under way.
+
+use std::collections::VecDeque;
+
+use sardonyx_splitmix::SplitMix64;
+
+use super::curve::CurveError;
+use crate::config::Machine;
+use crate::controller::{Class, Write};
+use crate::engine::{Blocks, Request};
+use crate::latency::Latencies;
+use crate::line::{LINE_BYTES, Line, Logical};
+use crate::memory::Memory;
+use crate::plan::At;
+use crate::stats::Direction;
+use crate::units::Time;
+
+crate::names::named! {
+    /// What a thread does with a line.
+    Operation {
+        /// Reads it.
+        Read = "read",
+        /// Writes it past the caches; it is done when the write is accepted.
+        Write = "write",
+        /// Reads it into the caches, and writes it back when it has come.
+        Store = "store",
+    }
+}
+
+crate::names::named! {
+    /// Where a thread's next access goes.
+    Order {
+        /// Behind the one before, in the thread's own part of the memory.
+        Sequential = "sequential",
+        /// Anywhere, at a multiple of its size.
+        Random = "random",
+        /// The first halves of all 256-byte blocks, then their second halves, and again from the beginning.
+        Halves = "halves",
+    }
+}
+
+/// A load.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// What is done.
+    pub operation: Operation,
+    /// Where.
+    pub order: Order,
+    /// Threads, each in turn.
+    pub threads: usize,
+    /// Lines of an access.
+    pub access: u64,
+    /// Lines of a thread that are not answered (a read) or accepted (a write), at most.
+    pub outstanding: usize,
+    /// A thread's lines reach the memory in any order, and threads take no turns: else both are in order.
+    pub shuffled: bool,
+    /// A thread's next access begins when its last one is over.
+    pub fenced: bool,
+    /// Lines that are touched, at most.
+    pub lines: u64,
+    /// Lines that count, after half as many that do not.
+    pub requests: u64,
+    /// Of addresses and contents.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Bytes accessed a second.
+    pub bytes_per_second: f64,
+    /// Of each line, from asking to the answer or to the word that it is accepted.
+    pub line: Latencies,
+    /// Of each access, from the first line asked for to the last answered.
+    pub access: Latencies,
+    /// Lines that the counted part has written to the module, and what the cells have done meanwhile; `None` if there
+    /// is no buffer.
+    pub blocks: Option<(u64, Blocks)>,
+}
+
+/// One load on one design of a machine.
+///
+/// # Errors
+/// There is no such design, or the run cannot go on.
+pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, CurveError> {
+    let share = load.lines / load.threads as u64;
+    let thread = |number: usize| Thread {
+        at: number as u64 * share,
+        ..Thread::default()
+    };
+    let mut run = Run {
+        memory: Memory::new(machine, design)?,
+        load,
+        share,
+        threads: (0..load.threads).map(thread).collect(),
+        draw: SplitMix64(load.seed),
+        lines: Vec::new(),
+        free: Vec::new(),
+        done: 0,
+        began: None,
+        point: Point {
+            bytes_per_second: 0.0,
+            line: Latencies::new(),
+            access: Latencies::new(),
+            blocks: None,
+        },
+    };
+    run.play();
+    if let Some(why) = run.memory.failure() {
+        let design = design.to_owned();
+        return Err(CurveError::Exhausted { design, why });
+    }
+    Ok(run.ended())
+}
+
+#[derive(Clone, Default)]
+struct Thread {
+    /// The next line of the present access, how many it still has, and how many are under way.
+    at: u64,
+    left: u64,
+    waiting: usize,
+    began: Time,
+    /// Lines that it may ask for now.
+    window: Vec<(u64, Time)>,
+    /// Lines that have come to be stored to.
+    stores: VecDeque<(u64, Time)>,
+}
+
+/// A line under way.
+#[derive(Clone, Copy)]
+struct Asked {
+    thread: usize,
+    line: u64,
+    began: Time,
+    is_read: bool,
+}
+
+struct Run<'l> {
+    memory: Memory,
+    load: &'l Load,
+    share: u64,
+    threads: Vec<Thread>,
+    draw: SplitMix64,
+    /// By tag.
+    lines: Vec<Asked>,
+    free: Vec<u64>,
+    /// Lines that are done.
+    done: u64,
+    /// When counting began, and what the cells had done.
+    began: Option<(Time, Option<Blocks>)>,
+    point: Point,
+}
+
+impl Run<'_> {
+    fn play(&mut self) {
+        let uncounted = self.load.requests / 2;
+        let mut turn = 0;
+        while self.done < uncounted + self.load.requests && self.memory.failure().is_none() {
+            let mut any = false;
+            let threads = self.threads.len();
+            if self.load.shuffled {
+                turn = self.draw.below(threads as u64) as usize;
+            }
+            for thread in (0..threads).map(|n| (n + turn) % threads) {
+                if self.memory.accepts() {
+                    any |= self.ask(thread);
+                }
+            }
+            turn += 1;
+            if any {
+                continue;
+            }
+            if self.memory.next_event() != Time::NEVER {
+                self.memory.advance_until(Time::NEVER);
+                self.take();
+            } else if !self.memory.empty_queues(false) {
+                unreachable!("requests wait, and nothing happens");
+            }
+            if self.began.is_none() && self.done >= uncounted {
+                self.began = Some((self.memory.now(), self.memory.blocks()));
+            }
+        }
+    }
+
+    /// Asks for the thread's next line, if it may have one; whether it did.
+    fn ask(&mut self, thread: usize) -> bool {
+        let now = self.memory.now();
+        if let Some((line, began)) = self.threads[thread].stores.pop_front() {
+            self.request(thread, line, began, false);
+            return true;
+        }
+        while self.threads[thread].waiting < self.load.outstanding {
+            let held = &self.threads[thread];
+            if held.left == 0 {
+                if self.load.fenced && held.waiting > 0 {
+                    break;
+                }
+                self.begin_access(thread, now);
+            }
+            let held = &mut self.threads[thread];
+            held.window.push((held.at, now));
+            held.at += 1;
+            held.left -= 1;
+            held.waiting += 1;
+        }
+        let window = &mut self.threads[thread].window;
+        let next = match window.len() as u64 {
+            0 => return false,
+            lines if self.load.shuffled => self.draw.below(lines) as usize,
+            _ => 0,
+        };
+        let (line, began) = window.remove(next);
+        self.request(thread, line, began, self.load.operation != Operation::Write);
+        true
+    }
+
+    fn begin_access(&mut self, thread: usize, now: Time) {
+        let Load { access, lines, .. } = *self.load;
+        let first = thread as u64 * self.share;
+        let draw = &mut self.draw;
+        let held = &mut self.threads[thread];
+        (held.left, held.began) = (access, now);
+        match self.load.order {
+            Order::Sequential if held.at + access > first + self.share => held.at = first,
+            Order::Sequential => {}
+            Order::Random => held.at = draw.below(lines / access) * access,
+            Order::Halves => {
+                // After two lines of a block come two of the next; after the last block the other halves.
+                if held.at.is_multiple_of(2) && held.at > first {
+                    held.at += 2;
+                }
+                if held.at >= first + self.share {
+                    let second = (held.at - first) % 4 == 2;
+                    held.at = first + if second { 0 } else { 2 };
+                }
+            }
+        }
+    }
+
+    fn request(&mut self, thread: usize, line: u64, began: Time, is_read: bool) {
+        let asked = Asked {
+            thread,
+            line,
+            began,
+            is_read,
+        };
+        let tag = self.free.pop().unwrap_or_else(|| {
+            self.lines.push(asked);
+            self.lines.len() as u64 - 1
+        });
+        self.lines[tag as usize] = asked;
+        let (now, kind) = match is_read {
+            true => (self.memory.now(), Direction::Read),
+            false => (self.memory.now(), Direction::Write),
+        };
+        let request = Request {
+            arrival: now,
+            core: thread as u32,
+            tag,
+            kind,
+            counted: self.began.is_some(),
+        };
+        if is_read {
+            self.memory.read(request, now, Logical(line), Class::Data);
+        } else {
+            let mut data: Line = [0; LINE_BYTES];
+            for word in data.chunks_exact_mut(8) {
+                word.copy_from_slice(&self.draw.draw().to_le_bytes());
+            }
+            let write = Write::new(Logical(line), At::past(&data));
+            self.memory.write_announced(request, now, write);
+        }
+    }
+
+    fn take(&mut self) {
+        let mut done: Vec<(u64, Time)> = Vec::new();
+        if self.memory.has_acceptances() {
+            let accepted = self.memory.acceptances();
+            done.extend(accepted.map(|accepted| (accepted.tag, accepted.at)));
+        }
+        if self.memory.has_answers() {
+            let answers = self.memory.answers();
+            let reads = answers.filter(|answer| answer.request.kind == Direction::Read);
+            done.extend(reads.map(|answer| (answer.request.tag, answer.at)));
+        }
+        for (tag, at) in done {
+            let asked = self.lines[tag as usize];
+            self.free.push(tag);
+            let thread = &mut self.threads[asked.thread];
+            if asked.is_read && self.load.operation == Operation::Store {
+                thread.stores.push_back((asked.line, asked.began));
+                continue;
+            }
+            thread.waiting -= 1;
+            self.done += 1;
+            if self.began.is_some() {
+                self.point.line.record(at - asked.began);
+                if thread.waiting == 0 && thread.left == 0 {
+                    self.point.access.record(at - thread.began);
+                }
+            }
+        }
+    }
+
+    fn ended(mut self) -> Point {
+        let (began, before) = self.began.expect("counting has begun");
+        let seconds = (self.memory.now() - began).ps() as f64 * 1e-12;
+        let lines = self.point.line.count();
+        self.point.bytes_per_second = (lines * LINE_BYTES as u64) as f64 / seconds;
+        if let (Some(before), Some(after)) = (before, self.memory.blocks()) {
+            let written = match self.load.operation {
+                Operation::Read => 0,
+                Operation::Write | Operation::Store => lines,
+            };
+            let meanwhile = Blocks {
+                reads: after.reads - before.reads,
+                writes: after.writes - before.writes,
+            };
+            self.point.blocks = Some((written, meanwhile));
+        }
+        self.point
+    }
+}
