@@ -296,7 +296,13 @@ impl TrialQuestion {
 fn platform_named(name: &str) -> PyResult<Platform> {
     let mut platforms = Platform::ALL.into_iter();
     let platform = platforms.find(|platform| platform.name() == name);
-    platform.ok_or_else(|| bad("--platform: give adr, eadr or none"))
+    platform.ok_or_else(|| {
+        let known: Vec<&str> = Platform::ALL.iter().map(|known| known.name()).collect();
+        bad(format!(
+            "--platform {name}: give one of {}",
+            known.join(", ")
+        ))
+    })
 }
 
 fn tear_named(name: &str) -> PyResult<Tear> {

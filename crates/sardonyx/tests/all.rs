@@ -4,6 +4,7 @@
 
 mod audit_random;
 mod audit_rules;
+mod cells;
 mod config_errors;
 mod config_machines;
 mod controller_engine;

@@ -56,7 +56,7 @@ from sardonyx.runs.sources import known_programs, unknown
 DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"
 #: What the table's columns count.
 LEGEND = "nested: cuts after a recovery; lost, secrets: cuts at which data or a secret were lost"
-PLATFORMS = ("adr", "eadr", "none")
+PLATFORMS = ("adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part")
 TEARS = ("lines", "words")
 SHARINGS = ("apart", "packed", "interleaved")
 #: Those of which a proof is made unless one is named. A line of counters that all lines share puts
@@ -107,7 +107,11 @@ class Crash(Options):
         typer.Option("--designs", "-d", help="Designs, or MAPPING+POLICY, separated by commas."),
     ] = DESIGNS
     platform: Annotated[
-        str, typer.Option(help="What reserve power drains at a cut: adr, eadr or none.")
+        str,
+        typer.Option(
+            help="What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent "
+            "flush: gpf, gpf-failed, gpf-device or gpf-part."
+        ),
     ] = "adr"
     tear: Annotated[
         str, typer.Option(help="What adr accepts of a line whole: all (lines) or 8 bytes (words).")

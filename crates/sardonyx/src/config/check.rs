@@ -19,6 +19,7 @@ const MAX_LINES: u128 = 1 << 40;
 pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     geometry(machine, layers)?;
     queues(machine, layers)?;
+    cells(machine, layers)?;
     timing(machine, layers)?;
     cache_levels(machine, layers)?;
     for key in designs::caches() {
@@ -91,6 +92,29 @@ fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             ],
             format!("the medium would hold {lines} lines"),
             "at most 2^40 lines (64 TB) fit the mapping entries; use fewer rows",
+        ));
+    }
+    Ok(())
+}
+
+/// Cells are programmed behind banks, in groups whose flags a line's word holds.
+fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+    let medium = &machine.engine.medium;
+    let Some(cells) = &medium.cells else {
+        return Ok(());
+    };
+    if medium.buffer.is_some() {
+        return Err(layers.fault(
+            &["medium.cells.coding", "medium.buffer.blocks"],
+            "cells behind a module's buffer are written by the block, at one rate".to_owned(),
+            "use a machine without medium.buffer.blocks, or leave medium.cells out",
+        ));
+    }
+    if cells.group < 8 {
+        return Err(layers.fault(
+            &["medium.cells.group"],
+            format!("groups of {} bits have more flags than a word", cells.group),
+            "give 8, 16, 32 or 64",
         ));
     }
     Ok(())

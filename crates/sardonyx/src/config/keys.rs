@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use crate::controller::designs;
 use crate::medium::buffer::{BufferParams, VICTIM};
+use crate::medium::cells::{CODING, CellParams};
 use crate::medium::layout::REGIONS_SKEW;
 use crate::medium::link::{FIRST, LinkParams};
 use crate::medium::mapping::MAPPING;
@@ -36,6 +37,8 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&REMERGING.row),
         BufferParams::ROWS,
         std::slice::from_ref(&VICTIM.row),
+        CellParams::ROWS,
+        std::slice::from_ref(&CODING.row),
         AccessEnergy::ROWS,
         UnitParams::ROWS,
         LinkParams::ROWS,

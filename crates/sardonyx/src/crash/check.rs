@@ -22,7 +22,7 @@ use super::found::{Covered, Explored};
 use super::golden::{Expected, Window};
 use super::history::History;
 use super::mapped::Mapped;
-use super::platform::{Changed, Platform, Survivors, Tear, Whole};
+use super::platform::{Changed, Survivors, Tear, Whole};
 use super::violation::{Kind, Tally, Violation};
 use crate::controller::Controller;
 use crate::controller::layers::Guarantee;
@@ -112,7 +112,7 @@ impl<'h> Checker<'h> {
             fault: None,
         };
         let image = history.image.copy();
-        let is_torn = platform == Platform::None || options.tear == Tear::Words;
+        let is_torn = platform.tears() || options.tear == Tear::Words;
         let mapped = (!is_torn).then(|| Mapped::new(history, &image)).flatten();
         Checker {
             history,
@@ -207,7 +207,7 @@ impl<'h> Checker<'h> {
                 *newest = index.max(*newest);
                 let older = |seen: &Option<u32>| seen.is_none_or(|seen| seen < index);
                 if self.history.guarantee == Guarantee::EveryLine
-                    && self.options.platform != Platform::None
+                    && !self.options.platform.drains_nothing()
                     && self.seen.get(&line).is_some_and(older)
                 {
                     self.lost.insert(line);
@@ -220,7 +220,7 @@ impl<'h> Checker<'h> {
                     self.handled += 1;
                 }
             }
-            Event::Store(index) if self.options.platform == Platform::Eadr => {
+            Event::Store(index) if self.options.platform.drains_caches() => {
                 let line = journal.stores[index as usize].line.0;
                 self.seen.remove(&line);
                 self.lost.remove(&line);
@@ -231,7 +231,7 @@ impl<'h> Checker<'h> {
             }
             _ => {}
         }
-        if self.options.platform == Platform::Eadr {
+        if self.options.platform.drains_caches() {
             self.allow_instant();
         }
     }

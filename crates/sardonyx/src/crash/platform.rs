@@ -28,6 +28,14 @@ crate::names::named! {
         Eadr = "eadr",
         /// Nothing; a line that is being programmed is torn at 8-byte granularity.
         None = "none",
+        /// A CXL global persistent flush that succeeds: processors' caches, then the devices' queues, caches and registers.
+        Gpf = "gpf",
+        /// The flush fails as a whole: nothing is drained.
+        GpfFailed = "gpf-failed",
+        /// It fails on the first of two devices, over which pages of 4 KB alternate, and no cache is flushed.
+        GpfDevice = "gpf-device",
+        /// It ends part way: registers, and all queued writes but the newest, one to eight by the seed; no cache.
+        GpfPart = "gpf-part",
     }
 }
 
@@ -42,6 +50,32 @@ crate::names::named! {
         Words = "words",
     }
 }
+
+impl Platform {
+    /// The processors' caches are drained.
+    pub fn drains_caches(self) -> bool {
+        matches!(self, Platform::Eadr | Platform::Gpf)
+    }
+
+    /// Nothing is drained at all.
+    pub fn drains_nothing(self) -> bool {
+        matches!(self, Platform::None | Platform::GpfFailed)
+    }
+
+    /// A line that is being programmed may be torn.
+    pub fn tears(self) -> bool {
+        self.drains_nothing() || self == Platform::GpfDevice
+    }
+
+    /// Whether the device that holds `place` drains nothing.
+    fn loses(self, place: Place) -> bool {
+        self.drains_nothing()
+            || self == Platform::GpfDevice && (place.0 / PAGE_LINES).is_multiple_of(2)
+    }
+}
+
+/// Lines of a page, which lies in one device.
+const PAGE_LINES: u64 = 64;
 
 /// What a torn line is without that, and what lies beside it.
 pub type Whole = (Place, Line, Option<[u8; 8]>);
@@ -67,7 +101,9 @@ pub struct Survivors<'h> {
     cached: BTreeMap<Logical, (Line, Persist)>,
     /// `eadr`: lines that are not drained: a hardware log holds them back.
     locked: FxHashSet<Logical>,
-    /// `none`: array writes that have begun.
+    /// `gpf-part`: so many of the newest accepted writes are not drained.
+    unflushed: usize,
+    /// Array writes that have begun, where they may be torn.
     programming: Vec<u32>,
     tear: Tear,
     /// Where words are torn: what the last event accepts, and what was there before.
@@ -87,9 +123,14 @@ impl<'h> Survivors<'h> {
             untimed: Untimed::new(image),
             drained_until: 0,
             drains_chip: match platform {
-                Platform::Adr => journal.on_chip.iter().any(is_register),
-                Platform::Eadr => true,
-                Platform::None => false,
+                Platform::Adr | Platform::GpfDevice => journal.on_chip.iter().any(is_register),
+                // A write that is done may be newer than those that a flush has got to.
+                Platform::Eadr | Platform::Gpf | Platform::GpfPart => true,
+                Platform::None | Platform::GpfFailed => false,
+            },
+            unflushed: match platform {
+                Platform::GpfPart => 1 + (mix(seed) % 8) as usize,
+                _ => 0,
             },
             versions: FxHashMap::default(),
             cached: BTreeMap::new(),
@@ -157,46 +198,63 @@ impl<'h> Survivors<'h> {
             };
             self.accepting.extend((from..from + count).map(old));
         }
-        if self.platform == Platform::Eadr {
+        if self.platform.drains_caches() {
             self.drain_instant(now, changed);
         }
         match (event, self.platform) {
-            (Event::Ready { .. }, Platform::Adr) => {
-                for write in journal.accepted_by(event) {
+            (Event::Ready { .. }, Platform::Adr | Platform::GpfDevice) => {
+                let drained = |write: &&journal::MediumWrite| !self.platform.loses(write.place);
+                let writes: Vec<_> = journal.accepted_by(event).iter().filter(drained).collect();
+                for write in writes {
                     self.apply(write, changed);
                 }
             }
-            (Event::Store(index), Platform::Eadr) => {
+            (Event::Ready { from, count }, Platform::GpfPart) => {
+                let flushed = |end: u32| (end as usize).saturating_sub(self.unflushed);
+                for write in &journal.writes[flushed(from)..flushed(from + count)] {
+                    self.apply(write, changed);
+                }
+            }
+            (Event::Done(index), Platform::GpfPart) => {
+                self.apply(&journal.array[index as usize], changed);
+            }
+            (Event::Store(index), Platform::Eadr | Platform::Gpf) => {
                 let stored = &journal.stores[index as usize];
                 let kept = (stored.data, stored.persist);
                 self.cached.insert(stored.line, kept);
                 changed.push((Place(stored.line.0), 0xff));
             }
-            (Event::Accepted(index), Platform::Eadr) => {
+            (Event::Accepted(index), Platform::Eadr | Platform::Gpf) => {
                 let handled = &journal.handled[index as usize];
                 let same = |(line, _): &(Line, Persist)| *line == handled.data;
                 if self.cached.get(&handled.line).is_some_and(same) {
                     self.cached.remove(&handled.line);
                 }
             }
-            (Event::OnChip(index), Platform::Adr) => {
+            (Event::OnChip(index), Platform::Adr | Platform::GpfDevice | Platform::GpfPart) => {
                 let change = &journal.on_chip[index as usize];
                 if is_register(change) {
                     self.apply_newest(&change.write, change.bytes, changed);
                 }
             }
-            (Event::Begun(index), Platform::None) => {
+            (Event::Begun(index), _) if self.loses(index) => {
                 self.programming.push(index);
                 let write = &journal.array[index as usize];
                 changed.push((write.place, write.words));
             }
-            (Event::Done(index), Platform::None) => {
+            (Event::Done(index), _) if self.loses(index) => {
                 self.programming.retain(|other| *other != index);
                 self.apply(&journal.array[index as usize], changed);
             }
             _ => {}
         }
         event
+    }
+
+    /// Whether what array write `index` is of is drained by nobody.
+    fn loses(&self, index: u32) -> bool {
+        self.platform
+            .loses(self.journal.array[index as usize].place)
     }
 
     /// What is accepted and what changes on chip at one instant is drained as one: that the line is
@@ -394,6 +452,10 @@ mod tests {
             (Platform::Adr, [false, true]),
             (Platform::Eadr, [true, true]),
             (Platform::None, [false, false]),
+            (Platform::Gpf, [true, true]),
+            (Platform::GpfFailed, [false, false]),
+            (Platform::GpfDevice, [false, true]),
+            (Platform::GpfPart, [false, true]),
         ] {
             let mut survivors = Survivors::new(&journal, Image::new(), platform, 0);
             for _ in &journal.events {
@@ -402,6 +464,61 @@ mod tests {
             let image = survivors.untimed.image();
             let kept = [cache, register].map(|place| image.read(place) == Some([7; 64]));
             assert_eq!(kept, drained, "{platform:?}");
+        }
+    }
+
+    /// Twenty lines are accepted, of pages of both devices; the array gets to the first five.
+    #[test]
+    fn a_flush_that_fails_leaves_what_its_failure_says() {
+        let mut journal = Journal::default();
+        let place = |line: u32| Place(u64::from(line) * 40);
+        for line in 0..20 {
+            let write = journal::MediumWrite {
+                order: u64::from(line) + 1,
+                place: place(line),
+                line: [line as u8 + 1; 64],
+                words: 0xff,
+                sideband: None,
+                merged_into: None,
+            };
+            journal.writes.push(write);
+            let ready = Event::Ready {
+                from: line,
+                count: 1,
+            };
+            journal.events.push((Time::from_ps(u64::from(line)), ready));
+            if line >= 15 {
+                journal
+                    .array
+                    .push(journal.writes[line as usize - 15].clone());
+                journal
+                    .events
+                    .push((Time::from_ps(u64::from(line)), Event::Begun(line - 15)));
+                journal
+                    .events
+                    .push((Time::from_ps(u64::from(line)), Event::Done(line - 15)));
+            }
+        }
+        for seed in 0..16 {
+            let kept = |platform| {
+                let mut survivors = Survivors::new(&journal, Image::new(), platform, seed);
+                for _ in &journal.events {
+                    survivors.advance(&mut Vec::new());
+                }
+                let image = survivors.untimed.image();
+                let kept = |line: &u32| image.read(place(*line)) == Some([*line as u8 + 1; 64]);
+                (0..20).filter(kept).collect::<Vec<u32>>()
+            };
+            let all: Vec<u32> = (0..20).collect();
+            assert_eq!(kept(Platform::Gpf), all);
+            assert_eq!(kept(Platform::GpfFailed), all[..5]);
+            let second = |line: &u32| *line < 5 || place(*line).0 / 64 % 2 == 1;
+            assert_eq!(
+                kept(Platform::GpfDevice),
+                all.iter().copied().filter(second).collect::<Vec<_>>()
+            );
+            let unflushed = 1 + (mix(seed) % 8) as usize;
+            assert_eq!(kept(Platform::GpfPart), all[..20 - unflushed]);
         }
     }
 }

@@ -102,7 +102,7 @@ pub fn stages(
         changed.clear();
         let event = survivors.advance(&mut changed);
         let begun = follow(history, &mut cores, event);
-        fresh = begun || !changed.is_empty() || platform == Platform::None;
+        fresh = begun || !changed.is_empty() || platform.tears();
         let done = survivors.position();
         if done.is_multiple_of(256) && !progress(done) {
             return None;

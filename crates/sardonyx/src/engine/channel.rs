@@ -44,6 +44,9 @@ pub(crate) struct Issued {
     pub done: u64,
 }
 
+/// Programs the cells of a write that is issued: the cycles of its array write.
+pub(crate) type Program<'p> = &'p mut dyn FnMut(&Transaction) -> u64;
+
 /// What the channel's cycles have done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acted {
@@ -186,8 +189,8 @@ impl Channel {
 
     /// Acts in the cycle that is due: at most one selection and one command. While no access can be
     /// selected and only rows are closed and opened, which concerns nobody else, it goes on to the next
-    /// such cycle, until `limit` (picoseconds).
-    pub fn act(&mut self, limit: u64) -> Acted {
+    /// such cycle, until `limit` (picoseconds). `program` says how long a write's cells take, if that varies.
+    pub fn act(&mut self, limit: u64, mut program: Option<Program>) -> Acted {
         if self.buffer.is_some() {
             return self.act_buffered();
         }
@@ -204,7 +207,7 @@ impl Channel {
                 outcome.selected = self.select();
                 outcome.drained = draining && !self.draining && !self.queues.refill_in_drain;
             }
-            outcome.issued = self.issue(cycle);
+            outcome.issued = self.issue(cycle, &mut program);
             if !only_commands || outcome.issued.is_some() {
                 self.next_act = self.next_action(cycle);
                 return outcome;
@@ -436,7 +439,7 @@ impl Channel {
 
     /// Issues the first legal command, banks taking turns.
     #[inline(always)]
-    fn issue(&mut self, cycle: u64) -> Option<Issued> {
+    fn issue(&mut self, cycle: u64, program: &mut Option<Program>) -> Option<Issued> {
         let (bank, command) = self.banks.legal(cycle, self.turn)?;
         self.turn += 1;
         if self.turn == self.banks.count() as u32 {
@@ -457,6 +460,9 @@ impl Channel {
         }
         let closes = self.queues.page == PagePolicy::Closed
             && self.lists.iter().all(|lists| lists.hit(bank) == NONE);
+        if let (WRITE, Some(program)) = (command, program) {
+            self.banks.array_write(program(&access));
+        }
         let done = self.banks.access(bank, command, cycle, closes);
         if closes {
             for lists in &mut self.lists {

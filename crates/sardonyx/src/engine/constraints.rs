@@ -310,6 +310,13 @@ impl Banks {
         self.opening &= !(1 << bank);
     }
 
+    /// The array writes from now on take so many cycles.
+    #[cold]
+    pub fn array_write(&mut self, cycles: u64) {
+        self.timing.tWP = cycles;
+        self.columns[1] = Column::write(&self.timing);
+    }
+
     #[inline]
     /// Issues a column command. Returns the cycle in which the access is done.
     pub fn access(&mut self, bank: usize, command: usize, cycle: u64, closes: bool) -> u64 {

@@ -3,12 +3,12 @@
 
 use super::channel::{Slots, Transaction};
 use super::{Acceptance, Engine};
-use crate::line::Place;
+use crate::line::{Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::plan::journal::MediumWrite;
 use crate::plan::steps::{Action, Critical, Notify, State, Step};
 use crate::stats::{Direction, Purpose};
-use crate::units::Time;
+use crate::units::{Energy, Time};
 
 impl Engine {
     pub(super) fn start_fresh(&mut self) {
@@ -211,6 +211,13 @@ impl Engine {
     #[inline]
     pub(super) fn result(&mut self, source: usize, done: u64, step: Step) {
         let results = &mut self.results[source];
+        if self.cells.is_some() && results.back().is_some_and(|last| last.0 > done) {
+            // Short writes overtake long ones of other banks.
+            let at = results.partition_point(|before| before.0 <= done);
+            results.insert(at, (done, step));
+            let first = results[0].0;
+            return self.heads.set_result(source, first);
+        }
         debug_assert!(results.back().is_none_or(|last| last.0 <= done));
         results.push_back((done, step));
         if results.len() == 1 {
@@ -249,7 +256,24 @@ impl Engine {
         let clock = self.clock;
         let limit = self.heads.alone(index).min(self.next_timer()).min(limit);
         let channel = &mut self.channels[index];
-        let outcome = channel.act(limit);
+        let mut share = 1.0;
+        let outcome = match &mut self.cells {
+            None => channel.act(limit, None),
+            Some(cells) => {
+                let (steps, contents) = (&self.plan.steps, &self.plan.contents);
+                let mut program = |access: &Transaction| {
+                    let payload = contents.overlay.payload(steps.get(access.step).link as u32);
+                    let old = contents
+                        .image
+                        .read(Place(access.place))
+                        .unwrap_or(ZERO_LINE);
+                    let done = cells.write(access.place, &old, &payload.line, payload.words);
+                    share = cells.share(done);
+                    cells.cycles(done)
+                };
+                channel.act(limit, Some(&mut program))
+            }
+        };
         let next = channel.next_act;
         self.now = outcome.cycle * clock;
         (self.cycle, self.cycle_began) = (outcome.cycle, self.now);
@@ -259,7 +283,7 @@ impl Engine {
         }
         if let Some(issued) = outcome.issued {
             let source = self.channels.len() * issued.access.direction + index;
-            self.issued(&issued.access, issued.done * clock, source);
+            self.issued(&issued.access, issued.done * clock, source, share);
         }
         if let Some((step, slots)) = outcome.selected {
             self.plan.steps.get_mut(step).begun = self.now;
@@ -282,7 +306,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn issued(&mut self, access: &Transaction, done: u64, source: usize) {
+    pub(super) fn issued(&mut self, access: &Transaction, done: u64, source: usize, share: f64) {
         if self.plan.observers.closely() && access.direction == Direction::Write as usize {
             self.note_begun(access.step);
         }
@@ -302,7 +326,10 @@ impl Engine {
             };
         } else {
             account.medium_writes += 1;
-            account.energy += energy.write;
+            account.energy += match share {
+                1.0 => energy.write,
+                _ => Energy::from_fj((energy.write.fj() as f64 * share).round() as u64),
+            };
             // Prefetches the old bytes and the wear, which are read when the write is done.
             let place = Place(access.place);
             self.plan.contents.image.touch_ahead(place, true);

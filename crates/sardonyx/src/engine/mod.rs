@@ -6,6 +6,7 @@
 
 pub(crate) mod booking;
 mod buffer;
+mod cells;
 pub(crate) mod channel;
 mod constraints;
 mod executing;
@@ -32,6 +33,8 @@ use crate::stats::{Cause, Direction, Ledger, Purpose};
 use crate::units::Time;
 use booking::Requests;
 pub use buffer::Blocks;
+use cells::Cells;
+pub use cells::Programmed;
 use channel::{Channel, NEVER};
 use heads::{Head, Heads};
 use link::Link;
@@ -78,6 +81,7 @@ pub struct Engine {
     /// When each unit of a kind can begin again.
     unit_free: [Vec<u64>; Unit::ALL.len()],
     link: Option<Link>,
+    cells: Option<Box<Cells>>,
     now: u64,
     /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
     clock: u64,
@@ -116,6 +120,9 @@ impl Engine {
             results: vec![VecDeque::new(); sources],
             unit_free: params.units.map(|unit| vec![0; unit.number.max(1)]),
             link: params.link.map(Link::new),
+            cells: medium
+                .cells
+                .map(|cells| Box::new(Cells::new(cells, &medium.timing))),
             now: 0,
             clock: medium.timing.clock.ps(),
             cycle: 0,
@@ -500,6 +507,11 @@ impl Engine {
         self.service[kind as usize]
     }
 
+    /// Cells that writes have programmed; `None` if that is not looked at.
+    pub fn programmed(&self) -> Option<Programmed> {
+        self.cells.as_ref().map(|cells| cells.programmed)
+    }
+
     /// What the cells behind the modules' buffers have done; `None` if there are no buffers.
     pub fn blocks(&self) -> Option<Blocks> {
         let blocks = self.channels.iter().filter_map(Channel::blocks);
@@ -524,6 +536,9 @@ impl Engine {
         self.ledger = Ledger::default();
         self.service = [Service::default(); 2];
         self.channels.iter_mut().for_each(Channel::forget_blocks);
+        if let Some(cells) = &mut self.cells {
+            cells.programmed = Programmed::default();
+        }
         self.plan.contents.image.forget_wear();
     }
 

@@ -15,6 +15,7 @@ use crate::units::Time;
 
 /// Points of a latency distribution.
 const CDF_POINTS: usize = 200;
+const LINE_BITS: u64 = 512;
 const SECONDS_A_YEAR: f64 = 365.25 * 24.0 * 3600.0;
 
 pub(crate) mod traffic {
@@ -81,6 +82,10 @@ mod medium {
         BLOCK_WRITES: Count Less "block_writes", "blocks that they have written, whole or in part";
         WRITE_AMPLIFICATION: Ratio Less "write_amplification",
             "bytes of `block_writes` over the bytes of the lines that the buffer took to be written";
+        CELLS_SET: Count Less "cells_set", "`medium.cells`: cells that writes have set to 1";
+        CELLS_RESET: Count Less "cells_reset", "`medium.cells`: cells that writes have reset to 0";
+        LIFETIME_CELLS: Years More "lifetime_cells_years",
+            "`medium.cells`: years until cells wear out, all cells programmed alike";
         WRITE_BYTES: Bytes Less "medium_write_bytes", "bytes written to the cells";
         BITS_FLIPPED: Count Less "bits_flipped", "bits that writes have changed";
         MAX_LINE_WRITES: Count Less "max_line_writes", "writes of the line that was written most";
@@ -257,6 +262,14 @@ fn figures(sim: &Finished) -> Figures {
         out.put(&medium::WRITE_AMPLIFICATION, amplification);
     }
     let wear = memory.image().wear();
+    if let Some(programmed) = memory.programmed() {
+        out.put(&medium::CELLS_SET, programmed.sets);
+        out.put(&medium::CELLS_RESET, programmed.resets);
+        let bits = programmed.bits().max(1) as f64;
+        let lines = |ideal: f64| ideal * (wear.writes * LINE_BITS) as f64 / bits;
+        let [ideal, _] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
+        out.put(&medium::LIFETIME_CELLS, ideal.number().map(lines));
+    }
     out.put(&medium::MAX_LINE_WRITES, u64::from(wear.max_line_writes));
     out.put(&medium::BITS_FLIPPED, wear.bits_flipped);
     out.put(&medium::WRITE_BYTES, wear.bytes);
@@ -347,6 +360,7 @@ pub fn assumed<'m>(machine: &'m Machine, design: &str, outcome: &Outcome) -> Vec
         match outcome.from_the_core {
             cored if of("pages.programs_") => cored && !outcome.takes_frames,
             _ if of("link.") && machine.engine.link.is_none() => false,
+            _ if of("medium.cells.") && machine.engine.medium.cells.is_none() => false,
             _ if of("medium.buffer.") && machine.engine.medium.buffer.is_none() => false,
             _ if of("pages.") && !outcome.takes_frames => false,
             true if of("core.cache_latency_ns") => false,

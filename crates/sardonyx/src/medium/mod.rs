@@ -2,6 +2,7 @@
 //! ([`layout`]), the bytes it holds and how it wears ([`image`]). The engine times its commands.
 
 pub mod buffer;
+pub mod cells;
 pub mod image;
 pub mod layout;
 pub mod link;

@@ -5,6 +5,7 @@
 //! cycles (rounding up) and validates. Sources are given with each preset.
 
 use super::buffer::BufferParams;
+use super::cells::CellParams;
 use super::link::LinkParams;
 use super::mapping::{MAPPING, Mapping};
 use crate::line::LINE_BYTES;
@@ -215,6 +216,8 @@ pub struct MediumParams {
     pub remerging: bool,
     /// What answers in the place of banks, if the memory module has a buffer.
     pub buffer: Option<BufferParams>,
+    /// What a write does to its cells, if that differs from write to write.
+    pub cells: Option<CellParams>,
     /// Energy of an access, by what it does.
     pub energy: AccessEnergy,
     /// Writes a cell survives, for lifetimes.
@@ -240,6 +243,7 @@ impl MediumParams {
             group_merging: settings.get(&GROUP_MERGING),
             remerging: settings.get(&REMERGING),
             buffer: BufferParams::of(settings),
+            cells: CellParams::of(settings),
             energy: AccessEnergy::of(settings),
             endurance: settings.named("medium.endurance"),
         }

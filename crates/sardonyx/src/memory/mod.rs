@@ -7,7 +7,7 @@
 use crate::config::Machine;
 use crate::controller::designs::{self, UnknownDesign};
 use crate::controller::{Class, Controller, Figures, Write};
-use crate::engine::{Acceptance, Answer, Blocks, Engine, Request, Service};
+use crate::engine::{Acceptance, Answer, Blocks, Engine, Programmed, Request, Service};
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical};
 use crate::medium::image::Image;
@@ -331,6 +331,11 @@ impl Memory {
     pub fn forget_figures(&mut self) {
         self.engine.forget_figures();
         self.controller.forget_figures();
+    }
+
+    /// Cells that writes have programmed; `None` if that is not looked at.
+    pub fn programmed(&self) -> Option<Programmed> {
+        self.engine.programmed()
     }
 
     /// What the cells behind the modules' buffers have done; `None` if there are no buffers.

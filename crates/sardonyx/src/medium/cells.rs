@@ -1,0 +1,114 @@
+//! What a write does to phase-change cells: which of a line's bits are programmed, how long that takes and what it
+//! costs. Left as it is, a write takes `tWP` and `write_nj` whatever it changes.
+//!
+//! Sources: data-comparison write (Yang et al., ISCAS 2007), Flip-N-Write (Cho and Lee, MICRO 2009), the two stages of a
+//! write (Yue and Zhu, HPCA 2013). Left out: cells of several levels, writes that pause or are cancelled.
+
+use crate::settings::{Allowed, Origin, Row, Settings, Value, keys, words};
+use crate::units::Time;
+
+/// Which bits of a written word are programmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coding {
+    /// All of them.
+    #[default]
+    Whole,
+    /// Those that change, which a read before the write finds.
+    Changed,
+    /// The same of a group of bits or of its inverse, whichever are fewer; a bit beside the group says which it is.
+    FlipNWrite,
+}
+
+words!(Coding { "whole" => Whole, "changed" => Changed, "flip-n-write" => FlipNWrite });
+
+keys! {
+    CODING: Coding = word("medium.cells.coding", "whole"),
+        Source("ESD, SCA and EASY-PM give a write one latency and one energy, whatever it changes"),
+        "Which bits of a written word are programmed: whole, changed (data-comparison write), or flip-n-write";
+}
+
+const fn row(name: &'static str, value: Value, allowed: Allowed, meaning: &'static str) -> Row {
+    let none = Origin::Source("a machine says nothing of it unless it programs cells one by one");
+    Row {
+        default: Some((value, none)),
+        ..Row::required(name, allowed, meaning)
+    }
+}
+
+/// How cells are programmed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CellParams {
+    /// Which bits.
+    pub coding: Coding,
+    /// Bits of a group of Flip-N-Write.
+    pub group: usize,
+    /// RESETs at once, at most; 0: as many as there are.
+    pub budget: u64,
+    /// SETs that take the power of one RESET.
+    pub sets_per_reset: u64,
+    /// Time of a SET and of a RESET; zero: the array write's.
+    pub set: Time,
+    /// The same of a RESET.
+    pub reset: Time,
+}
+
+impl CellParams {
+    /// Its parameters.
+    pub const ROWS: &'static [Row] = &[
+        row(
+            "medium.cells.group",
+            Value::Int(32),
+            Allowed::PowerOfTwo { max: 64 },
+            "Bits of a group that Flip-N-Write keeps as they are or inverted",
+        ),
+        row(
+            "medium.cells.budget",
+            Value::Int(0),
+            Allowed::Int { min: 0, max: 1024 },
+            "Power budget of a line's write: RESETs at once, at most; 0 is any number",
+        ),
+        row(
+            "medium.cells.sets_per_reset",
+            Value::Int(2),
+            Allowed::Int { min: 1, max: 64 },
+            "SETs that take the power of one RESET",
+        ),
+        row(
+            "medium.cells.set_ns",
+            Value::Time(Time::ZERO),
+            crate::settings::latency(),
+            "Time to SET cells (to 1); 0 is the array write's tWP",
+        ),
+        row(
+            "medium.cells.reset_ns",
+            Value::Time(Time::ZERO),
+            crate::settings::latency(),
+            "Time to RESET cells (to 0); 0 is the array write's tWP",
+        ),
+    ];
+
+    /// As `settings` say; `None` if a write is a write.
+    pub fn of(settings: &Settings) -> Option<CellParams> {
+        let int = |name: &str, none: u64| match settings.find(name) {
+            Some(Value::Int(value)) => value,
+            _ => none,
+        };
+        let time = |name: &str| match settings.find(name) {
+            Some(Value::Time(time)) => time,
+            _ => Time::ZERO,
+        };
+        let cells = CellParams {
+            coding: settings.get(&CODING),
+            group: int("medium.cells.group", 32) as usize,
+            budget: int("medium.cells.budget", 0),
+            sets_per_reset: int("medium.cells.sets_per_reset", 2),
+            set: time("medium.cells.set_ns"),
+            reset: time("medium.cells.reset_ns"),
+        };
+        let any = cells.coding != Coding::Whole
+            || cells.budget > 0
+            || cells.set > Time::ZERO
+            || cells.reset > Time::ZERO;
+        any.then_some(cells)
+    }
+}
