@@ -30,6 +30,6 @@ def test_the_metrics_page_names_what_runs_have() -> None:
     ).runs
     runs += sardonyx.compare([ladder], designs=["sca"], machine="optane").runs
     cells = {"medium.cells.coding": "changed"}
-    runs += sardonyx.compare([ladder], designs=["sca"], machine="sca", overrides=cells).runs
+    runs += sardonyx.compare([ladder], designs=["sca"], overrides=cells).runs
     assert set(NAMES) == {name for run in runs for name in run.metrics}
     assert {cause for run in runs for cause in run.causes} <= set(CAUSES)

@@ -207,4 +207,9 @@ fn energy_goes_with_the_cells_and_lines_without_the_option_are_as_before() {
         let told = Machine::load(machine, &[(key, value), ("medium.cells.budget", "9")]);
         assert!(told.unwrap_err().to_string().contains(key));
     }
+    // The array write of `sca` is in tWR, which no budget divides.
+    let told = Machine::load("sca", &[("medium.cells.budget", "64")])
+        .unwrap_err()
+        .to_string();
+    assert!(told.contains("medium.cells.budget"), "{told}");
 }

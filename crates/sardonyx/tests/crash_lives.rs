@@ -153,6 +153,32 @@ fn a_report_has_bytes_whose_content_they_are_and_the_log() {
     assert!(gone.contains("the log: valid flag 0x"), "{gone}");
 }
 
+/// A flush that succeeds leaves what reserve power for caches leaves, one that fails as a whole what none leaves. One
+/// that ends part way loses what was promised, and takes pairs apart.
+#[test]
+fn a_global_flush_leaves_what_its_failure_says() {
+    for design in ["no-encryption", "fca", "sca"] {
+        let history = recorded("btree", design, 1, None);
+        let on = |platform| {
+            let options = Options {
+                platform,
+                recovery_cuts: 0,
+                ..Options::default()
+            };
+            explored(&history, options)
+        };
+        assert!(on(Platform::Gpf).tally.kinds.is_empty(), "{design}");
+        assert_eq!(on(Platform::Gpf).tally, on(Platform::Eadr).tally);
+        assert_eq!(on(Platform::GpfFailed).tally, on(Platform::None).tally);
+        assert!(on(Platform::GpfDevice).tally.count(false) > 0, "{design}");
+        let part = on(Platform::GpfPart);
+        assert!(first(&part, Kind::Lost).is_some(), "{design}");
+        let apart = [Kind::WrongLine, Kind::Unrecoverable];
+        let apart = apart.iter().any(|kind| first(&part, *kind).is_some());
+        assert!(apart || design == "no-encryption", "{design}");
+    }
+}
+
 /// A medium that guarantees eight bytes is not enough for an undo log whose header says in one store of
 /// three words that it is valid, of what transaction and how long.
 #[test]

@@ -109,8 +109,8 @@ class Crash(Options):
     platform: Annotated[
         str,
         typer.Option(
-            help="What reserve power drains at a cut: adr, eadr or none; or a CXL global persistent "
-            "flush: gpf, gpf-failed, gpf-device or gpf-part."
+            help="What reserve power drains at a cut: adr, eadr or none; or a CXL global "
+            "persistent flush: gpf, gpf-failed, gpf-device or gpf-part."
         ),
     ] = "adr"
     tear: Annotated[

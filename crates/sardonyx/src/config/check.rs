@@ -7,6 +7,7 @@ use crate::line::LINE_BYTES;
 use crate::medium::mapping::Field;
 use crate::medium::params::MAX_BANKS;
 use crate::settings::CacheParams;
+use crate::units::Time;
 
 use super::Machine;
 use super::error::ConfigError;
@@ -108,6 +109,14 @@ fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             &["medium.cells.coding", "medium.buffer.blocks"],
             "cells behind a module's buffer are written by the block, at one rate".to_owned(),
             "use a machine without medium.buffer.blocks, or leave medium.cells out",
+        ));
+    }
+    let (pulse, untimed) = (&medium.timing.tWP, cells.set.max(cells.reset) == Time::ZERO);
+    if cells.budget > 0 && *pulse == 0 && untimed {
+        return Err(layers.fault(
+            &["medium.cells.budget", "medium.timing.tWP"],
+            "a power budget makes rounds of an array write that takes no time".to_owned(),
+            "give medium.cells.set_ns or medium.cells.reset_ns, or tWP in the place of tWR",
         ));
     }
     if cells.group < 8 {
