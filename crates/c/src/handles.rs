@@ -87,47 +87,74 @@ pub fn enter(hosting: Hosting) -> Result<u64, Problem> {
     problem(format!("there are {SLOTS} memories; destroy one"))
 }
 
-/// Ends the memory.
+/// Ends the memory, also one whose call has panicked.
 pub fn leave(handle: u64) -> Result<Box<Hosting>, Problem> {
-    let mut slot = find(handle)?;
-    slot.hosting.take().ok_or_else(none)
+    let place = &TABLE[handle as usize % SLOTS];
+    let mut slot = match place.try_lock() {
+        Ok(slot) => slot,
+        Err(TryLockError::Poisoned(slot)) => slot.into_inner(),
+        Err(TryLockError::WouldBlock) => return problem(BUSY),
+    };
+    let hosting = check(&slot, handle).and_then(|()| slot.hosting.take().ok_or_else(none))?;
+    drop(slot);
+    place.clear_poison();
+    Ok(hosting)
 }
 
-/// Has `call` work on the memory of `handle`; `failed` if it cannot.
+/// Has `call` work on the memory of `handle`; `failed` if it cannot. A panic leaves the lock poisoned: what the call
+/// left undone nobody knows.
 pub fn with<T>(handle: u64, failed: T, call: impl FnOnce(&mut Hosting) -> Result<T, Problem>) -> T {
     guarded(failed, || {
-        let mut slot = find(handle)?;
-        let hosting = slot.hosting.as_mut().ok_or_else(none)?;
-        if hosting.broken {
-            return problem("an earlier call met a bug in Sardonyx; destroy the memory");
-        }
-        let done = catch_unwind(AssertUnwindSafe(|| call(hosting)));
-        done.unwrap_or_else(|panic| {
-            hosting.broken = true;
-            Err(bug(&*panic))
-        })
+        let mut slot = lock(&TABLE[handle as usize % SLOTS])?;
+        check(&slot, handle)?;
+        call(slot.hosting.as_mut().ok_or_else(none)?)
     })
 }
 
-fn find(handle: u64) -> Result<MutexGuard<'static, Slot>, Problem> {
-    let index = handle as usize % SLOTS;
-    let slot = lock(&TABLE[index])?;
+const BUSY: &str = "another thread is using this memory; one thread at a time";
+
+fn check(slot: &Slot, handle: u64) -> Result<(), Problem> {
     match slot.generation == handle >> INDEX_BITS && handle >> INDEX_BITS > 0 {
-        true => Ok(slot),
+        true => Ok(()),
         false => Err(none()),
     }
 }
 
 fn lock(slot: &'static Mutex<Slot>) -> Result<MutexGuard<'static, Slot>, Problem> {
-    match slot.try_lock() {
-        Ok(slot) => Ok(slot),
-        Err(TryLockError::Poisoned(slot)) => Ok(slot.into_inner()),
-        Err(TryLockError::WouldBlock) => {
-            problem("another thread is using this memory; one thread at a time")
+    slot.try_lock().map_err(|why| match why {
+        TryLockError::WouldBlock => Problem(BUSY.to_owned()),
+        TryLockError::Poisoned(_) => {
+            Problem("an earlier call met a bug in Sardonyx; destroy the memory".to_owned())
         }
-    }
+    })
 }
 
 fn none() -> Problem {
     Problem("there is no such memory: it was never created, or destroyed".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_and_the_memory_can_still_be_destroyed() {
+        let memory = || Hosting::new("esd", "baseline", &[]).map_err(|problem| problem.0);
+        let handle = enter(memory().unwrap())
+            .map_err(|problem| problem.0)
+            .unwrap();
+        assert_eq!(with(handle, -1, |_| Ok(1)), 1);
+        assert_eq!(with(handle, -1, |_| panic!("by a test")), -1);
+        let said = || ERROR.with_borrow(|error| error.to_string_lossy().into_owned());
+        assert_eq!(said(), "a bug in Sardonyx: by a test");
+        assert_eq!(with(handle, -1, |_| Ok(1)), -1);
+        assert!(said().contains("destroy the memory"), "{}", said());
+        assert!(leave(handle).is_ok() && leave(handle).is_err());
+        let next = enter(memory().unwrap())
+            .map_err(|problem| problem.0)
+            .unwrap();
+        assert_ne!(next, handle);
+        assert_eq!(with(next, -1, |_| Ok(1)), 1);
+        assert!(leave(next).is_ok());
+    }
 }

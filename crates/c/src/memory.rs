@@ -29,8 +29,6 @@ pub struct Hosting {
     /// The machine.
     pub host: Hosted,
     contents: Drawn,
-    /// A call has panicked: what it left undone nobody knows.
-    pub broken: bool,
     /// What a power cut left.
     left: Option<Image>,
     /// What is asked and answered is written down.
@@ -51,7 +49,6 @@ impl Hosting {
         Ok(Hosting {
             host,
             contents: settings.contents,
-            broken: false,
             left: None,
             log,
             unlogged: None,

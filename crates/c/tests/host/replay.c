@@ -199,7 +199,8 @@ static void play(sardonyx_memory memory) {
         }
         if (waiting < 0)
             fail("advance");
-        take_answers(memory);
+        if (waiting > 0)
+            take_answers(memory);
     }
 }
 

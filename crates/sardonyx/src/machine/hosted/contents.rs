@@ -12,8 +12,12 @@ const RECENT: usize = 64;
 /// A page whose number no line has.
 const NO_PAGE: u64 = u64::MAX;
 
+/// Lines that memory is asked for together.
+const CHUNK: usize = 4096;
+
 struct Page {
-    lines: Box<[Line; PAGE_LINES as usize]>,
+    /// Where each line is, if it was written.
+    places: [u32; PAGE_LINES as usize],
     /// The lines that were written, a bit each, and those that memory does not have yet.
     written: u64,
     ahead: u64,
@@ -22,6 +26,9 @@ struct Page {
 /// The newest content of every line.
 pub struct Contents {
     pages: Vec<Page>,
+    /// The lines, in the order in which they were first written: a page of which little is written takes little.
+    lines: Vec<Box<[Line]>>,
+    used: usize,
     table: FxHashMap<u64, u32>,
     recent: [(u64, u32); RECENT],
     ahead: usize,
@@ -32,6 +39,8 @@ impl Contents {
     pub fn new() -> Contents {
         Contents {
             pages: Vec::new(),
+            lines: Vec::new(),
+            used: 0,
             table: FxHashMap::default(),
             recent: [(NO_PAGE, 0); RECENT],
             ahead: 0,
@@ -49,8 +58,10 @@ impl Contents {
 
     /// The line will be asked for: it is fetched into this computer's caches.
     pub fn touch(&mut self, line: Logical) {
-        if let Some((page, at)) = self.find(line) {
-            prefetch(&self.pages[page].lines[at]);
+        if let Some((page, at)) = self.find(line)
+            && self.pages[page].written >> at & 1 == 1
+        {
+            prefetch(self.at(self.pages[page].places[at]));
         }
     }
 
@@ -68,7 +79,20 @@ impl Contents {
     pub fn get(&mut self, line: Logical) -> Option<&Line> {
         let (page, at) = self.find(line)?;
         let page = &self.pages[page];
-        (page.written >> at & 1 == 1).then(|| &page.lines[at])
+        (page.written >> at & 1 == 1).then(|| self.at(page.places[at]))
+    }
+
+    fn at(&self, place: u32) -> &Line {
+        &self.lines[place as usize / CHUNK][place as usize % CHUNK]
+    }
+
+    /// A place for one more line.
+    fn place(&mut self) -> u32 {
+        if self.used == self.lines.len() * CHUNK {
+            self.lines.push(vec![ZERO_LINE; CHUNK].into());
+        }
+        self.used += 1;
+        u32::try_from(self.used - 1).expect("fewer lines than 256 GiB have")
     }
 
     /// Whether memory does not have its newest content yet, and nothing on the way to it has.
@@ -94,9 +118,14 @@ impl Contents {
             Some(found) => found,
             None => self.add(line),
         };
+        let is_new = self.pages[page].written >> at & 1 == 0;
+        if is_new {
+            self.pages[page].places[at] = self.place();
+        }
         let page = &mut self.pages[page];
-        let slot = &mut page.lines[at];
-        if page.written >> at & 1 == 0 && bytes.len() < LINE_BYTES {
+        let place = page.places[at] as usize;
+        let slot = &mut self.lines[place / CHUNK][place % CHUNK];
+        if is_new && bytes.len() < LINE_BYTES {
             *slot = before();
         }
         slot[from..from + bytes.len()].copy_from_slice(bytes);
@@ -111,7 +140,7 @@ impl Contents {
         let (number, at) = (line.0 / PAGE_LINES, (line.0 % PAGE_LINES) as usize);
         let index = self.pages.len() as u32;
         self.pages.push(Page {
-            lines: Box::new([ZERO_LINE; PAGE_LINES as usize]),
+            places: [0; PAGE_LINES as usize],
             written: 0,
             ahead: 0,
         });
