@@ -60,8 +60,8 @@ def compare(
     ``traces`` are files, ``synth:NAME[:RECORDS[:SEED]]`` or the names of programs, which
     ``program`` sizes; ``machine`` is a preset's name or a
     TOML file's path; ``overrides`` sets its keys; ``limit`` ends each trace after so many records;
-    ``warmup`` requests (of programs: transactions) change state and count nowhere, as does
-    ``warmup_share`` of the run; ``copies`` cores run the trace at once,
+    ``warmup`` requests (of programs: transactions), or ``warmup_share`` of the run, warm the
+    memory up and are left out of the statistics; ``copies`` cores run the trace at once,
     each in its own address space, with contents of its own if ``distinct``; ``jobs`` run at once
     (default: one a core).
 

@@ -32,9 +32,9 @@ def parse_time(text: str) -> float:
     """Seconds from ``90s``, ``10m`` or ``2h``.
 
     Raises:
-        ValueError: This is no time; the message says so, and what to give.
+        ValueError: This is not a duration; the message says so, and what to give.
     """
     number, unit = text[:-1], text[-1:]
     if unit not in UNITS or not number.isascii() or not number.isdigit() or len(number) > 6:
-        raise ValueError("is no time; give 90s, 10m or 2h")
+        raise ValueError("is not a duration; give 90s, 10m or 2h")
     return float(int(number) * UNITS[unit])

@@ -154,7 +154,7 @@ GONE = '[sweep]\ntraces = ["gone.parquet"]\ndesigns = ["sca"]\n'
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[sweep\n", "is no TOML"),
+        ("[sweep\n", "is not valid TOML"),
         ("[sweep]\n", "names nothing to run; give one of traces"),
         (f'{TREE}merge = ["b"]\n', "has programs and merge; make a sweep of each"),
         (
@@ -442,7 +442,7 @@ def test_the_docs_sweep_of_recordings_finds_the_build_without_a_fence(tmp_path: 
     ("more", "words"),
     [
         ('platform = "adrr"\n', 'there is no platform "adrr"; did you mean "adr"?'),
-        ('budget = "soon"\n', "is no time; give 90s, 10m or 2h"),
+        ('budget = "soon"\n', "is not a duration; give 90s, 10m or 2h"),
         ('designs = ["esd"]\n', "designs: a crash-test has none; leave it out"),
         ('[set]\n"esd.efit_ways" = 4\n', "a recording runs on no machine"),
     ],

@@ -218,9 +218,7 @@ class Crash(Options):
     ] = 1
     recovery_cuts: Annotated[
         int,
-        typer.Option(
-            min=0, max=MOST, help="Go on after one cut in so many and cut again; 0: none."
-        ),
+        typer.Option(min=0, max=MOST, help="After every Nth cut, go on and cut again; 0: never."),
     ] = RECOVERY_CUTS
     full: Annotated[
         int,
@@ -228,7 +226,7 @@ class Crash(Options):
             "--full",
             min=1,
             max=MOST,
-            help="Look at one cut in so many in full, at the rest at what it changed; 1: at all.",
+            help="Check every Nth cut in full, the others by what it changed; 1: every cut.",
         ),
     ] = FULL_ONE_IN
     machine: Machine = "sca"

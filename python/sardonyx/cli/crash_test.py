@@ -171,11 +171,14 @@ class CrashTest(Options):
         typer.Option(help="Write the causes found here, as accepted from now on.", **PATH),
     ] = None
     budget: Annotated[
-        str, typer.Option(metavar="TIME", help="For all of it, from the first recovery on.")
+        str, typer.Option(metavar="TIME", help="Total time, from the first recovery on.")
     ] = "50s"
     time_limit: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="For one recovery; by default 50 of its own."),
+        typer.Option(
+            metavar="TIME",
+            help="For one recovery; default: 50 times as long as it takes without a cut.",
+        ),
     ] = None
     memory_limit: Annotated[str, typer.Option(metavar="BYTES", help="For one recovery.")] = "4G"
     keep: Annotated[
@@ -517,7 +520,7 @@ def _show(people: Console, found: dict[str, Any]) -> None:
         )
     if found["start"] is not None and not found["finished"]:
         left = ", ".join(found["passes_left"])
-        people.print(f"not all was tried: of the plan there is left: {left}", soft_wrap=True)
+        people.print(f"the plan was not finished; raise --budget. Skipped: {left}", soft_wrap=True)
     if found["not_cut"]:
         people.print(f"not cut: {', '.join(found['not_cut'])}", soft_wrap=True)
     if found["unreduced"]:

@@ -26,8 +26,8 @@ Warmup = Annotated[
     typer.Option(
         "--warmup",
         metavar="N|N%",
-        help="Requests (programs: transactions) that change state and count nowhere, or a share "
-        "of the run.",
+        help="Warm up with so many requests (programs: transactions) or a share of the run, left "
+        "out of the statistics.",
     ),
 ]
 Workers = Annotated[

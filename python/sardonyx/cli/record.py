@@ -106,7 +106,9 @@ class Record(Options):
             "64 lines; for a line copied twice as many.",
         ),
     ] = "1000:8"
-    memory: Annotated[str, typer.Option(help="Memory that random frames are of.")] = "16G"
+    memory: Annotated[
+        str, typer.Option(help="Size of physical memory for random page placement.")
+    ] = "16G"
     skip: Annotated[int, typer.Option(min=0, max=MOST, help="Records left out first.")] = 0
     limit: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="Records kept; then the program is ended.")

@@ -409,7 +409,7 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
         "Bars: the share of writes found to be duplicates, by where their fingerprint was. "
         "Diamonds: the share of write latency spent on looking in the medium.",
         "Both are shares of all writes, not of duplicates. A short blue bar under a high diamond "
-        "means a dear look-up for few duplicates. The rightmost group is the arithmetic mean.",
+        "means costly look-ups for few duplicates. The rightmost group is the arithmetic mean.",
         views,
         Table((("workload, design", ""), *heads), rows),
         assumed_by(comparison.runs(*used), "time"),

@@ -189,7 +189,7 @@ def _parallel(swept: Swept) -> Figure | Missing:
         "the most." + left_out,
         "The colour goes by the figure chosen, from the worst eighth of the points to the best. "
         "Click an eighth in the legend to hide it. Where lines of one colour pass through one "
-        "value, that value makes the figure. The table has the best.",
+        "setting, that setting drives the result. The table has the best.",
         views,
         Table(
             ((f"figure: {', '.join(names)}", ""), *((each.name, "") for each in swept.goals)), rows
@@ -293,7 +293,7 @@ def _pareto(swept: Swept) -> Figure | Missing:
     return head.figure(
         "Each dot is a point. The line joins those that no other point beats in one figure without "
         f"losing in the other: {'; '.join(goal.text for goal in swept.goals)}.",
-        "What lies off the line is never the choice, whatever the two figures are worth to you.",
+        "Every other point is dominated: a point of the line is at least as good in both figures.",
         views,
         Table((("subject: settings", ""), (first, ""), (second, "")), rows[: 50 * BEST]),
         choose="Subject",

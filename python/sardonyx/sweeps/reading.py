@@ -61,7 +61,7 @@ def read(
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise _core.SardonyxError(f"{path}: is no plan of a sweep's folder: {error}") from error
         except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-            raise _core.SardonyxError(f"{path}: is no TOML: {error}") from error
+            raise _core.SardonyxError(f"{path}: is not valid TOML: {error}") from error
         place = Place(str(path), text, base)
     return _Reader(place, document, before).plan(inputs)
 
