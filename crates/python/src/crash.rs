@@ -289,6 +289,7 @@ impl TrialQuestion {
             },
             thorough: self.thorough_seconds.map(Duration::from_secs_f64),
             guided: self.guided,
+            shorten: true,
         })
     }
 }

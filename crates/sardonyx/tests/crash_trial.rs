@@ -37,6 +37,7 @@ fn trial(program: &str, design: &str, seed: u64) -> Trial {
         options: Options::default(),
         thorough: None,
         guided: 8,
+        shorten: true,
     }
 }
 

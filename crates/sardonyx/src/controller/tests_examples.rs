@@ -94,6 +94,7 @@ fn the_plan_of_crash_makes_the_fingerprints_of_the_worked_example_collide() {
         options: Options::default(),
         thorough: None,
         guided: 0,
+        shorten: false,
     };
     let answer = trial.answer(&|_, _| true);
     let answer = answer.expect("it runs").expect("to its end");

@@ -34,6 +34,14 @@ impl Cuts {
         }
     }
 
+    /// The same, of those that are drawn at most so many.
+    pub(super) fn at_most(self, positions: u64) -> Cuts {
+        match self {
+            Cuts::Sample(count) => Cuts::Sample(count.min(positions)),
+            Cuts::All | Cuts::One(_) => self,
+        }
+    }
+
     /// How many positions of `history` are cut.
     pub fn count(self, history: &History) -> u64 {
         match self {

@@ -10,6 +10,7 @@ use super::explain::explain;
 use super::explore::explore;
 use super::found::Explored;
 use super::history::{History, HistoryError};
+use super::narrow::may_fill;
 use super::reduce::{Reduced, Size};
 use super::rests::{Bounds, CacheSizes, Lack, Need, exercised, reached};
 use super::stages::{Shown, Stage, stages};
@@ -67,10 +68,15 @@ impl OneRun {
         self.memory()?;
         let script = self.script.clone().map(Scripting::of);
         let history = self.recorded(script.unwrap_or_default())?;
-        self.options.cuts.check(&history)?;
-        let cuts = self.options.cuts.count(&history);
+        let mut options = self.options;
+        if may_fill(&self.machine.settings) {
+            // It may end before it has as many positions.
+            options.cuts = options.cuts.at_most(history.positions());
+        }
+        options.cuts.check(&history)?;
+        let cuts = options.cuts.count(&history);
         let tell = |done| progress(done, cuts);
-        let explored = explore(&history, &self.options, &tell);
+        let explored = explore(&history, &options, &tell);
         Ok(explored.map(|explored| (history, explored)))
     }
 

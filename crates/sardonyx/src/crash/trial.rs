@@ -60,6 +60,8 @@ pub struct Trial {
     pub thorough: Option<Duration>,
     /// Runs with changed schedules, after those of the passes.
     pub guided: u64,
+    /// The first history of each kind of violation is made as short as it gets.
+    pub shorten: bool,
 }
 
 /// Guided runs of a plan, unless said otherwise: about as long as two passes take.
@@ -216,7 +218,7 @@ impl Trial {
                 return Ok(None);
             }
         }
-        if found.all().is_broken() && stack.guarantee() != Guarantee::Nothing {
+        if self.shorten && found.all().is_broken() && stack.guarantee() != Guarantee::Nothing {
             found.shorten(self.threads());
         }
         let mut tried = self.describe(&stack, &passes, &found, started);
@@ -287,6 +289,10 @@ impl Trial {
                     Err(HistoryError::Broken(what)) => found.ended(number, index, run, &what),
                     // What has room in the first pass needs no more in the others.
                     Err(HistoryError::Run(why @ RunError::Exhausted { .. })) if index > 0 => {
+                        found.ended(number, index, run, &why.to_string());
+                    }
+                    // So it is with what is set up before the run.
+                    Err(HistoryError::Exhausted(why)) if index > 0 => {
                         found.ended(number, index, run, &why.to_string());
                     }
                     Ok(Some((history, explored))) => {
@@ -590,6 +596,10 @@ impl Found {
                 return Ok(());
             }
             Err(HistoryError::Run(why @ RunError::Exhausted { .. })) => {
+                self.ended(number, index, changed.question.run(), &why.to_string());
+                return Ok(());
+            }
+            Err(HistoryError::Exhausted(why)) => {
                 self.ended(number, index, changed.question.run(), &why.to_string());
                 return Ok(());
             }
