@@ -85,6 +85,7 @@ def test_pools_are_given_by_number_by_folder_and_under_their_own_names(tmp_path:
     # The same whatever the way: three ways to say where the pools are.
     assert len(counts) == 1 and counts != {0}
     lint = sardonyx("crash-test", "r.parquet", *of[:2], "--lint", where=tmp_path).stdout
+    lint = lint.replace("\n", "")  # long paths are broken
     assert "pools/pool and " in lint and "pool.objects" in lint
 
 
