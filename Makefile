@@ -37,7 +37,7 @@ run: build
 test: lint test-rust test-planted test-python
 
 test-rust: qemu
-	cargo test $(CARGO_FLAGS)
+	cargo test $(CARGO_FLAGS) --no-fail-fast
 
 # Each fault of crates/sardonyx/planted, in a copy of the sources, has to be caught by the crash explorer.
 test-planted:
