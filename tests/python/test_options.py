@@ -51,6 +51,7 @@ FORMS = {
     "merge time": ["silo"],
     "merge validate": [""],
     "programs": [""],
+    "recordings": [""],
     "report": ["d"],
     "reproduce": ["esd redis.parquet", "sca", "easy-pm --machine sca", "recam", "pageforge"],
     "show": ["esd"],
@@ -268,6 +269,7 @@ def test_an_option_changes_what_is_asked_or_is_refused(command: str) -> None:
             option = max(each.opts, key=len)
             if each.param_type_name != "option" or {*each.opts, *each.secondary_opts} & {
                 "--help",
+                "--help-all",
                 *form.split(),
             }:
                 continue

@@ -23,6 +23,7 @@ from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli.forms import spread
+from sardonyx.cli.help import CONTEXT, Command
 from sardonyx.files import FileError, is_special, write_text
 from sardonyx.sizes import parse_size, parse_time
 
@@ -121,7 +122,11 @@ def _errors_as_lines() -> Iterator[None]:
 
 def add_command(app: typer.Typer, command: Callable[..., Any], **settings: Any) -> None:
     """Offer the function as a command whose errors are one line, and whose options all count."""
-    app.command(**settings)(_errors_as_lines()(spread(command)))
+    kind: type[Command] = settings.pop("cls", Command)
+    marked = type(kind.__name__, (kind,), {"rare": getattr(command, "rare", frozenset())})
+    context = CONTEXT | settings.pop("context_settings", {})
+    register = app.command(cls=marked, context_settings=context, **settings)
+    register(_errors_as_lines()(spread(command)))
 
 
 def path_given(text: str) -> Path:
