@@ -47,6 +47,10 @@ COMMANDS = {
         "report",
         "Print the table of saved results again and write their report.html anew.",
     ),
+    "diff": (
+        "diff",
+        "Compare two results: settings that differ, then figures, the largest change first.",
+    ),
     "sweep": (
         "sweep",
         "Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.",
