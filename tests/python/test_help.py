@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,11 @@ from typing import Any
 import pytest
 from sardonyx import cli
 from sardonyx.cli.help import first_line
+from test_cli import Program, bad_input, sardonyx
+from test_cli_fixture import FakeCore, core, trace
 from test_options import commands
+
+__all__ = ["core", "sardonyx", "trace"]
 
 #: Lines of a terminal of which a help text is one screen, at a hundred columns.
 SCREEN = 42
@@ -126,6 +131,19 @@ def test_zsh_has_the_same_words() -> None:
     assert "redis" in offered
 
 
+# ---- before work begins
+
+
+def test_room_is_checked_before_work(
+    sardonyx: Program, core: FakeCore, trace: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=3 << 20))
+    ended = sardonyx("compare", trace, "--out", "there")
+    bad_input(ended, "there: 3.0 MiB are free there, and 8 MiB are needed")
+    assert core.calls == [] and not (tmp_path / "there").exists()
+
+
 # ---- recordings by name
 
 
@@ -139,7 +157,12 @@ def test_a_recording_is_named_anywhere(tmp_path: Path, monkeypatch: pytest.Monke
     assert origin["traces"][0]["path"].endswith("redis.parquet")
     listed = json.loads(said("recordings", "--json", "-"))
     assert "redis" in [each["name"] for each in listed]
-    assert json.loads(said("trace", "info", "redis", "--limit", "9", "--json", "-"))["records"] == 9
+    few = json.loads(said("trace", "info", "redis", "--limit", "9", "--json", "-"))
+    assert few["records"] == 9
+    assert few["warnings"][0].endswith(
+        "caches of 16384 KiB kept the rest: record a longer run, or below a smaller last level, as "
+        "in --llc 1M:16"
+    )
 
 
 @pytest.mark.native
