@@ -605,8 +605,11 @@ impl Found {
             }
             Err(error) => return Err(error),
         };
+        let mut reached = Reached::default();
+        reached.reach(Value::States, explored.covered.states);
         self.passes[index].append(&Shown {
             covered: explored.covered,
+            reached,
             lost_cuts: explored.tally.lost.count,
             secret_cuts: explored.tally.secret.count,
             ..Shown::default()
