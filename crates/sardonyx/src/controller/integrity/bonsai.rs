@@ -9,7 +9,7 @@
 use super::bmt::{Bonsai, KEYS as SHARED, Order, Policy, TRIES, Trees};
 use super::macs::{CACHE, VERIFY};
 use super::root::Root;
-use super::versions::FORMAT;
+use super::versions::MINOR_BITS;
 use crate::controller::layers::{About, File, Integrity, Refuses};
 use crate::controller::metadata_cache::SETS;
 use crate::line::ZERO_LINE;
@@ -36,7 +36,7 @@ keys! {
         in Between("compare", "rehash", "it refuses honest recoveries, or believes old memory");
 }
 
-const LAZY: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &FORMAT, &super::bmt::ACCEPTS, &AFTER_CUT];
+const LAZY: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &super::bmt::ACCEPTS, &AFTER_CUT];
 
 /// A layer of this kind.
 pub(super) const fn tree(
