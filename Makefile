@@ -13,7 +13,7 @@ PYTHON_CODE := python tests/python tools
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build run docs test test-rust test-planted test-checked test-python golden figures lint fmt bench c-library browser qemu store-tools corpus clean
+.PHONY: build wheel run docs test test-rust test-planted test-checked test-python golden figures lint fmt bench c-library browser qemu store-tools corpus clean
 
 build: $(BUILT)
 
@@ -30,6 +30,10 @@ $(BUILT): $(INSTALLED) pyproject.toml tools/build_native.py $(RUST)
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
 	@$(BIN)/python -m compileall -q python
 	@touch $@
+
+# What others install: dist/*.whl, for every Python from 3.11, and dist/*.tar.gz, from which it can be built.
+wheel: $(INSTALLED)
+	$(BIN)/python -m hatchling build -d dist
 
 run: build
 	$(BIN)/sardonyx compare traces/*.parquet --out results
@@ -127,4 +131,4 @@ corpus: build
 
 clean:
 	cargo clean
-	rm -rf $(VENV) results python/sardonyx/*.so .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) results dist python/sardonyx/*.so .mypy_cache .ruff_cache .pytest_cache

@@ -351,7 +351,7 @@ def _summary(comparison: Comparison) -> Group:
     legend = (
         f"Over {count} {'workload' if count == 1 else 'workloads'}. "
         "The baseline's row is absolute: writes to its medium, mean latencies, IPC, p99, energy. "
-        "Below it each design stands beside the baseline on the same trace. "
+        "Below it each design stands beside the baseline on the same trace, p99 in its unit too. "
         "Speed-ups, IPC, energy and p99 are geometric means, shares arithmetic ones; IPC and "
         "energy are ratios to the baseline. Best in bold. "
     ) + (
@@ -417,7 +417,7 @@ def _p99_ratio(comparison: Comparison, measure: Measure, design: str) -> str:
         return ""
     ratios = comparison.each(ratio_of(measure.base), design).values()
     value = geometric_mean(ratios)
-    return "" if value is None else f"{written(value, 'x')} the baseline's"
+    return "" if value is None else written(value, "x")
 
 
 def _design(name: str, comparison: Comparison, head: bool = False) -> Td:
