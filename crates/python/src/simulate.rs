@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
 use sardonyx::figures::Figure;
-use sardonyx::machine::outcome;
 use sardonyx::machine::recordings::{self, Options};
+use sardonyx::machine::{self, LEAST_WINDOWS, Sampling, outcome};
 use sardonyx::merge::timed::figures as timed_merging;
 use sardonyx::stats::Cause;
 use sardonyx::trace::Level;
@@ -39,6 +39,37 @@ pub struct Job {
     copies: u32,
     #[serde(default)]
     distinct: bool,
+    /// Windows of the run are timed, and the rest changes state without a clock.
+    sample: Option<Sample>,
+}
+
+/// Which part of a run of recordings is timed: so many `windows`, of so many `requests` that count and as many as
+/// `ramp` before them, each somewhere in its part of the run as drawn from `seed`.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    windows: u64,
+    requests: u64,
+    ramp: u64,
+    #[serde(default)]
+    seed: u64,
+}
+
+impl Sample {
+    fn check(self) -> PyResult<Sampling> {
+        if self.windows < LEAST_WINDOWS || self.requests == 0 {
+            return Err(bad(format!(
+                "--sample {}x{}: takes {LEAST_WINDOWS} windows or more, of a request or more",
+                self.windows, self.requests
+            )));
+        }
+        Ok(Sampling {
+            windows: self.windows,
+            requests: self.requests,
+            ramp: self.ramp,
+            seed: self.seed,
+        })
+    }
 }
 
 fn one() -> u32 {
@@ -46,6 +77,12 @@ fn one() -> u32 {
 }
 
 impl Job {
+    /// All requests of all copies, and those that do not count.
+    fn requests_and_warmup(&self) -> PyResult<(u64, u64)> {
+        let requests = self.source.open()?.requests().map_err(bad)? * u64::from(self.copies);
+        Ok((requests, self.warmup + self.share_of(requests)))
+    }
+
     fn share_of(&self, all: u64) -> u64 {
         (all as f64 * self.warmup_share) as u64
     }
@@ -76,7 +113,16 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
     py.detach(|| {
         let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
         let Job { design, warmup, .. } = &job;
+        let sampling = job.sample.map(Sample::check).transpose()?;
+        let mut sampled = None;
         let outcome = match &job.source {
+            Source::Program(program) if sampling.is_some() => {
+                return Err(bad(format!(
+                    "--sample: {} is a program, whose cores and caches have no way to go on without a clock yet; \
+                     leave it out, or record the program below the caches",
+                    program.name
+                )));
+            }
             Source::Program(program) => {
                 let total = program.transactions * u64::from(job.copies);
                 let mut tell = |done| tell(done, total);
@@ -92,13 +138,27 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                 let copies = copies.collect::<PyResult<Vec<_>>>()?;
                 let total = copies.iter().map(|copy| copy.total()).sum();
                 let mut tell = |done| tell(done, total);
-                let warmup = warmup + job.share_of_requests()?;
                 let distinct = job.distinct;
-                let options = Options { warmup, distinct };
-                recordings::run(&machine, design, copies, options, &mut tell).map_err(bad)?
+                match sampling {
+                    None => {
+                        let warmup = warmup + job.share_of_requests()?;
+                        let options = Options { warmup, distinct };
+                        recordings::run(&machine, design, copies, options, &mut tell).map_err(bad)?
+                    }
+                    Some(sampling) => {
+                        let (requests, warmup) = job.requests_and_warmup()?;
+                        let options = Options { warmup, distinct };
+                        let what = (&sampling, requests);
+                        let sample =
+                            recordings::sample(&machine, design, copies, options, what, &mut tell);
+                        let sample = sample.map_err(bad)?;
+                        sampled = Some(told_sample(&sampling, &sample));
+                        sample.outcome
+                    }
+                }
             }
         };
-        Ok(json!({
+        let mut told = json!({
             "design": design,
             "machine": machine.name,
             "copies": job.copies,
@@ -107,8 +167,25 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             "write_latency_cdf": outcome.write_latency_cdf,
             "read_latency_cdf": outcome.read_latency_cdf,
             "assumed": outcome::assumed(&machine, design, &outcome),
-        })
-        .to_string())
+        });
+        if let Some(sampled) = sampled {
+            told["sample"] = sampled;
+        }
+        Ok(told.to_string())
+    })
+}
+
+fn told_sample(sampling: &Sampling, sample: &machine::Sample) -> Value {
+    let half_widths = sample.half_widths.iter();
+    let half_widths = half_widths.map(|(figure, half)| (figure.name.to_owned(), json!(half)));
+    json!({
+        "windows": sampling.windows,
+        "requests": sampling.requests,
+        "ramp": sampling.ramp,
+        "seed": sampling.seed,
+        "timed": sample.timed,
+        "of": sample.requests,
+        "half_widths": Value::Object(half_widths.collect()),
     })
 }
 
