@@ -1,6 +1,7 @@
 //! Runs for Python: one design over one source, and which designs there are. Answers in JSON.
 //! The interpreter's lock is released while a run goes on; a cancelled one ends with an error.
 use std::collections::HashSet;
+use std::ops::Range;
 
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
@@ -55,32 +56,53 @@ pub struct Sample {
     seed: u64,
 }
 
-impl Sample {
-    fn check(self) -> PyResult<Sampling> {
-        if self.windows < LEAST_WINDOWS || self.requests == 0 {
-            return Err(bad(format!(
-                "--sample {}x{}: takes {LEAST_WINDOWS} windows or more, of a request or more",
-                self.windows, self.requests
-            )));
-        }
-        Ok(Sampling {
-            windows: self.windows,
-            requests: self.requests,
-            ramp: self.ramp,
-            seed: self.seed,
-        })
-    }
-}
-
 fn one() -> u32 {
     1
 }
 
 impl Job {
-    /// All requests of all copies, and those that do not count.
-    fn requests_and_warmup(&self) -> PyResult<(u64, u64)> {
-        let requests = self.source.open()?.requests().map_err(bad)? * u64::from(self.copies);
-        Ok((requests, self.warmup + self.share_of(requests)))
+    /// The sample that is asked for, with the requests that count: of all copies, behind the warm-up.
+    fn sampling(&self) -> PyResult<Option<(Sampling, Range<u64>)>> {
+        let Some(asked) = self.sample else {
+            return Ok(None);
+        };
+        let refused = |what: &str, remedy: &str| Err(bad(format!("--sample: {what}; {remedy}")));
+        if asked.windows < LEAST_WINDOWS || asked.requests == 0 {
+            let least = format!("takes {LEAST_WINDOWS} windows or more, of a request or more");
+            return refused(&least, "for example --sample 50x10000");
+        }
+        let recorded = "leave it out, or record below the caches (--level memory)";
+        if let Source::Program(program) = &self.source {
+            let what = format!(
+                "{} is a program, and cores and caches need a clock",
+                program.name
+            );
+            return refused(&what, recorded);
+        }
+        let source = self.source.open()?;
+        if source.provenance().level == Level::Cpu {
+            let what = format!(
+                "{} was taken at the core, and cores and caches need a clock",
+                source.name()
+            );
+            return refused(&what, recorded);
+        }
+        let name = source.name().to_owned();
+        let requests = source.requests().map_err(bad)? * u64::from(self.copies);
+        let counted = self.warmup + self.share_of(requests)..requests;
+        let sampling = Sampling {
+            windows: asked.windows,
+            requests: asked.requests,
+            ramp: asked.ramp,
+            seed: asked.seed,
+        };
+        match sampling.starts(&counted) {
+            Ok(_) => Ok(Some((sampling, counted))),
+            Err(what) => refused(
+                &format!("{name}: {what}"),
+                "fewer or smaller windows, or the whole trace",
+            ),
+        }
     }
 
     fn share_of(&self, all: u64) -> u64 {
@@ -113,16 +135,9 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
     py.detach(|| {
         let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
         let Job { design, warmup, .. } = &job;
-        let sampling = job.sample.map(Sample::check).transpose()?;
+        let sampling = job.sampling()?;
         let mut sampled = None;
         let outcome = match &job.source {
-            Source::Program(program) if sampling.is_some() => {
-                return Err(bad(format!(
-                    "--sample: {} is a program, whose cores and caches have no way to go on without a clock yet; \
-                     leave it out, or record the program below the caches",
-                    program.name
-                )));
-            }
             Source::Program(program) => {
                 let total = program.transactions * u64::from(job.copies);
                 let mut tell = |done| tell(done, total);
@@ -143,12 +158,13 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                     None => {
                         let warmup = warmup + job.share_of_requests()?;
                         let options = Options { warmup, distinct };
-                        recordings::run(&machine, design, copies, options, &mut tell).map_err(bad)?
+                        recordings::run(&machine, design, copies, options, &mut tell)
+                            .map_err(bad)?
                     }
-                    Some(sampling) => {
-                        let (requests, warmup) = job.requests_and_warmup()?;
+                    Some((sampling, counted)) => {
+                        let warmup = counted.start;
                         let options = Options { warmup, distinct };
-                        let what = (&sampling, requests);
+                        let what = (&sampling, counted.end);
                         let sample =
                             recordings::sample(&machine, design, copies, options, what, &mut tell);
                         let sample = sample.map_err(bad)?;
@@ -225,7 +241,7 @@ pub fn causes() -> String {
     Value::Object(causes.into_iter().collect()).to_string()
 }
 
-/// An error unless the job's machine can be had and its program fits.
+/// An error unless the job's machine can be had, its program fits and its sample can be taken.
 #[pyfunction]
 pub fn check_job(job_json: &str) -> PyResult<()> {
     let job: Job = read(job_json)?;
@@ -234,7 +250,7 @@ pub fn check_job(job_json: &str) -> PyResult<()> {
         let spec = program.spec(durability(&job.design, program.software_log)?);
         timed::check(&machine, &spec, job.copies as usize).map_err(bad)?;
     }
-    Ok(())
+    job.sampling().map(|_| ())
 }
 
 /// Every design: `name`, `source` and `line`.

@@ -168,7 +168,7 @@ def compare(asked: Compare) -> Work:
     programs = program_names(asked.traces)
     runs_traces = len(programs) < len(asked.traces)
     distinct = runs_traces and asked.copies > 1 and asked.distinct
-    sample = parse_sample(asked.sample, asked.seed) if asked.sample else None
+    sample = parse_sample(asked.sample, asked.seed) if runs_traces and asked.sample else None
     shared = Settings(asked.machine, overrides, count, asked.copies, distinct, share, sample)
     chosen = [name.strip() for name in asked.designs.split(",") if name.strip()]
     points = api.points(
@@ -191,7 +191,7 @@ def compare(asked: Compare) -> Work:
     varied = Varied(draws, seed, kept_runs(asked.directory)) if asked.sensitivity else None
     out = Out(target, asked.json_to, point_to_it=asked.directory is None)
     run = partial(_compare, points, shared, asked.workers, varied, out)
-    forms = {"limit": "without a trace", "distinct": "without a trace in several --copies"}
+    forms = {"limit": "without a trace", "sample": "without a trace", "distinct": "without a trace in several --copies"}
     return Work(run, "without a program", forms)
 
 
@@ -257,7 +257,7 @@ def _compare(
             point_latest(out.directory)
     people.print(table)
     if shared.sample:
-        people.print(sample_table(results))
+        people.print(sample_table(results, people.width))
     if results.sensitivity:
         people.print(sensitivity_table(results.sensitivity, people.width))
     write_json(out.json_to, comparison.results.to_document())

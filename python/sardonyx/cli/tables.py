@@ -76,22 +76,23 @@ SAMPLED = (
 )
 
 
-def sample_table(results: Results) -> RenderableType:
+def sample_table(results: Results, width: int = 100) -> RenderableType:
     """How sure the figures of sampled runs are: each with half of its 95 % interval."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("trace", overflow="fold")
     table.add_column("design", overflow="fold")
-    for _, heading, _ in SAMPLED:
+    figures = SAMPLED if width >= WIDE else SAMPLED[:3]
+    for _, heading, _ in figures:
         table.add_column(heading, justify="right")
     sampled = [run for run in results.runs if run.sample is not None]
     for run in sampled:
         cells = []
-        for name, _, unit in SAMPLED:
+        for name, _, unit in figures:
             value, half = run.metric(name), (run.sample and run.sample.half_widths.get(name))
             if value is None or half is None:
                 cells.append(written(value, unit))
             else:
-                share = f" ± {100 * half / abs(value):.1f} %" if value else ""
+                share = f" ±{100 * half / abs(value):.1f} %" if value else ""
                 cells.append(written(value, unit) + share)
         table.add_row(run.trace, run.design, *cells)
     parts = {f"{run.sample.timed / run.sample.of:.1%}" for run in sampled if run.sample}

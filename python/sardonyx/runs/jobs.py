@@ -143,14 +143,16 @@ def check_designs(names: Sequence[str]) -> list[str]:
 
 
 def check(points: Sequence[Point], shared: Settings) -> None:
-    """An error unless every machine can be had, every source be read, and every program fits."""
+    """An error unless every machine can be had, every source be read, every program fits, and
+    every sample can be taken.
+    """
     jobs = [point.job(shared) for point in points]
     for overrides in dict.fromkeys(job.overrides for job in jobs):
         _core.machine(shared.machine, list(overrides))
     for source in dict.fromkeys(job.source for job in jobs):
         sources.check(source)
     for job in jobs:
-        if isinstance(job.source, ProgramSource):
+        if isinstance(job.source, ProgramSource) or job.sample is not None:
             _core.check_job(job.model_dump_json())
 
 

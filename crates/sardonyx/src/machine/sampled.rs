@@ -149,7 +149,10 @@ impl System<'_> {
 
 impl Sampling {
     /// The requests with which the windows' ramps begin, in order.
-    fn starts(&self, counted: &Range<u64>) -> Result<Vec<u64>, String> {
+    ///
+    /// # Errors
+    /// They do not fit.
+    pub fn starts(&self, counted: &Range<u64>) -> Result<Vec<u64>, String> {
         let own = self.ramp + self.requests + TAIL;
         let all = counted.end.saturating_sub(counted.start);
         let part = all / self.windows.max(1);
