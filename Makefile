@@ -13,7 +13,7 @@ PYTHON_CODE := python tests/python tools
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build run test test-rust test-planted test-checked test-python golden figures lint fmt bench c-library browser qemu store-tools corpus clean
+.PHONY: build run docs test test-rust test-planted test-checked test-python golden figures lint fmt bench c-library browser qemu store-tools corpus clean
 
 build: $(BUILT)
 
@@ -34,7 +34,11 @@ $(BUILT): $(INSTALLED) pyproject.toml tools/build_native.py $(RUST)
 run: build
 	$(BIN)/sardonyx compare traces/*.parquet --out results
 
-test: lint test-rust test-planted test-python
+# The docs as a site, in target/docs; a link that leads nowhere is an error.
+docs: $(INSTALLED)
+	$(BIN)/sphinx-build -q -W --keep-going -d target/doctrees docs target/docs
+
+test: lint docs test-rust test-planted test-python
 
 test-rust: qemu
 	cargo test $(CARGO_FLAGS) --no-fail-fast
