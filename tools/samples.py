@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sardonyx import _core, api
 from sardonyx.questions import ProgramSource
-from sardonyx.runs.jobs import Settings, parse_sample, parse_warmup
+from sardonyx.runs.jobs import Point, Settings, parse_sample, parse_warmup
 from sardonyx.runs.results import Run
 
 ROOT = Path(__file__).parents[1]
@@ -39,10 +39,10 @@ def of_a_request(run: Run, name: str) -> float | None:
     return value / (run.metric("requests") or 1)
 
 
-def answer(point: api.Point, settings: Settings) -> tuple[Run, float, dict[str, float]]:
+def answer(point: Point, settings: Settings) -> tuple[Run, float, dict[str, float]]:
     """One run, the seconds that it took, and half of its intervals."""
     started = time.monotonic()
-    told = json.loads(_core.simulate(point.job(settings).model_dump_json()))
+    told = json.loads(_core.simulate(point.job(settings).model_dump_json(), None))
     taken = time.monotonic() - started
     known = {key: told[key] for key in ("design", "metrics")}
     half_widths = told.get("sample", {}).get("half_widths", {})
@@ -60,7 +60,7 @@ def main() -> None:
     chosen = asked.parse_args()
     traces = chosen.traces or [str(ROOT / f"traces/{name}.parquet") for name in TRACES]
     count, share = parse_warmup(chosen.warmup)
-    points = api.points(traces, chosen.designs.split(","), None, ProgramSource())
+    points = api.points(traces, chosen.designs.split(","), None, ProgramSource(), cache_sizes=False)
     held = dict.fromkeys(FIGURES, 0)
     tried = dict.fromkeys(FIGURES, 0)
     print(f"{'trace':<12}{'design':<16}{'whole, s':>9}{'sample, s':>10}{'faster':>8}  missed")
