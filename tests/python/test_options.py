@@ -52,7 +52,14 @@ FORMS = {
     "merge validate": [""],
     "programs": [""],
     "report": ["d"],
-    "reproduce": ["esd redis.parquet", "sca", "easy-pm --machine sca", "recam", "pageforge"],
+    "reproduce": [
+        "esd redis.parquet",
+        "sca",
+        "easy-pm --machine sca",
+        "recam",
+        "pageforge",
+        "integrity",
+    ],
     "show": ["esd"],
     "store check": ["d"],
     "store compare": [

@@ -4,8 +4,10 @@
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::crash::{
-    Attack, Attacked, Attacks, History, Options, Platform, Tear, When, attack, explore,
+    Attack, Attacked, Attacks, Filled, History, Options, Platform, Tear, When, attack, explore,
+    restart,
 };
+use sardonyx::units::Time;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 
 fn history(design: &str, cores: u64) -> History {
@@ -195,4 +197,31 @@ fn what_reserve_power_dumps_is_believed() {
             "{design}, {platform:?}"
         );
     }
+}
+
+#[test]
+fn a_recovery_is_counted_by_what_it_looks_at_and_timed_by_the_engine() {
+    let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
+    let of = |design, written, since| {
+        let lines = 4096;
+        let filled = Filled {
+            lines,
+            written,
+            since,
+        };
+        restart(&machine, design, filled).expect("a design")
+    };
+    let idle = of("identity+no-encryption@mac", 4096, 100);
+    assert_eq!((idle.reads, idle.hashes, idle.writes), (0, 0, 0));
+    assert_eq!(idle.time, Time::ZERO);
+    // 512 lines of MACs, of which each is one of the lowest nodes' hashes: 64 of those and 8 above.
+    let whole = of("identity+no-encryption@merkle", 4096, 0);
+    assert_eq!((whole.reads, whole.hashes, whole.writes), (584, 584, 0));
+    assert_eq!(of("identity+no-encryption@merkle", 2048, 0).reads, 292);
+    let cut = of("identity+no-encryption@merkle", 4096, 1000);
+    assert_eq!(cut.reads, 584);
+    assert_eq!(cut.writes, cut.dirty, "what was lost is made anew");
+    assert!(cut.writes > 30 && cut.time > whole.time, "{cut:?}");
+    let counters = of("sca@merkle", 4096, 1000);
+    assert!(counters.reads > 584 && !counters.refused, "{counters:?}");
 }

@@ -26,6 +26,7 @@ use crate::line::{Line, Logical, Place};
 use crate::plan::guard::Guard;
 pub use crate::plan::storey::{Storey, Unfinished};
 use crate::plan::{At, Plan, Step, Stored, Timer};
+use crate::stats::Cause;
 use crate::units::Time;
 
 /// A write of one line.
@@ -198,7 +199,7 @@ impl Controller {
             layer.recover(plan);
         }
         if let Some(guard) = &mut self.guard {
-            guard.recover(plan);
+            guard.recover(&mut plan.because(Cause::Integrity));
         }
         self.guarded(plan, |top, plan| up(&mut **top, plan));
     }
