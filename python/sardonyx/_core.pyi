@@ -130,8 +130,8 @@ def integrity_recovery(
     since: int,
 ) -> str:
     """What a recovery of integrity does after a cut: ``reads``, ``hashes``, ``writes``,
-    ``time_ns``, ``dirty``, ``refused``. The medium has ``lines`` lines; ``written`` were written and all written
-    back, then ``since`` lines among them.
+    ``time_ns``, ``dirty``, ``refused``. Of ``lines`` lines ``written`` were written and all
+    written back, then ``since`` lines among them.
     """
 
 def crash(question_json: str, progress: Progress | None) -> str:

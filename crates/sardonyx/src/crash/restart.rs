@@ -1,8 +1,8 @@
 //! What a recovery of integrity reads, computes and writes after a power cut, counted in the recovery itself; and how
 //! long that takes, by the engine. A medium is filled, all is written back, further writes leave dirty lines in the
 //! caches, and the power goes.
-//! Left out: the recovery of the layers above, which integrity does not change; what of the recovery
-//! waits for what: reads go as fast as the medium gives them, writes follow.
+//! Lines that the layers above look at have to be verified, which is counted; that they look at them is not.
+//! Left out: what of the recovery waits for what: reads go as fast as the medium gives them, writes follow.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ pub struct Filled {
 pub struct Restart {
     /// Lines of the medium that it has looked at.
     pub reads: u64,
-    /// Keyed hashes: those for which it has used the unit; if none, one a line that it has looked at.
+    /// Keyed hashes: one a line that integrity itself has looked at, and those for which the unit was used besides.
     pub hashes: u64,
     /// Lines that it has written.
     pub writes: u64,
@@ -146,14 +146,13 @@ impl Filling {
         let refused = !self.untimed.refused().is_empty();
         let counted = self.untimed.counted(from);
         self.untimed.forget();
+        let own = counted.looked[..counted.outright].iter().copied();
+        let own = own.filter(is_medium).collect::<BTreeSet<Place>>().len() as u64;
         let distinct: BTreeSet<Place> = counted.looked.iter().copied().filter(is_medium).collect();
         let reads: Vec<Place> = distinct.into_iter().collect();
         let written = counted.written.into_iter();
         let written: Vec<(Place, Line)> = written.filter(|(place, _)| is_medium(place)).collect();
-        let hashes = match counted.hashes {
-            0 => reads.len() as u64,
-            hashes => hashes,
-        };
+        let hashes = counted.hashes + own;
         Restart {
             reads: reads.len() as u64,
             hashes,

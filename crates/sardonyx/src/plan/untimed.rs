@@ -18,8 +18,10 @@ use crate::stats::Cause;
 /// What was done on behalf of integrity.
 #[derive(Debug, Default)]
 pub struct Counted {
-    /// Lines of the medium that were looked at, in order, some of them more than once.
+    /// Lines of the medium that were looked at, some of them more than once: by a recovery outright, then by reads.
     pub looked: Vec<Place>,
+    /// How many of them outright.
+    pub outright: usize,
     /// Keyed hashes for which the unit was used.
     pub hashes: u64,
     /// Lines that were written.
@@ -120,6 +122,7 @@ impl Untimed {
         let looked = self.plan.looked.as_ref();
         let looked = looked.map_or(Vec::new(), |looked| looked.borrow().clone());
         let mut counted = Counted {
+            outright: looked.len(),
             looked,
             ..Counted::default()
         };

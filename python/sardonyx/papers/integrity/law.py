@@ -72,5 +72,10 @@ def _least_squares(name: str, points: Sequence[tuple[float, float]]) -> Law:
     together = math.fsum((a - middle_x) * (b - middle_y) for a, b in zip(x, y, strict=True))
     slope = together / spread if spread else 0.0
     start = middle_y - slope * middle_x
-    gaps = [abs(start + slope * a - b) / max(abs(b), 1.0) for a, b in zip(x, y, strict=True)]
+    gaps = [_off(start + slope * a, b) for a, b in zip(x, y, strict=True)]
     return Law(name, start, slope, max(gaps), tuple(points))
+
+
+def _off(law: float, count: float) -> float:
+    """By which share a law is off a point."""
+    return 0.0 if law == count else abs(law - count) / max(abs(law), abs(count))

@@ -4,6 +4,8 @@
 mod macs;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_sgx;
 mod tree;
 
 use super::layers::{Integrity, files};
@@ -11,4 +13,4 @@ use super::layers::{Integrity, files};
 /// The integrity of a stack that names none.
 pub const DEFAULT: &str = none::NAME;
 
-files! { Integrity: none mac merkle }
+files! { Integrity: none mac merkle sgx }
