@@ -198,10 +198,15 @@ impl Controller {
             }
             layer.recover(plan);
         }
+        self.recover_integrity(plan);
+        self.guarded(plan, |top, plan| up(&mut **top, plan));
+    }
+
+    /// The first part of that: what stands before the medium learns what it has to know.
+    pub fn recover_integrity(&mut self, plan: &mut Plan) {
         if let Some(guard) = &mut self.guard {
             guard.recover(&mut plan.because(Cause::Integrity));
         }
-        self.guarded(plan, |top, plan| up(&mut **top, plan));
     }
 
     /// Puts back what a power cut has left half done, after [`Controller::recover`] and what reserve power

@@ -1,8 +1,8 @@
 //! What a recovery of integrity reads, computes and writes after a power cut, counted in the recovery itself; and how
 //! long that takes, by the engine. A medium is filled, all is written back, further writes leave dirty lines in the
 //! caches, and the power goes.
-//! Lines that the layers above look at have to be verified, which is counted; that they look at them is not.
-//! Left out: what of the recovery waits for what: reads go as fast as the medium gives them, writes follow.
+//! Left out: what the layers above look at in their own recoveries, and that it is verified as in any run; what of
+//! the recovery waits for what: reads go as fast as the medium gives them, writes follow.
 
 use std::collections::BTreeSet;
 
@@ -142,7 +142,7 @@ impl Filling {
         let mut fresh = stack.build(&machine.settings, &mut Layout::new(lines));
         let from = self.untimed.next_order();
         self.untimed.count();
-        self.untimed.plan(|plan| fresh.recover(plan));
+        self.untimed.plan(|plan| fresh.recover_integrity(plan));
         let refused = !self.untimed.refused().is_empty();
         let counted = self.untimed.counted(from);
         self.untimed.forget();
