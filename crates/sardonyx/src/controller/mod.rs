@@ -135,6 +135,9 @@ impl Controller {
         plan.guard = self.guard.take();
         let answer = ask(&mut self.top, plan);
         self.guard = plan.guard.take();
+        if let Some(guard) = &mut self.guard {
+            guard.finish(plan);
+        }
         answer
     }
 

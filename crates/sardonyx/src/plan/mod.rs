@@ -601,6 +601,22 @@ impl Plan {
         self.groups[index] = members;
     }
 
+    /// The group that a write is in, by a number that no other group has meanwhile; 0 if it is in none.
+    pub fn group_of(&self, stored: Stored) -> u32 {
+        match self.steps.at_once || stored.accepted == Step::PAST {
+            true => 0,
+            false => self.steps.get(stored.accepted).group,
+        }
+    }
+
+    /// `stored` is merged with the queued write of its line, if there is one when its group is accepted, whatever
+    /// becomes of the others of the group.
+    pub fn merges(&mut self, stored: Stored) {
+        if !self.steps.at_once {
+            self.steps.get_mut(stored.accepted).merges = true;
+        }
+    }
+
     /// For observers: the controller is asked to write `data` to `line`.
     pub fn handled(&mut self, line: Logical, data: &Line, class: Class, persist: Persist) {
         let order = self.steps.upcoming().0;

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::hash::Hasher;
 
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
-use super::macs::{CACHE, VERIFY, Verify, Where, word};
-use super::tree::{ARITY, Tree};
+use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Where, mac_of_version, word};
+use super::tree::{ARITY, REGISTER_BYTES, Tree};
 use crate::controller::layers::{About, File, Integrity, Limit, PowerFail, Reached, Refuses};
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::figures::Figures;
@@ -40,8 +40,7 @@ const VERSIONS: &str = "versions";
 const COUNTER_BYTES: usize = 7;
 /// Where a node's MAC begins.
 const MAC_AT: usize = ARITY as usize * COUNTER_BYTES;
-/// Keys of MACs of lines and of nodes, as public as all others.
-const LINE_KEY: &[u8; 16] = b"sardonyx: counts";
+/// The key of MACs of nodes, as public as all others.
 const NODE_KEY: &[u8; 16] = b"sardonyx: counte";
 
 const LIMITS: &[Limit] = &[Limit {
@@ -66,7 +65,8 @@ pub static FILE: File<Integrity> = File {
                 limits: LIMITS,
             },
             build: |settings, layout| Some(Box::new(Sgx::new(false, settings, layout))),
-            promises: EVERYTHING,
+            promises: Refuses::ALL,
+            registers: |_| REGISTER_BYTES,
             power_fail: Some(|layout| Box::new(Sums::of(layout))),
         },
         Integrity {
@@ -80,18 +80,12 @@ pub static FILE: File<Integrity> = File {
                 limits: LIMITS,
             },
             build: |settings, layout| Some(Box::new(Sgx::new(true, settings, layout))),
-            promises: EVERYTHING,
+            promises: Refuses::ALL,
+            registers: |_| REGISTER_BYTES,
             power_fail: Some(|layout| Box::new(Sums::of(layout))),
         },
     ],
     designs: &[],
-};
-
-const EVERYTHING: Refuses = Refuses {
-    tamper: true,
-    splice: true,
-    replay: true,
-    rollback: true,
 };
 
 /// Counter `number` of a node.
@@ -105,17 +99,6 @@ fn counter(node: &Line, number: u64) -> u64 {
 /// What the counter above a node is.
 fn sum(node: &Line) -> u64 {
     (0..ARITY).map(|number| counter(node, number)).sum()
-}
-
-/// The MAC of a line under its version; 0 of one that was never written.
-fn mac_of_line(place: Place, version: u64, line: &Line, sideband: Option<[u8; 8]>) -> u64 {
-    let mut hasher = SipHasher24::new_with_key(LINE_KEY);
-    hasher.write(&place.0.to_le_bytes());
-    hasher.write(&version.to_le_bytes());
-    hasher.write(line);
-    hasher.write(&[u8::from(sideband.is_some())]);
-    hasher.write(&sideband.unwrap_or_default());
-    hasher.finish().max(1)
 }
 
 /// The MAC of a node under the counter above it; 0 of one that has counted nothing.
@@ -333,7 +316,7 @@ impl Guard for Sgx {
         plan.exercise(Mechanism::Verified);
         let right = match &got.value {
             None => 0,
-            Some(line) => mac_of_line(place, version, line, plan.peek_sideband(place)),
+            Some(line) => mac_of_version(place, version, line, plan.peek_sideband(place)),
         };
         let usable = match self.verify {
             Verify::Wait => checked,
@@ -377,7 +360,7 @@ impl Guard for Sgx {
         let macs = self.cache.get(at, Step::PAST, plan);
         let known = plan.both(line.at, cached.at);
         let computed = plan.unit(Unit::Mac, known);
-        let right = mac_of_line(place, version, line.value, sideband).to_le_bytes();
+        let right = mac_of_version(place, version, line.value, sideband).to_le_bytes();
         self.cache
             .set_bytes(macs, number * 8, &right, stored.accepted, plan);
         let lines = At::new(self.cache.line(macs), plan.both(computed, macs.at));
@@ -390,13 +373,17 @@ impl Guard for Sgx {
     }
 }
 
-/// The register, as it follows the versions that come into the persistence domain.
+/// The register, as it follows the versions that come into the persistence domain. Where reserve power dumps lines
+/// past the guard its logic counts their versions on, and makes their MACs and nodes; from the first dump on versions
+/// and MACs are what this logic has made, not what the run has written.
 struct Sums {
     at: Where,
     tree: Tree,
-    /// Of each node of versions.
-    below: BTreeMap<u64, u64>,
+    /// Nodes of versions.
+    newest: BTreeMap<u64, Line>,
     register: Line,
+    /// Reserve power has dumped lines past the guard.
+    dumps: bool,
 }
 
 impl Sums {
@@ -405,8 +392,9 @@ impl Sums {
         Sums {
             at: Where::of(layout),
             tree: Tree::of(versions.clone(), layout),
-            below: BTreeMap::new(),
+            newest: BTreeMap::new(),
             register: ZERO_LINE,
+            dumps: false,
         }
     }
 
@@ -414,50 +402,72 @@ impl Sums {
         &self.tree.levels[0]
     }
 
-    /// The node of versions at `place` is what `image` has.
-    fn count(&mut self, place: Place, image: &Image) {
-        let index = place.0 - self.versions().first.0;
-        let now = image.read(place).map_or(0, |node| sum(&node));
-        let before = self.below.insert(index, now).unwrap_or(0);
+    fn node(&self, index: u64) -> Line {
+        self.newest.get(&index).copied().unwrap_or(ZERO_LINE)
+    }
+
+    /// The node `index` of versions is now `node`.
+    fn count(&mut self, index: u64, node: Line) {
+        let before = self.newest.insert(index, node).unwrap_or(ZERO_LINE);
         let top = (1..self.tree.levels.len()).fold(index, |index, _| index / ARITY);
-        let counted = kept(&self.register, top)
-            .wrapping_add(now)
-            .wrapping_sub(before);
+        let counted = kept(&self.register, top).wrapping_add(sum(&node));
+        let counted = counted.wrapping_sub(sum(&before));
         super::tree::put(&mut self.register, top % ARITY, counted);
+    }
+
+    /// The MAC of the line with that number, under the version that this logic knows.
+    fn write_mac(&self, number: u64, image: &mut Image) {
+        let place = self.at.place(number);
+        let held = place.and_then(|place| Some((place, image.read(place)?)));
+        let version = counter(&self.node(number / PER_LINE), number % PER_LINE);
+        if let Some((place, line)) = held.filter(|_| version > 0) {
+            let right = mac_of_version(place, version, &line, image.sideband(place));
+            let mut macs = ZERO_LINE;
+            super::tree::put(&mut macs, number % PER_LINE, right);
+            let at = self.at.region.line(number / PER_LINE);
+            image.write(at, &macs, 1 << (number % PER_LINE), None);
+        }
     }
 }
 
 impl PowerFail for Sums {
     fn begin(&mut self, image: &mut Image) {
-        (self.below, self.register) = (BTreeMap::new(), ZERO_LINE);
-        for place in image.written_in(&self.versions().clone()) {
-            self.count(place, image);
+        (self.newest, self.register) = (BTreeMap::new(), ZERO_LINE);
+        let versions = self.versions().clone();
+        for place in image.written_in(&versions) {
+            let node = image.read(place).unwrap_or(ZERO_LINE);
+            self.count(place.0 - versions.first.0, node);
         }
     }
 
     fn accepted(&mut self, place: Place, image: &mut Image) {
+        let index = |region: &Region| place.0 - region.first.0;
         if self.versions().contains(place) {
-            self.count(place, image);
+            let index = index(self.versions());
+            if self.dumps {
+                image.write(place, &self.node(index), 0xff, None);
+                return;
+            }
+            self.count(index, image.read(place).unwrap_or(ZERO_LINE));
             image.write(self.tree.register.line(0), &self.register, 0xff, None);
+        } else if self.dumps && self.at.region.contains(place) {
+            let first = index(&self.at.region) * PER_LINE;
+            (first..first + PER_LINE).for_each(|number| self.write_mac(number, image));
         }
     }
 
-    /// The version goes on, and the MAC is made under it.
     fn dumped(&mut self, place: Place, image: &mut Image) {
-        let (Some((at, number)), Some(line)) = (self.at.of_line(place), image.read(place)) else {
+        self.dumps = true;
+        let Some(number) = self.at.number(place) else {
             return;
         };
-        let index = at.0 - self.at.region.first.0;
-        let versions = self.versions().line(index);
-        let node = image.read(versions).unwrap_or(ZERO_LINE);
-        let version = counter(&node, number as u64) + 1;
-        let node = counted(0, index, &node, number as u64, version);
-        image.write(versions, &node, 0xff, None);
-        let mut macs = ZERO_LINE;
-        let right = mac_of_line(place, version, &line, image.sideband(place));
-        super::tree::put(&mut macs, number as u64, right);
-        image.write(at, &macs, 1 << number, None);
-        self.accepted(versions, image);
+        let (index, slot) = (number / PER_LINE, number % PER_LINE);
+        let node = self.node(index);
+        let node = counted(0, index, &node, slot, counter(&node, slot) + 1);
+        self.count(index, node);
+        image.write(self.versions().line(index), &node, 0xff, None);
+        self.write_mac(number, image);
+        image.write(self.tree.register.line(0), &self.register, 0xff, None);
     }
 
     fn on_chip(&self) -> Option<&Region> {

@@ -70,7 +70,7 @@ fn compare(rig: &Rig) -> Vec<u64> {
             let right = held.map_or(0, |held| {
                 let version = counted[number].to_le_bytes();
                 let parts: &[&[u8]] = &[&place.to_le_bytes(), &version, &held, &[flag], &beside];
-                hash(b"sardonyx: counts", parts)
+                hash(b"sardonyx: newest", parts)
             });
             let kept = bytes(rig, macs.first.0 + number as u64 / 8);
             assert_eq!(
