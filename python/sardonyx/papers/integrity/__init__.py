@@ -362,9 +362,10 @@ def freshness(world: World, scale: Scale) -> Exhibit:
             attacked = world.attacked[design]
             row = {name: _times(value, why_not) for name, value in price.items()}
             on_chip = room["register_bytes"] + room["cache_bytes"]
-            row["on_chip"] = _cell(f"{on_chip:,} B")
-            row["in_memory"] = _cell(f"{share:.1%}")
-            row["recovery"] = _cell(written_seconds(seconds or 0.0))
+            row["room"] = _cell(f"{on_chip / KB:,.4g} KB, {share:.0%}")
+            honest = not attacked.honest_refused
+            words = written_seconds(seconds or 0.0) if honest else "refuses what is honest"
+            row["recovery"] = _cell(words)
             row["promises"] = _cell(promise(scheme))
             row["undetected"] = _found(attacked)
             rows[f"{called}, {scheme}"] = row
@@ -382,8 +383,8 @@ def freshness(world: World, scale: Scale) -> Exhibit:
         f"Time, writes and energy are of a transaction over the same design without integrity: the "
         f"mean over {', '.join(scale.programs)} on one core of "
         f"{world.comparison.results.machine.name}, structures of {scale.footprint // KB} KB. "
-        "On chip are its registers and its cache, in memory its share of the data, recovery is of "
-        "8 TB by the law of the next table. Undetected: attacks that nobody noticed though the "
+        "Room is on chip (registers and the cache of MACs and nodes) and in memory, as a share of "
+        "the data. Recovery is of 8 TB, by the law of the next table. Undetected: attacks that nobody noticed though the "
         f"scheme promises it, of {attacks:,} at {cuts:,} cuts of {scale.attacked}, and in brackets "
         "those that it does not promise to notice; honest are honest recoveries that were refused. "
         f"Again: `sardonyx crash {scale.attacked} --designs DESIGN@SCHEME --attack`."
@@ -576,12 +577,23 @@ def verdict(world: World, rows: Sequence[ClaimRow]) -> tuple[str, ...]:
     refused = sum(one.honest_refused for one in world.attacked.values())
     cuts = sum(one.cuts for one in world.attacked.values())
     whole = len(_kinds())
-    fresh = [name for name, scheme in schemes().items() if sum(scheme["refuses"].values()) == whole]
+
+    def stands(name: str) -> bool:
+        of = [world.attacked[stack(base, name)] for base in BASES]
+        return not any(one.unkept or one.honest_refused for one in of)
+
+    promising = [name for name, one in schemes().items() if sum(one["refuses"].values()) == whole]
+    fresh = [name for name in promising if stands(name)]
+    broken = [name for name in schemes() if not stands(name)]
     sentences = [
         f"{len(schemes()) - 1} schemes of integrity over {len(BASES)} designs: {unkept:,} of "
         f"{tried:,} attacks at {cuts:,} cuts went unnoticed though the scheme promises to notice "
         f"them, {refused:,} honest recoveries were refused.",
     ]
+    if broken:
+        sentences.append(
+            f"Broken, by an attack that was promised to be noticed or a cut: {', '.join(broken)}."
+        )
     prices = [
         (price, name)
         for name in fresh
