@@ -380,14 +380,15 @@ def freshness(world: World, scale: Scale) -> Exhibit:
     attacks = sum(one.tried for one in world.attacked.values())
     cuts = sum(one.cuts for one in world.attacked.values())
     note = (
-        f"Time, writes and energy are of a transaction over the same design without integrity: the "
+        "Time, writes and energy are of a transaction over the same design without integrity: the "
         f"mean over {', '.join(scale.programs)} on one core of "
-        f"{world.comparison.results.machine.name}, structures of {scale.footprint // KB} KB. "
-        "Room is on chip (registers and the cache of MACs and nodes) and in memory, as a share of "
-        "the data. Recovery is of 8 TB, by the law of the next table. Undetected: attacks that nobody noticed though the "
-        f"scheme promises it, of {attacks:,} at {cuts:,} cuts of {scale.attacked}, and in brackets "
-        "those that it does not promise to notice; honest are honest recoveries that were refused. "
-        f"Again: `sardonyx crash {scale.attacked} --designs DESIGN@SCHEME --attack`."
+        f"{world.comparison.results.machine.name}, structures of {scale.footprint // KB} KB. Room "
+        "is on chip (registers and the cache of MACs and nodes) and in memory, as a share of the "
+        "data. Recovery is of 8 TB, by the law of the next table. Undetected are attacks that "
+        f"nobody noticed though the scheme promises it, of {attacks:,} at {cuts:,} cuts of "
+        f"{scale.attacked}, and in brackets those that it does not promise to notice; honest are "
+        f"honest recoveries that were refused. Again: `sardonyx crash {scale.attacked} --designs "
+        "DESIGN@SCHEME --attack`."
     )
     facts = {"cuts": cuts, "attacks": attacks, "stacks": documents}
     return Exhibit("freshness", "The price of freshness", "design, scheme", rows, note, facts)
