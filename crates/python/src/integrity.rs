@@ -59,7 +59,7 @@ pub fn integrity_room(
     Ok(json!({
         "data_bytes": layout.data_lines() * line,
         "regions": regions,
-        "register_bytes": register.map_or(0, |register| register.lines * line),
+    "register_bytes": (stack.integrity.registers)(&machine.settings),
         "cache_bytes": caches.sum::<u64>(),
     })
     .to_string())

@@ -55,7 +55,24 @@ fn honest_recoveries_are_believed_at_every_cut_of_bonsai_trees() {
         "esd-sound+fca@bonsai",
         "identity+no-encryption@bonsai-lazy-sound",
         "sca@bonsai-lazy-sound",
+        "sca@supermem",
+        "fca@supermem",
     ]);
+}
+
+#[test]
+fn honest_recoveries_are_believed_at_every_cut_where_versions_are_found_again() {
+    believed(&[
+        "sca@osiris",
+        "esd-sound+fca@osiris",
+        "sca@anubis",
+        "fca@anubis",
+    ]);
+}
+
+#[test]
+fn honest_recoveries_are_believed_at_every_cut_of_persisted_levels_and_merged_paths() {
+    believed(&["sca@triad", "esd-sound+fca@triad", "sca@plp", "fca@plp"]);
 }
 
 fn believed(designs: &[&str]) {
@@ -92,6 +109,14 @@ fn the_attacker_is_noticed_where_a_scheme_promises_it_and_not_where_none_does() 
         ("sca@bonsai-lazy-sound", NONE),
         ("esd-sound+fca@bonsai", NONE),
         ("hw-log/identity+sca@bonsai", NONE),
+        ("sca@supermem", NONE),
+        ("sca@osiris", NONE),
+        ("hw-log/identity+sca@osiris", NONE),
+        ("sca@triad", NONE),
+        ("sca@anubis", NONE),
+        ("esd-sound+fca@anubis", NONE),
+        ("hw-log/identity+sca@anubis", NONE),
+        ("sca@plp", NONE),
     ] {
         let found = attacked(design, Platform::Adr, (40, 10));
         let stack = Stack::named(design).unwrap();
@@ -207,6 +232,8 @@ fn what_reserve_power_dumps_is_believed() {
         ("sca@merkle", Platform::Eadr),
         ("sca@bonsai", Platform::Eadr),
         ("esd-sound+fca@bonsai-lazy-sound", Platform::Eadr),
+        ("sca@anubis", Platform::Eadr),
+        ("sca@osiris", Platform::Eadr),
     ] {
         let found = attacked(design, platform, (60, 0));
         assert_eq!(

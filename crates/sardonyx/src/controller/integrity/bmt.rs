@@ -64,6 +64,14 @@ pub enum Order {
     Coalesced,
 }
 
+/// What becomes of a line that the cache has, and the medium has not.
+pub enum Kept {
+    /// It stays there; what has changed it is not accepted before this.
+    After(Step),
+    /// It goes to the medium with what has changed it.
+    Through,
+}
+
 /// What a scheme decides.
 pub trait Policy: Send {
     /// Whether a changed line of `level` (0 is versions) goes to the medium in the group of what has changed it.
@@ -85,16 +93,14 @@ pub trait Policy: Send {
         false
     }
 
-    /// The line at `place`, in that slot of the cache, is about to differ from the medium; what has to be accepted
-    /// with the change. `gate` is when what was in the slot before is accepted.
-    fn dirtied(
-        &mut self,
-        _slot: usize,
-        _place: Place,
-        _gate: Step,
-        _plan: &mut Plan,
-    ) -> Option<Stored> {
-        None
+    /// The line at `place`, in that slot of the cache, is about to differ from the medium.
+    fn dirtied(&mut self, _slot: usize, _place: Place, _plan: &mut Plan) -> Kept {
+        Kept::After(Step::PAST)
+    }
+
+    /// What has to be accepted with all that a group has made differ.
+    fn noted(&mut self, _plan: &mut Plan) -> SmallVec<[Stored; 4]> {
+        SmallVec::new()
     }
 
     /// Makes the tree whole after a cut, and compares it with the register where the scheme does so.
@@ -117,6 +123,9 @@ struct Pending {
     sideband: Option<[u8; 8]>,
     stored: Stored,
 }
+
+/// A line of a level.
+type Changed = ((usize, u64), Open);
 
 /// The number of a group, the last of its writes, and all.
 type Group = (u32, Step, Vec<Pending>);
@@ -389,27 +398,39 @@ impl Trees {
             Accepts::WithRoot => plan.both(root, self.recovered),
             Accepts::BeforeRoot => self.recovered,
         };
+        let accepted = group[0].stored.accepted;
         let mut stored: SmallVec<[Stored; 16]> = group.iter().map(|write| write.stored).collect();
+        let is_through = |((level, index), open): &((usize, u64), Open)| match counted
+            .get(index)
+            .filter(|_| *level == 0)
+        {
+            None => policy.through(*level),
+            Some((_, true)) => true,
+            Some((slots, false)) => policy.through_versions(&self.versions, &open.line, slots),
+        };
+        let changed = std::mem::take(&mut self.open).into_iter();
+        let (through, lazy): (Vec<Changed>, Vec<Changed>) = changed.partition(is_through);
+        let (mut known, mut through) = (root, through);
+        for ((level, index), open) in lazy {
+            let place = self.tree.levels[level].line(index);
+            match self.keep(place, &open, accepted, policy, plan) {
+                Kept::After(step) => known = plan.both(known, step),
+                Kept::Through => through.push(((level, index), open)),
+            }
+        }
+        stored.extend(policy.noted(plan));
         for (index, open) in std::mem::take(&mut self.open_macs) {
             let place = self.macs.region.line(index);
-            let (words, at) = (differing(place, &open.line, plan), plan.both(open.at, root));
+            let (words, at) = (
+                differing(place, &open.line, plan),
+                plan.both(open.at, known),
+            );
             let line = At::new(&open.line, at);
             stored.push(plan.write_words(place, line, words, None, Step::PAST, Queue::Data));
             self.cache.renew(place, &open.line, Step::PAST);
         }
-        let accepted = group[0].stored.accepted;
-        let mut lazy: Vec<(Place, Open)> = Vec::new();
-        for ((level, index), open) in std::mem::take(&mut self.open) {
+        for ((level, index), open) in through {
             let place = self.tree.levels[level].line(index);
-            let through = match counted.get(&index).filter(|_| level == 0) {
-                None => policy.through(level),
-                Some((_, true)) => true,
-                Some((slots, false)) => policy.through_versions(&self.versions, &open.line, slots),
-            };
-            if !through {
-                lazy.push((place, open));
-                continue;
-            }
             let words = differing(place, &open.line, plan);
             let at = plan.both(open.at, open.ripe);
             let line = At::new(&open.line, at);
@@ -425,14 +446,10 @@ impl Trees {
             stored.push(written);
             self.cache.renew(place, &open.line, accepted);
         }
-        for (place, open) in lazy {
-            stored.extend(self.keep(place, &open, accepted, policy, plan));
-        }
         plan.group(&stored);
     }
 
-    /// Puts a changed line into the cache, from where it goes when its room is wanted; what has to be accepted with
-    /// the change.
+    /// Puts a changed line into the cache, from where it goes when its room is wanted.
     fn keep(
         &mut self,
         place: Place,
@@ -440,18 +457,20 @@ impl Trees {
         accepted: Step,
         policy: &mut dyn Policy,
         plan: &mut Plan,
-    ) -> Option<Stored> {
+    ) -> Kept {
         let cached = self.cache.revisit(place, Step::PAST, plan);
         let old = *self.cache.line(cached);
-        let first = (0..old.len()).find(|at| old[*at] != open.line[*at])?;
-        let last = (0..old.len()).rfind(|at| old[*at] != open.line[*at])?;
-        let was_clean = self.cache.dirty(cached) == 0;
+        let differs = |at: &usize| old[*at] != open.line[*at];
+        let (Some(first), Some(last)) =
+            ((0..old.len()).find(differs), (0..old.len()).rfind(differs))
+        else {
+            return Kept::After(Step::PAST);
+        };
         let bytes = &open.line[first..=last];
         let ripe = plan.both(open.at, accepted);
         self.cache
             .set_bytes_drained(cached, first, bytes, ripe, accepted, plan);
-        let noted = || policy.dirtied(self.cache.slot(cached), place, self.recovered, plan);
-        was_clean.then(noted).flatten()
+        policy.dirtied(self.cache.slot(cached), place, plan)
     }
 
     /// Settles all writes of the request, those of a group together, the groups in the order of their last writes.
@@ -593,7 +612,9 @@ impl Trees {
         let (data, sideband) = (plan.peek(place)?, plan.peek_sideband(place));
         (0..stride).find_map(|steps| {
             let later = self.versions.later(line, slot, steps)?;
-            plan.unit(Unit::Mac, Step::PAST);
+            if steps > 0 {
+                plan.unit(Unit::Mac, Step::PAST); // one for the line itself is counted with its read
+            }
             let version = self.versions.get(&later, slot);
             (version != 0 && mac_of_version(place, version, &data, sideband) == kept)
                 .then_some(later)

@@ -216,6 +216,14 @@ const BONSAI: &[&str] = &[
     "esd-sound+fca@bonsai",
     "co-located@bonsai-lazy-sound",
     "identity+no-encryption@bonsai",
+    "sca@supermem",
+    "sca@osiris",
+    "esd-sound+fca@osiris",
+    "sca@triad",
+    "sca@anubis",
+    "esd-sound+fca@anubis",
+    "sca@plp",
+    "esd-sound+fca@plp",
 ];
 
 fn shrunk() -> Settings {

@@ -90,11 +90,6 @@ impl Versions {
         known.expect("they have been reserved")
     }
 
-    /// How they lie.
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
     /// Versions of a line.
     #[inline]
     pub fn per_line(&self) -> u64 {
