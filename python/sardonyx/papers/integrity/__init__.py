@@ -50,9 +50,10 @@ NONE = "none"
 
 
 WHOLE = Sizes(
-    tuple(1 << bits for bits in (15, 16, 17, 18, 19)),
+    tuple(1 << bits for bits in (16, 17, 18, 19)),
     (16 * KB, 64 * KB, 256 * KB),
     (0.0, 0.25, 1.0, 4.0, 16.0),
+    1 << 17,
 )
 
 
@@ -71,6 +72,8 @@ class Scale:
     seeds: int = 4
     seed: int = 0
     sizes: Sizes = WHOLE
+    #: The designs over which recoveries are tried.
+    recovered: Sequence[str] = field(default_factory=lambda: tuple(BASES))
 
 
 FULL = Scale()
@@ -83,8 +86,9 @@ QUICK = Scale(
     cuts=40,
     seeds=1,
     sizes=Sizes(
-        tuple(1 << bits for bits in (14, 15, 16)), (16 * KB, 64 * KB, 128 * KB), (0.0, 1.0, 4.0)
+        tuple(1 << bits for bits in (16, 17, 18)), (16 * KB, 64 * KB, 128 * KB), (0.0, 1.0, 4.0)
     ),
+    recovered=(CLAIMED, PLAIN),
 )
 
 
@@ -135,6 +139,18 @@ def points(scale: Scale) -> list[Point]:
     ]
 
 
+def why_not(error: BaseException) -> str:
+    """Why a stack does not stand, if that is what the error says; else it is raised again.
+
+    A panic is a bug of a stack, which is said in its cell and costs no other stack its row.
+    """
+    if isinstance(error, _core.SardonyxError):
+        return str(error)
+    if type(error).__name__ == "PanicException":
+        return f"a bug: {str(error).splitlines()[0]}"
+    raise error
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Simulations of which some may not stand: those are left out, and ``refused`` says why."""
@@ -175,8 +191,8 @@ class Standing:
         def call(progress: Any) -> str:
             try:
                 return _core.simulate(question, progress)
-            except _core.SardonyxError as error:
-                self.refused[point.trace, point.design] = str(error)
+            except BaseException as error:
+                self.refused[point.trace, point.design] = why_not(error)
                 return ""
 
         return Task(f"{point.trace} {point.design}", call)
@@ -296,8 +312,8 @@ def _asked(question: str) -> Callable[[Any], str]:
     def call(progress: Any) -> str:
         try:
             return _core.crash(question, progress)
-        except _core.SardonyxError as error:
-            return json.dumps({"error": str(error)})
+        except BaseException as error:
+            return json.dumps({"error": why_not(error)})
 
     return call
 
@@ -369,7 +385,9 @@ def freshness(world: World, scale: Scale) -> Exhibit:
             on_chip = room["register_bytes"] + room["cache_bytes"]
             row["room"] = _cell(f"{on_chip / KB:,.4g} KB, {share:.0%}")
             honest = not attacked.honest_refused
-            words = written_seconds(seconds or 0.0) if honest else "refuses what is honest"
+            words = "not in --quick" if seconds is None else written_seconds(seconds)
+            words = written_seconds(0.0) if scheme == NONE else words
+            words = words if honest else "refuses what is honest"
             row["recovery"] = _cell(words)
             row["promises"] = _cell(promise(scheme))
             row["undetected"] = _found(attacked)
@@ -665,11 +683,16 @@ def planned(scale: Scale, machine: str, overrides: Sequence[tuple[str, str]]) ->
             for design in designs
         }
         attacked = attack(scale, machine, overrides, watch)
-        recovering = [design for design in designs if design not in BASES]
-        recovered = recoveries.measured(recovering, machine, overrides, scale.sizes, watch)
+        recovering = [
+            stack(base, scheme)
+            for base in BASES
+            for scheme in schemes()
+            if scheme != NONE and base in scale.recovered
+        ]
+        shown = [stack(PLAIN, scheme) for scheme in schemes() if scheme != NONE]
+        recovered = recoveries.measured(recovering, machine, overrides, scale.sizes, shown, watch)
         world = World(comparison, attacked, recovered, runs.refused, rooms, scale.programs)
         made.append(world)
-        shown = [stack(PLAIN, scheme) for scheme in schemes() if scheme != NONE]
         laws = recoveries.exhibits(recovered, shown, scale.sizes)
         return (freshness(world, scale), *laws)
 

@@ -70,7 +70,8 @@ def _least_squares(name: str, points: Sequence[tuple[float, float]]) -> Law:
     middle_x, middle_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
     spread = math.fsum((one - middle_x) ** 2 for one in x)
     together = math.fsum((a - middle_x) * (b - middle_y) for a, b in zip(x, y, strict=True))
-    slope = together / spread if spread else 0.0
+    # Nothing that is counted falls with the medium: where points do, that is chance.
+    slope = max(0.0, together / spread) if spread else 0.0
     start = middle_y - slope * middle_x
     gaps = [_off(start + slope * a, b) for a, b in zip(x, y, strict=True)]
     return Law(name, start, slope, max(gaps), tuple(points))

@@ -35,7 +35,9 @@ class Sizes:
     lines: Sequence[int]
     caches: Sequence[int]
     since: Sequence[float]
-    #: Of the points over media.
+    #: Lines of the medium of the points over caches and over writes.
+    middle: int = 1 << 15
+    #: Writes of the points over media.
     usual: float = 4.0
 
 
@@ -96,11 +98,12 @@ def measured(
     machine: str,
     overrides: Sequence[Setting],
     sizes: Sizes,
+    varied: Sequence[str],
     watch: Watch | None = None,
 ) -> dict[str, Recovery]:
-    """The recoveries of every design."""
+    """The recoveries of every design; over caches and writes those of the designs ``varied``."""
     standard = _cache_bytes(machine, overrides)
-    middle = sizes.lines[len(sizes.lines) // 2]
+    middle = sizes.middle
     asked: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
     for design in designs:
 
@@ -108,8 +111,10 @@ def measured(
             return lines, cache, int(share * cache // LINE)
 
         asked[design, "media"] = [point(lines, standard, sizes.usual) for lines in sizes.lines]
-        asked[design, "caches"] = [point(middle, cache, sizes.usual) for cache in sizes.caches]
-        asked[design, "since"] = [point(middle, standard, share) for share in sizes.since]
+        sizes_of = sizes.caches if design in varied else ()
+        shares = sizes.since if design in varied else ()
+        asked[design, "caches"] = [point(middle, cache, sizes.usual) for cache in sizes_of]
+        asked[design, "since"] = [point(middle, standard, share) for share in shares]
     tasks: dict[tuple[str, int, int, int], Task[str]] = {}
     for (design, _), points in asked.items():
         for lines, cache, since in points:
